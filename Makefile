@@ -1,0 +1,65 @@
+# lunscope: `make run` starts it, `make test` proves it, `make bench` measures it.
+# Needs Python >= 3.11 and cargo; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CRATE := engine/native
+RUST_SOURCES := $(shell find $(CRATE)/src -name '*.rs') $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock
+export MATURIN_NO_INSTALL_RUST := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test lint format wheel bench clean snapshots
+
+help: ## list what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+build: $(VENV)/.built ## make .venv and build the native core
+
+$(VENV)/.tools:
+	@command -v $(PYTHON) >/dev/null || { echo "lunscope: $(PYTHON) not found: install Python 3.11 or newer, or name it: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "lunscope: $$($(PYTHON) --version) is too old: install Python 3.11 or newer, or name it: make PYTHON=python3.12" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "lunscope: cargo not found: install Rust 1.85 or newer (https://rustup.rs or your distribution's rust package)" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "lunscope: cc not found: install a C compiler (gcc); Rust links with it" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "lunscope: this Python cannot make a venv: install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools pyproject.toml $(RUST_SOURCES)
+	$(BIN)/pip install -q -e '.[dev]'
+	@touch $@
+
+run: build ## build and start: the TUI on a terminal, a bounded run with a summary otherwise
+	@$(BIN)/lunscope run
+
+lint: build ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m mypy.stubtest engine._native
+	cargo fmt --manifest-path $(CRATE)/Cargo.toml --check
+	cargo clippy -q --manifest-path $(CRATE)/Cargo.toml --all-targets -- -D warnings
+
+test: lint ## everything: lint, Rust tests, Python tests
+	cargo test -q --manifest-path $(CRATE)/Cargo.toml
+	$(BIN)/pytest
+
+snapshots: build ## accept the screens as they are now as the new snapshots
+	$(BIN)/pytest tests/app --snapshot-update
+
+bench: build ## measure against the numbers in docs/numbers.md; needs root and fio
+	$(BIN)/python -m bench
+
+wheel: $(VENV)/.tools ## build an abi3 manylinux wheel that needs no Rust where it is installed
+	$(BIN)/pip install -q 'maturin[zig]>=1.9,<2'
+	$(BIN)/maturin build --release --zig --compatibility manylinux_2_28 --out dist
+
+format: build ## format Python and Rust
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	cargo fmt --manifest-path $(CRATE)/Cargo.toml
+
+clean: ## remove what was built
+	rm -rf $(VENV) $(CRATE)/target dist build engine/_native*.so

@@ -1,0 +1,148 @@
+"""The field registry: every figure that can be shown, sorted, charted or exported, declared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from collectors.model import Tier
+
+
+class Unit(StrEnum):
+    """Unit a field's value is in; ids carry it as a suffix."""
+
+    PER_SECOND = "1/s"
+    BYTES_PER_SECOND = "B/s"
+    MILLISECONDS = "ms"
+    PERCENT = "%"
+    COUNT = ""
+    BYTES = "B"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One figure: where it stands, what it is called, and what a person needs to know to trust it."""
+
+    id: str
+    table: str
+    title: str
+    unit: Unit
+    help: str
+    tier: Tier = Tier.KERNEL
+    """Tier where the frame gives none for the row."""
+
+
+def _disk(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "disks", title, unit, help_)
+
+
+def _host(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "host", title, unit, help_)
+
+
+def _process(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "processes", title, unit, help_)
+
+
+def _load(id_: str, title: str, unit: Unit, help_: str) -> tuple[Field, Field]:
+    return (
+        Field(id_, "load", title, unit, help_, Tier.EXACT),
+        Field(id_, "load_total", title, unit, f"{help_} All targets together.", Tier.EXACT),
+    )
+
+
+_DISKS = (
+    _disk("heat", "Heat", Unit.COUNT, "How hot against its peers, 0 to 100: busy, queueing and share of the I/O time."),
+    _disk("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
+    _disk("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
+    _disk("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
+    _disk("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _disk("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
+    _disk("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
+    _disk("discards_per_s", "d/s", Unit.PER_SECOND, "Completed discards per second."),
+    _disk("flushes_per_s", "f/s", Unit.PER_SECOND, "Completed flushes per second."),
+    _disk("read_merges_per_s", "rrqm/s", Unit.PER_SECOND, "Reads merged into another request per second."),
+    _disk("write_merges_per_s", "wrqm/s", Unit.PER_SECOND, "Writes merged into another request per second."),
+    _disk("await_ms", "await", Unit.MILLISECONDS, "Queue plus service time per read or write."),
+    _disk("read_await_ms", "r await", Unit.MILLISECONDS, "Queue plus service time per read."),
+    _disk("write_await_ms", "w await", Unit.MILLISECONDS, "Queue plus service time per write."),
+    _disk("queue_ms", "Q", Unit.MILLISECONDS, "Queue time per I/O: from accounted start to the driver."),
+    _disk("service_ms", "S", Unit.MILLISECONDS, "Service time per I/O: from the driver to completion."),
+    _disk("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os, averaged over the interval."),
+    _disk("in_flight_peak", "Peak fl", Unit.COUNT, "Most outstanding I/Os seen at once in the interval."),
+    _disk("busy_pct", "Busy", Unit.PERCENT, "Share of the interval with at least one I/O outstanding."),
+    _disk("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
+    _disk("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
+    _disk("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
+    _disk("p99_ms", "p99", Unit.MILLISECONDS, "99 % of the I/Os were faster."),
+    _disk("p999_ms", "p99.9", Unit.MILLISECONDS, "99.9 % of the I/Os were faster; needs 1,000 I/Os in the interval."),
+    _disk("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
+)
+
+_HOST = (
+    _host("cpu_user_pct", "user", Unit.PERCENT, "CPU time in user space, of all CPUs."),
+    _host("cpu_system_pct", "sys", Unit.PERCENT, "CPU time in the kernel, of all CPUs."),
+    _host("cpu_iowait_pct", "iowait", Unit.PERCENT, "Idle with I/O outstanding (6.5+: idle io_uring too)."),
+    _host("cpu_irq_pct", "irq", Unit.PERCENT, "CPU time in interrupts, of all CPUs."),
+    _host("cpu_steal_pct", "steal", Unit.PERCENT, "CPU time taken by the hypervisor, of all CPUs."),
+    _host("cpu_idle_pct", "idle", Unit.PERCENT, "CPU time idle, of all CPUs."),
+    _host("memory_available_bytes", "mem free", Unit.BYTES, "Memory available without swapping."),
+    _host("memory_total_bytes", "mem", Unit.BYTES, "Memory of the host."),
+    _host("dirty_bytes", "dirty", Unit.BYTES, "Page cache waiting to be written."),
+    _host("writeback_bytes", "writeback", Unit.BYTES, "Page cache being written now."),
+    _host(
+        "psi_io_some_pct", "psi io", Unit.PERCENT, "Time in which some task waited for I/O (6.5+: idle io_uring too)."
+    ),
+    _host("psi_io_full_pct", "psi io full", Unit.PERCENT, "Time in which all tasks waited for I/O; same caveat."),
+    _host("psi_cpu_some_pct", "psi cpu", Unit.PERCENT, "Time in which some task waited for a CPU."),
+    _host("psi_memory_some_pct", "psi mem", Unit.PERCENT, "Time in which some task waited for memory."),
+)
+
+_PROCESSES = (
+    _process("pid", "PID", Unit.COUNT, "Process id."),
+    _process("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be read from storage."),
+    _process(
+        "write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be written, credited at dirtying."
+    ),
+    _process("syscalls_read_per_s", "r calls/s", Unit.PER_SECOND, "Read system calls."),
+    _process("syscalls_write_per_s", "w calls/s", Unit.PER_SECOND, "Write system calls."),
+)
+
+_LOAD = (
+    *_load("iops", "IOPS", Unit.PER_SECOND, "I/Os the engine completed per second."),
+    *_load("reads_per_s", "r/s", Unit.PER_SECOND, "Reads the engine completed per second."),
+    *_load("writes_per_s", "w/s", Unit.PER_SECOND, "Writes the engine completed per second."),
+    *_load("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes the engine moved per second."),
+    *_load("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes the engine read per second."),
+    *_load("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes the engine wrote per second."),
+    *_load("await_ms", "lat", Unit.MILLISECONDS, "Mean latency from submit to reap."),
+    *_load("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency from submit to reap."),
+    *_load("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency from submit to reap."),
+    *_load("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
+    *_load("p99_ms", "p99", Unit.MILLISECONDS, "99 % of the I/Os were faster."),
+    *_load("p999_ms", "p99.9", Unit.MILLISECONDS, "99.9 % of the I/Os were faster; needs 1,000 I/Os in the interval."),
+    *_load("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
+    *_load("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine, by Little's law over the interval."),
+    *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target."),
+    *_load("errors_per_s", "err/s", Unit.PER_SECOND, "I/Os that failed, per second."),
+    *_load("errors", "errors", Unit.COUNT, "I/Os that failed since the load started."),
+)
+
+FIELDS: tuple[Field, ...] = (*_DISKS, *_HOST, *_PROCESSES, *_LOAD)
+"""In the order in which columns are offered."""
+
+_BY_ID = {(field.table, field.id): field for field in FIELDS}
+
+
+def fields_of(table: str) -> tuple[Field, ...]:
+    """All fields of a frame table, in order."""
+    return tuple(field for field in FIELDS if field.table == table)
+
+
+def get_field(table: str, field_id: str) -> Field:
+    """One field.
+
+    Raises:
+        KeyError: the registry has no such field.
+    """
+    return _BY_ID[(table, field_id)]

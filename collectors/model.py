@@ -1,0 +1,327 @@
+"""The types that cross folders: raw samples in, derived frames out, and the source that yields them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from threading import Event as StopFlag
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.events import Event
+
+MISSING = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+"""Raw value of a counter this kernel, device or tier does not have; derives to NaN."""
+
+
+class Kind(StrEnum):
+    """How a raw column behaves from one sample to the next."""
+
+    COUNTER = "counter"
+    """Grows by whole events; falls only on reset, or on wrap where the kernel's long has 32 bits."""
+    COUNTER32 = "counter32"
+    """Grows modulo 2^32 (the millisecond fields of the block layer)."""
+    GAUGE = "gauge"
+    """Valid at the instant of the sample."""
+    INTERVAL = "interval"
+    """Amount since the previous sample of the same source."""
+    PEAK = "peak"
+    """Largest value since the previous sample of the same source."""
+
+
+class Tier(IntEnum):
+    """How a figure was obtained; larger is better, and no figure is shown without it."""
+
+    NONE = 0
+    KERNEL = 1
+    SAMPLED = 2
+    EXACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One raw column of a table."""
+
+    id: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Name and columns of a raw table; stored with sessions so that old files stay readable."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def index(self, column_id: str) -> int:
+        """Position of a column.
+
+        Raises:
+            KeyError: the schema has no such column.
+        """
+        for position, column in enumerate(self.columns):
+            if column.id == column_id:
+                return position
+        raise KeyError(column_id)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Who the rows of a table are; one object is kept as long as nobody came or went, so `is` tells.
+
+    Keys are identities and are never given to another thing: a kernel name that returns as another
+    device has another key. Names are what people read and may repeat over time.
+    """
+
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Raw values of one kind of thing at one moment.
+
+    `values` has shape (len(rows), len(schema.columns)) and dtype uint64; MISSING marks what is not there.
+    """
+
+    schema: Schema
+    rows: Rows
+    values: NDArray[np.uint64]
+
+    def column(self, column_id: str) -> NDArray[np.uint64]:
+        """One raw column, shape (len(rows),), uint64."""
+        return self.values[:, self.schema.index(column_id)]
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramScale:
+    """Log-linear buckets: `unit_ns << n` splits into `2 ** sub_bits` equal buckets per octave.
+
+    Values below `unit_ns * 2 ** sub_bits` have one bucket per unit; above, bucket
+    `((octave + 1) << sub_bits) + mantissa` of the value counted in units.
+    """
+
+    unit_ns: int
+    sub_bits: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histograms:
+    """Latencies of the interval that ended with a sample, as sparse cells of log-linear histograms.
+
+    Cell i says: `count[i]` (uint64) I/Os of row `row[i]` (uint32) and series `series[series_index[i]]` (uint8)
+    fell into bucket `bucket[i]` (uint16). Any rows or intervals merge by adding, so percentiles of groups and of
+    ranges come from sums and never from averages of percentiles.
+    """
+
+    scale: HistogramScale
+    rows: Rows
+    series: tuple[str, ...]
+    row: NDArray[np.uint32]
+    series_index: NDArray[np.uint8]
+    bucket: NDArray[np.uint16]
+    count: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Static facts of one block device, read only when the topology changes (sysfs, udev)."""
+
+    key: str
+    """Identity of this incarnation: kernel name, device number and diskseq."""
+    name: str
+    kind: str
+    """disk, partition, loop, zram, dm, md, nvme-path, ..."""
+    major: int
+    minor: int
+    diskseq: int | None = None
+    persistent_id: str = ""
+    """wwid, NGUID/EUI or serial: what survives renaming; empty where the device has none."""
+    size_bytes: int | None = None
+    model: str = ""
+    vendor: str = ""
+    serial: str = ""
+    rotational: bool | None = None
+    scheduler: str = ""
+    logical_block_bytes: int | None = None
+    physical_block_bytes: int | None = None
+    nr_requests: int | None = None
+    """Requests the block layer admits (queue/nr_requests)."""
+    queue_limit: int | None = None
+    """Outstanding commands the device or path admits (device/queue_depth and the like)."""
+    write_cache: str = ""
+    iostats: bool | None = None
+    read_only: bool | None = None
+    removable: bool | None = None
+    bio_based: bool = False
+    """No driver queue of its own: only the total time is known."""
+    friendly_name: str = ""
+    """dm name, alias, backing file: what the operator calls it."""
+    holders: tuple[str, ...] = ()
+    slaves: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What a reader of a session must know about the host to judge its numbers."""
+
+    hostname: str = ""
+    kernel: str = ""
+    machine: str = ""
+    cpus: int = 0
+    memory_bytes: int | None = None
+    long_bits: int = 64
+    """Width of the kernel's unsigned long: where block counters wrap."""
+    boot_id: str = ""
+    tier: Tier = Tier.KERNEL
+    notices: tuple[str, ...] = ()
+    """Kernel caveats and missing rights, one line each, shown on screen and by doctor."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topology:
+    """Devices and host facts; one object is kept until something changes, so `is` tells."""
+
+    devices: Mapping[str, Device] = field(default_factory=dict)
+    """By key."""
+    host: HostFacts = field(default_factory=HostFacts)
+
+
+_NO_TABLES: Mapping[str, Table] = MappingProxyType({})
+_NO_HISTOGRAMS: Mapping[str, Histograms] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Everything read at one tick: raw and cumulative, exactly what is recorded.
+
+    Rates divide by differences of `monotonic_ns`; `time_ns` (CLOCK_REALTIME) is for people and may step.
+    """
+
+    time_ns: int
+    monotonic_ns: int
+    topology: Topology
+    tables: Mapping[str, Table] = _NO_TABLES
+    histograms: Mapping[str, Histograms] = _NO_HISTOGRAMS
+    events: tuple[Event, ...] = ()
+    late_ns: int = 0
+    """How far behind its schedule the tick was read."""
+    cost_ns: int = 0
+    """CPU time the monitor itself spent since the previous sample."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameTable:
+    """Derived values of one kind of thing over one interval, by field id of the registry.
+
+    Columns are float64 of shape (len(rows),) with NaN for missing. `tiers` holds uint8 codes of Tier per row for
+    fields whose tier varies by row; a field without an entry has the tier its registry entry names.
+    """
+
+    rows: Rows
+    columns: Mapping[str, NDArray[np.float64]]
+    tiers: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)
+
+    def value(self, field_id: str, row: int) -> float:
+        """One figure, NaN where it is missing."""
+        column = self.columns.get(field_id)
+        return float("nan") if column is None else float(column[row])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What screens, exports and reports show: derived from two samples, never changed afterwards.
+
+    Tables: "disks", "host" (one row), "processes", "load" (one row per target), "load_total" (one row), and with
+    multipath "paths" and "hbas".
+    """
+
+    time_ns: int
+    monotonic_ns: int
+    elapsed_s: float
+    """Length of the interval; NaN on the first sample and across a gap."""
+    tables: Mapping[str, FrameTable]
+    topology: Topology
+    events: tuple[Event, ...] = ()
+    late_s: float = 0.0
+    cost_pct: float = float("nan")
+    """CPU of the monitor itself, in percent of one core."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A sample with the one before it in the recording; `previous` is None at a start and after a gap."""
+
+    previous: Sample | None
+    current: Sample
+
+
+class Source(Protocol):
+    """Where samples come from; live, replay and test sources are the same to every screen."""
+
+    @property
+    def seekable(self) -> bool:
+        """Whether the transport bar may move in time; if so the source is a SeekableSource."""
+
+    @property
+    def interval_s(self) -> float:
+        """Nominal time between samples, in seconds."""
+
+    def steps(self, stop: StopFlag) -> Iterator[Step]:
+        """Yield steps as they fall due until `stop` is set or the source ends; blocks in between."""
+
+    def close(self) -> None:
+        """Release descriptors, threads and probes; may be called twice."""
+
+
+class SeekableSource(Source, Protocol):
+    """A source with a cursor: a recording. Calls come from the UI thread and wake `steps`."""
+
+    @property
+    def start_ns(self) -> int:
+        """Wall time of the first sample."""
+
+    @property
+    def end_ns(self) -> int:
+        """Wall time of the last sample; grows while the file is being written."""
+
+    @property
+    def position_ns(self) -> int:
+        """Wall time of the sample last yielded."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether the cursor stands still."""
+
+    @property
+    def speed(self) -> float:
+        """Recorded seconds per second."""
+
+    @property
+    def notice(self) -> str:
+        """One line about damage found in the file; empty if none."""
+
+    def pause(self, paused: bool) -> None:
+        """Stop or go on."""
+
+    def set_speed(self, speed: float) -> None:
+        """Set recorded seconds per second, 0.1 to 1000."""
+
+    def step(self, count: int) -> None:
+        """Pause, then move by `count` samples, back if negative."""
+
+    def seek(self, time_ns: int) -> None:
+        """Go to the sample at or before a wall time."""
+
+    def window(self, end_ns: int, count: int) -> list[Step]:
+        """Up to `count` steps ending at a wall time, oldest first; what charts show after a seek."""
+
+    def events(self) -> list[Event]:
+        """All events of the recording, by time."""

@@ -1,0 +1,109 @@
+"""The raw tables this version records; a session stores its own copy, so older files keep theirs."""
+
+from __future__ import annotations
+
+from collectors.model import Column, Kind, Schema
+
+_COUNTER, _COUNTER32, _GAUGE, _PEAK, _INTERVAL = (
+    Kind.COUNTER,
+    Kind.COUNTER32,
+    Kind.GAUGE,
+    Kind.PEAK,
+    Kind.INTERVAL,
+)
+
+DISKSTATS_COLUMNS: tuple[Column, ...] = (
+    Column("reads", _COUNTER),
+    Column("reads_merged", _COUNTER),
+    Column("read_sectors", _COUNTER),
+    Column("read_ms", _COUNTER32),
+    Column("writes", _COUNTER),
+    Column("writes_merged", _COUNTER),
+    Column("write_sectors", _COUNTER),
+    Column("write_ms", _COUNTER32),
+    Column("in_flight_now", _GAUGE),
+    Column("busy_ms", _COUNTER32),
+    Column("weighted_ms", _COUNTER32),
+    Column("discards", _COUNTER),
+    Column("discards_merged", _COUNTER),
+    Column("discard_sectors", _COUNTER),
+    Column("discard_ms", _COUNTER32),
+    Column("flushes", _COUNTER),
+    Column("flush_ms", _COUNTER32),
+)
+"""Fields 4 to 20 of /proc/diskstats in kernel order (Documentation/admin-guide/iostats.rst); the native reader fills
+them in this order and leaves MISSING where an older kernel has fewer. Fields of later kernels are not read."""
+
+DISK = Schema(
+    "disk",
+    (
+        *DISKSTATS_COLUMNS,
+        Column("driver_in_flight_sum", _COUNTER),
+        Column("driver_in_flight_samples", _COUNTER),
+        Column("driver_busy_samples", _COUNTER),
+        Column("driver_in_flight_peak", _PEAK),
+    ),
+)
+"""One row per whole block device. The `driver_*` columns come from the in-flight sampler: sum of the requests seen in
+the driver, number of looks, looks that saw at least one, and the most seen at once."""
+
+HOST = Schema(
+    "host",
+    (
+        Column("cpu_user_us", _COUNTER),
+        Column("cpu_system_us", _COUNTER),
+        Column("cpu_idle_us", _COUNTER),
+        Column("cpu_iowait_us", _COUNTER),
+        Column("cpu_irq_us", _COUNTER),
+        Column("cpu_steal_us", _COUNTER),
+        Column("cpus", _GAUGE),
+        Column("memory_total_bytes", _GAUGE),
+        Column("memory_available_bytes", _GAUGE),
+        Column("dirty_bytes", _GAUGE),
+        Column("writeback_bytes", _GAUGE),
+        Column("psi_io_some_us", _COUNTER),
+        Column("psi_io_full_us", _COUNTER),
+        Column("psi_cpu_some_us", _COUNTER),
+        Column("psi_memory_some_us", _COUNTER),
+    ),
+)
+
+PROCESS = Schema(
+    "process",
+    (
+        Column("pid", _GAUGE),
+        Column("read_bytes", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("cancelled_write_bytes", _COUNTER),
+        Column("syscalls_read", _COUNTER),
+        Column("syscalls_write", _COUNTER),
+        Column("span_us", _INTERVAL),
+    ),
+)
+"""Processes that did I/O of late; key "pid:start time". `span_us` is the time over which the counters grew since their
+previous reading, as processes are read less often than disks; 0 where this tick brought no new reading."""
+
+LOAD = Schema(
+    "load",
+    (
+        Column("read_ios", _COUNTER),
+        Column("read_bytes", _COUNTER),
+        Column("read_latency_ns", _COUNTER),
+        Column("read_peak_ns", _PEAK),
+        Column("write_ios", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("write_latency_ns", _COUNTER),
+        Column("write_peak_ns", _PEAK),
+        Column("errors", _COUNTER),
+        Column("in_flight_now", _GAUGE),
+        Column("queue_depth", _GAUGE),
+        Column("active", _GAUGE),
+        Column("failing", _GAUGE),
+        Column("epoch", _GAUGE),
+    ),
+)
+"""One row per target of the load; `active` is 1 while the target is inside the stripe width, `failing` is 1
+while the engine only probes it after repeated errors. Latencies are from submit to
+reap on the engine's own clock. Histograms of the same name have the series "read" and "write"."""
+
+SCHEMAS: dict[str, Schema] = {schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD)}

@@ -1,0 +1,181 @@
+"""The native core: kernel readers, the session codec and the load engine.
+
+Every call that reads the kernel, compresses or waits releases the GIL. Native threads never call Python. OSErrors carry
+errno and, where there is one, the path; ValueErrors say which argument is out of range.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.job import Knobs
+
+# ---------------------------------------------------------------------------------------------------------- sample
+
+@final
+class BlockReader:
+    """Counters of all whole block devices, one array per call.
+
+    Up to `switch_at` devices `/proc/diskstats` is read in one go; above it `/sys/block/*/stat` is read through
+    descriptors that stay open, because the kernel's diskstats walks its device list again for every page it returns.
+    """
+
+    def __init__(
+        self, procfs: str = "/proc", sysfs: str = "/sys", method: Literal["auto", "diskstats", "sysfs"] = "auto"
+    ) -> None: ...
+    @property
+    def method(self) -> Literal["diskstats", "sysfs"]:
+        """What the last read used."""
+    @property
+    def generation(self) -> int:
+        """Grows whenever the set of devices seen by `read` changed; names must then be asked again."""
+    def names(self) -> list[str]:
+        """Kernel names of the rows of the last read; bytes that are not UTF-8 come as surrogate escapes."""
+    def numbers(self) -> NDArray[np.uint32]:
+        """Device numbers of the rows, shape (n, 2): major, minor."""
+    def read(self) -> NDArray[np.uint64]:
+        """Read once: shape (n, 17), columns as collectors.schemas.DISKSTATS_COLUMNS, 2**64-1 where missing.
+
+        Raises:
+            OSError: neither source can be read.
+        """
+    def rescan(self) -> None:
+        """List devices again before the next read; to be called after hot-plug."""
+
+@final
+class InflightSampler:
+    """A thread that looks into `/sys/block/X/inflight` of a few devices many times a second.
+
+    On current kernels that file counts requests in the driver only, so its mean divided by the rate of I/Os is the
+    service time (Little's law). The period is jittered; the thread slows down by itself to stay within `cpu_share`.
+    """
+
+    def __init__(self, sysfs: str = "/sys", rate_hz: float = 1000.0, cpu_share: float = 0.01) -> None: ...
+    def watch(self, names: Sequence[str]) -> None:
+        """Replace the watched devices; sums of those that stay go on."""
+    def read(self) -> tuple[list[str], NDArray[np.uint64]]:
+        """Names and, per name, shape (n, 4): sum of requests seen, looks, looks that saw any, peak since last call."""
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time the thread has used."""
+    def close(self) -> None:
+        """Stop the thread and close its descriptors."""
+
+# ------------------------------------------------------------------------------------------------------------ load
+
+HISTOGRAM_SUB_BITS: int
+"""Sub-buckets per octave as a power of two (6: at most 0.8 % error at the middle of a bucket)."""
+HISTOGRAM_BUCKETS: int
+
+@final
+class LoadTarget:
+    """One target of the load by an open descriptor, which the engine duplicates; it never opens anything by name."""
+
+    def __init__(self, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> None: ...
+
+@final
+class EpochStats:
+    """What was measured while no knob moved, without the transient after the last turn.
+
+    Histogram cells are as in collectors.model.Histograms: target, direction (0 read, 1 write), bucket, count.
+    """
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def knobs(self) -> Knobs: ...
+    @property
+    def turned_ns(self) -> int:
+        """CLOCK_MONOTONIC of the knob turn (or start) that opened the epoch."""
+    @property
+    def start_ns(self) -> int | None:
+        """CLOCK_MONOTONIC at which measuring began: all I/Os of earlier epochs done; None if that never came."""
+    @property
+    def end_ns(self) -> int | None:
+        """CLOCK_MONOTONIC of the turn or stop that closed it; None while it is open."""
+    @property
+    def counts(self) -> NDArray[np.uint64]:
+        """Shape (targets, 2, 6): ios, bytes, latency sum, least latency, largest latency (ns), errors per direction."""
+    @property
+    def peaks(self) -> NDArray[np.uint64]:
+        """Shape (targets + 1, 3, 2): sum of the per-second maxima (ns) and how many seconds had any.
+
+        The middle axis is read, write, both; the last row is over all targets.
+        """
+    @property
+    def transient_ios(self) -> int:
+        """I/Os that completed between the turn and the start of measuring; in no statistic of any epoch."""
+    @property
+    def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]: ...
+
+@final
+class LoadEngine:
+    """Worker threads that keep `queue_depth` I/Os outstanding on each of the first `stripe_width` targets.
+
+    Knobs are applied without restarting anything: raising issues more, lowering stops refilling, and workers waiting on
+    a stalled device are woken. Counters only grow and are read without locks.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[LoadTarget],
+        knobs: Knobs,
+        *,
+        backend: Literal["uring", "threads"],
+        threads: int = 1,
+        sequential: bool = False,
+        stripe_unit_bytes: int = 65536,
+        seed: int = 1,
+        max_queue_depth: int = 1024,
+        runtime_s: float | None = None,
+    ) -> None:
+        """Set up rings, buffers and files; nothing is issued before `start`.
+
+        Raises:
+            OSError: the kernel refuses a ring, memory or a descriptor; the text says what and the mend.
+            ValueError: a knob is out of range for the targets.
+        """
+    def start(self) -> None:
+        """Start the workers; epoch 0 opens."""
+    def apply(self, knobs: Knobs) -> int:
+        """Turn to new knobs, wake the workers and return the index of the epoch this opens.
+
+        Raises:
+            ValueError: a knob is out of range; the load goes on with the old ones.
+        """
+    @property
+    def running(self) -> bool:
+        """Whether workers still issue; false after `stop`, after the runtime, or when every worker failed."""
+    @property
+    def fault(self) -> str:
+        """Why the load ended by itself, empty if it did not."""
+    @property
+    def features(self) -> list[str]:
+        """What the kernel granted: "defer_taskrun", "registered_files", "registered_buffers", ..."""
+    def counters(self) -> NDArray[np.uint64]:
+        """Shape (targets, 14), columns as collectors.schemas.LOAD; takes the peaks, so there is one caller."""
+    def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
+        """Histogram cells of I/Os completed since the last call, transient ones too; one caller."""
+    def errors(self) -> list[tuple[int, str, int, int, int]]:
+        """(target, "read" or "write", errno, offset of the first, count), the most frequent first.
+
+        errno 0 is a short transfer.
+        """
+    def epochs(self) -> list[EpochStats]:
+        """All epochs so far, the last one open while running."""
+    def cpu_ns(self) -> int:
+        """CPU time used by the workers."""
+    def stop(self, timeout_s: float = 10.0) -> bool:
+        """Stop issuing, wait for what is outstanding, join; whether all came back in time. May be called twice."""
+
+def fill(fd: int, offset: int, length: int, seed: int) -> int:
+    """Write incompressible bytes, the same for the same seed and offset; returns how many, less when the disk is full.
+
+    Raises:
+        OSError: the first error if nothing was written.
+    """
+
+def uring_refusal() -> str:
+    """Why io_uring cannot be used here (seccomp, io_uring_disabled, old kernel), with the mend; empty if it can."""

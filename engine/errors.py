@@ -1,0 +1,19 @@
+"""Errors meant for people: one line that says what, where, and the mend."""
+
+from __future__ import annotations
+
+
+class LunscopeError(Exception):
+    """Something failed that a person can read and mend; the command line prints it and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class UsageError(LunscopeError):
+    """What was asked for cannot be meant: an unknown device, a wrong size, a knob out of range."""
+
+    exit_code = 2
+
+
+class RefusedError(LunscopeError):
+    """The guard refuses a target; the text names what was found on it."""

@@ -1,0 +1,34 @@
+"""What happened besides the numbers: knob turns, hot-plug, notes, the monitor's own troubles."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class EventKind(StrEnum):
+    """What an event is about; the mark on the charts and the filter of the event list."""
+
+    KNOB = "knob"
+    LOAD = "load"
+    HOTPLUG = "hotplug"
+    NOTE = "note"
+    MONITOR = "monitor"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened, stamped on both clocks so that it lines up with samples."""
+
+    kind: EventKind
+    text: str
+    time_ns: int
+    monotonic_ns: int
+    data: Mapping[str, str | int | float | None] = field(default_factory=dict)
+
+    @classmethod
+    def now(cls, kind: EventKind, text: str, **data: str | float | None) -> Event:
+        """Stamp an event with the present moment."""
+        return cls(kind, text, time.time_ns(), time.monotonic_ns(), data)

@@ -1,0 +1,93 @@
+"""What to drive: the job and its knobs, as plain frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+MAX_QUEUE_DEPTH = 4096
+MAX_TARGETS = 1024
+MAX_THREADS = 1000
+MAX_BLOCK_BYTES = 64 * 1024 * 1024
+
+
+class Access(StrEnum):
+    """Order in which offsets are visited."""
+
+    RANDOM = "random"
+    SEQUENTIAL = "sequential"
+
+
+class Mode(StrEnum):
+    """How targets are opened."""
+
+    DIRECT = "direct"
+    BUFFERED = "buffered"
+    SYNC = "sync"
+    DSYNC = "dsync"
+
+
+class Backend(StrEnum):
+    """Which engine does the I/O; AUTO takes the best that works and names it."""
+
+    AUTO = "auto"
+    URING = "uring"
+    THREADS = "threads"
+    AIO = "aio"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockShare:
+    """One block size of a mix and its share of the I/Os."""
+
+    block_bytes: int
+    percent: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """Everything that may be turned while the load runs; one value of it describes one epoch."""
+
+    queue_depth: int = 1
+    """Outstanding I/Os kept on each target, whatever the number of threads."""
+    stripe_width: int = 1
+    """Over how many of the job's targets, from the first, the address space is spread."""
+    blocks: tuple[BlockShare, ...] = (BlockShare(4096),)
+    """Block sizes with their shares, which add up to 100."""
+    read_pct: float = 100.0
+    """Share of reads, 0 to 100."""
+    rate_iops: float | None = None
+    """Upper limit of logical I/Os per second over all targets; None is unlimited."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """One target by the name the operator gave it; None asks for a scratch file."""
+
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A whole job: targets, fixed settings, and the knobs it starts with."""
+
+    targets: tuple[TargetSpec, ...] = (TargetSpec(),)
+    knobs: Knobs = field(default_factory=Knobs)
+    access: Access = Access.RANDOM
+    mode: Mode = Mode.DIRECT
+    backend: Backend = Backend.AUTO
+    stripe_unit_bytes: int = 64 * 1024
+    threads: int = 1
+    size_bytes: int | None = None
+    """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
+    runtime_s: float | None = None
+    seed: int = 1
+    name: str = "job"
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What the operator allowed beyond reading; every entry is a path exactly as given."""
+
+    allow_write: frozenset[str] = frozenset()
+    destroy_data: bool = False

@@ -1,0 +1,8 @@
+//! Readers of kernel counters into columns.
+
+use pyo3::prelude::*;
+
+/// Adds this part's classes and functions to the native module.
+pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(())
+}

@@ -1,0 +1,33 @@
+"""Fixtures every test may use: real loop devices over scratch files, detached whatever happens."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+
+def _losetup(*arguments: str) -> str:
+    return subprocess.run(["losetup", *arguments], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def make_loop(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Attach loop devices over new files: `make_loop(size_bytes, folder=..., direct=True)` returns /dev/loopN."""
+    attached: list[tuple[str, Path]] = []
+
+    def make(size_bytes: int = 64 << 20, folder: Path = tmp_path, *, direct: bool = True) -> str:
+        backing = folder / f"lunscope-test-{len(attached)}-{id(attached)}.img"
+        with backing.open("wb") as file:
+            file.truncate(size_bytes)
+        flags = ["--direct-io=on"] if direct else []
+        device = _losetup("--find", "--show", *flags, str(backing))
+        attached.append((device, backing))
+        return device
+
+    yield make
+    for device, backing in attached:
+        subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+        backing.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""What a test needs of the machine; each need skips with a reason a person can act on.
+
+Use as a marker: `@needs.root`, `@needs.loop`. The skips are listed at the end of every run.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def _need(name: str, probe: Callable[[], str]) -> pytest.MarkDecorator:
+    reason = probe()
+    return pytest.mark.skipif(bool(reason), reason=f"needs {name}: {reason}")
+
+
+def _root() -> str:
+    return "" if os.geteuid() == 0 else "not root"
+
+
+@functools.cache
+def _loop() -> str:
+    if os.geteuid() != 0:
+        return "not root"
+    if not Path("/dev/loop-control").exists() or not shutil.which("losetup"):
+        return "no loop devices or no losetup here"
+    probe = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=False)
+    return "" if probe.returncode == 0 else f"losetup --find: {probe.stderr.strip()}"
+
+
+@functools.cache
+def _io_uring() -> str:
+    from engine import _native
+
+    return _native.uring_refusal()
+
+
+def _tool(name: str) -> Callable[[], str]:
+    return lambda: "" if shutil.which(name) else f"{name} is not installed"
+
+
+def _device_mapper() -> str:
+    if os.geteuid() != 0:
+        return "not root"
+    if not Path("/dev/mapper/control").exists():
+        return "the kernel has no device mapper (/dev/mapper/control)"
+    return _tool("dmsetup")()
+
+
+def _swap() -> str:
+    return _root() or ("" if Path("/proc/swaps").exists() else "the kernel has no swap") or _tool("mkswap")()
+
+
+root = _need("root", _root)
+loop = _need("loop devices", _loop)
+io_uring = _need("io_uring", _io_uring)
+fio = _need("fio", _tool("fio"))
+mkfs_ext4 = _need("mkfs.ext4", _tool("mkfs.ext4"))
+tmux = _need("tmux", _tool("tmux"))
+device_mapper = _need("device mapper", _device_mapper)
+swap = _need("swap", _swap)

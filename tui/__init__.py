@@ -1,0 +1,1 @@
+"""The command line and the terminal screens; the only package that imports textual."""

@@ -1,0 +1,5 @@
+"""`python -m tui` is `lunscope`."""
+
+from tui.main import main
+
+main()
