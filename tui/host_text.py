@@ -1,0 +1,43 @@
+"""The host in one line: CPU, memory, pressure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from collectors.fields import get_field
+from collectors.model import Frame
+from tui.format import format_quantity
+
+_FIGURES = (
+    ("CPU", ("cpu_user_pct", "cpu_system_pct", "cpu_iowait_pct", "cpu_steal_pct")),
+    ("mem", ("memory_available_bytes", "dirty_bytes", "writeback_bytes")),
+    ("PSI", ("psi_io_some_pct", "psi_cpu_some_pct", "psi_memory_some_pct")),
+)
+_SHORT = {
+    "memory_available_bytes": "free",
+    "psi_io_some_pct": "io",
+    "psi_cpu_some_pct": "cpu",
+    "psi_memory_some_pct": "mem",
+    "writeback_bytes": "wb",
+}
+
+
+def host_line(frame: Frame) -> Content:
+    """CPU, memory and pressure of a frame; empty without a host table."""
+    if "host" not in frame.tables:
+        return Content("")
+    return Content.assemble(*_parts(frame))
+
+
+def _parts(frame: Frame) -> Iterator[tuple[str, str]]:
+    host = frame.tables["host"]
+    for group, field_ids in _FIGURES:
+        yield f" {group} ", "bold"
+        for field_id in field_ids:
+            field = get_field("host", field_id)
+            figure = format_quantity(host.value(field_id, 0), field.unit, 5)
+            percent = "%" if field_id.endswith("_pct") and figure != "-" else ""
+            yield f"{_SHORT.get(field_id, field.title)} ", "dim"
+            yield f"{figure}{percent} ", ""
