@@ -28,7 +28,7 @@ from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.session_actions import SessionActions
 from tui.settings import Settings
-from tui.theming import BASE_CSS, DEFAULT_THEME, register_themes
+from tui.theming import BASE_CSS, default_theme, register_themes, variable_defaults
 from tui.transport import transport_of
 
 
@@ -53,6 +53,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     ) -> None:
         super().__init__()
         self._settings = settings or Settings()
+        self._notices = (*self._settings.problems, *register_themes(self), *self._choose_theme())
         self._start_at_load = desk is not None and autostart
         self.scope = Scope(
             transport=transport_of(source),
@@ -70,8 +71,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Draw the skeleton first; read the first sample once it is on the screen."""
-        notices = (*self._settings.problems, *register_themes(self), *self._choose_theme())
-        for notice in notices:
+        for notice in self._notices:
             self.notify(notice, severity="warning", timeout=15, markup=False)
         self.set_keymap(self._settings.keys)
         if self._start_at_load:
@@ -83,13 +83,18 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._feed.close()
 
     def _choose_theme(self) -> tuple[str, ...]:
-        wanted = self._settings.theme or DEFAULT_THEME
+        fallback = default_theme(self.console.color_system)
+        wanted = self._settings.theme or fallback
         if wanted in self.available_themes:
             self.theme = wanted
             return ()
-        self.theme = DEFAULT_THEME
+        self.theme = fallback
         offered = ", ".join(name for name in self.available_themes if name.startswith("lunscope"))
         return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours that a theme which is not lunscope's lacks."""
+        return variable_defaults(self.current_theme)
 
     # ----------------------------------------------------------------- frames
 
