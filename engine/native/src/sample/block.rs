@@ -98,11 +98,15 @@ impl Block {
             }
         }
         let snapshot = self.read_anew()?;
-        if snapshot.rows != self.rows || self.generation == 0 {
+        let (opened, stale) = match &self.source {
+            Some(Source::StatFiles(source)) => (source.opened, source.stale),
+            _ => (false, false),
+        };
+        if opened || snapshot.rows != self.rows || self.generation == 0 {
             self.rows = snapshot.rows;
             self.generation += 1;
         }
-        self.relist = matches!(&self.source, Some(Source::StatFiles(source)) if source.stale);
+        self.relist = stale;
         Ok(snapshot.values)
     }
 

@@ -28,7 +28,10 @@ impl BlockReader {
 #[pymethods]
 impl BlockReader {
     #[new]
-    #[pyo3(signature = (procfs = PathBuf::from("/proc"), sysfs = PathBuf::from("/sys"), method = "auto", *, switch_at = 1500, spare_columns = 0))]
+    #[pyo3(
+        signature = (procfs = PathBuf::from("/proc"), sysfs = PathBuf::from("/sys"), method = "auto", *, switch_at = 1500, spare_columns = 0),
+        text_signature = "(procfs='/proc', sysfs='/sys', method='auto', *, switch_at=1500, spare_columns=0)"
+    )]
     fn new(
         procfs: PathBuf,
         sysfs: PathBuf,

@@ -27,7 +27,10 @@ pub struct InflightSampler {
 #[pymethods]
 impl InflightSampler {
     #[new]
-    #[pyo3(signature = (sysfs = PathBuf::from("/sys"), rate_hz = 1000.0, cpu_share = 0.01))]
+    #[pyo3(
+        signature = (sysfs = PathBuf::from("/sys"), rate_hz = 1000.0, cpu_share = 0.01),
+        text_signature = "(sysfs='/sys', rate_hz=1000.0, cpu_share=0.01)"
+    )]
     fn new(mut sysfs: PathBuf, rate_hz: f64, cpu_share: f64) -> PyResult<Self> {
         if !(0.1..=100_000.0).contains(&rate_hz) {
             return Err(PyValueError::new_err(format!(

@@ -24,6 +24,8 @@ pub struct StatFiles {
     stats: Vec<Stat>,
     /// A device has gone since the last listing.
     pub stale: bool,
+    /// The last listing opened devices: new ones, or others under an old name.
+    pub opened: bool,
     /// Files of the last read that could not be understood.
     pub malformed: usize,
 }
@@ -45,6 +47,7 @@ impl StatFiles {
             .map(|stat| (stat.row.name.clone(), stat))
             .collect();
         let mut unnumbered = Vec::new();
+        self.opened = false;
         for name in disks {
             if let Some(stat) = open.remove(name) {
                 self.stats.push(stat);
@@ -56,6 +59,7 @@ impl StatFiles {
                         unnumbered.push(self.stats.len());
                     }
                     self.stats.push(stat);
+                    self.opened = true;
                 }
                 Err(error) if is_shortage(&error) => {
                     return Err(PathError::new(&sysfs.join("block"), error));
