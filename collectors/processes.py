@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -66,10 +67,10 @@ class ProcessCollector:
 
     def _hidden_event(self) -> tuple[Event, ...]:
         hidden = self._scanner.hidden
-        if self._told_hidden or not hidden:
+        if self._told_hidden or not hidden or os.geteuid() == 0:
             return ()
         self._told_hidden = True
-        text = f"the I/O of {hidden:,} processes of other users is hidden: root or CAP_SYS_PTRACE would show it"
+        text = f"the I/O of {hidden:,} of the processes may not be read; root or CAP_SYS_PTRACE would show it"
         return (Event.now(EventKind.MONITOR, text, hidden=hidden),)
 
     def _scan(self, stop: threading.Event) -> None:
