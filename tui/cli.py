@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-VERBS: dict[str, str] = {}
+VERBS: dict[str, str] = {"watch": "this host live on the screen", "replay": "a recording on the screen"}
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
 
 
