@@ -54,7 +54,7 @@ bench: build ## measure against the numbers in docs/numbers.md; needs root and f
 
 wheel: $(VENV)/.tools ## build an abi3 manylinux wheel that needs no Rust where it is installed
 	$(BIN)/pip install -q 'maturin[zig]>=1.9,<2'
-	$(BIN)/maturin build --release --zig --compatibility manylinux_2_28 --out dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --zig --compatibility manylinux_2_28 --out dist
 
 format: build ## format Python and Rust
 	$(BIN)/ruff format .

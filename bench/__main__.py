@@ -1,0 +1,33 @@
+"""`make bench`: every measurement of this folder, one after the other, with the goal beside each figure.
+
+`python -m bench engine session` runs some of them; `--quick` runs fewer pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+PARTS = {
+    "engine": "IOPS and CPU per I/O against fio",
+    "screen_cost": "what the TUI costs a running load, and how soon a knob is in force after its key",
+    "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
+    "derive": "deriving frames of 2,000 and 19,200 devices",
+    "first_paint": "time to the first painted screen",
+    "paint": "repainting grids and charts",
+    "session": "bytes per active device and tick, opening and seeking a 24 h recording",
+}
+
+
+def main() -> None:
+    """Run the named parts, or all."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="which; all by default")
+    parser.add_argument("--quick", action="store_true", help="fewer pairs: a look, not a result")
+    arguments = parser.parse_args()
+    for part in arguments.parts or PARTS:
+        print(f"\n== {part}: {PARTS[part]}", flush=True)
+        importlib.import_module(f"bench.{part}").main(quick=arguments.quick)
+
+
+main()
