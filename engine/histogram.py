@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+UNIT_NS = 1
 HISTOGRAM_SUB_BITS = 6
 HISTOGRAM_BUCKETS = 3776
 
