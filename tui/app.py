@@ -36,11 +36,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     """An oscilloscope for storage over any source of samples, which it is given and never builds."""
 
     TITLE = "lunscope"
-    CSS_PATH: ClassVar[str] = str(BASE_CSS)
+    CSS_PATH = BASE_CSS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.ANYWHERE)]
     DEFAULT_MODE = Place.OVERVIEW.value
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-flat"), (18, "-low"), (40, "-tall")]
 
     def __init__(
         self,
@@ -144,7 +142,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def action_view_help(self) -> None:
         """All keys and figures."""
-        self.push_screen(HelpScreen(self._keys_text))
+        notices = self.scope.frame.topology.host.notices if self.scope.frame else ()
+        self.push_screen(HelpScreen(self._keys_text, notices))
 
     def action_view_theme(self) -> None:
         """The next of lunscope's themes."""
@@ -173,6 +172,6 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         for action in ACTIONS:
             if action.place in {place, Place.ANYWHERE} and self.check_action(action.method, ()):
                 target = self if action.place is Place.ANYWHERE else screen
-                callback = functools.partial(self.run_action, action.method, target)
+                callback = functools.partial(self.run_action, action.call, target)
                 yield SystemCommand(action.title, self._keys_text(action), callback)
         yield from (entry for entry in super().get_system_commands(screen) if entry.title in {"Theme", "Screenshot"})

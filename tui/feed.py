@@ -76,7 +76,7 @@ class Feed:
                 self._take(step)
         except LunscopeError as error:
             self._post(FeedEnded(str(error)))
-        except Exception as error:  # noqa: BLE001 - whatever a source raises ends the feed, not the screen or the load
+        except Exception as error:
             self._post(FeedEnded(f"{type(error).__name__}: {error}"))
         else:
             if not self._stop.is_set():

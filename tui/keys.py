@@ -21,7 +21,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing a person can do; `load.start` calls `action_load_start` of the screen or the app."""
+    """One thing a person can do; `load.start` calls `action_load_start` of the screen that is its place, or of the app."""
 
     id: str
     title: str
@@ -38,11 +38,16 @@ class Action:
     @property
     def method(self) -> str:
         """Name of the Textual action."""
-        return self.id.replace(".", "_")
+        return "turn_knob" if self.id.startswith("knob.") else self.id.replace(".", "_")
+
+    @property
+    def call(self) -> str:
+        """The Textual action with its parameter: all knobs share one."""
+        return f"{self.method}('{self.id.removeprefix('knob.')}')" if self.id.startswith("knob.") else self.method
 
     def binding(self) -> Binding:
         """The binding whose key a keymap may replace by the action's id."""
-        return Binding(self.keys, self.method, self.title, show=bool(self.short), id=self.id, priority=self.priority)
+        return Binding(self.keys, self.call, self.title, show=bool(self.short), id=self.id, priority=self.priority)
 
 
 def _replay(id_: str, title: str, keys: str, short: str = "") -> Action:
@@ -94,6 +99,7 @@ ACTIONS: tuple[Action, ...] = (
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 BY_METHOD: Mapping[str, Action] = {action.method: action for action in ACTIONS}
+"""The knobs, which share a method, also share where it works."""
 
 
 def is_usable(action: Action, *, replay: bool, load: bool) -> bool:

@@ -23,6 +23,7 @@ class LoadDesk:
         self._job = job
         self._permissions = permissions
         self._typed: set[str] = set()
+        self._armed: tuple[JobSpec, Permissions] | None = None
 
     @property
     def status(self) -> LoadStatus:
@@ -75,17 +76,18 @@ class LoadDesk:
             RefusedError: a target would be written without its name typed, or the guard refuses it.
         """
         self._require_typed(self._job.knobs)
+        self._armed = (self._job, self._permissions)
         self.control.arm(self._job, self._permissions)
 
     def start(self) -> None:
-        """Start, arming first where that was not done; blocks."""
-        if self.status.state is not LoadState.ARMED or self.status.job != self._job:
+        """Start, arming first where what is armed is not the job in hand; blocks."""
+        if self.status.state is not LoadState.ARMED or not self._is_armed():
             self.arm()
         if self.status.state is LoadState.ARMED:
             self.control.start()
 
     def stop(self) -> None:
-        """Stop; blocks until all I/O came back."""
+        """Stop, disarm or give up preparing; blocks until all I/O came back."""
         self.control.stop()
 
     def turn(self, knobs: Knobs) -> None:
@@ -97,10 +99,24 @@ class LoadDesk:
         state = self.status.state
         if state in BUSY_STATES:
             raise UsageError(f"wait: the load is {state}")
-        if state is LoadState.RUNNING:
-            self._require_typed(knobs)
+        self._require_typed(knobs)
+        if state is LoadState.RUNNING or (state is LoadState.ARMED and self._is_armed()):
             self.control.turn(knobs)
         self._job = replace(self._job, knobs=knobs)
+
+    def needs_restart(self, knobs: Knobs) -> bool:
+        """Whether a running load was armed without the permission to write that these knobs need."""
+        if self.status.state is not LoadState.RUNNING or knobs.read_pct >= 100 or self._armed is None:
+            return False
+        written = {target.path for target in self._job.targets if target.path is not None}
+        return not written <= self._armed[1].allow_write
+
+    def _is_armed(self) -> bool:
+        """Whether what was armed is this job with these permissions; knobs can be turned while armed."""
+        if self._armed is None:
+            return False
+        job, permissions = self._armed
+        return replace(job, knobs=self._job.knobs) == self._job and permissions == self._permissions
 
     def _require_typed(self, knobs: Knobs) -> None:
         missing = self.unconfirmed(knobs)

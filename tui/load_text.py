@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from textual.content import Content
 
+from collectors.text import safe_text
 from engine.control import LoadState, LoadStatus
 from tui.clock import span_text
 from tui.load_desk import LoadDesk
-from collectors.text import safe_text
 
 KeyText = Callable[[str], str]
 
@@ -27,7 +27,9 @@ _STYLES = {
 def state_line(desk: LoadDesk | None, key_text: KeyText) -> Content:
     """State, engine, targets, time and errors; before the start, the keys that lead on."""
     if desk is None:
-        return Content.assemble((" no load can be driven here ", "bold"), ("(a recording, or watch: use lunscope run)", "dim"))
+        return Content.assemble(
+            (" no load can be driven here ", "bold"), ("(a recording, or watch: use lunscope run)", "dim")
+        )
     status = desk.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
     return Content.assemble(head, " ", _middle(status, desk), (_next_keys(status.state, key_text), "dim"))
@@ -66,4 +68,6 @@ def message_line(desk: LoadDesk | None, error: str) -> Content:
     status = desk.status if desk is not None else None
     if status is None or not status.message:
         return Content(" ")
-    return Content.assemble((f" {safe_text(status.message)}", "bold $error" if status.state is LoadState.FAILED else "$warning"))
+    return Content.assemble(
+        (f" {safe_text(status.message)}", "bold $error" if status.state is LoadState.FAILED else "$warning")
+    )

@@ -13,7 +13,7 @@ from tui.transport import ReplayTransport
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 
 
-class SessionActions(App[None]):
+class SessionActions(App[object]):
     """Pause, step, seek and speed."""
 
     scope: Scope

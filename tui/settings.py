@@ -61,10 +61,14 @@ def _keys(section: object, file: Path, problems: list[str]) -> dict[str, str]:
         return {}
     keys: dict[str, str] = {}
     for action_id, value in _flat(section):
-        wanted = value if isinstance(value, list) else [value]
+        wanted = [key for key in (value if isinstance(value, list) else [value]) if isinstance(key, str)]
         if action_id not in BY_ID:
             problems.append(f"{file}: [keys] knows no action {action_id!r}{_suggestion(action_id, BY_ID)}")
-        elif not wanted or not all(isinstance(key, str) and _is_key(key) for key in wanted):
+        elif (
+            not wanted
+            or not all(_is_key(key) for key in wanted)
+            or (isinstance(value, list) and len(value) > len(wanted))
+        ):
             problems.append(f"{file}: [keys] {action_id}: {value!r} is not a key or a list of keys")
         else:
             keys[action_id] = ",".join(wanted)

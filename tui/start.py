@@ -143,7 +143,7 @@ def _close(control: LoadControl | None, source: Source) -> None:
     for close in closers:
         try:
             close()
-        except Exception as error:  # noqa: BLE001 - the other one must still be closed
+        except Exception as error:
             failures.append(error)
     if failures:
         raise failures[0]

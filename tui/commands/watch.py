@@ -27,8 +27,11 @@ def command(
 ) -> None:
     """Show this host's disks live: queue time, service time, busy, the hot ones and why."""
     from collectors.live import LiveSource  # noqa: PLC0415 - `--help` needs no numpy
+    from collectors.load import LoadCollector  # noqa: PLC0415
+    from engine.control import LoadControl  # noqa: PLC0415
     from tui.start import require_terminal, start_live  # noqa: PLC0415
 
     require_terminal("lunscope report, or lunscope record -o FILE")
-    source = LiveSource(interval_s, procfs, sysfs, tier)
-    raise SystemExit(start_live(source, theme=theme))
+    control = LoadControl()
+    source = LiveSource(interval_s, procfs, sysfs, tier, [LoadCollector(control)])
+    raise SystemExit(start_live(source, control=control, theme=theme))

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from collectors.model import Frame
+from engine.control import LoadState
 from tui.keys import BY_ID, Place, keys_in_force
-from collectors.text import safe_text
 from tui.scope import Scope
 from tui.widgets.header import HeaderLine, Tabs
 from tui.widgets.key_line import KeyLine
@@ -21,6 +21,8 @@ class View(Screen[None]):
     """A screen that shows frames; the app hands them to the one on top only."""
 
     PLACE: ClassVar[Place]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-flat"), (18, "-low"), (40, "-tall")]
 
     def __init__(self, scope: Scope) -> None:
         super().__init__()
@@ -51,12 +53,14 @@ class View(Screen[None]):
             self.show_frame(frame)
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
-        """What matters on every screen, as text and style: the load if there is one, else the first notice."""
+        """What matters on every screen, as text and style: the load if there is one, else how many notices wait."""
         status = self.scope.desk.status if self.scope.desk else None
-        if status is not None and status.state != "idle":
-            return f"load {status.state}", "bold $accent" if status.state == "running" else ""
-        notices = frame.topology.host.notices if frame else ()
-        return (safe_text(notices[0]), "$warning") if notices else ("", "")
+        if status is not None and status.state is not LoadState.IDLE:
+            return f"load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
+        count = len(frame.topology.host.notices) if frame else 0
+        if not count:
+            return "", ""
+        return f"{count} notice{'s' if count > 1 else ''} on this host: {self.key_text('view.help')}", "$warning"
 
     def key_text(self, action_id: str) -> str:
         """The key of an action as it is shown."""

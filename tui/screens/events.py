@@ -12,11 +12,11 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from collectors.model import Frame
+from collectors.text import safe_text
 from engine.events import Event
 from tui.clock import day_and_clock
 from tui.glyphs import glyphs_of
 from tui.keys import Place, bindings_of
-from collectors.text import safe_text
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.transport import ReplayTransport
@@ -43,7 +43,6 @@ class EventsScreen(View):
         """Count and list."""
         yield TextLine(" no events yet", id="count")
         yield OptionList(markup=False, compact=True)
-
 
     def show_frame(self, frame: Frame) -> None:
         """List the events again where they changed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from collectors.fields import FIELDS, Field
 from collectors.model import Tier
+from collectors.text import safe_text
 from tui.keys import ACTIONS, Action, Place
 from tui.widgets.grid import Grid
 
@@ -34,19 +35,23 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen Static { height: auto; }
     """
 
-    def __init__(self, keys_text: Callable[[Action], str]) -> None:
+    def __init__(self, keys_text: Callable[[Action], str], notices: Sequence[str]) -> None:
         super().__init__()
+        self._notices = notices
         self._keys_text = keys_text
 
     def compose(self) -> ComposeResult:
         """One long page."""
         with VerticalScroll():
-            yield Static(Content("\n").join(help_lines(self._keys_text)))
+            yield Static(Content("\n").join(help_lines(self._keys_text, self._notices)))
 
 
-def help_lines(keys_text: Callable[[Action], str]) -> Iterator[Content]:
-    """The page: keys by place, what tiers mean, figures by table."""
+def help_lines(keys_text: Callable[[Action], str], notices: Sequence[str]) -> Iterator[Content]:
+    """The page: notices, keys by place, what tiers mean, figures by table."""
     yield Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
+    if notices:
+        yield from _heading("Notices on this host")
+        yield from (Content.assemble(("  ! ", "bold $warning"), safe_text(notice)) for notice in notices)
     for place in Place:
         actions = [action for action in ACTIONS if action.place is place]
         if actions:

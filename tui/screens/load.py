@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -15,7 +16,6 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher, Input
 
 from collectors.model import Frame
-from engine.control import LoadState
 from engine.errors import LunscopeError
 from engine.job import Knobs
 from tui.columns import grid_columns
@@ -27,10 +27,11 @@ from tui.load_desk import BUSY_STATES, LoadDesk
 from tui.load_text import message_line, state_line
 from tui.scope import Scope
 from tui.screens.base import View
-from tui.screens.dialogs import confirm_destroy, confirm_write
+from tui.screens.dialogs import confirm_write
 from tui.widgets.chart import Chart
 from tui.widgets.effect import EffectPanel
 from tui.widgets.grid import Grid
+from tui.widgets.grid_rows import NAME
 from tui.widgets.knobs import KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import LoadForm
@@ -92,7 +93,7 @@ class LoadScreen(View):
         with ContentSwitcher(initial="running", id="lower"):
             yield LoadForm(id="form")
             with Vertical(id="running"):
-                yield Grid("load", grid_columns("load", TARGET_COLUMNS), sort=None, id="targets_grid")
+                yield Grid("load", grid_columns("load", TARGET_COLUMNS), sort=NAME, id="targets_grid")
                 with Horizontal(id="charts"):
                     yield Chart("Load latency", "ms", id="latency")
                     yield Chart("Load IOPS", "1/s", id="iops")
@@ -115,7 +116,9 @@ class LoadScreen(View):
         events = self.scope.events.all()
         if series is not None:
             figures = ("await_ms", "p99_ms", "max_ms")
-            self.query_one("#latency", Chart).show(series.times_ns, {name: series.values[name] for name in figures}, events)
+            self.query_one("#latency", Chart).show(
+                series.times_ns, {name: series.values[name] for name in figures}, events
+            )
             self.query_one("#iops", Chart).show(series.times_ns, {"iops": series.values["iops"]}, events)
         self.query_one(EffectPanel).show(last_effect(series, events), frame.time_ns)
         self._show_state()
@@ -174,52 +177,82 @@ class LoadScreen(View):
     def action_load_arm(self) -> None:
         """Check and prepare the targets."""
         if self.scope.desk is not None:
-            self._confirmed(self.scope.desk.job.knobs, self.scope.desk.arm)
+            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.arm))
 
     def action_load_start(self) -> None:
         """Start the load."""
         if self.scope.desk is not None:
-            self._confirmed(self.scope.desk.job.knobs, self.scope.desk.start)
+            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.start))
 
     def action_load_stop(self) -> None:
         """Stop the load, or its preparation."""
         if self.scope.desk is not None:
             self._in_thread(self.scope.desk.stop)
 
-    def _confirmed(self, knobs: Knobs, operation: Callable[[], None]) -> None:
-        """Run an operation once every name that it needs was typed."""
+    def _when_typed(self, knobs: Knobs, then: Callable[[], None]) -> None:
+        """Go on once every name that these knobs need was typed."""
         desk = self.scope.desk
         assert desk is not None
         missing = desk.unconfirmed(knobs)
         if not missing:
-            self._in_thread(operation)
+            then()
             return
 
         def typed(answer: str | None) -> None:
             if answer is None:
-                self._report(f"{missing[0]}: not confirmed, nothing was written")
+                self._report(f"{missing[0]}: name not typed, nothing was written")
                 return
             desk.confirm(answer)
-            self._confirmed(knobs, operation)
+            self._when_typed(knobs, then)
 
         self.app.push_screen(confirm_write(missing[0]), typed)
 
     def _in_thread(self, operation: Callable[[], None]) -> None:
+        """Run what blocks in a thread of its own; a thread worker of Textual would hold up the exit."""
+
         def work() -> None:
             try:
                 operation()
             except LunscopeError as error:
                 self.post_message(LoadDone(str(error)))
-            except Exception as error:  # noqa: BLE001 - told on the screen instead of dying with the thread
+            except Exception as error:
                 self.post_message(LoadDone(f"{type(error).__name__}: {error}"))
             else:
                 self.post_message(LoadDone(""))
 
         self._report("")
-        threading.Thread(target=work, name="lunscope-load", daemon=True).start()
+        threading.Thread(target=work, name="lunscope-load-screen", daemon=True).start()
 
     @on(LoadDone)
     def _done(self, message: LoadDone) -> None:
         self._report(message.error)
         if not message.error and self.query_one("#lower", ContentSwitcher).current == "form":
             self.action_leave_form()
+
+    # ------------------------------------------------------------------ knobs
+
+    def action_turn_knob(self, name: str) -> None:
+        """Turn a knob by one step; a turn that begins to write asks for names first."""
+        desk = self.scope.desk
+        if desk is None:
+            return
+        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops()))
+        if knobs == desk.knobs:
+            self._report("the knob is at its end")
+        elif desk.needs_restart(knobs):
+            self._report("the targets are open for reading only: stop, turn this knob, and start again")
+        else:
+            self._when_typed(knobs, functools.partial(self._apply, desk, knobs))
+
+    def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
+        try:
+            desk.turn(knobs)
+        except LunscopeError as error:
+            self._report(str(error))
+        else:
+            self._report("")
+
+    def _iops(self) -> float | None:
+        total = self.scope.frame.tables.get("load_total") if self.scope.frame else None
+        iops = total.value("iops", 0) if total is not None and len(total.rows) else math.nan
+        return iops if math.isfinite(iops) else None

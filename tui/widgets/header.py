@@ -6,14 +6,14 @@ import math
 
 from textual.content import Content
 
+from collectors.fields import Unit
 from collectors.model import Frame, Tier
+from collectors.text import safe_text
 from tui.clock import clock_text
 from tui.format import format_quantity
 from tui.keys import Place
-from collectors.text import safe_text
 from tui.scope import Recording, Scope
 from tui.widgets.line import TextLine
-from collectors.fields import Unit
 
 LATE_SHARE = 0.2
 """Share of the interval by which a tick may come late before it is worth a colour."""
@@ -63,7 +63,10 @@ def _tier_text(tier: Tier) -> str:
 def _cost(frame: Frame) -> tuple[str, str]:
     if not math.isfinite(frame.cost_pct):
         return "", ""
-    return f"cost {format_quantity(frame.cost_pct, Unit.PERCENT, 4)} %", "$warning" if frame.cost_pct > COSTLY_PCT else ""
+    return (
+        f"cost {format_quantity(frame.cost_pct, Unit.PERCENT, 4)} %",
+        "$warning" if frame.cost_pct > COSTLY_PCT else "",
+    )
 
 
 def _lateness(frame: Frame, scope: Scope) -> tuple[str, str]:

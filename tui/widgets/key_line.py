@@ -40,4 +40,4 @@ def footer_actions(place: Place, scope: Scope) -> list[Action]:
 
 
 def _target(action: Action) -> str:
-    return f"{'app' if action.place is Place.ANYWHERE else 'screen'}.{action.method}"
+    return f"{'app' if action.place is Place.ANYWHERE else 'screen'}.{action.call}"

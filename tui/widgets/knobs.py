@@ -89,5 +89,3 @@ def _line(row: KnobRow, knobs: Knobs, targets: int, key_text: KeyText) -> Conten
         keys = " ".join(key_text(action_id) for action_id in row.more)
         parts += [" ", (keys, "bold $accent"), (f" {row.hint}", "dim")]
     return Content.assemble(*parts)
-
-
