@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,8 +162,3 @@ def _listing(folder: Path) -> tuple[str, ...]:
         return tuple(sorted(printable(entry.name.replace("!", "/")) for entry in folder.iterdir()))
     except OSError:
         return ()
-
-
-def without_iostats(devices: Iterable[Device]) -> tuple[str, ...]:
-    """Names of devices whose counters stand still because queue/iostats is 0."""
-    return tuple(device.name for device in devices if device.iostats is False)

@@ -12,6 +12,10 @@ from collectors.model import Rows, Table
 from collectors.schemas import DISK
 from engine._native import InflightSampler
 
+RATE_HZ = 1000.0
+"""A figure needs about a thousand looks to be within some percent."""
+CPU_SHARE = 0.02
+"""Of one core; the sampler slows down when looks are expensive."""
 MAX_WATCHED = 4
 """Every look costs microseconds of CPU, so only the busiest are worth it."""
 STAY_BONUS = 2.0
@@ -79,7 +83,7 @@ class InflightWatch:
         return 0 if io_ms[self._positions[name]] > 0 else self._idle_ticks.get(name, 0) + 1
 
     def _busiest(self, rows: Rows, io_ms: NDArray[np.uint64]) -> list[str]:
-        """Order by I/O time of the last tick, watched ones with a bonus; idle ones stay for a while if there is room."""
+        """Choose by I/O time of the last tick; watched devices have a bonus, idle ones stay while there is room."""
         scores = io_ms.astype(np.float64)
         for name, ticks in self._idle_ticks.items():
             if ticks < IDLE_TICKS and name in self._positions:
@@ -99,3 +103,12 @@ class InflightWatch:
         if name not in self._suited:
             self._suited[name] = Path(self._sysfs, "block", sysfs_name(name), "mq").is_dir()
         return self._suited[name]
+
+
+def start_watch(sysfs: str) -> InflightWatch:
+    """Start a sampler on nothing yet.
+
+    Raises:
+        OSError: no thread can be started.
+    """
+    return InflightWatch(sysfs, InflightSampler(sysfs, RATE_HZ, CPU_SHARE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -47,7 +48,12 @@ class ProcessCollector:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Hand over the latest scan, without waiting for one."""
+        """Hand over the latest scan, without waiting for one.
+
+        Raises:
+            RuntimeError: the thread has failed.
+        """
+        self._thread.check()
         latest = self._latest
         if latest is None:
             return Reading({PROCESS.name: self._table})
@@ -66,10 +72,10 @@ class ProcessCollector:
 
     def _hidden_event(self) -> tuple[Event, ...]:
         hidden = self._scanner.hidden
-        if self._told_hidden or not hidden:
+        if self._told_hidden or not hidden or os.geteuid() == 0:
             return ()
         self._told_hidden = True
-        text = f"the I/O of {hidden:,} processes of other users is hidden: root or CAP_SYS_PTRACE would show it"
+        text = f"the I/O of {hidden:,} of the processes may not be read; root or CAP_SYS_PTRACE would show it"
         return (Event.now(EventKind.MONITOR, text, hidden=hidden),)
 
     def _scan(self, stop: threading.Event) -> None:

@@ -99,7 +99,7 @@ class TableCodec:
     wraps, so resets and missing values need no marks of their own. Not to be shared between threads.
     """
 
-    def __init__(self, rows: int, columns: int) -> None:
+    def __new__(cls, rows: int, columns: int) -> TableCodec:
         """All zero.
 
         Raises:
@@ -118,11 +118,11 @@ class TableCodec:
             ValueError: `data` is damaged; the values are as before.
         """
     def values(self) -> NDArray[np.uint64]:
-        """The last values, a new array of shape (rows, columns)."""
+        """Return the last values, a new array of shape (rows, columns)."""
     def settle(self) -> None:
         """Forget the last difference, because the next one is over another length of time."""
     def rearranged(self, source: NDArray[np.int64]) -> TableCodec:
-        """The same for other rows: row i of the result is row `source[i]` of this, zero where that is negative.
+        """Return the same for other rows: row i of the result is row `source[i]` of this, zero where that is negative.
 
         Raises:
             ValueError: no such row, or too many.
