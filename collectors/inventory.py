@@ -9,6 +9,7 @@ from collectors.background import BackgroundThread
 from collectors.devices import scan_devices
 from collectors.hostfacts import device_notices
 from collectors.model import HostFacts, Rows, Topology
+from collectors.reading import Reading
 
 
 class Inventory:
@@ -28,6 +29,15 @@ class Inventory:
     def cpu_ns(self) -> int:
         """CPU time of the scanning thread."""
         return self._thread.cpu_ns
+
+    def read(self) -> Reading:
+        """Bring nothing of its own into a sample; the topology is asked for after all collectors have been read.
+
+        Raises:
+            RuntimeError: the thread has failed.
+        """
+        self._thread.check()
+        return Reading()
 
     def request(self, rows: Rows) -> None:
         """Have the devices of a table scanned soon; a newer request replaces one that waits."""

@@ -48,7 +48,12 @@ class ProcessCollector:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Hand over the latest scan, without waiting for one."""
+        """Hand over the latest scan, without waiting for one.
+
+        Raises:
+            RuntimeError: the thread has failed.
+        """
+        self._thread.check()
         latest = self._latest
         if latest is None:
             return Reading({PROCESS.name: self._table})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.job import Access, BlockShare, JobSpec, Knobs
-from engine.sizes import format_size
+from engine.job import Access, JobSpec, Knobs
+from engine.sizes import format_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,12 @@ def _words(value: str | float | None) -> str:
     return "unlimited" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def describe_blocks(blocks: tuple[BlockShare, ...]) -> str:
-    """Write block sizes as --bs takes them: 4k, or 4k:60,16k:40 for a mix."""
-    if len(blocks) == 1:
-        return format_size(blocks[0].block_bytes)
-    return ",".join(f"{format_size(share.block_bytes)}:{share.percent:g}" for share in blocks)
-
-
 def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
     """Which knobs differ."""
     pairs = (
         KnobChange("queue_depth", "queue depth", old.queue_depth, new.queue_depth),
         KnobChange("stripe_width", "stripe width", old.stripe_width, new.stripe_width),
-        KnobChange("blocks", "block size", describe_blocks(old.blocks), describe_blocks(new.blocks)),
+        KnobChange("blocks", "block size", format_blocks(old.blocks), format_blocks(new.blocks)),
         KnobChange("read_pct", "read share %", old.read_pct, new.read_pct),
         KnobChange("rate_iops", "rate limit", old.rate_iops, new.rate_iops),
     )
@@ -48,7 +41,7 @@ def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
 
 def describe_knobs(knobs: Knobs) -> str:
     """As in "4k, 80 % read, QD 8, stripe width 2, at most 5000 IOPS"."""
-    parts = [describe_blocks(knobs.blocks), _mix(knobs.read_pct), f"QD {knobs.queue_depth}"]
+    parts = [format_blocks(knobs.blocks), _mix(knobs.read_pct), f"QD {knobs.queue_depth}"]
     parts += [f"stripe width {knobs.stripe_width}"]
     parts += [f"at most {knobs.rate_iops:g} IOPS"] if knobs.rate_iops is not None else []
     return ", ".join(parts)

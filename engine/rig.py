@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from engine._native import uring_refusal
 from engine.backend import LoadBackend
 from engine.errors import RefusedError, StoppedError
-from engine.guard import OpenTarget, fill_scratch, open_targets
+from engine.guard import OpenTarget, fill_scratch, open_targets, recheck_targets
+from engine.guard.filling import FillStoppedError
 from engine.job import JobSpec, Knobs, Permissions
 from engine.select import Choice, any_on_tmpfs, build, choose, notices_of
 from engine.tap import CounterTap
@@ -20,7 +21,7 @@ class Rig:
     """Owns descriptors and engine until `close`."""
 
     job: JobSpec
-    targets: Sequence[OpenTarget]
+    targets: list[OpenTarget]
     names: tuple[str, ...]
     choice: Choice
     knobs: Knobs
@@ -44,8 +45,7 @@ class Rig:
         Raises:
             RefusedError: a target is no longer what it was when it was opened.
         """
-        for target in self.targets:
-            target.recheck()
+        recheck_targets(self.targets)
 
     def check_writable(self, knobs: Knobs) -> None:
         """Look at the targets that these knobs write to.
@@ -53,12 +53,13 @@ class Rig:
         Raises:
             RefusedError: one was not opened for writing, or is no longer what it was.
         """
-        for target in self.targets[: knobs.stripe_width]:
+        written = self.targets[: knobs.stripe_width]
+        for target in written:
             if not target.writable:
                 raise RefusedError(
-                    f"{target.name}: writing was not allowed; stop, then add --allow-write {target.path}"
+                    f"{target.name}: opened for reading only: stop, and start again with --allow-write {target.path}"
                 )
-            target.recheck()
+        recheck_targets(written)
 
     def close(self) -> bool:
         """Stop the engine and let go of the targets, scratch files included; whether all I/Os came back."""
@@ -89,12 +90,19 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
     """
     targets = open_targets(job, permissions)
     try:
-        fill_scratch(targets, job.seed, progress, stop)
-        if stop.is_set():
-            raise StoppedError("stopped before the load began")
+        _fill(targets, job.seed, progress, stop)
         wanted = choose(job, uring_refusal=uring_refusal(), on_tmpfs=any_on_tmpfs(targets))
         choice, engine = build(wanted, job, job.knobs, targets)
     except BaseException:
         close_all(targets)
         raise
     return Rig(job, targets, tuple(target.name for target in targets), choice, job.knobs, engine, CounterTap(engine))
+
+
+def _fill(targets: Sequence[OpenTarget], seed: int, progress: Callable[[float], None], stop: threading.Event) -> None:
+    try:
+        fill_scratch(targets, seed, progress, stop)
+    except FillStoppedError as error:
+        raise StoppedError(str(error)) from error
+    if stop.is_set():
+        raise StoppedError("stopped before the load began")

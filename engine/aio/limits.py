@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.job import MAX_BLOCK_BYTES, Knobs
+from engine.sizes import MIX_TOLERANCE_PERCENT
 
 MAX_OUTSTANDING = 1024
 """Every outstanding I/O takes a thread of the executor here."""
@@ -41,7 +42,7 @@ def check_knobs(knobs: Knobs, targets: Sequence[AioTarget], max_queue_depth: int
         raise ValueError(f"read share {knobs.read_pct} is outside 0 to 100 %")
     if knobs.rate_iops is not None and not knobs.rate_iops > 0:
         raise ValueError(f"rate {knobs.rate_iops} is not above 0")
-    if not knobs.blocks or abs(sum(share.percent for share in knobs.blocks) - 100) > 0.01:
+    if not knobs.blocks or abs(sum(share.percent for share in knobs.blocks) - 100) > MIX_TOLERANCE_PERCENT:
         raise ValueError("the shares of the block sizes do not add up to 100 %")
     for target in targets[: knobs.stripe_width]:
         _check_target(knobs, target)
