@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from collectors.model import Source
 from engine.control import LoadState
+from tui.clock import SECOND_NS, span_text
 from tui.events_log import EventLog
 from tui.feed import Feed, FeedEnded, FrameArrived
 from tui.history import History
@@ -30,6 +31,11 @@ from tui.session_actions import SessionActions
 from tui.settings import Settings
 from tui.theming import BASE_CSS, default_theme, register_themes, variable_defaults
 from tui.transport import transport_of
+from tui.widgets.chart import Chart
+
+SPANS_S = (60, 300, 900, 3600)
+"""What the charts may show of the past."""
+ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
 
 class LunscopeApp(SessionActions, inherit_bindings=False):
@@ -112,9 +118,11 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.paint()
 
     def paint(self) -> None:
-        """Draw the topmost view, which a dialog may cover."""
+        """Draw the topmost view, which a dialog may cover; not while it is only half there."""
+        if not self.is_running:
+            return
         view = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
-        if view is not None and view.is_mounted:
+        if view is not None and view.is_mounted and view.is_attached:
             with self.batch_update():
                 view.show(self.scope.frame)
 
@@ -125,8 +133,15 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         entry = BY_METHOD.get(action)
         if entry is None:
             return True
-        typing = entry.priority and (isinstance(self.focused, Input) or isinstance(self.screen, ModalScreen))
-        return not typing and is_usable(entry, replay=self.scope.transport.seekable, load=self.scope.desk is not None)
+        if entry.priority and self._is_taken(entry):
+            return False
+        return is_usable(entry, replay=self.scope.transport.seekable, load=self.scope.desk is not None)
+
+    def _is_taken(self, action: Action) -> bool:
+        """Whether what has the focus needs the keys itself: a text field all, a chart those that move its cursor."""
+        if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
+            return True
+        return isinstance(self.focused, Chart) and action.id in ARROW_ACTIONS
 
     def action_view_overview(self) -> None:
         """Disks, charts, host."""
@@ -144,6 +159,20 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """All keys and figures."""
         notices = self.scope.frame.topology.host.notices if self.scope.frame else ()
         self.push_screen(HelpScreen(self._keys_text, notices))
+
+    def action_view_longer(self) -> None:
+        """Show a longer past in the charts."""
+        self._change_span(1)
+
+    def action_view_shorter(self) -> None:
+        """Show a shorter past in the charts."""
+        self._change_span(-1)
+
+    def _change_span(self, direction: int) -> None:
+        position = SPANS_S.index(self.scope.span_ns // SECOND_NS) + direction
+        self.scope.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS
+        self.notify(f"charts show the last {span_text(self.scope.span_ns / SECOND_NS)}", timeout=2, markup=False)
+        self.paint()
 
     def action_view_theme(self) -> None:
         """The next of lunscope's themes."""

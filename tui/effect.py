@@ -78,6 +78,6 @@ def _level(series: Series | None, chosen: NDArray[np.intp]) -> Level:
     )
 
 
-def _largest(values: NDArray[np.float32]) -> float:
+def _largest(values: NDArray[np.float64]) -> float:
     known = values[np.isfinite(values)]
     return float(known.max()) if known.size else math.nan

@@ -27,10 +27,10 @@ FEWEST_TICKS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """One row's past: wall times of shape (n,), int64, and per field float32 of shape (n,), NaN for gaps."""
+    """One row's past: wall times of shape (n,), int64, and per field float64 of shape (n,), NaN for gaps."""
 
     times_ns: NDArray[np.int64]
-    values: Mapping[str, NDArray[np.float32]]
+    values: Mapping[str, NDArray[np.float64]]
 
     def __len__(self) -> int:
         return len(self.times_ns)
@@ -62,7 +62,7 @@ class _Ring:
         self._next = (self._next + 1) % len(self._times)
         self._filled = min(self._filled + 1, len(self._times))
 
-    def series(self, key: str, end_ns: int | None) -> Series | None:
+    def series(self, key: str, end_ns: int | None, span_ns: int | None) -> Series | None:
         row = self._index.get(key)
         if row is None:
             return None
@@ -70,8 +70,10 @@ class _Ring:
         times = self._times[order]
         if end_ns is not None:
             kept = times <= end_ns
+            if span_ns is not None:
+                kept &= times >= end_ns - span_ns
             order, times = order[kept], times[kept]
-        past = self._values[order, :, row]
+        past = self._values[order, :, row].astype(np.float64)
         return Series(times, {field_id: past[:, position] for position, field_id in enumerate(self._fields)})
 
     def _order(self) -> NDArray[np.intp]:
@@ -126,7 +128,7 @@ class History:
         with self._lock:
             self._rings = self._empty()
 
-    def series(self, table: str, key: str, end_ns: int | None = None) -> Series | None:
-        """The past of one row up to a moment; None if the row is not known."""
+    def series(self, table: str, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
+        """Copy the past of one row up to a moment, no further back than the span; None if the row is not known."""
         with self._lock:
-            return self._rings[table].series(key, end_ns)
+            return self._rings[table].series(key, end_ns, span_ns)

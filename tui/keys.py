@@ -65,6 +65,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.overview", "Overview: disks, charts, host", "1"),
     Action("view.load", "Load: job, knobs, live effect", "2"),
     Action("view.events", "Events: what happened when", "3"),
+    Action("view.longer", "Charts show a longer past", "z"),
+    Action("view.shorter", "Charts show a shorter past", "Z"),
     Action("view.theme", "Next theme", "ctrl+t"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
     _replay("session.step_back", "One sample back", "comma"),

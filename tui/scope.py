@@ -42,6 +42,8 @@ class Scope:
     interval_s: float
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keys by action id."""
+    span_ns: int = 300 * 1_000_000_000
+    """How much of the past the charts show."""
     frame: Frame | None = None
     """The frame on the screen."""
     latest_ns: int = 0

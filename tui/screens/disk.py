@@ -11,6 +11,7 @@ from textual.content import Content
 
 from collectors.heat import verdict
 from collectors.model import Frame
+from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.device_facts import facts_of
 from tui.keys import Place
 from tui.scope import Scope
@@ -31,12 +32,7 @@ class DiskView(View):
     DiskView.-tall #facts { height: 16; }
     """
 
-    CHARTS = (
-        ("latency", "Latency", "ms", ("await_ms", "queue_ms", "service_ms")),
-        ("iops", "IOPS", "1/s", ("iops",)),
-        ("flight", "In flight", "", ("in_flight",)),
-        ("peak", "Peak latency", "ms", ("max_ms",)),
-    )
+    PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
 
     def __init__(self, scope: Scope, key: str) -> None:
         super().__init__(scope)
@@ -47,8 +43,7 @@ class DiskView(View):
         yield TextLine(" ", id="verdict")
         yield TextLine(" ", id="facts")
         with Cells(id="charts"):
-            for id_, title, unit, _fields in self.CHARTS:
-                yield Chart(title, unit, id=id_)
+            yield from (panel.make() for panel in self.PANELS)
 
     def show_frame(self, frame: Frame) -> None:
         """Verdict, facts and charts of this disk; what vanished keeps its past."""
@@ -58,10 +53,7 @@ class DiskView(View):
         if device is not None:
             facts = [Content.assemble((f" {title:<12}", "bold"), value) for title, value in facts_of(device)]
             self.query_one("#facts", TextLine).put(Content("\n").join(facts))
-        series = self.scope.history.series("disks", self._key, frame.time_ns)
-        if series is None:
-            return
-        events = self.scope.events.all()
-        for id_, _title, _unit, fields in self.CHARTS:
-            lines = {field: series.values[field] for field in fields}
-            self.query_one(f"#{id_}", Chart).show(series.times_ns, lines, events)
+        series = self.scope.history.series("disks", self._key, frame.time_ns, self.scope.span_ns)
+        if series is not None:
+            for panel in self.PANELS:
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel.fields, self.scope)

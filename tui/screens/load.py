@@ -19,6 +19,7 @@ from collectors.model import Frame
 from engine.errors import LunscopeError
 from engine.job import Knobs
 from tui.columns import grid_columns
+from tui.curves import IOPS, LOAD_LATENCY, draw
 from tui.effect import last_effect
 from tui.job_form import DESTROY, job_from
 from tui.keys import Place, bindings_of
@@ -74,6 +75,8 @@ class LoadScreen(View):
     LoadScreen #lower { height: 1fr; }
     LoadScreen #targets_grid { height: 1fr; min-height: 3; }
     LoadScreen #charts { height: 2fr; }
+    LoadScreen #charts Chart { width: 1fr; height: 1fr; }
+    LoadScreen.-narrow #iops { display: none; }
     LoadScreen.-flat #charts { display: none; }
     LoadScreen.-flat #knob_row { height: auto; }
     """
@@ -95,8 +98,8 @@ class LoadScreen(View):
             with Vertical(id="running"):
                 yield Grid("load", grid_columns("load", TARGET_COLUMNS), sort=NAME, id="targets_grid")
                 with Horizontal(id="charts"):
-                    yield Chart("Load latency", "ms", id="latency")
-                    yield Chart("Load IOPS", "1/s", id="iops")
+                    yield LOAD_LATENCY.make()
+                    yield IOPS.make()
 
     def on_mount(self) -> None:
         """Keep the state fresh between frames while something is under way, and start what `run` asked for."""
@@ -112,15 +115,11 @@ class LoadScreen(View):
         self.query_one("#targets_grid", Grid).show(frame.tables.get("load"))
         total = frame.tables.get("load_total")
         key = total.rows.keys[0] if total is not None and len(total.rows) else ""
-        series = self.scope.history.series("load_total", key, frame.time_ns) if key else None
-        events = self.scope.events.all()
+        series = self.scope.history.series("load_total", key, frame.time_ns, self.scope.span_ns) if key else None
         if series is not None:
-            figures = ("await_ms", "p99_ms", "max_ms")
-            self.query_one("#latency", Chart).show(
-                series.times_ns, {name: series.values[name] for name in figures}, events
-            )
-            self.query_one("#iops", Chart).show(series.times_ns, {"iops": series.values["iops"]}, events)
-        self.query_one(EffectPanel).show(last_effect(series, events), frame.time_ns)
+            for panel in (LOAD_LATENCY, IOPS):
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel.fields, self.scope)
+        self.query_one(EffectPanel).show(last_effect(series, self.scope.events.all()), frame.time_ns)
         self._show_state()
 
     # ------------------------------------------------------------------ state

@@ -7,11 +7,12 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
+from textual.containers import Grid as Cells
 
 from collectors.heat import verdict
-from collectors.model import Frame
+from collectors.model import Frame, FrameTable
 from tui.columns import grid_columns
+from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.host_text import host_line
 from tui.keys import Place, bindings_of
 from tui.labels import disk_labels
@@ -43,7 +44,8 @@ DISK_COLUMNS = (
     "read_bytes_per_io",
     "write_bytes_per_io",
 )
-LATENCIES = ("await_ms", "queue_ms", "service_ms", "p99_ms")
+PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
+GRID_HEAD_LINES = 3
 PROCESS_COLUMNS = ("pid", "read_bytes_per_s", "write_bytes_per_s", "syscalls_read_per_s", "syscalls_write_per_s")
 
 
@@ -53,32 +55,39 @@ class OverviewScreen(View):
     PLACE = Place.OVERVIEW
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.OVERVIEW)]
     DEFAULT_CSS = """
-    OverviewScreen #disks { height: 1fr; min-height: 2; }
-    OverviewScreen #charts { height: 8; }
-    OverviewScreen #processes { height: 8; display: none; }
-    OverviewScreen.-tall #charts { height: 16; }
+    OverviewScreen #disks { height: 6; }
+    OverviewScreen #charts { height: 1fr; min-height: 3; grid-size: 2 1; }
+    OverviewScreen #charts Chart { width: 1fr; height: 1fr; }
+    OverviewScreen #throughput, OverviewScreen #in_flight { display: none; }
+    OverviewScreen #processes { height: 10; display: none; }
+    OverviewScreen.-tall #charts { grid-size: 2 2; }
+    OverviewScreen.-tall #throughput, OverviewScreen.-tall #in_flight { display: block; }
     OverviewScreen.-tall #processes { display: block; }
     OverviewScreen.-flat #charts, OverviewScreen.-flat #host { display: none; }
+    OverviewScreen.-narrow #charts { grid-size: 1 1; }
+    OverviewScreen.-narrow #iops { display: none; }
+    OverviewScreen.-flat #disks { height: 1fr; }
     """
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self._chosen: str | None = None
         self._subject: Subject = Subject.DISK
+        self._grid_lines = 0
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
         yield Grid("disks", grid_columns("disks", DISK_COLUMNS), sort="heat", id="disks")
         yield TextLine(" ", id="verdict")
-        with Horizontal(id="charts"):
-            yield Chart("Latency", "ms", id="latency")
-            yield Chart("IOPS", "1/s", id="iops")
+        with Cells(id="charts"):
+            yield from (panel.make() for panel in PANELS)
         yield Grid("processes", grid_columns("processes", PROCESS_COLUMNS), sort="read_bytes_per_s", id="processes")
         yield TextLine(" ", id="host")
 
     def show_frame(self, frame: Frame) -> None:
         """Grids, verdict, charts, host."""
         disks = frame.tables.get("disks")
+        self._fit_grid(disks)
         self.query_one("#disks", Grid).show(disks, disk_labels(frame.topology))
         self.query_one("#processes", Grid).show(frame.tables.get("processes"))
         self.query_one("#host", TextLine).put(host_line(frame))
@@ -97,13 +106,20 @@ class OverviewScreen(View):
         trace = trace_of(self._subject, self._followed(frame), frame)
         if trace is None:
             return
-        series = self.scope.history.series(trace.table, trace.key, frame.time_ns)
-        if series is None:
-            return
-        events = self.scope.events.all()
-        latency = {name: series.values[name] for name in LATENCIES if name in series.values}
-        self.query_one("#latency", Chart).show(series.times_ns, latency, events)
-        self.query_one("#iops", Chart).show(series.times_ns, {"iops": series.values["iops"]}, events)
+        series = self.scope.history.series(trace.table, trace.key, frame.time_ns, self.scope.span_ns)
+        for panel in PANELS:
+            chart = self.query_one(f"#{panel.id}", Chart)
+            chart.set_title(f"{panel.title} of {trace.title}")
+            if series is not None and chart.display:
+                draw(chart, series, panel.fields, self.scope)
+
+    def _fit_grid(self, disks: FrameTable | None) -> None:
+        """Give the grid the lines its rows need, up to half of the screen; a layout only when disks come or go."""
+        rows = 0 if disks is None else len(disks.rows)
+        lines = min(rows + GRID_HEAD_LINES, self.size.height // 2 - 3)
+        if lines != self._grid_lines:
+            self._grid_lines = lines
+            self.query_one("#disks").styles.height = max(lines, 2)
 
     @on(Grid.RowHighlighted, "#disks")
     def _highlighted(self, event: Grid.RowHighlighted) -> None:
