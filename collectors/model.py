@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from threading import Event as StopFlag
-from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -194,10 +193,6 @@ class Topology:
     host: HostFacts = field(default_factory=HostFacts)
 
 
-_NO_TABLES: Mapping[str, Table] = MappingProxyType({})
-_NO_HISTOGRAMS: Mapping[str, Histograms] = MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """Everything read at one tick: raw and cumulative, exactly what is recorded.
@@ -208,8 +203,8 @@ class Sample:
     time_ns: int
     monotonic_ns: int
     topology: Topology
-    tables: Mapping[str, Table] = _NO_TABLES
-    histograms: Mapping[str, Histograms] = _NO_HISTOGRAMS
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    histograms: Mapping[str, Histograms] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     late_ns: int = 0
     """How far behind its schedule the tick was read."""
