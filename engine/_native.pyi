@@ -88,6 +88,75 @@ def read_attributes(
         OSError: the folder itself cannot be opened.
     """
 
+# ----------------------------------------------------------------------------------------------------------- codec
+
+@final
+class TableCodec:
+    """The values of one table as of the last tick encoded or decoded; both sides of a session file keep one per table.
+
+    Rows that did not change cost nothing. The others are told by columns as differences from the last values, or from
+    the last difference where that is shorter, as bit lengths under zstd and the bits below the leading one. Arithmetic
+    wraps, so resets and missing values need no marks of their own. Not to be shared between threads.
+    """
+
+    def __new__(cls, rows: int, columns: int) -> TableCodec:
+        """All zero.
+
+        Raises:
+            ValueError: more than 2**23 cells.
+        """
+    def encode(self, values: NDArray[np.uint64]) -> bytes:
+        """How to get from the last values to these, which become the last; shape (rows, columns), C order.
+
+        Raises:
+            ValueError: another shape.
+        """
+    def apply(self, data: bytes) -> None:
+        """Undo `encode` on the other side; output is bounded by the shape whatever `data` says.
+
+        Raises:
+            ValueError: `data` is damaged; the values are as before.
+        """
+    def values(self) -> NDArray[np.uint64]:
+        """Return the last values, a new array of shape (rows, columns)."""
+    def settle(self) -> None:
+        """Forget the last difference, because the next one is over another length of time."""
+    def rearranged(self, source: NDArray[np.int64]) -> TableCodec:
+        """Return the same for other rows: row i of the result is row `source[i]` of this, zero where that is negative.
+
+        Raises:
+            ValueError: no such row, or too many.
+        """
+    def copy(self) -> TableCodec: ...
+
+def encode_cells(
+    row: NDArray[np.uint32], series: NDArray[np.uint8], bucket: NDArray[np.uint16], count: NDArray[np.uint64]
+) -> bytes:
+    """Histogram cells (collectors.model.Histograms) as bytes.
+
+    Raises:
+        ValueError: arrays of different length, or more than 2**21 cells.
+    """
+
+def decode_cells(
+    data: bytes,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
+    """Undo `encode_cells`; cells come sorted by row, series and bucket.
+
+    Raises:
+        ValueError: `data` is damaged.
+    """
+
+def compress(data: bytes) -> bytes:
+    """One zstd frame without its magic number."""
+
+def decompress(data: bytes, limit: int) -> bytes:
+    """Undo `compress`.
+
+    Raises:
+        ValueError: damaged, or longer than `limit` bytes when unpacked.
+    """
+
 # ------------------------------------------------------------------------------------------------------------ load
 
 HISTOGRAM_SUB_BITS: int

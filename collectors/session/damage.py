@@ -1,0 +1,58 @@
+"""Which stretches of a file cannot be read, and how to say so."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from collectors.session.format import DamageError
+from collectors.session.ticks import TickTable
+
+
+class DamageLog:
+    """Unreadable stretches found so far, each from the damaged tick to the first that does not depend on it."""
+
+    def __init__(self, ticks: TickTable) -> None:
+        self._ticks = ticks
+        self._spans: dict[int, int] = {}
+
+    def covers(self, tick: int) -> bool:
+        """Whether a tick is known to be unreadable."""
+        return any(start <= tick < end for start, end in self._spans.items())
+
+    def past(self, tick: int) -> int:
+        """Return the first tick from here on that may be readable."""
+        return max((end for start, end in self._spans.items() if start <= tick < end), default=tick)
+
+    def add(self, culprit: int) -> None:
+        """Note that a tick is damaged, and with it those told from it."""
+        lost = {culprit}
+        end = culprit + 1
+        count = self._ticks.count()
+        while end < count:
+            try:
+                base = self._ticks.get(end).base
+            except DamageError:
+                base = culprit
+            if base not in lost and not self.covers(base):
+                break
+            lost.add(end)
+            end += 1
+        self._spans[culprit] = end
+
+    def notice(self) -> str:
+        """One line for people, empty if nothing was found."""
+        if not self._spans:
+            return ""
+        first = min(self._spans)
+        lost = sum(end - start for start, end in self._spans.items())
+        ticks = "1 tick" if lost == 1 else f"{lost} ticks"
+        return f"damaged at {self._time_before(first)}: {ticks} unreadable, the rest is shown"
+
+    def _time_before(self, tick: int) -> str:
+        for before in range(tick, max(-1, tick - 100), -1):
+            try:
+                time_ns = self._ticks.get(before).time_ns
+                return datetime.fromtimestamp(time_ns // 10**9).strftime("%H:%M:%S")
+            except (DamageError, ValueError, OverflowError, OSError):
+                continue
+        return "the start"

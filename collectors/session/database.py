@@ -1,0 +1,108 @@
+"""Opening session files with SQLite: hardened for reading what came by mail, and turned into errors people can mend."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+from urllib.parse import quote
+
+from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION
+from engine.errors import LunscopeError
+
+_BUSY_TIMEOUT_S = 2.0
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: MAX_BLOB_BYTES,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 10_000,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 2,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 20,
+}
+_NOT_A_SESSION = "not a lunscope session"
+
+
+def connect(path: Path, options: str) -> sqlite3.Connection:
+    """Return a connection in autocommit mode, to be used by one thread at a time."""
+    uri = f"file:{quote(os.fsencode(path.absolute()))}?{options}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_S)
+
+
+def open_for_reading(path: Path) -> tuple[sqlite3.Connection, str]:
+    """Return a connection that can only read, and one line about what the file lacks (empty if nothing).
+
+    Raises:
+        LunscopeError: there is no such file, it cannot be opened, or it is no session this version reads.
+    """
+    _refuse_oddities(path)
+    for options, notice in _ways_in(path):
+        connection = connect(path, options)
+        try:
+            _harden(connection)
+            _check_identity(path, connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            if not _worth_another_try(error):
+                raise LunscopeError(f"{path}: {_NOT_A_SESSION} ({error}); name a file made with --record") from error
+        except LunscopeError:
+            connection.close()
+            raise
+        else:
+            return connection, notice
+    raise LunscopeError(f"{path}: cannot be opened; check that you may read the file and its -wal")
+
+
+def _refuse_oddities(path: Path) -> None:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise LunscopeError(f"{path}: {error.strerror}; name a file made with --record") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise LunscopeError(f"{path}: not a regular file; name a file made with --record")
+    if status.st_size == 0 and not companions_hold_data(path):
+        raise LunscopeError(f"{path}: empty, {_NOT_A_SESSION}; name a file made with --record")
+    if not os.access(path, os.R_OK):
+        raise LunscopeError(f"{path}: permission denied; session files are readable by their owner")
+
+
+def companions_hold_data(path: Path) -> bool:
+    """Whether a write-ahead log with content is beside the file: it is being written, or was not closed."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _ways_in(path: Path) -> list[tuple[str, str]]:
+    """Read only; with recovery of the log of a recorder that was killed; or without the log, whose ticks are lost."""
+    if companions_hold_data(path):
+        lost = "its -wal cannot be used here: shown up to the last checkpoint"
+        return [("mode=ro", ""), ("mode=rw", ""), ("mode=ro&immutable=1", lost)]
+    return [("mode=ro", ""), ("mode=ro&immutable=1", "")]
+
+
+def _worth_another_try(error: sqlite3.DatabaseError) -> bool:
+    # A log without its index, or a folder where none can be made, has nothing to do with what the file is.
+    return error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR}
+
+
+def _harden(connection: sqlite3.Connection) -> None:
+    for limit, value in _LIMITS.items():
+        connection.setlimit(limit, value)
+    for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "cache_size=-4096"):
+        connection.execute(f"PRAGMA {pragma}")
+    # Only this makes SQLite read a file that is shorter than its header says; nothing is ever written through it.
+    connection.execute("PRAGMA writable_schema=ON")
+
+
+def _check_identity(path: Path, connection: sqlite3.Connection) -> None:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application_id != APPLICATION_ID:
+        raise LunscopeError(f"{path}: {_NOT_A_SESSION}; name a file made with --record")
+    if version > VERSION:
+        raise LunscopeError(f"{path}: session format {version}, this lunscope reads up to {VERSION}; update lunscope")
+    found = {tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 10")}
+    if found != {("table", name, sql) for name, sql in TABLES.items()}:
+        raise LunscopeError(f"{path}: {_NOT_A_SESSION} (other tables inside); name a file made with --record")

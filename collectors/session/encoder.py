@@ -1,0 +1,85 @@
+"""Samples into records: which tick each is told from, and the bytes it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.model import Histograms, Sample, Table
+from collectors.session.format import CHAPTER_TICKS, KEYFRAME_TICKS
+from collectors.session.record import Record, Section
+from collectors.session.shelf import Shelf
+from collectors.session.state import TickState
+from engine import _native
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTick:
+    """One row of the ticks of a session file, and where it stands."""
+
+    tick: int
+    base: int | None
+    """The tick it is told from, itself for one that needs no other, None for the one before."""
+    data: bytes
+
+
+class Encoder:
+    """Turns samples into ticks, one after the other; objects they refer to wait on the shelf."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._tick = 0
+        self._state = TickState()
+        self._chapter = TickState()
+
+    def encode(self, sample: Sample, *, gap: bool) -> EncodedTick:
+        """Return the next tick.
+
+        Raises:
+            ValueError: a table is larger than any host can make it.
+        """
+        tick, base = self._tick, self._base()
+        record = Record(
+            gap,
+            max(0, sample.late_ns),
+            max(0, sample.cost_ns),
+            self._shelf.topology(sample.topology),
+            tuple(self._table(table) for table in sample.tables.values()),
+            tuple(self._histograms(name, histograms) for name, histograms in sample.histograms.items()),
+        )
+        self._state.keep(table.schema.name for table in sample.tables.values())
+        if base is not None:
+            self._state.settle()
+        if base == tick:
+            self._chapter = self._state.copy()
+        self._tick += 1
+        return EncodedTick(tick, base, record.to_bytes())
+
+    def _base(self) -> int | None:
+        """Where the next tick starts from; brings the state there."""
+        tick = self._tick
+        if tick % CHAPTER_TICKS == 0:
+            self._shelf.start_chapter()
+            self._state = TickState()
+            return tick
+        if tick % KEYFRAME_TICKS == 0:
+            self._state = self._chapter.copy()
+            return tick - tick % CHAPTER_TICKS
+        return None
+
+    def _table(self, table: Table) -> Section:
+        schema, rows = table.schema, table.rows
+        data = self._state.codec(schema, rows).encode(np.ascontiguousarray(table.values))
+        return Section(self._shelf.schema(schema), self._shelf.rows(schema.name, rows), data)
+
+    def _histograms(self, name: str, histograms: Histograms) -> Section:
+        cells = _native.encode_cells(
+            np.ascontiguousarray(histograms.row),
+            np.ascontiguousarray(histograms.series_index),
+            np.ascontiguousarray(histograms.bucket),
+            np.ascontiguousarray(histograms.count),
+        )
+        shape_id = self._shelf.histogram_shape(name, histograms)
+        rows_id = self._shelf.rows(f"histogram {name}", histograms.rows)
+        return Section(shape_id, rows_id, cells)

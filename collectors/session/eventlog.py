@@ -1,0 +1,55 @@
+"""Events of an open file, read once and topped up while it grows."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from collectors.session import objects
+from collectors.session.format import DamageError, unseal
+from engine.events import Event
+
+
+class EventLog:
+    """All events by the tick they appear with."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._last_id = 0
+        self._by_tick: dict[int, tuple[Event, ...]] = {}
+        self._damaged = 0
+        self._cut = False
+
+    def at(self, tick: int) -> tuple[Event, ...]:
+        """Events of one tick."""
+        self._top_up()
+        return self._by_tick.get(tick, ())
+
+    def all(self) -> list[Event]:
+        """All events, by time."""
+        self._top_up()
+        return sorted((event for events in self._by_tick.values() for event in events), key=lambda event: event.time_ns)
+
+    def notice(self) -> str:
+        """One line on events that cannot be read, empty if none."""
+        if self._cut:
+            return "some events cannot be read"
+        return f"{self._damaged} damaged events left out" if self._damaged else ""
+
+    def _top_up(self) -> None:
+        query = "SELECT id, tick, data FROM events WHERE id > ? ORDER BY id"
+        try:
+            for number, tick, data in self._connection.execute(query, (self._last_id,)):
+                self._last_id = number
+                self._add(tick, data)
+        except sqlite3.DatabaseError:
+            self._cut = True
+
+    def _add(self, tick: object, data: object) -> None:
+        try:
+            if not isinstance(tick, int) or not isinstance(data, bytes):
+                raise DamageError("not an event")
+            event = objects.event_from_json(objects.load(unseal(data, tick)))
+        except DamageError:
+            self._damaged += 1
+            return
+        self._by_tick[tick] = (*self._by_tick.get(tick, ()), event)

@@ -1,0 +1,127 @@
+"""Objects of a session file by number: read when first needed, checked, and the same object while it stays the same."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from collectors.model import Rows, Schema, Topology
+from collectors.session import objects
+from collectors.session.format import MAX_BLOB_BYTES, DamageError, ObjectKind, unseal
+from collectors.session.objects import HistogramShape
+from engine import _native
+
+_KEPT = 64
+_LONGEST_CHAIN = 64
+_MOST_EXPANSION = 512
+"""How much longer than stored an object may be: JSON of many like devices shrinks to a 100th, a bomb to a 10,000th."""
+
+_T = TypeVar("_T")
+
+
+class Library:
+    """Schemas, row sets and topologies of one open file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._latest_topology: Topology | None = None
+
+    def schema(self, number: int) -> Schema:
+        """Return a schema.
+
+        Raises:
+            DamageError: it is not there or not what was written; so for all others here.
+        """
+        return self._get(number, ObjectKind.SCHEMA, objects.schema_from_json, Schema)
+
+    def histogram_shape(self, number: int) -> HistogramShape:
+        """Return what all histograms of a name have in common."""
+        return self._get(number, ObjectKind.HISTOGRAM_SHAPE, objects.shape_from_json, HistogramShape)
+
+    def rows(self, number: int) -> Rows:
+        """Return a row set, with those it is told from."""
+        waiting: list[tuple[int, dict[str, Any]]] = []
+        rows: Rows | None = None
+        while number:
+            found = self._kept.get(number)
+            if isinstance(found, Rows):
+                rows = found
+                break
+            value = self._json(number, ObjectKind.ROWS)
+            waiting.append((number, value))
+            if not objects.base_of_rows(value) < number or len(waiting) > _LONGEST_CHAIN:
+                raise DamageError("a row set told from a later one")
+            number = objects.base_of_rows(value)
+        for number, value in reversed(waiting):
+            rows = self._keep(number, self._one_object(objects.rows_from_json(value, rows)))
+        if rows is None:
+            raise DamageError("no row set")
+        return rows
+
+    def topology(self, number: int) -> Topology:
+        """Return a topology."""
+        return self._get(number, ObjectKind.TOPOLOGY, self._topology_from_json, Topology)
+
+    def header(self) -> dict[str, Any]:
+        """Return the header, empty where it cannot be read."""
+        try:
+            query = "SELECT id FROM objects WHERE kind = ? ORDER BY id LIMIT 1"
+            row = self._connection.execute(query, (ObjectKind.HEADER,)).fetchone()
+            return objects.load(self._data(row[0], ObjectKind.HEADER)) if row else {}
+        except (DamageError, sqlite3.DatabaseError):
+            return {}
+
+    def ended(self) -> bool:
+        """Whether the recording was closed."""
+        try:
+            row = self._connection.execute("SELECT kind FROM objects ORDER BY id DESC LIMIT 1").fetchone()
+        except sqlite3.DatabaseError:
+            return False
+        return row is not None and row[0] == ObjectKind.END
+
+    def _get(self, number: int, kind: ObjectKind, parse: Callable[[dict[str, Any]], _T], type_: type[_T]) -> _T:
+        found = self._kept.get(number)
+        if isinstance(found, type_):
+            self._kept.move_to_end(number)
+            return found
+        return self._keep(number, parse(self._json(number, kind)))
+
+    def _keep(self, number: int, value: _T) -> _T:
+        self._kept[number] = value
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return value
+
+    def _one_object(self, rows: Rows) -> Rows:
+        for kept in self._kept.values():
+            if isinstance(kept, Rows) and kept.keys == rows.keys and kept.names == rows.names:
+                return kept
+        return rows
+
+    def _topology_from_json(self, value: dict[str, Any]) -> Topology:
+        """Each chapter stores it again; who compares by `is` must not see a change where there is none."""
+        topology, latest = objects.topology_from_json(value), self._latest_topology
+        if latest is None or latest.devices != topology.devices or latest.host != topology.host:
+            self._latest_topology = topology
+            return topology
+        return latest
+
+    def _json(self, number: int, kind: ObjectKind) -> dict[str, Any]:
+        packed = self._data(number, kind)
+        try:
+            raw = _native.decompress(packed, min(MAX_BLOB_BYTES, _MOST_EXPANSION * len(packed)))
+        except ValueError as error:
+            raise DamageError(str(error)) from None
+        return objects.load(raw)
+
+    def _data(self, number: int, kind: ObjectKind) -> bytes:
+        try:
+            row = self._connection.execute("SELECT kind, data FROM objects WHERE id = ?", (number,)).fetchone()
+        except (sqlite3.DatabaseError, OverflowError) as error:
+            raise DamageError(str(error)) from None
+        if row is None or row[0] != kind or not isinstance(row[1], bytes):
+            raise DamageError(f"no {kind.name.lower()} {number}")
+        return unseal(row[1], number, kind)

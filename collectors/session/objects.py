@@ -1,0 +1,203 @@
+"""JSON forms of what ticks refer to and of events, checked field by field on the way back.
+
+A session file may come by mail: nothing of it becomes an object of ours before its type was looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Rows, Schema, Tier, Topology
+from collectors.session.format import DamageError
+from engine.events import Event, EventKind
+
+_T = TypeVar("_T")
+_MAX_COLUMNS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramShape:
+    """What all histograms of one name have in common."""
+
+    name: str
+    scale: HistogramScale
+    series: tuple[str, ...]
+
+
+def dump(value: object) -> bytes:
+    """Compact ASCII JSON; what is not UTF-8 in a name survives as an escaped surrogate."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def load(data: bytes) -> dict[str, Any]:
+    """Return a JSON object.
+
+    Raises:
+        DamageError: the bytes are not one.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise DamageError("not JSON") from None
+    if not isinstance(value, dict):
+        raise DamageError("not a JSON object")
+    return value
+
+
+def schema_to_json(schema: Schema) -> dict[str, Any]:
+    """Return a schema with the kinds of its columns."""
+    return {"name": schema.name, "columns": [[column.id, column.kind] for column in schema.columns]}
+
+
+def schema_from_json(value: dict[str, Any]) -> Schema:
+    """Undo `schema_to_json`; a kind of a later version is carried along as a gauge, which derives nothing."""
+    columns = _list(value, "columns")
+    if len(columns) > _MAX_COLUMNS:
+        raise DamageError("too many columns")
+    return Schema(_text(value, "name"), tuple(_column(column) for column in columns))
+
+
+def _column(value: object) -> Column:
+    match value:
+        case [str(id_), str(kind)]:
+            return Column(id_, Kind(kind) if kind in set(Kind) else Kind.GAUGE)
+        case _:
+            raise DamageError("not a column")
+
+
+def shape_to_json(shape: HistogramShape) -> dict[str, Any]:
+    """Return a histogram's name, buckets and series."""
+    scale = shape.scale
+    return {"name": shape.name, "unit_ns": scale.unit_ns, "sub_bits": scale.sub_bits, "series": list(shape.series)}
+
+
+def shape_from_json(value: dict[str, Any]) -> HistogramShape:
+    """Undo `shape_to_json`."""
+    unit_ns, sub_bits = value.get("unit_ns"), value.get("sub_bits")
+    if type(unit_ns) is not int or type(sub_bits) is not int or not (0 < unit_ns < 1 << 40 and 0 <= sub_bits <= 16):
+        raise DamageError("not a histogram scale")
+    return HistogramShape(_text(value, "name"), HistogramScale(unit_ns, sub_bits), _texts(value, "series"))
+
+
+def rows_to_json(rows: Rows, base: Rows | None = None, base_id: int = 0) -> dict[str, Any]:
+    """Row names, told by what changed against an earlier set where there is one.
+
+    `runs` counts rows taken from a place of the base, [place, count, ...], with place -1 for rows that are new.
+    """
+    places = {} if base is None else {row: place for place, row in enumerate(zip(base.keys, base.names, strict=True))}
+    runs: list[int] = []
+    fresh: list[tuple[str, str]] = []
+    for row in zip(rows.keys, rows.names, strict=True):
+        place = places.get(row, -1)
+        if place < 0:
+            fresh.append(row)
+        if runs and place == (-1 if runs[-2] < 0 else runs[-2] + runs[-1]):
+            runs[-1] += 1
+        else:
+            runs += (place, 1)
+    return {"base": base_id, "runs": runs, "keys": [row[0] for row in fresh], "names": [row[1] for row in fresh]}
+
+
+def base_of_rows(value: dict[str, Any]) -> int:
+    """Return the number of the row set that this one is told from; 0 if none."""
+    base = value.get("base")
+    if type(base) is not int or base < 0:
+        raise DamageError("not a row set")
+    return base
+
+
+def rows_from_json(value: dict[str, Any], base: Rows | None) -> Rows:
+    """Undo `rows_to_json`."""
+    old = [] if base is None else list(zip(base.keys, base.names, strict=True))
+    keys, names, runs = _texts(value, "keys"), _texts(value, "names"), _list(value, "runs")
+    if len(keys) != len(names) or len(runs) % 2 or not all(type(number) is int for number in runs):
+        raise DamageError("not a row set")
+    fresh = list(zip(keys, names, strict=True))
+    rows: list[tuple[str, str]] = []
+    taken = 0
+    for place, count in zip(runs[::2], runs[1::2], strict=True):
+        part = fresh[taken : taken + count] if place < 0 else old[place : place + count]
+        taken += count if place < 0 else 0
+        rows += part
+        if count < 1 or len(part) != count or len(rows) > len(old) + len(fresh):
+            raise DamageError("not a row set")
+    return Rows(tuple(row[0] for row in rows), tuple(row[1] for row in rows))
+
+
+def topology_to_json(topology: Topology) -> dict[str, Any]:
+    """Devices and host facts by field name."""
+    return {"host": _plain(topology.host), "devices": [_plain(device) for device in topology.devices.values()]}
+
+
+def topology_from_json(value: dict[str, Any]) -> Topology:
+    """Undo `topology_to_json`; fields of later versions are passed over."""
+    devices = [_revive(Device, device) for device in _list(value, "devices")]
+    return Topology({device.key: device for device in devices}, _revive(HostFacts, value.get("host")))
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """Return an event by field name."""
+    return {**_plain(event), "data": dict(event.data)}
+
+
+def event_from_json(value: dict[str, Any]) -> Event:
+    """Undo `event_to_json`; a kind of a later version reads as a note."""
+    kind, data = _text(value, "kind"), value.get("data")
+    time_ns, monotonic_ns = value.get("time_ns"), value.get("monotonic_ns")
+    if type(time_ns) is not int or type(monotonic_ns) is not int or not isinstance(data, dict):
+        raise DamageError("not an event")
+    if not all(isinstance(item, str | int | float | NoneType) for item in data.values()):
+        raise DamageError("not an event")
+    known = EventKind(kind) if kind in set(EventKind) else EventKind.NOTE
+    return Event(known, _text(value, "text"), time_ns, monotonic_ns, data)
+
+
+def _plain(record: Device | HostFacts | Event) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def _revive(cls: type[_T], value: object) -> _T:
+    if not isinstance(value, dict):
+        raise DamageError(f"not a {cls.__name__}")
+    hints = get_type_hints(cls)
+    known = {name: _typed(hint, value[name]) for name, hint in hints.items() if name in value}
+    try:
+        return cls(**known)
+    except TypeError:
+        raise DamageError(f"not a {cls.__name__}") from None
+
+
+def _typed(hint: object, value: object) -> Any:  # noqa: ANN401 the hint says what it is
+    if get_origin(hint) is UnionType:
+        return None if value is None else _typed(get_args(hint)[0], value)
+    if get_origin(hint) is tuple and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    if hint is Tier and type(value) is int and value in set(Tier):
+        return Tier(value)
+    if type(value) is hint:
+        return value
+    raise DamageError("a field of another type")
+
+
+def _list(value: dict[str, Any], name: str) -> list[Any]:
+    found = value.get(name)
+    if not isinstance(found, list):
+        raise DamageError(f"no list of {name}")
+    return found
+
+
+def _texts(value: dict[str, Any], name: str) -> tuple[str, ...]:
+    found = _list(value, name)
+    if not all(isinstance(item, str) for item in found):
+        raise DamageError(f"{name} that are not text")
+    return tuple(found)
+
+
+def _text(value: dict[str, Any], name: str) -> str:
+    found = value.get(name)
+    if not isinstance(found, str):
+        raise DamageError(f"no {name}")
+    return found

@@ -1,0 +1,70 @@
+"""Making the file of a recording, so that nobody else reads it and nothing else is harmed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from engine.errors import LunscopeError, RefusedError, UsageError
+
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""Files SQLite keeps beside a database."""
+
+
+def companions(path: Path) -> list[Path]:
+    """Companion files that are there."""
+    beside = (path.with_name(path.name + suffix) for suffix in COMPANIONS)
+    return [file for file in beside if os.path.lexists(file)]
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that only its owner may read.
+
+    Raises:
+        RefusedError: the way there leads through another user's link, or companions of another recording are there.
+        UsageError: something of that name is there.
+        LunscopeError: the folder is missing or not writable.
+    """
+    refuse_foreign_links(path)
+    if not os.path.lexists(path) and (left := companions(path)):
+        raise RefusedError(f"{path}: {left[0].name} of another recording is beside it; remove it or use another name")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        raise UsageError(f"{path}: exists; use another name or --overwrite") from None
+    except OSError as error:
+        raise LunscopeError(f"{path}: cannot be made: {error.strerror}; record to another folder") from error
+
+
+def remove_old(path: Path) -> None:
+    """Remove a recording that is to be overwritten.
+
+    Raises:
+        LunscopeError: it cannot be removed.
+    """
+    try:
+        for file in (*companions(path), path):
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        raise LunscopeError(f"{error.filename}: cannot be removed: {error.strerror}; use another name") from error
+
+
+def refuse_foreign_links(path: Path) -> None:
+    """Check links on the way as the kernel does with fs.protected_symlinks, which may be off.
+
+    Raises:
+        RefusedError: a link in a folder where anybody may make one belongs neither to us nor to the folder's owner.
+    """
+    walked = Path(path.anchor or ".")
+    for part in path.parts[1 if path.anchor else 0 :]:
+        folder, walked = walked, walked / part
+        try:
+            link, around = walked.lstat(), folder.stat()
+        except OSError:
+            return
+        anybody = around.st_mode & stat.S_ISVTX and around.st_mode & stat.S_IWOTH
+        if stat.S_ISLNK(link.st_mode) and anybody and link.st_uid not in {os.geteuid(), around.st_uid}:
+            raise RefusedError(
+                f"{walked}: a link made by another user (uid {link.st_uid}) in {folder}; use another path"
+            )

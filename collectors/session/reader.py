@@ -1,0 +1,190 @@
+"""A session file as a store of samples: any moment of it, also while it is being written."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from collectors.model import Sample, Step
+from collectors.session.damage import DamageLog
+from collectors.session.database import open_for_reading
+from collectors.session.decoder import Decoder, Moment, UnreadableError
+from collectors.session.eventlog import EventLog
+from collectors.session.format import DamageError
+from collectors.session.library import Library
+from collectors.session.ticks import TickTable
+from collectors.session.timeline import Timeline
+from engine.errors import LunscopeError
+from engine.events import Event
+
+_MOMENTS_KEPT = 4
+_SUSPEND_NS = 5 * 10**9
+_STALE_NS = 60 * 10**9
+"""A file that was not closed and got no tick for so long, and for ten intervals, has lost its recorder."""
+
+
+class SessionReader:
+    """Samples of one file by their index, which counts from 0 and names damaged ones too; safe to share by threads.
+
+    Raises:
+        LunscopeError: there is no such file, it is no session, of a newer version, or nothing of it can be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._connection, self._lacks = open_for_reading(self.path)
+        self._library = Library(self._connection)
+        clock_ns = self._library.header().get("clock_ns")
+        self._ticks = TickTable(self.path, self._connection, clock_ns if type(clock_ns) is int else 0)
+        self._events = EventLog(self._connection)
+        self._decoder = Decoder(self._ticks, self._library, self._events.at)
+        self._damage = DamageLog(self._ticks)
+        self._kept: OrderedDict[int, Moment] = OrderedDict()
+        try:
+            self._timeline = Timeline(self._ticks, self._find_first())
+        except BaseException:
+            self._connection.close()
+            raise
+        self.interval_s = self._timeline.interval_s()
+        """Usual time between samples, in seconds."""
+
+    def __len__(self) -> int:
+        """Index after the last; grows while the file is being written."""
+        with self._lock:
+            return self._ticks.count()
+
+    @property
+    def first(self) -> int:
+        """Index of the first sample that can be read."""
+        return self._timeline.first
+
+    @property
+    def start_ns(self) -> int:
+        """Wall time of the first sample that can be read."""
+        return self._timeline.start_ns
+
+    @property
+    def end_ns(self) -> int:
+        """Wall time of the last sample; grows while the file is being written."""
+        with self._lock:
+            return self._timeline.last().time_ns
+
+    @property
+    def complete(self) -> bool:
+        """Whether no more will come: it was closed, or its recorder is gone."""
+        with self._lock:
+            idle_ns = time.time_ns() - self.end_ns
+            return self._library.ended() or idle_ns > max(_STALE_NS, 10**10 * self.interval_s)
+
+    @property
+    def notice(self) -> str:
+        """One line on what of the file is missing, as far as it was read; empty if nothing."""
+        with self._lock:
+            unclosed = "" if self._library.ended() or not self.complete else _UNCLOSED
+            parts = (self._lacks or unclosed, self._damage.notice(), self._events.notice())
+            return "; ".join(part for part in parts if part)
+
+    def sample_at(self, index: int) -> Sample | None:
+        """Return a sample, None where it cannot be read.
+
+        Raises:
+            IndexError: the file has no such index.
+        """
+        moment = self._moment(index)
+        return None if moment is None else moment.sample
+
+    def step_at(self, index: int) -> Step | None:
+        """Return a sample with the one it was measured against, None where it cannot be read.
+
+        Raises:
+            IndexError: the file has no such index.
+        """
+        with self._lock:
+            before = self._moment(index - 1) if index > 0 else None
+            moment = self._moment(index)
+            if moment is None:
+                return None
+            if before is None or moment.gap or _slept(before.sample, moment.sample):
+                return Step(None, moment.sample)
+            return Step(before.sample, moment.sample)
+
+    def steps(self, first: int, last: int) -> Iterator[Step]:
+        """All readable steps of a range, both ends included; one at a time in memory."""
+        for index in range(max(first, self.first), min(last, len(self) - 1) + 1):
+            step = self.step_at(index)
+            if step is not None:
+                yield step
+
+    def times_at(self, index: int) -> tuple[int, int] | None:
+        """Wall and monotonic time of a sample, None where they cannot be read."""
+        with self._lock:
+            try:
+                stored = self._ticks.get(index)
+            except DamageError:
+                return None
+            return stored.time_ns, stored.monotonic_ns
+
+    def index_at(self, time_ns: int) -> int:
+        """Return the last sample at or before a wall time, the first of all if there is none."""
+        with self._lock:
+            return self._timeline.at(time_ns)
+
+    def events(self) -> list[Event]:
+        """All events so far, by time."""
+        with self._lock:
+            return self._events.all()
+
+    def close(self) -> None:
+        """Release the file; may be called twice."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _moment(self, index: int) -> Moment | None:
+        with self._lock:
+            if index in self._kept:
+                return self._kept[index]
+            if not 0 <= index < self._ticks.count():
+                raise IndexError(index)
+            if self._damage.covers(index):
+                return None
+            try:
+                moment = self._decoder.moment(index)
+            except UnreadableError as error:
+                self._damage.add(error.culprit)
+                return None
+            self._kept[index] = moment
+            while len(self._kept) > _MOMENTS_KEPT:
+                self._kept.popitem(last=False)
+            return moment
+
+    def _find_first(self) -> int:
+        index, count = 0, self._ticks.count()
+        if count == 0:
+            raise LunscopeError(f"{self.path}: holds no samples; record again")
+        while index < count:
+            if self._moment(index) is not None:
+                return index
+            index = max(index + 1, self._damage.past(index))
+        raise LunscopeError(f"{self.path}: damaged, no sample of it can be read; use another copy")
+
+
+_UNCLOSED = "not closed by its recorder: at most the last tick is missing"
+
+
+def _slept(before: Sample, after: Sample) -> bool:
+    """Whether the host was suspended in between: the monotonic clock stands still then, the wall clock goes on."""
+    return (after.time_ns - before.time_ns) - (after.monotonic_ns - before.monotonic_ns) > _SUSPEND_NS

@@ -1,0 +1,86 @@
+"""Rows of the ticks of an open file by number, each checked before anything believes it."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.session.format import DamageError, unseal
+from collectors.session.place import companions
+
+_SMALLEST_ROW_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTick:
+    """One row as found; its checksum was right."""
+
+    tick: int
+    time_ns: int
+    monotonic_ns: int
+    base: int
+    """The tick it is told from; itself if it needs no other."""
+    data: bytes
+
+
+class TickTable:
+    """Ticks 0 to `count` - 1, of which some may be damaged."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, clock_ns: int) -> None:
+        self._path = path
+        self._connection = connection
+        self._clock_ns = clock_ns
+        self._salvaged: int | None = None
+
+    def count(self) -> int:
+        """How many ticks there are, readable or not; grows while the file is being written."""
+        if self._salvaged is not None:
+            return self._salvaged
+        try:
+            (last,) = self._connection.execute("SELECT max(tick) FROM ticks").fetchone()
+        except sqlite3.DatabaseError:
+            self._salvaged = self._find_end()
+            return self._salvaged
+        return 0 if last is None else min(last + 1, self._most())
+
+    def get(self, tick: int) -> StoredTick:
+        """One tick.
+
+        Raises:
+            DamageError: it is not there, or not what was written.
+        """
+        query = "SELECT time_ns, drift_ns, base, data FROM ticks WHERE tick = ?"
+        try:
+            row = self._connection.execute(query, (tick,)).fetchone()
+        except (sqlite3.DatabaseError, OverflowError) as error:
+            raise DamageError(str(error)) from None
+        match row:
+            case (int(time_ns), int(drift_ns), int() | None as base, bytes(sealed)):
+                data = unseal(sealed, tick, time_ns, drift_ns, -1 if base is None else base)
+                monotonic_ns = time_ns - drift_ns - self._clock_ns
+                return StoredTick(tick, time_ns, monotonic_ns, tick - 1 if base is None else base, data)
+            case _:
+                raise DamageError(f"tick {tick} is missing")
+
+    def readable(self, tick: int) -> bool:
+        """Whether the row of a tick is what was written."""
+        try:
+            self.get(tick)
+        except DamageError:
+            return False
+        return True
+
+    def _most(self) -> int:
+        """No more than fit into the file, whatever number its last tick claims."""
+        return sum(file.stat().st_size for file in (self._path, *companions(self._path))) // _SMALLEST_ROW_BYTES
+
+    def _find_end(self) -> int:
+        """Return the end of a file that lost its tail: pages fill in order, so what can be read comes first."""
+        known, beyond = 0, 1
+        while beyond < self._most() and self.readable(beyond):
+            known, beyond = beyond, beyond * 2
+        while beyond - known > 1:
+            middle = (known + beyond) // 2
+            known, beyond = (middle, beyond) if self.readable(middle) else (known, middle)
+        return known + 1

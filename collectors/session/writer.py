@@ -1,0 +1,222 @@
+"""Samples into a session file, one commit per tick."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from collectors.model import Sample
+from collectors.session import objects
+from collectors.session.checkpoint import Checkpointer
+from collectors.session.database import connect, open_for_reading
+from collectors.session.encoder import EncodedTick, Encoder
+from collectors.session.format import APPLICATION_ID, KEYFRAME_TICKS, TABLES, VERSION, ObjectKind, seal
+from collectors.session.place import companions, create_private, remove_old
+from collectors.session.shelf import Shelf
+from engine.errors import LunscopeError, RefusedError
+from engine.events import Event
+
+
+class SessionWriter:
+    """Writes one recording; safe to be called from several threads.
+
+    When `write` has returned, the tick survives the death of this process; a power cut costs what came after the last
+    checkpoint, as does taking the file without its `-wal`: at most two minutes at one tick per second. `close` leaves
+    one single file.
+
+    Raises:
+        UsageError: the file exists and may not be overwritten.
+        RefusedError: what would be overwritten is no session, or the path leads through another user's link.
+        LunscopeError: the file cannot be made.
+    """
+
+    def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
+        self.path = Path(path)
+        if overwrite and os.path.lexists(self.path):
+            _make_way(self.path)
+        create_private(self.path)
+        self._lock = threading.Lock()
+        self._failure = ""
+        self._clock_ns: int | None = None
+        self._ticks = 0
+        self._shelf = Shelf()
+        self._encoder = Encoder(self._shelf)
+        self._connection = self._set_up()
+        status = self.path.stat()
+        self._identity = (status.st_dev, status.st_ino)
+        self._checkpointer: Checkpointer | None = Checkpointer(self.path)
+
+    @property
+    def ticks(self) -> int:
+        """Samples written."""
+        return self._ticks
+
+    @property
+    def size_bytes(self) -> int:
+        """What the recording takes on its disk now."""
+        files = [self.path, *companions(self.path)]
+        return sum(file.stat().st_size for file in files if file.exists() and not file.name.endswith("-shm"))
+
+    def write(self, sample: Sample, *, gap: bool = False) -> None:
+        """Commit one sample; `gap` says that it was not measured against the sample written before it.
+
+        Raises:
+            LunscopeError: the file is gone, the disk full or broken; nothing more can be written, but all ticks before
+                stay readable.
+        """
+        with self._lock:
+            self._check()
+            try:
+                encoded = self._encoder.encode(sample, gap=gap)
+                self._commit(encoded, sample)
+            except (sqlite3.Error, ValueError) as error:
+                raise self._fail(error) from error
+            self._ticks += 1
+            if self._checkpointer is not None and encoded.tick % KEYFRAME_TICKS == 0:
+                self._checkpointer.request()
+
+    def add_event(self, event: Event) -> None:
+        """Commit an event outside any sample, a note or a knob turn; it replays with the next sample.
+
+        Raises:
+            LunscopeError: as `write`.
+        """
+        with self._lock:
+            self._check()
+            try:
+                self._put_events(self._ticks, (event,))
+            except (sqlite3.Error, ValueError) as error:
+                raise self._fail(error) from error
+
+    def close(self) -> None:
+        """Mark the recording as complete and leave one file; may be called twice.
+
+        Raises:
+            LunscopeError: the log could not be merged into the file, which is complete only with it.
+        """
+        with self._lock:
+            if self._checkpointer is None:
+                return
+            self._checkpointer.close()
+            self._checkpointer = None
+            try:
+                if not self._failure:
+                    self._finish()
+            except sqlite3.Error as error:
+                log = self.path.with_name(self.path.name + "-wal")
+                raise LunscopeError(f"{self.path}: not closed ({error}); keep it together with {log.name}") from error
+            finally:
+                self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _set_up(self) -> sqlite3.Connection:
+        connection = connect(self.path, "mode=rw")
+        try:
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0"):
+                connection.execute(f"PRAGMA {pragma}")
+            connection.execute("BEGIN")
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version={VERSION}")
+            for statement in TABLES.values():
+                connection.execute(statement)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            connection.close()
+            raise self._fail(error) from error
+        return connection
+
+    def _commit(self, encoded: EncodedTick, sample: Sample) -> None:
+        clock_ns = sample.time_ns - sample.monotonic_ns
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            if self._clock_ns is None:
+                self._clock_ns = clock_ns
+                self._put_header(clock_ns)
+            self._put_objects()
+            numbers = (encoded.tick, sample.time_ns, clock_ns - self._clock_ns, encoded.base)
+            sealed = seal(encoded.data, *(-1 if number is None else number for number in numbers))
+            self._connection.execute("INSERT INTO ticks VALUES (?, ?, ?, ?, ?)", (*numbers, sealed))
+            self._put_events(encoded.tick, sample.events)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _put_header(self, clock_ns: int) -> None:
+        header = {"clock_ns": clock_ns, "lunscope": metadata.version("lunscope")}
+        self._shelf.put(ObjectKind.HEADER, objects.dump(header))
+
+    def _put_objects(self) -> None:
+        rows = [(number, kind, seal(data, number, kind)) for number, kind, data in self._shelf.take_pending()]
+        self._connection.executemany("INSERT INTO objects VALUES (?, ?, ?)", rows)
+
+    def _put_events(self, tick: int, events: tuple[Event, ...]) -> None:
+        rows = [(tick, seal(objects.dump(objects.event_to_json(event)), tick)) for event in events]
+        self._connection.executemany("INSERT INTO events VALUES (NULL, ?, ?)", rows)
+
+    def _finish(self) -> None:
+        self._shelf.put(ObjectKind.END, b"{}")
+        self._put_objects()
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            self._connection.execute("PRAGMA journal_mode=DELETE")
+        except sqlite3.OperationalError as error:
+            # Someone reads it at this moment: the file is complete, its empty companions go with the last reader.
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise
+
+    def _check(self) -> None:
+        """Refuse to go on without the file: it would take ticks that nobody finds again."""
+        if self._failure:
+            raise LunscopeError(self._failure)
+        if self._checkpointer is None:
+            raise LunscopeError(f"{self.path}: the recording was closed")
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise self._fail(error) from error
+        if (status.st_dev, status.st_ino) != self._identity:
+            raise self._fail(FileNotFoundError("removed or replaced by another file"))
+
+    def _fail(self, error: Exception) -> LunscopeError:
+        self._failure = f"{self.path}: {_reason(error)}"
+        return LunscopeError(self._failure)
+
+
+def _make_way(path: Path) -> None:
+    if path.is_symlink() or not path.is_file():
+        raise RefusedError(f"{path}: not a regular file; it is not overwritten")
+    if path.stat().st_size:
+        try:
+            connection, _ = open_for_reading(path)
+        except LunscopeError as error:
+            raise RefusedError(f"{path}: not overwritten: no readable lunscope session; remove it first") from error
+        connection.close()
+    remove_old(path)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
+        match error.sqlite_errorcode & 0xFF:
+            case sqlite3.SQLITE_FULL:
+                return "the disk is full; what was recorded so far can be replayed; free space or record elsewhere"
+            case sqlite3.SQLITE_READONLY:
+                return "became read-only or was moved; what was recorded so far can be replayed; record elsewhere"
+            case _:
+                return f"cannot be written ({error}); what was recorded so far can be replayed; record elsewhere"
+    if isinstance(error, FileNotFoundError):
+        return "was removed or replaced while recording; record to a file that stays"
+    return f"cannot be recorded: {error}"
