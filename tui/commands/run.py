@@ -17,6 +17,7 @@ from engine.result import RunResult
 from engine.result_document import run_document
 from engine.result_text import summary_lines
 from engine.scratch import FOLDER_VARIABLE
+from engine.validate import validate
 from tui.headless import HeadlessRun, bounded, exit_code
 from tui.monitor import Monitor
 from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
@@ -76,9 +77,12 @@ def command(
     job = make_job(job_file, LoadOptions(**knobs))
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite)
-    if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
-        return _on_screen(with_scratch_targets(job, SCREEN_TARGETS), permissions, watching)
-    return _headless(bounded(with_scratch_targets(job, 1)), permissions, watching, as_json=as_json)
+    on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
+    job = with_scratch_targets(job, SCREEN_TARGETS if on_screen else 1)
+    validate(job)
+    if on_screen:
+        return _on_screen(job, permissions, watching)
+    return _headless(bounded(job), permissions, watching, as_json=as_json)
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
