@@ -58,7 +58,9 @@ def _diskstats(procfs: Path) -> Check:
         mend = "mount procfs, or name it with --procfs"
         return Check("diskstats", Status.MISSING, f"{path}: {error.strerror}", mend)
     if not fields:
-        return Check("diskstats", Status.LIMITED, f"{path} lists no device", "in a container give the host's with --procfs")
+        return Check(
+            "diskstats", Status.LIMITED, f"{path} lists no device", "in a container give the host's with --procfs"
+        )
     return Check("diskstats", Status.OK, f"{path} with {max(fields)} fields")
 
 
@@ -116,7 +118,9 @@ def _locked_memory() -> Check:
 def _descriptors() -> Check:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 4096:
-        return Check("descriptors", Status.LIMITED, f"limit {soft}, at most {hard}", "raise ulimit -Hn for many devices")
+        return Check(
+            "descriptors", Status.LIMITED, f"limit {soft}, at most {hard}", "raise ulimit -Hn for many devices"
+        )
     return Check("descriptors", Status.OK, f"limit {soft}, raised when needed")
 
 
