@@ -52,7 +52,12 @@ def _load(id_: str, title: str, unit: Unit, help_: str) -> tuple[Field, Field]:
 
 
 _DISKS = (
-    _disk("heat", "Heat", Unit.COUNT, "How hot against its peers, 0 to 100: busy, queueing and share of the I/O time."),
+    _disk(
+        "heat",
+        "Heat",
+        Unit.COUNT,
+        "How hot, 0 to 100: busy % x (0.4 + 0.3 x queue share of await + 0.3 x share of the I/O time of all disks).",
+    ),
     _disk("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
     _disk("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
     _disk("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
@@ -63,14 +68,39 @@ _DISKS = (
     _disk("flushes_per_s", "f/s", Unit.PER_SECOND, "Completed flushes per second."),
     _disk("read_merges_per_s", "rrqm/s", Unit.PER_SECOND, "Reads merged into another request per second."),
     _disk("write_merges_per_s", "wrqm/s", Unit.PER_SECOND, "Writes merged into another request per second."),
-    _disk("await_ms", "await", Unit.MILLISECONDS, "Queue plus service time per read or write."),
+    _disk(
+        "await_ms",
+        "await",
+        Unit.MILLISECONDS,
+        "Queue plus service time per read or write; the interval needs 2 ms of it.",
+    ),
     _disk("read_await_ms", "r await", Unit.MILLISECONDS, "Queue plus service time per read."),
     _disk("write_await_ms", "w await", Unit.MILLISECONDS, "Queue plus service time per write."),
-    _disk("queue_ms", "Q", Unit.MILLISECONDS, "Queue time per I/O: from accounted start to the driver."),
-    _disk("service_ms", "S", Unit.MILLISECONDS, "Service time per I/O: from the driver to completion."),
-    _disk("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os, averaged over the interval."),
-    _disk("in_flight_peak", "Peak fl", Unit.COUNT, "Most outstanding I/Os seen at once in the interval."),
-    _disk("busy_pct", "Busy", Unit.PERCENT, "Share of the interval with at least one I/O outstanding."),
+    _disk(
+        "queue_ms",
+        "Q",
+        Unit.MILLISECONDS,
+        "Queue time per I/O: from accounted start to the driver. Sampled: 0 where within 20 us + 20 % of await.",
+    ),
+    _disk(
+        "service_ms",
+        "S",
+        Unit.MILLISECONDS,
+        "Service time per I/O: from the driver to completion. Sampled: about +-20 %.",
+    ),
+    _disk(
+        "in_flight",
+        "In fl",
+        Unit.COUNT,
+        "Outstanding I/Os, averaged over the interval (Little's law); in a stall, those held.",
+    ),
+    _disk("in_flight_peak", "Peak fl", Unit.COUNT, "Most outstanding I/Os seen at once by the in-flight sampler."),
+    _disk(
+        "busy_pct",
+        "Busy",
+        Unit.PERCENT,
+        "Share of the interval with at least one I/O outstanding. Kernel ticks: only near 0 and 100 to be trusted.",
+    ),
     _disk("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
     _disk("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
     _disk("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
@@ -127,6 +157,9 @@ _LOAD = (
     *_load("errors_per_s", "err/s", Unit.PER_SECOND, "I/Os that failed, per second."),
     *_load("errors", "errors", Unit.COUNT, "I/Os that failed since the load started."),
 )
+
+TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: "k", Tier.SAMPLED: "s", Tier.EXACT: "e"}
+"""One character behind a figure that says how it was obtained."""
 
 FIELDS: tuple[Field, ...] = (*_DISKS, *_HOST, *_PROCESSES, *_LOAD)
 """In the order in which columns are offered."""

@@ -5,7 +5,7 @@ errno and, where there is one, the path; ValueErrors say which argument is out o
 """
 
 from collections.abc import Sequence
-from typing import Literal, final
+from typing import Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,26 +20,40 @@ class BlockReader:
 
     Up to `switch_at` devices `/proc/diskstats` is read in one go; above it `/sys/block/*/stat` is read through
     descriptors that stay open, because the kernel's diskstats walks its device list again for every page it returns.
+    The soft limit of open files is raised for them; where the hard limit is too low, diskstats is read all the same.
     """
 
-    def __init__(
-        self, procfs: str = "/proc", sysfs: str = "/sys", method: Literal["auto", "diskstats", "sysfs"] = "auto"
-    ) -> None: ...
+    def __new__(
+        cls,
+        procfs: str = "/proc",
+        sysfs: str = "/sys",
+        method: Literal["auto", "diskstats", "sysfs"] = "auto",
+        *,
+        switch_at: int = 1500,
+        spare_columns: int = 0,
+    ) -> Self:
+        """Remember where to read; nothing is opened before the first `read`.
+
+        `spare_columns` more columns, all missing, are appended for the caller to fill without copying the array.
+        """
     @property
     def method(self) -> Literal["diskstats", "sysfs"]:
         """What the last read used."""
     @property
     def generation(self) -> int:
         """Grows whenever the set of devices seen by `read` changed; names must then be asked again."""
+    @property
+    def malformed(self) -> int:
+        """Lines (or files) of the last read that were skipped because they could not be understood."""
     def names(self) -> list[str]:
         """Kernel names of the rows of the last read; bytes that are not UTF-8 come as surrogate escapes."""
     def numbers(self) -> NDArray[np.uint32]:
         """Device numbers of the rows, shape (n, 2): major, minor."""
     def read(self) -> NDArray[np.uint64]:
-        """Read once: shape (n, 17), columns as collectors.schemas.DISKSTATS_COLUMNS, 2**64-1 where missing.
+        """Read once: shape (n, 17 + spare), columns as collectors.schemas.DISKSTATS_COLUMNS, 2**64-1 where missing.
 
         Raises:
-            OSError: neither source can be read.
+            OSError: SYSFS/block cannot be listed, or neither source can be read.
         """
     def rescan(self) -> None:
         """List devices again before the next read; to be called after hot-plug."""
@@ -52,7 +66,7 @@ class InflightSampler:
     service time (Little's law). The period is jittered; the thread slows down by itself to stay within `cpu_share`.
     """
 
-    def __init__(self, sysfs: str = "/sys", rate_hz: float = 1000.0, cpu_share: float = 0.01) -> None: ...
+    def __new__(cls, sysfs: str = "/sys", rate_hz: float = 1000.0, cpu_share: float = 0.01) -> Self: ...
     def watch(self, names: Sequence[str]) -> None:
         """Replace the watched devices; sums of those that stay go on."""
     def read(self) -> tuple[list[str], NDArray[np.uint64]]:
@@ -61,7 +75,18 @@ class InflightSampler:
     def cpu_ns(self) -> int:
         """CPU time the thread has used."""
     def close(self) -> None:
-        """Stop the thread and close its descriptors."""
+        """Stop the thread and close its descriptors; may be called twice."""
+
+def read_attributes(
+    folder: str, names: Sequence[str], attributes: Sequence[str], *, threads: int = 1
+) -> list[list[bytes | None]]:
+    """Read FOLDER/NAME/ATTRIBUTE for every name and attribute, at most 4096 bytes of each.
+
+    One row per name in the order given; None where a file is missing, unreadable or has vanished.
+
+    Raises:
+        OSError: the folder itself cannot be opened.
+    """
 
 # ----------------------------------------------------------------------------------------------------------- codec
 

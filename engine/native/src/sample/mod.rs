@@ -1,8 +1,21 @@
 //! Readers of kernel counters into columns.
 
+mod attributes;
+mod block;
+mod block_reader;
+mod counters;
+mod diskstats;
+mod files;
+mod inflight;
+mod inflight_thread;
+mod pace;
+mod stat_files;
+
 use pyo3::prelude::*;
 
 /// Adds this part's classes and functions to the native module.
-pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Ok(())
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<block_reader::BlockReader>()?;
+    module.add_class::<inflight::InflightSampler>()?;
+    module.add_function(wrap_pyfunction!(attributes::read_attributes, module)?)
 }

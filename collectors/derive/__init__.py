@@ -1,0 +1,1 @@
+"""Raw tables into figures, one file per table; collectors.rates is the front."""

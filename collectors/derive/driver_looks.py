@@ -1,0 +1,66 @@
+"""What the in-flight sampler saw of each disk in an interval, paired with the kernel's counters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.growth import Grown, Values, present
+
+_SEEN_FACTOR = 4.0
+"""How far the outstanding I/Os by Little's law may exceed the most that anyone saw.
+
+By default the block layer admits twice what the driver takes (`blk_mq_init_sched`), so more than that means that the
+interval ended I/Os which had waited long before it, and their time must not be taken for queueing.
+"""
+
+
+def driver_looks(grown: Grown, in_flight: Values, elapsed_s: float) -> dict[str, Values]:
+    """Sum up the sampler over one interval; all 0 where it did not look, so that sums of any intervals add up.
+
+    - `looks`; `looked_s`: time it looked over; `looked_busy_s`: of that, with a request in the driver
+    - of the intervals where looks and counters describe the same I/Os: `paired_looks` that saw a request,
+      `paired_io_s`: requests in the driver times seconds, `paired_ios` completed and `paired_ms`, their whole time
+
+    Args:
+        grown: growth of the disk columns.
+        in_flight: the larger of the outstanding I/Os at both ends.
+        elapsed_s: length of the interval.
+    """
+    looks, total = grown["driver_in_flight_samples"], grown["driver_in_flight_sum"]
+    busy_looks = np.minimum(grown["driver_busy_samples"], looks)
+    looked = (looks > 0) & ~np.isnan(busy_looks + total)
+    ios, time_ms = _sampled_kinds(grown)
+    per_look_s = elapsed_s / np.where(looked, looks, 1.0)
+    seen = np.fmax(np.fmax(grown["driver_in_flight_peak"], in_flight), total * per_look_s / elapsed_s)
+    paired = looked & _paired(ios, time_ms, seen, elapsed_s)
+    return {
+        "looks": np.where(looked, looks, 0.0),
+        "looked_s": np.where(looked, elapsed_s, 0.0),
+        "looked_busy_s": np.where(looked, busy_looks * per_look_s, 0.0),
+        "paired_looks": np.where(paired, busy_looks, 0.0),
+        "paired_io_s": np.where(paired, total * per_look_s, 0.0),
+        "paired_ios": np.where(paired, ios, 0.0),
+        "paired_ms": np.where(paired, time_ms, 0.0),
+    }
+
+
+def _sampled_kinds(grown: Grown) -> tuple[Values, Values]:
+    """I/Os of the kinds that the sampler sees, and their time.
+
+    `blk_mq_in_driver_rw` counts accounted requests by data direction: reads, writes and discards, no flushes.
+    """
+    discards = grown["discards"]
+    ios = grown["reads"] + grown["writes"] + present(discards, discards)
+    return ios, grown["read_ms"] + grown["write_ms"] + present(discards, grown["discard_ms"])
+
+
+def _paired(ios: Values, time_ms: Values, seen: Values, elapsed_s: float) -> NDArray[np.bool_]:
+    """Where looks and counters describe the same I/Os, as Little's law needs.
+
+    Not where a mean I/O took over half the interval, or where stalled I/Os of earlier intervals completed: their time
+    is in the counters of this one, and nobody saw them waiting in it.
+    """
+    time_s = time_ms / 1e3
+    short = time_s <= ios * elapsed_s / 2.0
+    return short & (time_s <= _SEEN_FACTOR * np.fmax(seen, 1.0) * elapsed_s)

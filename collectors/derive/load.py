@@ -1,0 +1,103 @@
+"""What the load engine did over an interval: per target, and all targets together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from collectors.derive.growth import Grown, Values, aligned, growth, instant, positions, ratio
+from collectors.derive.little import outstanding_io_s
+from collectors.model import FrameTable, Histograms, Rows, Table
+from collectors.percentiles import RowCells, percentiles_ns
+
+TOTAL_ROWS = Rows(("load",), ("all targets",))
+
+_PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
+_ADDED = ("read_ios", "read_bytes", "read_latency_ns", "write_ios", "write_bytes", "write_latency_ns")
+_NS_PER_MS = 1e6
+
+
+def load_tables(
+    previous: Table | None, current: Table, histograms: Histograms | None, elapsed_s: float
+) -> dict[str, FrameTable]:
+    """Derive the tables "load" (a row per target) and "load_total" (one row).
+
+    The total adds up all targets, also one that just left the stripe width; its percentiles come from the merged
+    cells, its queue depth is that of a target inside the width. It is NaN while any target has no figures.
+    """
+    sums = _target_sums(previous, current, elapsed_s)
+    cells = None if histograms is None else _cells(current.rows, histograms)
+    total = _total_sums(sums)
+    return {
+        "load": FrameTable(current.rows, _figures(sums, cells, elapsed_s)),
+        "load_total": FrameTable(TOTAL_ROWS, _figures(total, cells and cells.together(), elapsed_s)),
+    }
+
+
+def _target_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
+    before = aligned(previous, current)
+    columns, rows = current.schema.columns, len(current.rows)
+    grown = Grown(rows, growth(columns, before.T, current.values.T))
+    held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
+    latency_s = (grown["read_latency_ns"] + grown["write_latency_ns"]) / 1e9
+    peak_ns = np.fmax(grown["read_peak_ns"], grown["write_peak_ns"])
+    return {name: grown[name] for name in _ADDED} | {
+        "outstanding_io_s": outstanding_io_s(grown["read_ios"] + grown["write_ios"], latency_s, held, elapsed_s),
+        "peak_ns": np.where(peak_ns > 0, peak_ns, np.nan),
+        "new_errors": grown["errors"],
+        "errors": instant(columns, current.values, "errors"),
+        "queue_depth": grown["queue_depth"],
+        "active": grown["active"],
+    }
+
+
+def _total_sums(sums: Mapping[str, Values]) -> dict[str, Values]:
+    """One row from the rows of all targets."""
+    largest = {
+        "peak_ns": sums["peak_ns"],
+        "queue_depth": np.where(sums["active"] > 0, sums["queue_depth"], np.nan),
+    }
+    total = {name: np.atleast_1d(values.sum() if len(values) else np.nan) for name, values in sums.items()}
+    return total | {name: np.atleast_1d(np.fmax.reduce(values, initial=np.nan)) for name, values in largest.items()}
+
+
+def _figures(sums: Mapping[str, Values], cells: RowCells | None, elapsed_s: float) -> dict[str, Values]:
+    ios = sums["read_ios"] + sums["write_ios"]
+    latency_ns = sums["read_latency_ns"] + sums["write_latency_ns"]
+    return {
+        "iops": ratio(ios, elapsed_s),
+        "reads_per_s": ratio(sums["read_ios"], elapsed_s),
+        "writes_per_s": ratio(sums["write_ios"], elapsed_s),
+        "bytes_per_s": ratio(sums["read_bytes"] + sums["write_bytes"], elapsed_s),
+        "read_bytes_per_s": ratio(sums["read_bytes"], elapsed_s),
+        "write_bytes_per_s": ratio(sums["write_bytes"], elapsed_s),
+        "await_ms": ratio(latency_ns / _NS_PER_MS, ios),
+        "read_await_ms": ratio(sums["read_latency_ns"] / _NS_PER_MS, sums["read_ios"]),
+        "write_await_ms": ratio(sums["write_latency_ns"] / _NS_PER_MS, sums["write_ios"]),
+        **_percentiles(cells, ios, sums["peak_ns"]),
+        "max_ms": np.where(ios > 0, sums["peak_ns"] / _NS_PER_MS, np.nan),
+        "in_flight": ratio(sums["outstanding_io_s"], elapsed_s),
+        "queue_depth": sums["queue_depth"],
+        "errors_per_s": ratio(sums["new_errors"], elapsed_s),
+        "errors": sums["errors"],
+    }
+
+
+def _percentiles(cells: RowCells | None, ios: Values, peak_ns: Values) -> dict[str, Values]:
+    """Percentiles where the interval has figures, never above its exact peak."""
+    if cells is None:
+        return {field_id: np.full(len(ios), np.nan) for field_id in _PERCENTILES}
+    found = percentiles_ns(cells, len(ios), tuple(_PERCENTILES.values()))
+    found = np.where(np.isnan(ios), np.nan, np.where(found > peak_ns, peak_ns, found)) / _NS_PER_MS
+    return dict(zip(_PERCENTILES, found, strict=True))
+
+
+def _cells(rows: Rows, histograms: Histograms) -> RowCells:
+    """Cells by the row order of the table; those of unknown rows are left out."""
+    row = histograms.row
+    if histograms.rows is not rows:
+        to_row = np.append(positions(rows, histograms.rows.keys), -1)
+        row = to_row[np.minimum(row, len(histograms.rows))]
+    kept = (row >= 0) & (row < len(rows))
+    return RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])

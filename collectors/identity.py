@@ -1,0 +1,88 @@
+"""Who a block device is: kernel names and numbers are given again after hot-plug, incarnations never are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import _native
+
+SECTOR_BYTES = 512
+"""Unit of `size` and of all sector counters, whatever the device (include/linux/blk_types.h)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """What tells one life of a device name from the next."""
+
+    diskseq: int | None
+    """Grows with every device and every change of medium or backing file; Linux 5.15 and later."""
+    size_bytes: int | None
+
+
+def sysfs_name(name: str) -> str:
+    """Entry of a device in SYSFS/block, which cannot hold a slash."""
+    return name.replace("/", "!")
+
+
+def kernel_name(entry: str) -> str:
+    """Name of a device by its entry in SYSFS/block."""
+    return entry.replace("!", "/")
+
+
+def printable(name: str) -> str:
+    r"""Make a name that any file and terminal can hold: bytes that are not UTF-8 become `\xNN`."""
+    if name.isascii():
+        return name
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def device_key(name: str, major: int, minor: int, diskseq: int | None) -> str:
+    """Key of one incarnation of a device in tables and topology."""
+    return f"{printable(name)}:{major}:{minor}#{'' if diskseq is None else diskseq}"
+
+
+def read_incarnations(sysfs: str, names: Sequence[str]) -> list[Incarnation]:
+    """Incarnations of devices by kernel name, in the same order; missing facts are None."""
+    entries = [sysfs_name(name) for name in names]
+    values = _native.read_attributes(str(Path(sysfs, "block")), entries, ["diskseq", "size"])
+    return [Incarnation(_number(diskseq), _bytes(size)) for diskseq, size in values]
+
+
+def _number(text: bytes | None) -> int | None:
+    return int(text) if text is not None and text.strip().isdigit() else None
+
+
+def _bytes(sectors: bytes | None) -> int | None:
+    count = _number(sectors)
+    return None if count is None else count * SECTOR_BYTES
+
+
+class Lives:
+    """Gives keys to devices; without diskseq, a name that was away gets another one than before."""
+
+    def __init__(self) -> None:
+        self._present: set[str] = set()
+        self._returns: dict[str, int] = {}
+
+    def keys(
+        self, names: Sequence[str], numbers: NDArray[np.uint32], incarnations: Sequence[Incarnation]
+    ) -> tuple[str, ...]:
+        """Keys of the devices present now, in order."""
+        for name in self._present.difference(names):
+            self._returns[name] = self._returns.get(name, 0) + 1
+        self._present = set(names)
+        return tuple(
+            self._key(name, major, minor, incarnation.diskseq)
+            for name, (major, minor), incarnation in zip(names, numbers.tolist(), incarnations, strict=True)
+        )
+
+    def _key(self, name: str, major: int, minor: int, diskseq: int | None) -> str:
+        key = device_key(name, major, minor, diskseq)
+        if diskseq is None and name in self._returns:
+            return f"{key}r{self._returns[name]}"
+        return key

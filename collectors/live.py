@@ -1,0 +1,157 @@
+"""The live source: this host, sampled on schedule."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Event as StopFlag
+
+from collectors.block import BlockCollector
+from collectors.guarded import Guarded
+from collectors.host import HostCollector
+from collectors.hostfacts import read_host_facts
+from collectors.hotplug import HotplugMonitor
+from collectors.inflight import InflightWatch, start_watch
+from collectors.inventory import Inventory
+from collectors.model import Histograms, Rows, Sample, Step, Table, Tier
+from collectors.processes import ProcessCollector
+from collectors.reading import Collector, Reading
+from collectors.schedule import SECOND_NS, Clock, Schedule, SystemClock
+from collectors.skips import SkipReporter
+from engine.errors import LunscopeError, UsageError
+from engine.events import Event
+
+__all__ = ["Collector", "LiveSource", "Reading"]
+
+MIN_INTERVAL_S = 0.1
+MAX_INTERVAL_S = 86_400.0
+FIRST_TOPOLOGY_S = 0.2
+"""The first sample waits at most so long for the facts of its devices."""
+
+
+class LiveSource:
+    """Samples this host; implements collectors.model.Source.
+
+    `tier` is what may be used: "auto", "sampled" or "kernel". `extra_collectors` are read at every tick after the disks
+    and closed with the source.
+    """
+
+    seekable = False
+
+    def __init__(
+        self,
+        interval_s: float = 1.0,
+        procfs: str | Path = "/proc",
+        sysfs: str | Path = "/sys",
+        tier: str = "auto",
+        extra_collectors: Sequence[Collector] = (),
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Open what is needed; nothing is read yet.
+
+        Raises:
+            UsageError: the interval or tier cannot be.
+            LunscopeError: the kernel's block counters cannot be read.
+        """
+        if not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
+            raise UsageError(f"interval {interval_s:g} s: give {MIN_INTERVAL_S:g} s to 1 day")
+        self.interval_s = interval_s
+        self._clock = clock or SystemClock()
+        procfs, sysfs = str(procfs), str(sysfs)
+        watch = _start_watch(tier, sysfs)
+        self._block = BlockCollector(procfs, sysfs, watch)
+        _probe(self._block)
+        self._hotplug = HotplugMonitor(sysfs)
+        self._processes = ProcessCollector(procfs)
+        host = read_host_facts(procfs, Tier.SAMPLED if watch else Tier.KERNEL, filter(None, [self._hotplug.notice]))
+        self._inventory = Inventory(sysfs, host)
+        self._skips = SkipReporter()
+        collectors: Sequence[Collector] = (
+            self._block,
+            HostCollector(procfs),
+            self._processes,
+            self._hotplug,
+            *extra_collectors,
+        )
+        self._collectors = [Guarded(collector) for collector in collectors]
+        self._seen_rows: Rows | None = None
+        self._seen_changes = 0
+        self._background_ns = 0
+
+    def steps(self, stop: StopFlag) -> Iterator[Step]:
+        """Yield a first step at once, one soon after, then one per interval until `stop` is set."""
+        schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
+        due_ns, skipped, previous = schedule.start_ns, 0, None
+        while not stop.is_set():
+            sample = self._sample(due_ns, skipped)
+            yield Step(previous, sample)
+            previous = sample
+            due_ns, skipped = schedule.next(due_ns, self._clock.monotonic_ns())
+            if self._clock.wait(stop, max(0, due_ns - self._clock.monotonic_ns()) / SECOND_NS):
+                return
+
+    def close(self) -> None:
+        """Stop all threads and close all collectors."""
+        for collector in self._collectors:
+            collector.close()
+        self._inventory.close()
+
+    def _sample(self, due_ns: int, skipped: int) -> Sample:
+        cpu_ns = time.thread_time_ns()
+        time_ns, monotonic_ns = self._clock.time_ns(), self._clock.monotonic_ns()
+        tables: dict[str, Table] = {}
+        histograms: dict[str, Histograms] = {}
+        events: list[Event] = list(self._skips.report(skipped, monotonic_ns))
+        for collector in self._collectors:
+            reading = collector.read(monotonic_ns)
+            tables |= reading.tables
+            histograms |= reading.histograms
+            events += reading.events
+        self._follow_topology()
+        return Sample(
+            time_ns=time_ns,
+            monotonic_ns=monotonic_ns,
+            topology=self._inventory.topology,
+            tables=tables,
+            histograms=histograms,
+            events=tuple(events),
+            late_ns=max(0, monotonic_ns - due_ns),
+            cost_ns=time.thread_time_ns() - cpu_ns + self._background_cost_ns(),
+        )
+
+    def _follow_topology(self) -> None:
+        """Have devices scanned when rows came or went, or uevents said that facts changed."""
+        changes = self._hotplug.changes
+        if changes != self._seen_changes:
+            self._block.rescan()
+        if changes != self._seen_changes or self._block.rows is not self._seen_rows:
+            self._inventory.request(self._block.rows)
+            if self._seen_rows is None:
+                self._inventory.wait(FIRST_TOPOLOGY_S)
+        self._seen_changes, self._seen_rows = changes, self._block.rows
+
+    def _background_cost_ns(self) -> int:
+        """CPU time the threads have used since the last call."""
+        threads = (self._block, self._hotplug, self._processes, self._inventory)
+        before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
+        return self._background_ns - before
+
+
+def _start_watch(tier: str, sysfs: str) -> InflightWatch | None:
+    if tier == "exact":
+        raise UsageError("tier exact is not available in this version: the best is sampled")
+    if tier not in {"auto", "sampled", "kernel"}:
+        raise UsageError(f"tier {tier!r}: give auto, sampled or kernel")
+    return None if tier == "kernel" else start_watch(sysfs)
+
+
+def _probe(block: BlockCollector) -> None:
+    """Read once, so that wrong roots are told at once and in one line."""
+    try:
+        block.read()
+    except OSError as error:
+        block.close()
+        mend = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error

@@ -1,0 +1,120 @@
+"""Percentiles from sparse log-linear histograms: many rows at once, and any rows or intervals merged by adding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import Histograms, HistogramScale, Rows
+
+_Values = NDArray[np.float64]
+
+_LARGEST_OCTAVE = 63
+"""Buckets of a damaged recording may lie beyond any time; they are held to one that is finite."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowCells:
+    """Histogram cells of rows, without series: `count[i]` I/Os of `row[i]` fell into `bucket[i]`."""
+
+    scale: HistogramScale
+    row: NDArray[np.uint32]
+    bucket: NDArray[np.uint16]
+    count: NDArray[np.uint64]
+
+    def together(self) -> RowCells:
+        """Put all cells into row 0, for the percentiles of everything."""
+        return RowCells(self.scale, np.zeros_like(self.row), self.bucket, self.count)
+
+
+def bucket_bounds_ns(scale: HistogramScale, bucket: NDArray[np.uint16]) -> tuple[_Values, _Values]:
+    """Bounds of buckets in nanoseconds: the lowest value in, the first value above; shape of `bucket`."""
+    buckets = bucket.astype(np.int64)
+    octave = np.maximum((buckets >> scale.sub_bits) - 1, 0)
+    mantissa = buckets - (octave << scale.sub_bits)
+    octave = np.minimum(octave, _LARGEST_OCTAVE)
+    low = np.ldexp(mantissa.astype(np.float64), octave) * scale.unit_ns
+    return low, low + np.ldexp(float(scale.unit_ns), octave)
+
+
+def bucket_midpoints_ns(scale: HistogramScale, bucket: NDArray[np.uint16]) -> _Values:
+    """Middle of the whole nanoseconds of each bucket; a bucket of one nanosecond is exact."""
+    low, above = bucket_bounds_ns(scale, bucket)
+    return (low + above - 1.0) / 2.0
+
+
+def minimum_ios(percent: float) -> int:
+    """I/Os a percentile needs: at least one is expected beyond it (p99: 100, p99.9: 1,000); p50 and below: one."""
+    return 1 if percent <= 50 else round(100.0 / (100.0 - percent))
+
+
+def percentiles_ns(cells: RowCells, rows: int, percents: Sequence[float]) -> _Values:
+    """Nearest-rank percentiles of every row: the middle of the bucket that holds the I/O of that rank.
+
+    Cells may come in any order and repeat; cells of rows from `rows` on are left out.
+
+    Returns:
+        Nanoseconds, shape (len(percents), rows); NaN where a row has fewer I/Os than `minimum_ios` says.
+    """
+    kept = np.flatnonzero(cells.row < rows)
+    order = kept[np.argsort((cells.row[kept].astype(np.int64) << 16) | cells.bucket[kept])]
+    reached = np.cumsum(cells.count[order].astype(np.float64))
+    ends = np.searchsorted(cells.row[order], np.arange(rows + 1))
+    before = np.concatenate(([0.0], reached))[ends]
+    ios = np.diff(before)
+    middle = bucket_midpoints_ns(cells.scale, cells.bucket[order])
+    result = np.full((len(percents), rows), np.nan)
+    for position, percent in enumerate(percents):
+        enough = np.flatnonzero(ios >= minimum_ios(percent))
+        rank = np.ceil(ios[enough] * round(percent * 1000) / 100_000)
+        cell = np.searchsorted(reached, before[enough] + rank)
+        result[position, enough] = middle[np.minimum(cell, ends[enough + 1] - 1)]
+    return result
+
+
+def merged(parts: Sequence[Histograms]) -> Histograms:
+    """Add histograms of any intervals and rows: one cell per row, series and bucket, rows by order of appearance.
+
+    Raises:
+        ValueError: no parts, or their scales differ.
+    """
+    if len({part.scale for part in parts}) != 1:
+        raise ValueError("histograms of different scales cannot be added" if parts else "no histograms to add")
+    keys, names = _union(parts)
+    series = tuple(dict.fromkeys(name for part in parts for name in part.series))
+    cells = [_recoded(part, keys, series) for part in parts]
+    code = np.concatenate([cell[0] for cell in cells])
+    count = np.concatenate([cell[1] for cell in cells])
+    code, cell_of = np.unique(code, return_inverse=True)
+    total = np.zeros(len(code), np.uint64)
+    np.add.at(total, cell_of, count)
+    return Histograms(
+        parts[0].scale,
+        Rows(tuple(keys), names),
+        series,
+        (code >> 24).astype(np.uint32),
+        (code >> 16 & 0xFF).astype(np.uint8),
+        (code & 0xFFFF).astype(np.uint16),
+        total,
+    )
+
+
+def _union(parts: Sequence[Histograms]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Keys of all parts with their positions, and their names."""
+    names = {key: name for part in parts for key, name in zip(part.rows.keys, part.rows.names, strict=True)}
+    return {key: position for position, key in enumerate(names)}, tuple(names.values())
+
+
+def _recoded(
+    part: Histograms, keys: dict[str, int], series: tuple[str, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Cells as one number each (row, series and bucket of the union), and their counts."""
+    known = (part.row < len(part.rows)) & (part.series_index < len(part.series))
+    to_row = np.array([keys[key] for key in part.rows.keys], np.int64)
+    to_series = np.array([series.index(name) for name in part.series], np.int64)
+    row = to_row[part.row[known]] if len(to_row) else np.zeros(0, np.int64)
+    which = to_series[part.series_index[known]] if len(to_series) else np.zeros(0, np.int64)
+    return (row << 24) | (which << 16) | part.bucket[known], part.count[known]

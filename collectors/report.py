@@ -1,0 +1,66 @@
+"""The report: steps of any source into sar-like text, or one JSON document per interval."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from collectors.model import Frame, Step
+from collectors.rates import derive
+from collectors.report_averages import DiskAverages
+from collectors.report_document import report_line
+from collectors.report_layout import DISK_FIELDS, DISK_FIELDS_SPLIT
+from collectors.report_page import ReportPage
+
+__all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What `lunscope report` shows."""
+
+    split: bool = False
+    """Reads and writes apart (-R)."""
+    all_disks: bool = False
+    """Also disks without I/O."""
+    count: int | None = None
+    """Intervals after which it ends; None: as many as the source has."""
+    header_every: int = 20
+    """Lines after which the header is repeated."""
+
+
+def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
+    """Yield the lines of `report -d`: a line per disk and interval, then the averages.
+
+    The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
+    """
+    options = options or ReportOptions()
+    fields = DISK_FIELDS_SPLIT if options.split else DISK_FIELDS
+    page = ReportPage(fields, options.header_every, all_disks=options.all_disks)
+    averages = DiskAverages()
+    for step, frame in _intervals(steps, options.count):
+        averages.add(step)
+        yield from page.lines(step, frame)
+    yield from page.averages(averages.table())
+
+
+def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
+    """Yield one JSON document per interval, as `report_line` makes them, without line ends."""
+    options = options or ReportOptions()
+    for _, frame in _intervals(steps, options.count):
+        if not math.isnan(frame.elapsed_s):
+            yield json.dumps(report_line(frame, all_disks=options.all_disks), allow_nan=False, separators=(",", ":"))
+
+
+def _intervals(steps: Iterable[Step], count: int | None) -> Iterator[tuple[Step, Frame]]:
+    """Derive steps until `count` intervals have passed."""
+    left = count
+    for step in steps:
+        frame = derive(step.previous, step.current)
+        yield step, frame
+        if left is not None and not math.isnan(frame.elapsed_s):
+            left -= 1
+        if left == 0:
+            return

@@ -1,0 +1,76 @@
+"""Averages of every disk over a whole report: from added-up raw growth, never a mean of means."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.disk_figures import disk_table
+from collectors.derive.disk_interval import DiskInterval, disk_interval
+from collectors.model import FrameTable, Rows, Step, Topology
+from collectors.rates import interval_s
+
+
+class DiskAverages:
+    """Adds up the intervals of a report, each disk over the time in which it could be measured.
+
+    Adding growth instead of taking the first from the last sample keeps counters that wrap or are reset on the way, and
+    disks that come or go, right.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[str, int] = {}
+        self._names: list[str] = []
+        self._sums: dict[str, NDArray[np.float64]] = {}
+        self._peaks = np.zeros(0)
+        self._rows: Rows | None = None
+        self._at = np.zeros(0, np.intp)
+        self._topology = Topology()
+
+    def add(self, step: Step) -> None:
+        """Add the interval of a step; one without a previous sample has none."""
+        elapsed_s = interval_s(step.previous, step.current)
+        table = step.current.tables.get("disk")
+        if step.previous is None or table is None or np.isnan(elapsed_s):
+            return
+        host = step.current.topology.host
+        interval = disk_interval(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits)
+        self._topology = step.current.topology
+        self._place(interval.rows)
+        self._add(interval, elapsed_s)
+
+    def table(self) -> FrameTable:
+        """Figures of all disks that were ever there, over the whole report; peaks are the largest of all intervals."""
+        rows = Rows(tuple(self._slots), tuple(self._names))
+        everything = DiskInterval(rows, np.arange(len(rows)), self._sums, self._peaks)
+        return disk_table(everything, self._topology)
+
+    def _place(self, rows: Rows) -> None:
+        """Find the slots of the rows, new ones for disks not seen before."""
+        if rows is self._rows:
+            return
+        for key, name in zip(rows.keys, rows.names, strict=True):
+            if key not in self._slots:
+                self._slots[key] = len(self._slots)
+                self._names.append(name)
+        self._rows = rows
+        self._at = np.fromiter((self._slots[key] for key in rows.keys), np.intp, len(rows))
+
+    def _add(self, interval: DiskInterval, elapsed_s: float) -> None:
+        """Add sums; disks without figures in this interval do not count it, idle ones count its time."""
+        slots = self._at[interval.at]
+        measured = ~np.isnan(interval.sums["reads"])
+        spent = np.full(len(interval.rows), elapsed_s)
+        spent[interval.at[~measured]] = 0.0
+        for quantity, values in interval.sums.items():
+            total = self._sums[quantity] = self._grown(self._sums.get(quantity, np.zeros(0)), 0.0)
+            if quantity == "elapsed_s":
+                total[self._at] += spent
+            else:
+                total[slots] += np.where(measured, values, 0.0)
+        self._peaks = self._grown(self._peaks, np.nan)
+        self._peaks[slots] = np.fmax(self._peaks[slots], interval.peaks)
+
+    def _grown(self, values: NDArray[np.float64], fill: float) -> NDArray[np.float64]:
+        missing = len(self._slots) - len(values)
+        return np.concatenate((values, np.full(missing, fill))) if missing else values

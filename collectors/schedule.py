@@ -1,0 +1,67 @@
+"""When samples fall due: on a grid of absolute times, so that lateness never adds up."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from threading import Event as StopFlag
+from typing import Protocol
+
+SECOND_NS = 1_000_000_000
+WARM_UP_NS = SECOND_NS // 4
+"""A second sample soon after the first gives screens their first rates."""
+
+
+class Clock(Protocol):
+    """Both clocks of a sample, and waiting on the first of them."""
+
+    def monotonic_ns(self) -> int:
+        """CLOCK_MONOTONIC."""
+
+    def time_ns(self) -> int:
+        """CLOCK_REALTIME."""
+
+    def wait(self, stop: StopFlag, seconds: float) -> bool:
+        """Wait until the time is over or `stop` is set; whether it is set."""
+
+
+class SystemClock:
+    """The kernel's clocks."""
+
+    def monotonic_ns(self) -> int:
+        """Read CLOCK_MONOTONIC."""
+        return time.monotonic_ns()
+
+    def time_ns(self) -> int:
+        """Read CLOCK_REALTIME."""
+        return time.time_ns()
+
+    def wait(self, stop: StopFlag, seconds: float) -> bool:
+        """Wait on the flag."""
+        return stop.wait(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Ticks at the start, after the warm-up if the interval is much longer, and at every interval from the start."""
+
+    start_ns: int
+    interval_ns: int
+
+    def next(self, due_ns: int, now_ns: int) -> tuple[int, int]:
+        """Time of the tick after the one due at `due_ns`, and how many ticks it leaves out.
+
+        If more than one is overdue only the latest is read: reading them all at once would give intervals of nothing.
+        """
+        due_ns = self._after(due_ns)
+        overdue = max(0, now_ns - due_ns)
+        grid_ns = self.start_ns + (due_ns - self.start_ns + overdue) // self.interval_ns * self.interval_ns
+        if grid_ns <= due_ns:
+            return due_ns, 0
+        first_ns = self._after(due_ns)
+        return grid_ns, 1 + (grid_ns - first_ns) // self.interval_ns
+
+    def _after(self, due_ns: int) -> int:
+        if due_ns == self.start_ns and self.interval_ns >= 2 * WARM_UP_NS:
+            return self.start_ns + WARM_UP_NS
+        return self.start_ns + ((due_ns - self.start_ns) // self.interval_ns + 1) * self.interval_ns

@@ -1,0 +1,37 @@
+"""Whether the kernel has announced anything, without listening."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class UeventCounter:
+    """SYSFS/kernel/uevent_seqnum: how many uevents the kernel has sent; silent where it cannot be read."""
+
+    def __init__(self, sysfs: str) -> None:
+        self._seen = b""
+        try:
+            self._file: int | None = os.open(Path(sysfs, "kernel/uevent_seqnum"), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._file = None
+
+    def moved(self) -> bool:
+        """Whether uevents came since the last call."""
+        now = self._read()
+        moved = now != self._seen
+        self._seen = now
+        return moved
+
+    def pending(self) -> bool:
+        """Whether uevents came since the last call of `moved`."""
+        return self._read() != self._seen
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _read(self) -> bytes:
+        return b"" if self._file is None else os.pread(self._file, 32, 0)

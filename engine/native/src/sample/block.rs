@@ -1,0 +1,178 @@
+//! Which source the counters of all disks come from, and who the rows are.
+
+use std::path::PathBuf;
+
+use super::diskstats::Diskstats;
+use super::files::{PathError, admit_descriptors, list_disks};
+use super::stat_files::StatFiles;
+
+/// Who one row is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub name: Vec<u8>,
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl Row {
+    pub fn is(&self, name: &[u8], major: u32, minor: u32) -> bool {
+        self.minor == minor && self.major == major && self.name == name
+    }
+}
+
+/// Rows of one read and their values, row by row.
+#[derive(Default)]
+pub struct Snapshot {
+    pub rows: Vec<Row>,
+    pub values: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Auto,
+    Diskstats,
+    Sysfs,
+}
+
+enum Source {
+    Diskstats(Diskstats),
+    StatFiles(StatFiles),
+}
+
+/// Reads the counters of all disks from the cheaper source.
+pub struct Block {
+    procfs: PathBuf,
+    sysfs: PathBuf,
+    method: Method,
+    switch_at: usize,
+    width: usize,
+    source: Option<Source>,
+    relist: bool,
+    pub rows: Vec<Row>,
+    pub generation: u64,
+}
+
+impl Block {
+    pub fn new(
+        procfs: PathBuf,
+        sysfs: PathBuf,
+        method: Method,
+        switch_at: usize,
+        width: usize,
+    ) -> Self {
+        let (source, rows) = (None, Vec::new());
+        Self {
+            procfs,
+            sysfs,
+            method,
+            switch_at,
+            width,
+            source,
+            relist: true,
+            rows,
+            generation: 0,
+        }
+    }
+
+    pub fn rescan(&mut self) {
+        self.relist = true;
+    }
+
+    pub fn uses_sysfs(&self) -> bool {
+        matches!(self.source, Some(Source::StatFiles(_)))
+    }
+
+    pub fn malformed(&self) -> usize {
+        match &self.source {
+            Some(Source::Diskstats(source)) => source.malformed,
+            Some(Source::StatFiles(source)) => source.malformed,
+            None => 0,
+        }
+    }
+
+    /// Values of all rows, row by row.
+    pub fn read(&mut self) -> Result<Vec<u64>, PathError> {
+        if !self.relist {
+            if let Some(values) = self.read_known()? {
+                return Ok(values);
+            }
+        }
+        let snapshot = self.read_anew()?;
+        let (opened, stale) = match &self.source {
+            Some(Source::StatFiles(source)) => (source.opened, source.stale),
+            _ => (false, false),
+        };
+        if opened || snapshot.rows != self.rows || self.generation == 0 {
+            self.rows = snapshot.rows;
+            self.generation += 1;
+        }
+        self.relist = stale;
+        Ok(snapshot.values)
+    }
+
+    /// Reads without a listing; None if other devices are there than those known.
+    fn read_known(&mut self) -> Result<Option<Vec<u64>>, PathError> {
+        match &mut self.source {
+            None => Ok(None),
+            Some(Source::Diskstats(source)) => {
+                source.fill()?;
+                Ok(source.parse(self.width))
+            }
+            Some(Source::StatFiles(source)) => {
+                let values = source.read(self.width);
+                Ok((!source.stale).then_some(values))
+            }
+        }
+    }
+
+    /// Lists the devices, chooses the source and reads.
+    fn read_anew(&mut self) -> Result<Snapshot, PathError> {
+        let disks = list_disks(&self.sysfs)?;
+        if self.wants_sysfs(disks.len()) {
+            match self.read_stat_files(&disks) {
+                Err(_) if self.method == Method::Auto => {}
+                result => return result,
+            }
+        }
+        self.read_diskstats(&disks)
+    }
+
+    /// Whether sysfs is asked for, or cheaper; leaving it again takes a fifth fewer devices than coming to it.
+    fn wants_sysfs(&self, count: usize) -> bool {
+        let switch_at = if self.uses_sysfs() {
+            self.switch_at / 5 * 4
+        } else {
+            self.switch_at
+        };
+        match self.method {
+            Method::Auto => count > switch_at && admit_descriptors(count),
+            Method::Diskstats => false,
+            Method::Sysfs => true,
+        }
+    }
+
+    fn read_stat_files(&mut self, disks: &[Vec<u8>]) -> Result<Snapshot, PathError> {
+        if self.method == Method::Sysfs {
+            admit_descriptors(disks.len());
+        }
+        let mut source = match self.source.take() {
+            Some(Source::StatFiles(source)) => source,
+            _ => StatFiles::default(),
+        };
+        source.relist(disks, &self.sysfs, &self.procfs)?;
+        let snapshot = source.read_anew(self.width);
+        self.source = Some(Source::StatFiles(source));
+        Ok(snapshot)
+    }
+
+    fn read_diskstats(&mut self, disks: &[Vec<u8>]) -> Result<Snapshot, PathError> {
+        let mut source = match self.source.take() {
+            Some(Source::Diskstats(source)) => source,
+            _ => Diskstats::open(&self.procfs)?,
+        };
+        source.fill()?;
+        let snapshot = source.parse_anew(disks, self.width);
+        self.source = Some(Source::Diskstats(source));
+        Ok(snapshot)
+    }
+}

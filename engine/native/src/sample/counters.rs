@@ -1,0 +1,120 @@
+//! The counters of one block device as the kernel prints them, in diskstats and in its `stat` file.
+
+/// Columns of a row: fields 4 to 20 of /proc/diskstats.
+pub const COLUMNS: usize = 17;
+
+/// A counter this kernel does not have.
+pub const MISSING: u64 = u64::MAX;
+
+/// Counters kernels print: 11 since 2.6, discards since 4.18, flushes since 5.5 (admin-guide/iostats.rst).
+const GROUPS: [usize; 3] = [11, 15, 17];
+
+/// The next decimal number of a text and what follows it; blanks before it are skipped.
+///
+/// None if there is none, it is no number, or it does not fit.
+pub fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let text = skip_blanks(text);
+    let mut value: u64 = 0;
+    let mut length = 0;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        length += 1;
+    }
+    let rest = &text[length..];
+    let ends = rest.first().is_none_or(u8::is_ascii_whitespace);
+    (length > 0 && ends).then_some((value, rest))
+}
+
+/// Text without the blanks it starts with.
+pub fn skip_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
+    &text[blanks..]
+}
+
+/// Appends one row of `width` columns, missing where the text has no counter; false and unchanged if it is malformed.
+///
+/// Counters of later kernels are not read; a group that is printed in part is malformed as a whole and left missing.
+pub fn push_row(rows: &mut Vec<u64>, mut text: &[u8], width: usize) -> bool {
+    let start = rows.len();
+    let mut found = 0;
+    while found < COLUMNS {
+        text = skip_blanks(text);
+        if text.is_empty() {
+            break;
+        }
+        let Some((value, rest)) = number(text) else {
+            rows.truncate(start);
+            return false;
+        };
+        rows.push(value);
+        text = rest;
+        found += 1;
+    }
+    let Some(&whole) = GROUPS.iter().rfind(|&&group| group <= found) else {
+        rows.truncate(start);
+        return false;
+    };
+    rows.truncate(start + whole);
+    rows.resize(start + width, MISSING);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(counters: usize) -> Option<Vec<u64>> {
+        let text: Vec<String> = (1..=counters).map(|value| value.to_string()).collect();
+        let mut rows = Vec::new();
+        push_row(&mut rows, text.join(" ").as_bytes(), COLUMNS).then_some(rows)
+    }
+
+    #[test]
+    fn older_kernels_leave_columns_missing() {
+        let eleven = row(11).unwrap();
+        assert_eq!((eleven[10], eleven[11]), (11, MISSING));
+        let fifteen = row(15).unwrap();
+        assert_eq!((fifteen[14], fifteen[15]), (15, MISSING));
+        assert_eq!(row(17).unwrap(), (1..=17).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn later_kernels_add_columns_that_are_not_read() {
+        assert_eq!(row(21), row(17));
+    }
+
+    #[test]
+    fn a_group_in_part_is_missing_as_a_whole() {
+        assert_eq!(row(13), row(11));
+        assert_eq!(row(10), None);
+    }
+
+    #[test]
+    fn what_is_no_number_spoils_the_row() {
+        let mut rows = vec![7];
+        for text in [
+            &b"1 2 x"[..],
+            b"",
+            b"1 2 3 4 5 6 7 8 9 -1 11",
+            b"1 2 3 4 5 6 7 8 9 10 99999999999999999999999",
+        ] {
+            assert!(!push_row(&mut rows, text, COLUMNS));
+            assert_eq!(rows, [7]);
+        }
+    }
+
+    #[test]
+    fn numbers_end_at_blanks() {
+        assert_eq!(number(b"  12 x"), Some((12, &b" x"[..])));
+        assert_eq!(number(b"12x"), None);
+        assert_eq!(number(b"18446744073709551615"), Some((u64::MAX, &b""[..])));
+        assert_eq!(number(b"18446744073709551616"), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! How often the sampler looks, within the CPU time it may use.
+
+/// The period between looks: the nominal one, longer where looking is expensive.
+pub struct Pace {
+    nominal_ns: f64,
+    cpu_share: f64,
+    period_ns: f64,
+    random: u64,
+}
+
+/// Slower than this a mean over a tick says nothing.
+const SLOWEST: f64 = 100.0;
+
+impl Pace {
+    pub fn new(rate_hz: f64, cpu_share: f64, seed: u64) -> Self {
+        let nominal_ns = 1e9 / rate_hz;
+        Self {
+            nominal_ns,
+            cpu_share,
+            period_ns: nominal_ns,
+            random: seed | 1,
+        }
+    }
+
+    /// Follows what the looks of the last while have cost.
+    ///
+    /// The cost of a look does not depend on the period, so the period at which it meets the share is known at once;
+    /// going half of the way damps what other loads do to the measurement.
+    pub fn follow(&mut self, cpu_ns: u64, elapsed_ns: u64) {
+        if elapsed_ns == 0 {
+            return;
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "spans of seconds in nanoseconds fit into 53 bits"
+        )]
+        let used = cpu_ns as f64 / elapsed_ns as f64;
+        let wanted = self.period_ns * used / self.cpu_share;
+        let period = f64::midpoint(self.period_ns, wanted);
+        self.period_ns = period.clamp(self.nominal_ns, self.nominal_ns * SLOWEST);
+    }
+
+    /// Time to the next look: the period at random phase, so that no regular load stays between two looks.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "periods are positive and of seconds at most; 53 random bits are enough"
+    )]
+    pub fn next_ns(&mut self) -> u64 {
+        // xorshift64 (Marsaglia 2003)
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let fraction = (self.random >> 11) as f64 / (1_u64 << 53) as f64;
+        (self.period_ns * (0.5 + fraction)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets a sampler whose looks cost `look_ns` run for a while and returns the share of CPU it ends with.
+    fn settle(pace: &mut Pace, look_ns: u32) -> f64 {
+        for _ in 0..40 {
+            let looks = 1000;
+            let elapsed_ns: u64 = (0..looks).map(|_| pace.next_ns()).sum();
+            pace.follow(looks * u64::from(look_ns), elapsed_ns);
+        }
+        f64::from(look_ns) / pace.period_ns
+    }
+
+    #[test]
+    fn cheap_looks_keep_the_nominal_rate() {
+        let mut pace = Pace::new(1000.0, 0.01, 1);
+        settle(&mut pace, 2_000);
+        assert!((pace.period_ns - 1e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn expensive_looks_slow_down_to_the_share_and_cheap_ones_return() {
+        let mut pace = Pace::new(1000.0, 0.01, 2);
+        let share = settle(&mut pace, 50_000);
+        assert!((0.009..0.011).contains(&share), "{share}");
+        settle(&mut pace, 1_000);
+        assert!(pace.period_ns < 1.01e6);
+    }
+
+    #[test]
+    fn the_period_is_bounded() {
+        let mut pace = Pace::new(1000.0, 0.01, 3);
+        settle(&mut pace, 1_000_000_000);
+        assert!(pace.period_ns <= 1e8);
+    }
+
+    #[test]
+    fn phases_vary_around_the_period() {
+        let mut pace = Pace::new(1000.0, 0.01, 4);
+        let waits: Vec<u64> = (0..10_000).map(|_| pace.next_ns()).collect();
+        assert!(waits.iter().all(|wait| (500_000..1_500_000).contains(wait)));
+        let mean = waits.iter().sum::<u64>() / 10_000;
+        assert!((980_000..1_020_000).contains(&mean), "{mean}");
+    }
+}

@@ -1,0 +1,112 @@
+"""Which devices the sampler is sent to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collectors.inflight import IDLE_TICKS, MAX_WATCHED, InflightWatch
+from collectors.model import MISSING, Rows, Table
+from collectors.schemas import DISK
+from engine._native import InflightSampler
+from tests.fake_kernel import FakeDisk, FakeKernel
+
+_WEIGHTED = DISK.index("weighted_ms")
+
+
+class Disks:
+    """A table whose devices do as much I/O as told before each tick."""
+
+    def __init__(self, kernel: FakeKernel) -> None:
+        self.rows = Rows(tuple(f"{name}#" for name in kernel.disks), tuple(kernel.disks))
+        self.values = np.full((len(self.rows), len(DISK.columns)), MISSING, np.uint64)
+        self.values[:, :17] = 0
+
+    def tick(self, watch: InflightWatch, **io_ms: int) -> Table:
+        for name, amount in io_ms.items():
+            self.values[self.rows.names.index(name), _WEIGHTED] += np.uint64(amount)
+        table = Table(DISK, self.rows, self.values.copy())
+        watch.fill(table)
+        return table
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> FakeKernel:
+    kernel = FakeKernel(tmp_path)
+    kernel.add(*(FakeDisk(f"sd{letter}", minor=n) for n, letter in enumerate("abcdefgh")))
+    kernel.add(FakeDisk("dm0", 252, attributes={"mq/0/nr_tags": None}))
+    return kernel
+
+
+@pytest.fixture
+def watch(kernel: FakeKernel) -> InflightWatch:
+    return InflightWatch(str(kernel.sysfs), InflightSampler(str(kernel.sysfs)))
+
+
+def test_nothing_is_watched_while_nothing_happens(kernel: FakeKernel, watch: InflightWatch) -> None:
+    disks = Disks(kernel)
+    for _ in range(3):
+        disks.tick(watch)
+    assert watch.watched == frozenset()
+
+
+def test_the_busiest_are_watched_and_bio_based_ones_never(kernel: FakeKernel, watch: InflightWatch) -> None:
+    disks = Disks(kernel)
+    disks.tick(watch)
+    disks.tick(watch, sda=10, sdb=20, sdc=30, sdd=40, sde=50, dm0=1000)
+    assert watch.watched == {"sdb", "sdc", "sdd", "sde"}
+    assert len(watch.watched) == MAX_WATCHED
+
+
+def test_a_newcomer_must_be_much_busier(kernel: FakeKernel, watch: InflightWatch) -> None:
+    disks = Disks(kernel)
+    disks.tick(watch)
+    busy = {"sda": 40, "sdb": 40, "sdc": 40, "sdd": 40}
+    disks.tick(watch, **busy)
+    disks.tick(watch, **busy, sde=60)
+    assert watch.watched == set(busy)
+    disks.tick(watch, **busy, sde=100)
+    assert "sde" in watch.watched
+
+
+def test_an_idle_device_is_given_up_after_a_while(kernel: FakeKernel, watch: InflightWatch) -> None:
+    disks = Disks(kernel)
+    disks.tick(watch)
+    disks.tick(watch, sda=10)
+    for _ in range(IDLE_TICKS):
+        assert watch.watched == {"sda"}
+        disks.tick(watch)
+    disks.tick(watch)
+    assert watch.watched == frozenset()
+
+
+def test_a_wrap_of_the_counter_is_activity_not_madness(kernel: FakeKernel, watch: InflightWatch) -> None:
+    disks = Disks(kernel)
+    disks.values[0, _WEIGHTED] = (1 << 32) - 5
+    disks.tick(watch)
+    disks.values[0, _WEIGHTED] = 5
+    disks.tick(watch, sdb=100, sdc=100, sdd=100, sde=100)
+    assert "sda" not in watch.watched
+
+
+def test_only_watched_devices_have_sampler_columns(kernel: FakeKernel, watch: InflightWatch) -> None:
+    disks = Disks(kernel)
+    disks.tick(watch)
+    disks.tick(watch, sda=10)
+    table = disks.tick(watch, sda=10)
+    assert (table.values[0, 17:] != MISSING).all()
+    assert (table.values[1:, 17:] == MISSING).all()
+    watch.close()
+
+
+def test_a_watched_device_that_is_gone_is_let_go(kernel: FakeKernel, watch: InflightWatch) -> None:
+    disks = Disks(kernel)
+    disks.tick(watch)
+    disks.tick(watch, sda=10)
+    kernel.remove("sda")
+    fewer = Disks(kernel)
+    fewer.tick(watch)
+    fewer.tick(watch, sdb=10)
+    assert watch.watched == {"sdb"}

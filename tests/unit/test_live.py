@@ -1,0 +1,209 @@
+"""The live source on fake trees and a clock that the test moves."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event as StopFlag
+
+import numpy as np
+import pytest
+
+from collectors.live import LiveSource
+from collectors.model import Sample, Tier
+from collectors.reading import Reading
+from collectors.schedule import SECOND_NS, Schedule
+from collectors.skips import SkipReporter
+from engine.errors import LunscopeError, UsageError
+from engine.events import EventKind
+from tests.fake_kernel import FakeDisk, FakeKernel
+
+
+class HandClock:
+    """Time that passes only by waiting, or as the test says."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000 * SECOND_NS
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def time_ns(self) -> int:
+        return self.now_ns + 1_000_000 * SECOND_NS
+
+    def wait(self, stop: StopFlag, seconds: float) -> bool:
+        self.now_ns += round(seconds * SECOND_NS)
+        return stop.is_set()
+
+
+class FailingCollector:
+    """Fails from its second reading to its fourth."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.closed = 0
+
+    def read(self) -> Reading:
+        self.reads += 1
+        if 2 <= self.reads <= 4:
+            raise OSError(5, "Input/output error")
+        return Reading()
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> FakeKernel:
+    kernel = FakeKernel(tmp_path)
+    kernel.add(FakeDisk("sda", diskseq=3, attributes={"device/model": "M1\n"}))
+    kernel.write_proc("sys/kernel/osrelease", "6.12.0\n")
+    return kernel
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def source(kernel: FakeKernel, clock: HandClock) -> Iterator[LiveSource]:
+    source = LiveSource(2.0, kernel.procfs, kernel.sysfs, clock=clock)
+    yield source
+    source.close()
+
+
+def take(source: LiveSource, count: int) -> list[Sample]:
+    return [step.current for step in itertools.islice(source.steps(StopFlag()), count)]
+
+
+def test_ticks_fall_on_a_grid_after_an_early_second_one(source: LiveSource) -> None:
+    samples = take(source, 5)
+    offsets = [(sample.monotonic_ns - samples[0].monotonic_ns) / SECOND_NS for sample in samples]
+    assert offsets == [0, 0.25, 2, 4, 6]
+    assert all(sample.late_ns == 0 for sample in samples)
+
+
+def test_a_late_tick_says_so_and_the_grid_stays(source: LiveSource, clock: HandClock) -> None:
+    steps = source.steps(StopFlag())
+    start_ns = next(steps).current.monotonic_ns
+    clock.now_ns = start_ns + 5 * SECOND_NS // 2
+    late = next(steps).current
+    assert late.monotonic_ns - start_ns == 2.5 * SECOND_NS
+    assert late.late_ns == SECOND_NS // 2
+    assert [event.text for event in late.events if event.kind is EventKind.MONITOR] == [
+        "1 tick was left out: this host or the screen was too busy"
+    ]
+    assert next(steps).current.monotonic_ns - start_ns == 4 * SECOND_NS
+
+
+def test_steps_carry_the_sample_before(source: LiveSource) -> None:
+    first, second = itertools.islice(source.steps(StopFlag()), 2)
+    assert first.previous is None
+    assert second.previous is first.current
+    assert second.current.tables["disk"].rows is first.current.tables["disk"].rows
+
+
+def test_the_stop_flag_ends_the_steps(source: LiveSource) -> None:
+    stop = StopFlag()
+    steps = source.steps(stop)
+    next(steps)
+    stop.set()
+    assert list(steps) == []
+
+
+def test_samples_bring_tables_topology_and_their_cost(source: LiveSource) -> None:
+    sample = take(source, 1)[0]
+    assert set(sample.tables) == {"disk", "host", "process"}
+    assert sample.topology.devices["sda:8:0#3"].model == "M1"
+    assert sample.topology.host.kernel == "6.12.0"
+    assert sample.topology.host.tier is Tier.SAMPLED
+    assert sample.cost_ns > 0
+    assert sample.tables["disk"].values.dtype == np.uint64
+
+
+def test_the_topology_is_kept_until_something_changes(source: LiveSource, kernel: FakeKernel) -> None:
+    steps = source.steps(StopFlag())
+    first = next(steps).current.topology
+    assert next(steps).current.topology is first
+    kernel.add(FakeDisk("sdb", minor=16, diskseq=4))
+    next(steps)
+    assert source._inventory.wait(10)
+    assert set(next(steps).current.topology.devices) == {"sda:8:0#3", "sdb:8:16#4"}
+
+
+def test_a_failing_collector_rests_and_says_so_once(kernel: FakeKernel, clock: HandClock) -> None:
+    failing = FailingCollector()
+    source = LiveSource(2.0, kernel.procfs, kernel.sysfs, extra_collectors=[failing], clock=clock)
+    samples = take(source, 60)
+    texts = [event.text for sample in samples for event in sample.events]
+    assert texts == ["failing: [Errno 5] Input/output error; left out until it can be read again"]
+    assert all("disk" in sample.tables for sample in samples)
+    assert 4 < failing.reads < 40
+    source.close()
+    source.close()
+    assert failing.closed >= 1
+
+
+def test_the_kernel_tier_looks_into_nothing(kernel: FakeKernel) -> None:
+    source = LiveSource(1.0, kernel.procfs, kernel.sysfs, "kernel")
+    assert take(source, 1)[0].topology.host.tier is Tier.KERNEL
+    source.close()
+
+
+@pytest.mark.parametrize("interval_s", [0.0, 0.05, float("nan"), -1.0, 1e9])
+def test_impossible_intervals_are_refused(kernel: FakeKernel, interval_s: float) -> None:
+    with pytest.raises(UsageError, match="interval"):
+        LiveSource(interval_s, kernel.procfs, kernel.sysfs)
+
+
+@pytest.mark.parametrize("tier", ["exact", "best"])
+def test_impossible_tiers_are_refused(kernel: FakeKernel, tier: str) -> None:
+    with pytest.raises(UsageError, match="tier"):
+        LiveSource(1.0, kernel.procfs, kernel.sysfs, tier)
+
+
+def test_wrong_roots_are_one_line_with_the_mend(kernel: FakeKernel, tmp_path: Path) -> None:
+    with pytest.raises(LunscopeError, match=r"no/block: No such file or directory: .*--sysfs"):
+        LiveSource(1.0, kernel.procfs, tmp_path / "no")
+
+
+def test_without_libudev_the_host_facts_say_so(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyudev", None)
+    source = LiveSource(1.0, kernel.procfs, kernel.sysfs)
+    assert any("hot-plug" in notice for notice in take(source, 1)[0].topology.host.notices)
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("due_s", "now_s", "next_s", "skipped"),
+    [
+        (0.0, 0.01, 0.25, 0),
+        (0.25, 0.3, 1.0, 0),
+        (1.0, 1.01, 2.0, 0),
+        (1.0, 2.5, 2.0, 0),
+        (1.0, 3.0, 3.0, 1),
+        (1.0, 5.5, 5.0, 3),
+        (0.0, 3.5, 3.0, 3),
+    ],
+)
+def test_schedule(due_s: float, now_s: float, next_s: float, skipped: int) -> None:
+    start = 7 * SECOND_NS + 3
+    schedule = Schedule(start, SECOND_NS)
+    due_ns, left_out = schedule.next(start + int(due_s * SECOND_NS), start + int(now_s * SECOND_NS))
+    assert ((due_ns - start) / SECOND_NS, left_out) == (next_s, skipped)
+
+
+def test_short_intervals_have_no_early_tick() -> None:
+    assert Schedule(0, SECOND_NS // 10).next(0, 1) == (SECOND_NS // 10, 0)
+
+
+def test_skips_are_told_at_once_and_then_once_a_minute() -> None:
+    reporter = SkipReporter()
+    assert reporter.report(0, 0) == ()
+    assert len(reporter.report(2, 0)) == 1
+    assert reporter.report(3, 30 * SECOND_NS) == ()
+    (event,) = reporter.report(0, 61 * SECOND_NS)
+    assert event.data == {"skipped": 3}

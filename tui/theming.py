@@ -1,0 +1,198 @@
+"""Colour themes: the bundled ones, the user's own from the XDG config folder, and the check that they are sound."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from textual.app import App
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+from engine.errors import LunscopeError
+
+BASE_CSS = Path(str(files("themes") / "base.tcss"))
+"""Style sheet of the widgets and of the layout classes; every app that shows them lists it in CSS_PATH."""
+
+DEFAULT_THEME = "lunscope-dark"
+ANSI_THEME = "lunscope-ansi"
+_BUNDLED = ("dark", "light", "colourblind", "ansi")
+_MAX_BYTES = 65_536
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_TEXT_STYLE = re.compile(r"(none|((not )?(bold|dim|italic|underline|reverse|strike|b|i|u)\s*)+)")
+_EXTRA_VARIABLES = ("ansi-background", "ansi-foreground", "scrollbar-corner-color")
+"""Variables of Textual's that its colour system does not list."""
+_FIELDS = {field.name: field for field in dataclasses.fields(Theme) if field.name not in ("variables", "text_alpha")}
+
+
+class ThemeError(LunscopeError):
+    """A theme file is not a theme; the text names file, key and what is expected there."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedThemes:
+    """Themes in the order of the list they are offered in, and one line for each file that was skipped."""
+
+    themes: tuple[Theme, ...]
+    notices: tuple[str, ...] = ()
+
+
+@functools.cache
+def bundled_themes() -> tuple[Theme, ...]:
+    """Themes that come with lunscope, default first."""
+    return tuple(parse_theme(_read(files("themes") / f"{name}.toml"), f"{name}.toml") for name in _BUNDLED)
+
+
+def user_theme_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """`lunscope/themes` in the XDG config folder; a relative XDG_CONFIG_HOME is ignored, as the standard says."""
+    configured = environ.get("XDG_CONFIG_HOME", "")
+    config = Path(configured) if configured.startswith("/") else Path(environ.get("HOME", "/")) / ".config"
+    return config / "lunscope" / "themes"
+
+
+def user_themes(folder: Path) -> LoadedThemes:
+    """Load the sound themes among the TOML files of a folder; broken ones become notices and are skipped."""
+    themes: list[Theme] = []
+    notices: list[str] = []
+    try:
+        paths = sorted(path for path in folder.glob("*.toml") if path.is_file())
+    except OSError as failure:
+        return LoadedThemes((), (f"themes in {folder} skipped: {failure.strerror}",))
+    for path in paths:
+        try:
+            theme = parse_theme(_read(path), str(path))
+            themes.append(dataclasses.replace(theme, variables=variable_defaults(theme) | theme.variables))
+        except ThemeError as failure:
+            notices.append(str(failure))
+    return LoadedThemes(tuple(themes), tuple(notices))
+
+
+def register_themes(app: App[object], folder: Path | None = None) -> tuple[str, ...]:
+    """Offer the bundled and the user's themes in an app; returns the notices about broken ones."""
+    own = user_themes(user_theme_folder() if folder is None else folder)
+    for theme in (*bundled_themes(), *own.themes):
+        app.register_theme(theme)
+    return own.notices
+
+
+def variable_defaults(theme: Theme) -> dict[str, str]:
+    """Our variables for a theme that lacks them: those of the bundled theme most like it.
+
+    An app returns this from `get_theme_variable_defaults`, so that Textual's own themes work too.
+    """
+    wanted = ANSI_THEME if theme.ansi else DEFAULT_THEME if theme.dark else "lunscope-light"
+    return next(dict(bundled.variables) for bundled in bundled_themes() if bundled.name == wanted)
+
+
+def default_theme(color_system: str | None) -> str:
+    """Name of the theme for a terminal; `color_system` is rich's: "truecolor", "256", "standard" or None."""
+    return DEFAULT_THEME if color_system in ("truecolor", "256") else ANSI_THEME
+
+
+def parse_theme(text: str, source: str) -> Theme:
+    """Read a theme from TOML; `source` names the file in errors.
+
+    Raises:
+        ThemeError: not TOML, an unknown key, a value of the wrong type or not a colour.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as failure:
+        raise ThemeError(f"theme {source} skipped: {failure}") from None
+    variables = document.pop("variables", {})
+    if not isinstance(variables, dict):
+        raise ThemeError(f"theme {source} skipped: variables must be a table")
+    _check_fields(document, source)
+    theme = Theme(**document)
+    _check_variables(theme, variables, source)
+    return dataclasses.replace(theme, variables=variables)
+
+
+def _read(path: Traversable) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise ThemeError(f"theme {path} skipped: larger than {_MAX_BYTES} bytes")
+        return data.decode()
+    except OSError as failure:
+        raise ThemeError(f"theme {path} skipped: {failure.strerror}") from None
+    except UnicodeDecodeError:
+        raise ThemeError(f"theme {path} skipped: not UTF-8") from None
+
+
+def _check_fields(document: Mapping[str, object], source: str) -> None:
+    """Hold the top level against the fields of a Textual theme."""
+    for key, value in document.items():
+        if key not in _FIELDS:
+            raise ThemeError(f"theme {source} skipped: unknown key {key!r}; known are {', '.join(_FIELDS)}, variables")
+        if key in ("dark", "ansi"):
+            sound, expected = isinstance(value, bool), "true or false"
+        elif key == "luminosity_spread":
+            sound, expected = isinstance(value, float) and 0 <= value <= 1, "a number from 0.0 to 1.0"
+        elif key == "name":
+            sound, expected = isinstance(value, str) and bool(_NAME.fullmatch(value)), "lower case letters, digits, -"
+        else:
+            sound, expected = _is_color(value), 'a colour such as "#62b5ff"'
+        if not sound:
+            raise ThemeError(f"theme {source} skipped: {key} = {value!r} must be {expected}")
+    missing = [key for key in ("name", "primary") if key not in document]
+    if missing:
+        raise ThemeError(f"theme {source} skipped: {missing[0]} is missing")
+
+
+def _check_variables(theme: Theme, variables: Mapping[str, object], source: str) -> None:
+    """Hold the variables against Textual's and ours: one unsound value would break every style sheet."""
+    known = theme.to_color_system().generate()
+    for name, value in variables.items():
+        ours = name in _OWN_VARIABLES or name in _EXTRA_VARIABLES
+        if not ours and name not in known:
+            raise ThemeError(f"theme {source} skipped: unknown variable {name!r}; ours are {', '.join(_OWN_VARIABLES)}")
+        if ours or not name.endswith(("text-style", "link-style", "link-style-hover")):
+            sound, expected = _is_color(value), 'a colour such as "#62b5ff"'
+        else:
+            sound, expected = isinstance(value, str) and bool(_TEXT_STYLE.fullmatch(value)), "a text style such as bold"
+        if not sound:
+            raise ThemeError(f"theme {source} skipped: variable {name} = {value!r} must be {expected}")
+
+
+def _is_color(value: object) -> bool:
+    if not isinstance(value, str) or value != value.strip() or "\n" in value:
+        return False
+    try:
+        Color.parse(value)
+    except ColorParseError:
+        return False
+    return True
+
+
+_OWN_VARIABLES = {
+    "read": "curves and figures of reads",
+    "write": "curves and figures of writes",
+    "total": "curves of reads and writes together",
+    "queue": "queue time",
+    "service": "service time",
+    "peak": "peak latency and high percentiles",
+    "busy": "busy time",
+    "hot": "what needs a call",
+    "warm": "what is worth a look",
+    "event": "marks of events",
+    "exact": "figures measured exactly",
+    "sampled": "figures from sampling",
+    "kernel": "figures from kernel counters alone",
+    "cursor": "background of the row under the cursor",
+    "cursor-blurred": "the same where the widget has no focus",
+    "axis": "axes and their labels",
+    "grid-line": "lines behind the curves",
+    "muted": "text of lesser weight",
+    "match": "the filter",
+}
+"""What lunscope colours besides what Textual has names for."""

@@ -1,0 +1,1 @@
+"""Line-API widgets: each draws whole lines from columns of numbers and repaints only lines that changed."""

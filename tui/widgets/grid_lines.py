@@ -1,0 +1,176 @@
+"""The lines of a grid: which columns fit, and header and rows as strips of styled text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from collectors.model import FrameTable, Tier
+from tui.columns import GridColumn
+from tui.glyphs import Glyphs
+from tui.safe import fit
+from tui.widgets.grid_rows import NAME, RowNames, Sorting
+
+_GUTTER = 1
+_EDGE = 1
+"""Cell at the right that shows when columns lie beyond."""
+_MARKS = 2
+"""Cells of a column besides its figure: the heat mark before, which also parts columns, and the tier mark after."""
+_NAME_LEAST = 8
+_NAME_MOST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class GridLook:
+    """Marks and styles of one grid; styles by the part of a component class after `grid--`."""
+
+    glyphs: Glyphs
+    plain: Mapping[str, Style]
+    under_cursor: Mapping[str, Style]
+
+
+@dataclass(frozen=True, slots=True)
+class GridLayout:
+    """What fits into a width: the name, then whole columns; a figure is never cut, as half of one is another."""
+
+    width: int
+    name_width: int
+    columns: tuple[GridColumn, ...]
+    rest: int
+    """Cells left over at the right."""
+    more_left: bool
+    more_right: bool
+
+    def field_at(self, x: int) -> str | None:
+        """Field id of the column at a cell of the header, None beside all columns."""
+        start = _GUTTER + self.name_width
+        if x < start:
+            return NAME
+        for column in self.columns:
+            start += column.width + _MARKS
+            if x < start:
+                return column.field_id
+        return None
+
+
+def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: int) -> GridLayout:
+    """Place the name and as many whole columns from `first` on as a width holds."""
+    room = max(0, width - _GUTTER)
+    name_width = min(max(widest_name, _NAME_LEAST), _NAME_MOST, max(_NAME_LEAST, room // 3), room)
+    room -= name_width
+    placed: list[GridColumn] = []
+    for column in columns[first:]:
+        if room - _EDGE < column.width + _MARKS:
+            break
+        placed.append(column)
+        room -= column.width + _MARKS
+    return GridLayout(width, name_width, tuple(placed), room, first > 0, first + len(placed) < len(columns))
+
+
+def header_line(layout: GridLayout, sorting: Sorting, name_title: str, look: GridLook, name_style: str = "") -> Strip:
+    """Titles, with an arrow at the sorted column and marks where columns lie beyond the edges."""
+    glyphs = look.glyphs
+    arrow = glyphs.descending if sorting.descending else glyphs.ascending
+    by_name = sorting.field_id == NAME
+    title = f"{name_title} {arrow}" if by_name else name_title
+    runs = [
+        (glyphs.more_left if layout.more_left else " ", "header"),
+        (fit(title, layout.name_width, glyphs.ellipsis), name_style or ("header-sort" if by_name else "header")),
+    ]
+    for column in layout.columns:
+        is_sorted = column.field_id == sorting.field_id
+        text = " " + column.title.rjust(column.width) + (arrow if is_sorted else " ")
+        runs.append((text, "header-sort" if is_sorted else "header"))
+    return _strip(runs, layout, look.plain, "header", glyphs.more_right if layout.more_right else "")
+
+
+def unit_line(layout: GridLayout, look: GridLook) -> Strip:
+    """Units under the titles, for grids that have a line to spare."""
+    text = " " * (_GUTTER + layout.name_width)
+    text += "".join(" " + column.unit.rjust(column.width) + " " for column in layout.columns)
+    return _strip([(text, "header")], layout, look.plain, "header")
+
+
+def text_line(text: str, style_name: str, layout: GridLayout, look: GridLook) -> Strip:
+    """One line of words across the grid."""
+    return Strip([Segment(fit(text, layout.width, look.glyphs.ellipsis), look.plain[style_name])], layout.width)
+
+
+class RowPainter:
+    """Draws rows of one table in one layout."""
+
+    def __init__(self, layout: GridLayout, look: GridLook) -> None:
+        self._layout = layout
+        self._look = look
+        self._glyphs = look.glyphs
+
+    def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
+        """Draw the given rows; `cursor` is the place among them that bears the cursor, if any does."""
+        by_column = [self._cells(column, table, rows) for column in self._layout.columns]
+        name_width, ellipsis = self._layout.name_width, self._glyphs.ellipsis
+        strips = []
+        for place, row in enumerate(rows.tolist()):
+            is_cursor = place == cursor
+            gutter = self._glyphs.cursor if is_cursor else " "
+            runs = [(gutter + fit(names.shown(row), name_width, ellipsis), "name")]
+            for cells in by_column:
+                runs += cells[place]
+            strips.append(
+                _strip(runs, self._layout, self._look.under_cursor if is_cursor else self._look.plain, "cell")
+            )
+        return strips
+
+    def _cells(self, column: GridColumn, table: FrameTable, rows: NDArray[np.intp]) -> list[list[tuple[str, str]]]:
+        """List the runs of one column, by row: the figure with its heat mark, then its tier mark."""
+        values = table.columns.get(column.field_id)
+        if values is None:
+            return [[(" " * (column.width + _MARKS - 2) + "- ", "missing")]] * len(rows)
+        tiers = table.tiers.get(column.field_id)
+        codes = [int(column.tier)] * len(rows) if tiers is None else tiers[rows].tolist()
+        return [self._cell(column, value, code) for value, code in zip(values[rows].tolist(), codes, strict=True)]
+
+    def _cell(self, column: GridColumn, value: float, tier: int) -> list[tuple[str, str]]:
+        text = column.format(value)
+        width = column.width + 1
+        if value != value:  # noqa: PLR0124 - the fastest test for NaN
+            return [(text.rjust(width) + " ", "missing")]
+        mark = self._glyphs.tier_marks[tier] or " "
+        mark_run = (mark, _TIER_STYLES[tier])
+        heat = column.hot
+        if heat is None or value < heat.warm:
+            return [(text.rjust(width), "cell"), mark_run]
+        if value < heat.hot:
+            return [((self._glyphs.warm + text).rjust(width), "warm"), mark_run]
+        return [((self._glyphs.hot + text).rjust(width), "hot"), mark_run]
+
+
+_TIER_STYLES: dict[int, str] = {
+    Tier.NONE: "cell",
+    Tier.KERNEL: "kernel",
+    Tier.SAMPLED: "sampled",
+    Tier.EXACT: "cell",
+}
+
+
+def _strip(
+    runs: Sequence[tuple[str, str]], layout: GridLayout, styles: Mapping[str, Style], filler: str, right_edge: str = ""
+) -> Strip:
+    """Join runs to a strip of the full width, neighbours of one style merged as every segment costs the terminal."""
+    segments: list[Segment] = []
+    text, style_name = "", runs[0][1]
+    for run_text, run_style in runs:
+        if run_style == style_name:
+            text += run_text
+        else:
+            segments.append(Segment(text, styles[style_name]))
+            text, style_name = run_text, run_style
+    segments.append(Segment(text, styles[style_name]))
+    if layout.rest:
+        segments.append(Segment(right_edge.rjust(layout.rest), styles[filler]))
+    return Strip(segments, layout.width)

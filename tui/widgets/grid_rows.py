@@ -1,0 +1,102 @@
+"""Which rows a grid shows and in which order: names, filter and sort, as numpy over all rows."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import FrameTable, Rows
+from tui.safe import width_of
+
+NAME = "name"
+"""Sort field of the name column, which is no field of the registry."""
+
+_NO_LABELS: dict[str, str] = {}
+_NUMBER = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """By which field rows are ordered. Natural is largest figure first and names as people count them."""
+
+    field_id: str
+    reverse: bool = False
+
+    @property
+    def descending(self) -> bool:
+        """Whether values fall from the top down."""
+        return (self.field_id != NAME) != self.reverse
+
+
+class RowNames:
+    """The names of one set of rows; kept from frame to frame as long as rows and labels stay the same."""
+
+    def __init__(self, rows: Rows, labels: Mapping[str, str] | None) -> None:
+        self.rows = rows
+        self.labels = _NO_LABELS if labels is None else labels
+
+    def fits(self, rows: Rows, labels: Mapping[str, str] | None) -> bool:
+        """Whether these are still the names of these rows."""
+        wanted = _NO_LABELS if labels is None else labels
+        return rows is self.rows and (wanted is self.labels or wanted == self.labels)
+
+    def shown(self, row: int) -> str:
+        """Name of a row on screen: its label, or its own."""
+        return self.labels.get(self.rows.keys[row]) or self.rows.names[row]
+
+    @functools.cached_property
+    def all_shown(self) -> list[str]:
+        """All names as shown, by row."""
+        pick = self.labels.get
+        return [pick(key) or name for key, name in zip(self.rows.keys, self.rows.names, strict=True)]
+
+    @functools.cached_property
+    def widest(self) -> int:
+        """Cells of the widest name."""
+        return max(map(width_of, self.all_shown), default=0)
+
+    @functools.cached_property
+    def row_of_key(self) -> dict[str, int]:
+        """Row by key."""
+        return {key: row for row, key in enumerate(self.rows.keys)}
+
+    @functools.cached_property
+    def ranks(self) -> NDArray[np.float64]:
+        """Place of each row in the natural order of names, in which sdb is before sdaa and nvme2 before nvme10."""
+        shown = self.all_shown
+        ordered = sorted(range(len(shown)), key=lambda row: natural_key(shown[row]))
+        ranks = np.empty(len(shown), dtype=np.float64)
+        ranks[ordered] = np.arange(len(shown))
+        return ranks
+
+    @functools.cached_property
+    def _folded(self) -> list[str]:
+        return [name.casefold() for name in self.all_shown]
+
+    def containing(self, text: str) -> NDArray[np.intp]:
+        """Rows whose name contains a text, in any case."""
+        needle = text.casefold()
+        return np.array([row for row, name in enumerate(self._folded) if needle in name], dtype=np.intp)
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key in which numbers count by value and letters of one kernel series by length (sdz before sdaa)."""
+    parts = _NUMBER.split(name.casefold())
+    return tuple((1, int(part), "") if part.isdecimal() else (0, len(part), part) for part in parts if part)
+
+
+def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> NDArray[np.intp]:
+    """Row numbers from the top down; what has no figure comes last, equals stay in the table's order."""
+    chosen = names.containing(filter_text) if filter_text else None
+    values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
+    if values is None:
+        return np.arange(len(table.rows)) if chosen is None else chosen
+    if chosen is not None:
+        values = values[chosen]
+    order = np.argsort(-values if sorting.descending else values, kind="stable")
+    return order if chosen is None else chosen[order]
