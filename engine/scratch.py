@@ -36,7 +36,11 @@ def shown_folder(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-def check_room(folder: Path, needed_bytes: int) -> None:
+_SCRATCH_MEND = f"give a smaller --size, or set {FOLDER_VARIABLE} to a folder with more room"
+_FILE_MEND = "give a smaller --size, or another folder"
+
+
+def check_room(folder: Path, needed_bytes: int, mend: str = _SCRATCH_MEND) -> None:
     """Make sure that a filesystem keeps a reserve of 5 %, at least 512 MiB, after the files were made.
 
     Raises:
@@ -45,20 +49,21 @@ def check_room(folder: Path, needed_bytes: int) -> None:
     try:
         status = os.statvfs(folder)
     except OSError as error:
-        raise LunscopeError(f"{folder}: {error.strerror}: set {FOLDER_VARIABLE} to a folder on disk") from None
+        raise LunscopeError(f"{folder}: {error.strerror}: give a folder that exists") from None
     free = status.f_bavail * status.f_frsize
     reserve = max(_RESERVE_BYTES, int(status.f_blocks * status.f_frsize * _RESERVE_SHARE))
     if free - needed_bytes < reserve:
-        raise no_room(folder, needed_bytes, free, reserve)
+        raise no_room(folder, needed_bytes, free, reserve, mend)
 
 
-def no_room(folder: Path, needed_bytes: int, free_bytes: int, reserve_bytes: int = 0) -> LunscopeError:
+def no_room(
+    folder: Path, needed_bytes: int, free_bytes: int, reserve_bytes: int = 0, mend: str = _SCRATCH_MEND
+) -> LunscopeError:
     """Build the error for a full filesystem."""
     kept = f" of which {human_size(reserve_bytes)} stay free" if reserve_bytes else ""
     return LunscopeError(
         f"{shown_folder(folder)}: not enough space: {human_size(needed_bytes)} needed, "
-        f"{human_size(free_bytes)} free{kept}: give a smaller --size, "
-        f"or set {FOLDER_VARIABLE} to a folder with more room"
+        f"{human_size(free_bytes)} free{kept}: {mend}"
     )
 
 
@@ -124,7 +129,7 @@ def make_named(path: Path, size_bytes: int, flags: int) -> int:
     Raises:
         LunscopeError: it exists, there is no room, no right, or no direct I/O there.
     """
-    check_room(path.parent, size_bytes)
+    check_room(path.parent, size_bytes, _FILE_MEND)
     try:
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | flags, 0o600)
     except FileExistsError:

@@ -33,8 +33,9 @@ def parse_size(text: str) -> int:
         raise UsageError(f"{text!r} is not a size: write it like 4k, 64KiB or 1.5g")
     unit = 1 << 10 * (_UNITS.index(match[2].lower()) + 1) if match[2] else 1
     whole, _, fraction = match[1].partition(".")
-    scaled = int(whole) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
-    if int(fraction or 0) * unit % 10 ** len(fraction):
+    tenths: int = 10 ** len(fraction)
+    scaled = int(whole) * unit + int(fraction or 0) * unit // tenths
+    if int(fraction or 0) * unit % tenths:
         raise UsageError(f"{text!r} is not a whole number of bytes: write it without the fraction")
     if scaled > _MAX_BYTES:
         raise UsageError(f"{text!r} is larger than any device: write at most 8191p")

@@ -106,6 +106,8 @@ def find(path: str) -> Found | None:
         UsageError: the name cannot be one.
         LunscopeError: a folder on the way may not be entered.
     """
+    if not path:
+        raise UsageError("--target: an empty name: give a device or a file")
     try:
         fd = os.open(path, os.O_PATH)
     except FileNotFoundError:
