@@ -19,10 +19,9 @@ DISK_FIELDS = (
     "queue_ms",
     "service_ms",
     "in_flight",
-    "in_flight_peak",
     "busy_pct",
 )
-"""Columns of `report -d`."""
+"""Columns of `report -d`: they fit into 80 with names of up to 8 characters."""
 
 DISK_FIELDS_SPLIT = (
     "reads_per_s",
@@ -40,7 +39,7 @@ DISK_FIELDS_SPLIT = (
 
 LEGEND = "e exact, s sampled (estimate), k kernel counters, - not known"
 
-_NAME_WIDTH, _NAME_LIMIT = 7, 32
+_NAME_WIDTH, _NAME_LIMIT = 8, 32
 _READ_AS = {
     Unit.PER_SECOND: ("1/s", 1.0, 8),
     Unit.BYTES_PER_SECOND: ("KiB/s", 1024.0, 9),

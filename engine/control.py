@@ -12,9 +12,9 @@ from engine.driver import LoadDriver
 from engine.errors import StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job import JobSpec, Knobs, Permissions
-from engine.jobfile import validate
 from engine.result import RunResult
 from engine.status import LoadReading, LoadState, LoadStatus
+from engine.validate import validate
 
 __all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from engine.errors import LunscopeError, UsageError
 from engine.job import JobSpec, Knobs, Permissions
-from engine.jobfile import validate
 from engine.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate
 from engine.rig import Rig, set_up
 from engine.status import LoadReading
+from engine.validate import validate
 
 
 class LoadDriver:

@@ -129,6 +129,13 @@ def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], no
     )
 
 
+def nothing_measured(job: JobSpec) -> RunResult:
+    """Build the result of a run that was stopped before it began."""
+    nothing = combine([])
+    about = About(job, EngineFacts("", "not started", ()), (), (), "stopped", 0.0)
+    return RunResult(about, (), Split(nothing, nothing, nothing), (), cpu_ns=0, completed_ios=0)
+
+
 def error_counts(rows: Iterable[tuple[int, str, int, int, int]], names: Sequence[str]) -> tuple[ErrorCount, ...]:
     """Name the targets in what LoadBackend.errors returns."""
     return tuple(

@@ -13,7 +13,7 @@ from engine.result import RunResult, Split
 _MOST_ROWS = 16
 _SHORT_S = 1.0
 _BUSY_SHARE = 0.9
-"""From this share of its CPUs on, the generator may be the limit and not the storage."""
+"""From this share of its threads' time on, the generator may be the limit and not the storage."""
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
 _LARGE_NS = 100_000_000
 
@@ -106,14 +106,14 @@ def _caveats(result: RunResult) -> Iterator[str]:
 
 def _driver_bound(result: RunResult) -> Iterator[str]:
     about = result.about
-    if about.engine.backend == Backend.THREADS or not about.elapsed_s:
+    if about.engine.backend != Backend.URING or not about.elapsed_s:
         return
-    cpus = about.job.threads if about.engine.backend == Backend.URING else 1
-    share = result.cpu_ns / 1e9 / about.elapsed_s / cpus
+    threads = about.job.threads
+    share = result.cpu_ns / 1e9 / about.elapsed_s / threads
     if share >= _BUSY_SHARE:
         yield (
-            f"driver-bound: the engine used {100 * share:.0f} % of its {cpus} CPU{'s' if cpus > 1 else ''}; "
-            "the storage may be faster than shown (try --threads)"
+            f"driver-bound: the engine was busy {100 * share:.0f} % of the time with {threads} "
+            f"thread{'s' if threads > 1 else ''}; the storage may be faster than shown: try --threads {2 * threads}"
         )
 
 

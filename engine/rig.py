@@ -10,7 +10,6 @@ from engine._native import uring_refusal
 from engine.backend import LoadBackend
 from engine.errors import RefusedError, StoppedError
 from engine.guard import OpenTarget, fill_scratch, open_targets, recheck_targets
-from engine.guard.filling import FillStoppedError
 from engine.job import JobSpec, Knobs, Permissions
 from engine.select import Choice, any_on_tmpfs, build, choose, notices_of
 from engine.tap import CounterTap
@@ -90,7 +89,9 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
     """
     targets = open_targets(job, permissions)
     try:
-        _fill(targets, job.seed, progress, stop)
+        fill_scratch(targets, job.seed, progress, stop)
+        if stop.is_set():
+            raise StoppedError("stopped before the load began")
         wanted = choose(job, uring_refusal=uring_refusal(), on_tmpfs=any_on_tmpfs(targets))
         choice, engine = build(wanted, job, job.knobs, targets)
     except BaseException:
@@ -98,11 +99,3 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
         raise
     return Rig(job, targets, tuple(target.name for target in targets), choice, job.knobs, engine, CounterTap(engine))
 
-
-def _fill(targets: Sequence[OpenTarget], seed: int, progress: Callable[[float], None], stop: threading.Event) -> None:
-    try:
-        fill_scratch(targets, seed, progress, stop)
-    except FillStoppedError as error:
-        raise StoppedError(str(error)) from error
-    if stop.is_set():
-        raise StoppedError("stopped before the load began")

@@ -17,21 +17,18 @@ from engine.sizes import parse_blocks, parse_duration, parse_size
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class _Parsed(click.ParamType[Any]):
-    """An option value that one of the parsers of engine.sizes reads."""
+def _parsed(
+    parse: Callable[[str], object],
+) -> Callable[[click.Context, click.Parameter, str | None], object]:
+    """Make a callback that parses an option's value; click names the option in the error."""
 
-    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> object:  # noqa: ANN401 (click's own signature)
-        """Parse; click names the option in the error."""
-        if not isinstance(value, str):
-            return value
+    def read(ctx: click.Context, param: click.Parameter, value: str | None) -> object:
         try:
-            return self._parse(value)
+            return None if value is None else parse(value)
         except LunscopeError as error:
-            self.fail(str(error), param, ctx)
+            raise click.BadParameter(str(error), ctx, param) from None
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +59,31 @@ _OPTIONS = (
         metavar="PATH",
         help="Device or file; repeat for a stripe. None: a scratch file.",
     ),
-    click.option("--bs", type=_Parsed("SIZE[:PCT,...]", parse_blocks), help="Block size, or a mix: 4k:60,16k:40. [4k]"),
+    click.option(
+        "--bs",
+        callback=_parsed(parse_blocks),
+        metavar="SIZE[:PCT,...]",
+        help="Block size, or a mix: 4k:60,16k:40. [4k]",
+    ),
     click.option("--rw", type=click.Choice(list(READ_WRITE)), help="Order and direction. [randread]"),
     click.option("--read-pct", type=float, metavar="PCT", help="Share of reads, 0 to 100."),
     click.option("--qd", type=int, metavar="N", help="Outstanding I/Os kept on each target. [1]"),
     click.option("--stripe-width", type=int, metavar="N", help="Over how many targets the load is spread. [all given]"),
-    click.option("--stripe-unit", type=_Parsed("SIZE", parse_size), help="Bytes on one target before the next. [64k]"),
+    click.option(
+        "--stripe-unit", callback=_parsed(parse_size), metavar="SIZE", help="Bytes on one target before the next. [64k]"
+    ),
     click.option("--threads", type=int, metavar="N", help="Worker threads of the engine. [1]"),
     click.option("--rate", type=float, metavar="IOPS", help="At most so many I/Os per second over all targets."),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
     click.option(
-        "--runtime", type=_Parsed("TIME", parse_duration), help="How long, as 30s or 5m. [10s without screen]"
+        "--runtime",
+        callback=_parsed(parse_duration),
+        metavar="TIME",
+        help="How long, as 30s or 5m. [10s without screen]",
     ),
-    click.option("--size", type=_Parsed("SIZE", parse_size), help="Bytes used of each target. [all; scratch: 256m]"),
+    click.option(
+        "--size", callback=_parsed(parse_size), metavar="SIZE", help="Bytes used of each target. [all; scratch: 256m]"
+    ),
     click.option("--seed", type=int, metavar="N", help="Same seed, same offsets and data. [1]"),
     click.option("--engine", type=click.Choice([name.value for name in Backend]), help="Who does the I/O. [auto]"),
 )

@@ -31,9 +31,9 @@ def driver_looks(grown: Grown, in_flight: Values, elapsed_s: float) -> dict[str,
     busy_looks = np.minimum(grown["driver_busy_samples"], looks)
     looked = (looks > 0) & ~np.isnan(busy_looks + total)
     ios, time_ms = _sampled_kinds(grown)
-    seen = np.fmax(grown["driver_in_flight_peak"], in_flight)
-    paired = looked & _paired(ios, time_ms, seen, elapsed_s)
     per_look_s = elapsed_s / np.where(looked, looks, 1.0)
+    seen = np.fmax(np.fmax(grown["driver_in_flight_peak"], in_flight), total * per_look_s / elapsed_s)
+    paired = looked & _paired(ios, time_ms, seen, elapsed_s)
     return {
         "looks": np.where(looked, looks, 0.0),
         "looked_s": np.where(looked, elapsed_s, 0.0),

@@ -1,0 +1,178 @@
+"""Properties of derivation that hold for any input, hostile recordings included."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from collectors.derive.growth import growth
+from collectors.model import (
+    Column,
+    Device,
+    Frame,
+    Histograms,
+    HistogramScale,
+    HostFacts,
+    Kind,
+    Rows,
+    Sample,
+    Schema,
+    Table,
+    Topology,
+)
+from collectors.rates import derive
+from collectors.schemas import DISK, SCHEMAS
+from tests.unit.raw_samples import RAW_MISSING, SECOND_NS
+
+U64 = st.one_of(
+    st.integers(0, RAW_MISSING),
+    st.integers(0, 2_000),
+    st.sampled_from([0, 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63, RAW_MISSING - 1, RAW_MISSING]),
+)
+ROWS = 4
+
+
+@st.composite
+def tables(draw: st.DrawFn, schema: Schema) -> Table:
+    count = draw(st.integers(0, ROWS))
+    keys = draw(st.permutations([f"k{i}" for i in range(ROWS)]))[:count]
+    values = draw(st.lists(U64, min_size=count * len(schema.columns), max_size=count * len(schema.columns)))
+    raw = np.array(values, np.uint64).reshape(count, len(schema.columns))
+    return Table(schema, Rows(tuple(keys), tuple(keys)), raw)
+
+
+@st.composite
+def histograms(draw: st.DrawFn) -> Histograms:
+    cells = draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 65_535), U64), max_size=8))
+    columns = list(zip(*cells, strict=True)) or [(), (), (), ()]
+    types = (np.uint32, np.uint8, np.uint16, np.uint64)
+    row, series, bucket, count = (np.array(column, kind) for column, kind in zip(columns, types, strict=True))
+    keys = tuple(f"k{i}" for i in range(ROWS))
+    return Histograms(HistogramScale(1, 6), Rows(keys, keys), ("read", "write"), row, series, bucket, count)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    device = st.builds(
+        Device,
+        key=st.just("k0"),
+        name=st.just("k0"),
+        kind=st.just("disk"),
+        major=st.just(8),
+        minor=st.just(0),
+        iostats=st.sampled_from([None, True, False]),
+        bio_based=st.booleans(),
+    )
+    host = st.builds(
+        HostFacts, kernel=st.sampled_from(["", "4.4.0", "6.18.0", "x"]), long_bits=st.sampled_from([32, 64, 0])
+    )
+    return Sample(
+        draw(st.integers(0, 2**63)),
+        draw(st.sampled_from([0, 1, SECOND_NS, 3 * SECOND_NS, 2**62])),
+        Topology({"k0": draw(device)}, draw(host)),
+        {name: draw(tables(schema)) for name, schema in SCHEMAS.items()},
+        {"load": draw(histograms())},
+        (),
+        draw(st.integers(0, 2**40)),
+        draw(st.integers(0, 2**40)),
+    )
+
+
+def assert_sane(frame: Frame) -> None:
+    for name, table in frame.tables.items():
+        for field_id, column in table.columns.items():
+            assert column.dtype == np.float64
+            assert column.shape == (len(table.rows),), (name, field_id)
+            assert not np.isinf(column).any(), (name, field_id)
+            assert not (column < 0).any(), (name, field_id)
+            if field_id.endswith("_pct") or field_id == "heat":
+                assert not (column > 100.0000001).any(), (name, field_id)
+
+
+@settings(max_examples=300, deadline=None)
+@given(previous=st.none() | samples(), current=samples())
+def test_any_raw_values_derive_without_error_infinity_or_negatives(previous: Sample | None, current: Sample) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_sane(derive(previous, current))
+
+
+GROWING = st.lists(
+    st.lists(st.integers(0, 10_000), min_size=len(DISK.columns), max_size=len(DISK.columns)),
+    min_size=ROWS,
+    max_size=ROWS,
+)
+
+
+def disk_sample(at_s: float, values: NDArray[np.uint64], keys: tuple[str, ...]) -> Sample:
+    return Sample(0, round(at_s * SECOND_NS), Topology(), {"disk": Table(DISK, Rows(keys, keys), values)})
+
+
+@settings(max_examples=100, deadline=None)
+@given(start=GROWING, grown=GROWING, order=st.permutations(range(ROWS)), split=st.permutations(range(ROWS)))
+def test_the_order_of_rows_carries_no_meaning(
+    start: list[list[int]], grown: list[list[int]], order: list[int], split: list[int]
+) -> None:
+    keys = tuple(f"k{i}" for i in range(ROWS))
+    before = np.array(start, np.uint64)
+    after = before + np.array(grown, np.uint64)
+    plain = derive(disk_sample(0, before, keys), disk_sample(1, after, keys)).tables["disks"]
+    mixed = derive(
+        disk_sample(0, before[order], tuple(keys[i] for i in order)),
+        disk_sample(1, after[split], tuple(keys[i] for i in split)),
+    ).tables["disks"]
+    for field_id, column in plain.columns.items():
+        np.testing.assert_allclose(mixed.columns[field_id], column[split], rtol=1e-12, err_msg=field_id)
+    for field_id, codes in plain.tiers.items():
+        np.testing.assert_array_equal(mixed.tiers[field_id], codes[split])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    start=GROWING,
+    first=GROWING,
+    second=GROWING,
+    first_s=st.floats(0.5, 100),
+    second_s=st.floats(0.5, 100),
+)
+def test_a_longer_interval_is_the_weighted_mean_of_its_parts(
+    start: list[list[int]], first: list[list[int]], second: list[list[int]], first_s: float, second_s: float
+) -> None:
+    keys = tuple(f"k{i}" for i in range(ROWS))
+    a = np.array(start, np.uint64)
+    b = a + np.array(first, np.uint64)
+    c = b + np.array(second, np.uint64)
+    one, two, three = (disk_sample(at, values, keys) for at, values in ((0, a), (first_s, b), (first_s + second_s, c)))
+    left, right, whole = derive(one, two), derive(two, three), derive(one, three)
+    for field_id in (field for field in whole.tables["disks"].columns if field.endswith("_per_s")):
+        parts = [frame.tables["disks"].columns[field_id] * frame.elapsed_s / whole.elapsed_s for frame in (left, right)]
+        np.testing.assert_allclose(whole.tables["disks"].columns[field_id], sum(parts), rtol=1e-9, atol=1e-9)
+
+
+@given(start=st.integers(0, 2**40), grown=st.integers(0, 2**31))
+def test_a_wrapped_counter_grows_as_an_unwrapped_one(start: int, grown: int) -> None:
+    column = [Column("ms", Kind.COUNTER32)]
+    old, new = (np.array([value % 2**32], np.uint64) for value in (start, start + grown))
+    assert growth(column, [old], [new])["ms"][0] == grown
+
+
+@given(start=st.integers(0, 2**32 - 1), grown=st.integers(0, 2**27))
+def test_a_narrow_kernel_long_grows_as_a_wide_one(start: int, grown: int) -> None:
+    column = [Column("ios", Kind.COUNTER)]
+    old, new = (np.array([value % 2**32], np.uint64) for value in (start, start + grown))
+    assert growth(column, [old], [new], wrap=float(2**27))["ios"][0] == grown
+
+
+@given(old=U64, new=U64)
+def test_a_wide_counter_never_guesses(old: int, new: int) -> None:
+    grown = growth([Column("ios", Kind.COUNTER)], [np.array([old], np.uint64)], [np.array([new], np.uint64)])["ios"][0]
+    if RAW_MISSING in (old, new) or new < old:
+        assert math.isnan(grown)
+    else:
+        assert grown == pytest.approx(new - old)

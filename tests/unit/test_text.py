@@ -1,0 +1,37 @@
+"""Names from devices are data: nothing in them reaches the terminal as a command."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.text import safe_text
+
+
+def test_plain_text_is_kept() -> None:
+    for plain in ("vda", "Samsung SSD 990", "[red]", "ディスク", "磁盘", ""):
+        assert safe_text(plain) == plain
+
+
+def test_what_could_act_is_shown_instead() -> None:
+    assert safe_text("\x1b[31mvda\a") == r"\x1b[31mvda\x07"
+    assert safe_text("a\nb\tc\r") == r"a\x0ab\x09c\x0d"
+    assert safe_text("\x9b2J") == r"\x9b2J"
+    assert safe_text("a\u202eb") == r"a\u202eb"
+    assert safe_text("a\u200bb\U000e0041") == r"a\u200bb\U000e0041"
+    assert safe_text("line\u2028") == r"line\u2028"
+    assert safe_text("a\u00a0b\u3000c") == "a b c"
+
+
+def test_bytes_that_are_not_utf8_show_as_bytes() -> None:
+    assert safe_text(b"sd\xff\x80".decode("utf-8", "surrogateescape")) == r"sd\xff\x80"
+
+
+@given(st.text(st.characters()))
+def test_nothing_but_printable_text_comes_out(text: str) -> None:
+    safe = safe_text(text)
+    assert safe.isprintable()
+    assert not any(unicodedata.category(character).startswith("C") for character in safe)
+    safe.encode("utf-8")
