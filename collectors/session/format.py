@@ -6,7 +6,8 @@ One SQLite database in WAL mode while it is written, one plain file once it is c
   differences from the tick `base`: from the tick before where it is NULL, from nothing where it is the tick itself.
   Every KEYFRAME_TICKS a tick is told from the start of its chapter, so any tick is at most that many differences away;
   every CHAPTER_TICKS a chapter starts from nothing, so damage never reaches further. `drift_ns` is wall time minus
-  monotonic time, less the constant in the header.
+  monotonic time, less the constant in the header. Of a long tick `data` is the beginning.
+- `parts`: the rest of long ticks: as many rows from tick * MAX_PARTS on as `parts` of the tick says.
 - `objects`: what ticks refer to by number: header, schemas, row sets, topologies, the mark of a clean close. Stored
   again in each chapter, so that one bad page cannot take the whole file.
 - `events`: JSON, by the tick they appear with.
@@ -25,8 +26,14 @@ APPLICATION_ID = 0x4C554E53
 VERSION = 1
 """Grows when older readers could misread a file; new tables and columns of samples do not need it."""
 
+PART_BYTES = 480
+"""Ticks are cut into parts of which several fit a page of 4 KiB: a tick of half a page would waste the other half."""
+LARGE_TICK_BYTES = 32 << 10
+"""From here on the waste does not count, and a tick stays in one part."""
+MAX_PARTS = 256
+
 KEYFRAME_TICKS = 60
-CHAPTER_TICKS = 15 * KEYFRAME_TICKS
+CHAPTER_TICKS = 30 * KEYFRAME_TICKS
 
 MAX_BLOB_BYTES = 64 << 20
 """Largest value read from a file: 19,200 busy devices need under 1 MiB."""
@@ -34,8 +41,10 @@ MAX_BLOB_BYTES = 64 << 20
 TABLES = {
     "ticks": (
         "CREATE TABLE ticks (tick INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, drift_ns INTEGER NOT NULL, "
-        "base INTEGER, data BLOB NOT NULL)"
+        "base INTEGER, "
+        "parts INTEGER NOT NULL, data BLOB NOT NULL)"
     ),
+    "parts": "CREATE TABLE parts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
     "objects": "CREATE TABLE objects (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, data BLOB NOT NULL)",
     "events": "CREATE TABLE events (id INTEGER PRIMARY KEY, tick INTEGER NOT NULL, data BLOB NOT NULL)",
 }
@@ -60,6 +69,12 @@ class DamageError(ValueError):
 def seal(data: bytes, *numbers: int) -> bytes:
     """Return data with the checksum over it and the numbers stored beside it."""
     return struct.pack("<I", _checksum(data, numbers)) + data
+
+
+def cut(sealed: bytes) -> list[bytes]:
+    """Cut a tick into its parts, at most one more than MAX_PARTS."""
+    step = PART_BYTES if len(sealed) <= LARGE_TICK_BYTES else len(sealed)
+    return [sealed[start : start + step] for start in range(0, len(sealed), step)]
 
 
 def unseal(sealed: bytes, *numbers: int) -> bytes:

@@ -128,14 +128,29 @@ def rows_from_json(value: dict[str, Any], base: Rows | None) -> Rows:
 
 
 def topology_to_json(topology: Topology) -> dict[str, Any]:
-    """Devices and host facts by field name."""
-    return {"host": _plain(topology.host), "devices": [_plain(device) for device in topology.devices.values()]}
+    """Host facts by field name, and for each field of the devices a list: 19,200 of them are read at once."""
+    devices = topology.devices.values()
+    columns = {field.name: [getattr(device, field.name) for device in devices] for field in fields(Device)}
+    return {"host": _plain(topology.host), "devices": columns}
 
 
 def topology_from_json(value: dict[str, Any]) -> Topology:
     """Undo `topology_to_json`; fields of later versions are passed over."""
-    devices = [_revive(Device, device) for device in _list(value, "devices")]
+    columns = value.get("devices")
+    if not isinstance(columns, dict):
+        raise DamageError("no devices")
+    known = [_typed_column(hint, columns.get(name)) for name, hint in get_type_hints(Device).items()]
+    devices = [Device(*values) for values in zip(*known, strict=True)]
     return Topology({device.key: device for device in devices}, _revive(HostFacts, value.get("host")))
+
+
+def _typed_column(hint: object, values: object) -> list[Any]:
+    if not isinstance(values, list):
+        raise DamageError("no such field of the devices")
+    plain = set(get_args(hint) or (hint,))
+    if {type(value) for value in values} <= plain:
+        return values
+    return [_typed(hint, value) for value in values]
 
 
 def event_to_json(event: Event) -> dict[str, Any]:

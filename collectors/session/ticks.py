@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.session.format import DamageError, unseal
+from collectors.session.format import MAX_PARTS, DamageError, unseal
 from collectors.session.place import companions
 
 _SMALLEST_ROW_BYTES = 16
@@ -50,18 +50,29 @@ class TickTable:
         Raises:
             DamageError: it is not there, or not what was written.
         """
-        query = "SELECT time_ns, drift_ns, base, data FROM ticks WHERE tick = ?"
+        query = "SELECT time_ns, drift_ns, base, parts, data FROM ticks WHERE tick = ?"
         try:
             row = self._connection.execute(query, (tick,)).fetchone()
+            rest = self._parts(tick, row[3]) if row and row[3] else b""
         except (sqlite3.DatabaseError, OverflowError) as error:
             raise DamageError(str(error)) from None
         match row:
-            case (int(time_ns), int(drift_ns), int() | None as base, bytes(sealed)):
-                data = unseal(sealed, tick, time_ns, drift_ns, -1 if base is None else base)
+            case (int(time_ns), int(drift_ns), int() | None as base, _, bytes(head)):
+                data = unseal(head + rest, tick, time_ns, drift_ns, -1 if base is None else base)
                 monotonic_ns = time_ns - drift_ns - self._clock_ns
                 return StoredTick(tick, time_ns, monotonic_ns, tick - 1 if base is None else base, data)
             case _:
                 raise DamageError(f"tick {tick} is missing")
+
+    def _parts(self, tick: int, count: object) -> bytes:
+        if not isinstance(count, int) or not 0 < count <= MAX_PARTS:
+            raise DamageError(f"tick {tick} has no such parts")
+        first = tick * MAX_PARTS
+        query = "SELECT data FROM parts WHERE id >= ? AND id < ?"
+        parts = [row[0] for row in self._connection.execute(query, (first, first + count))]
+        if not all(isinstance(part, bytes) for part in parts):
+            raise DamageError(f"tick {tick} has no such parts")
+        return b"".join(parts)
 
     def readable(self, tick: int) -> bool:
         """Whether the row of a tick is what was written."""

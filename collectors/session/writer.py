@@ -15,7 +15,7 @@ from collectors.session import objects
 from collectors.session.checkpoint import Checkpointer
 from collectors.session.database import connect, open_for_reading
 from collectors.session.encoder import EncodedTick, Encoder
-from collectors.session.format import APPLICATION_ID, KEYFRAME_TICKS, TABLES, VERSION, ObjectKind, seal
+from collectors.session.format import APPLICATION_ID, KEYFRAME_TICKS, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
 from collectors.session.place import companions, create_private, remove_old
 from collectors.session.shelf import Shelf
 from engine.errors import LunscopeError, RefusedError
@@ -145,9 +145,7 @@ class SessionWriter:
                 self._clock_ns = clock_ns
                 self._put_header(clock_ns)
             self._put_objects()
-            numbers = (encoded.tick, sample.time_ns, clock_ns - self._clock_ns, encoded.base)
-            sealed = seal(encoded.data, *(-1 if number is None else number for number in numbers))
-            self._connection.execute("INSERT INTO ticks VALUES (?, ?, ?, ?, ?)", (*numbers, sealed))
+            self._put_tick(encoded, sample.time_ns, clock_ns - self._clock_ns)
             self._put_events(encoded.tick, sample.events)
             self._connection.execute("COMMIT")
         except BaseException:
@@ -162,6 +160,14 @@ class SessionWriter:
     def _put_objects(self) -> None:
         rows = [(number, kind, seal(data, number, kind)) for number, kind, data in self._shelf.take_pending()]
         self._connection.executemany("INSERT INTO objects VALUES (?, ?, ?)", rows)
+
+    def _put_tick(self, encoded: EncodedTick, time_ns: int, drift_ns: int) -> None:
+        tick, base = encoded.tick, encoded.base
+        sealed = seal(encoded.data, tick, time_ns, drift_ns, -1 if base is None else base)
+        head, *rest = cut(sealed)
+        row = (tick, time_ns, drift_ns, base, len(rest), head)
+        self._connection.execute("INSERT INTO ticks VALUES (?, ?, ?, ?, ?, ?)", row)
+        self._connection.executemany("INSERT INTO parts VALUES (?, ?)", enumerate(rest, tick * MAX_PARTS))
 
     def _put_events(self, tick: int, events: tuple[Event, ...]) -> None:
         rows = [(tick, seal(objects.dump(objects.event_to_json(event)), tick)) for event in events]

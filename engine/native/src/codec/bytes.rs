@@ -29,7 +29,7 @@ pub fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Writes a byte string whose raw length the reader will know, compressed where that makes it shorter.
+/// Writes a byte string, compressed where that makes it shorter.
 pub fn write_section(out: &mut Vec<u8>, raw: &[u8]) {
     match compress(raw) {
         Some(packed) if packed.len() < raw.len() => {
@@ -118,20 +118,15 @@ impl<'a> Reader<'a> {
             .ok_or(Damage("count too large"))
     }
 
-    /// Undoes [`write_section`]; `length` is what the raw bytes must measure.
-    pub fn section(&mut self, length: usize) -> Checked<Vec<u8>> {
+    /// Undoes [`write_section`] where that gives at most `limit` bytes.
+    pub fn section(&mut self, limit: usize) -> Checked<Vec<u8>> {
         let header = self.varint()?;
         let stored = usize::try_from(header >> 1).map_err(|_| Damage("count too large"))?;
         let bytes = self.take(stored)?;
-        let raw = if header & 1 == 1 {
-            decompress(bytes, length)?
-        } else {
-            bytes.to_vec()
-        };
-        if raw.len() == length {
-            Ok(raw)
-        } else {
-            Err(Damage("section has another length"))
+        match header & 1 {
+            1 => decompress(bytes, limit),
+            _ if bytes.len() > limit => Err(Damage("larger than allowed")),
+            _ => Ok(bytes.to_vec()),
         }
     }
 

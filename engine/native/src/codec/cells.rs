@@ -1,7 +1,7 @@
 //! Sparse histogram cells, sorted by row, series and bucket and told by the gaps between them.
 
-use super::bytes::{Checked, Damage, Reader, write_varint};
-use super::integers::{pack, unpack};
+use super::bytes::{Checked, Damage, Reader, write_section, write_varint};
+use super::integers::{BitReader, BitWriter, Lengths};
 
 /// More cells than 19,200 rows fill in a second; what a hostile file can make us allocate is bounded by it.
 pub const MAX_CELLS: usize = 1 << 21;
@@ -45,17 +45,22 @@ pub fn encode(mut cells: Vec<Cell>) -> Checked<Vec<u8>> {
     let counts: Vec<u64> = cells.iter().map(|cell| cell.count).collect();
     let mut out = Vec::new();
     write_varint(&mut out, cells.len() as u64);
-    pack(&mut out, &gaps);
-    pack(&mut out, &counts);
+    let mut bits = BitWriter::with_capacity(2 * cells.len());
+    for list in [gaps, counts] {
+        bits.list(&list, Lengths::of(&list).best().0);
+    }
+    write_section(&mut out, &bits.finish());
     Ok(out)
 }
 
 pub fn decode(bytes: &[u8]) -> Checked<Vec<Cell>> {
     let mut reader = Reader::new(bytes);
     let length = reader.count(MAX_CELLS)?;
-    let gaps = unpack(&mut reader, length)?;
-    let counts = unpack(&mut reader, length)?;
+    let bits = reader.section(BitReader::most_bytes(2 * length))?;
     reader.finish()?;
+    let mut bits = BitReader::new(&bits);
+    let (gaps, counts) = (bits.list(length)?, bits.list(length)?);
+    bits.finish()?;
     let mut place = 0_u64;
     let cell = |(gap, count): (u64, u64)| {
         place = place.checked_add(gap).ok_or(Damage("no such row"))?;

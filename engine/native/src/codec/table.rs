@@ -3,8 +3,8 @@
 //! All arithmetic wraps, so that resets, 32-bit wraps and the mark of a missing value (2^64 - 1) are differences
 //! like any other.
 
-use super::bytes::{Checked, Damage, Reader, write_varint};
-use super::integers::{bit_length, pack, unpack, unzigzag, zigzag};
+use super::bytes::{Checked, Damage, Reader, write_section, write_varint};
+use super::integers::{BitReader, BitWriter, Lengths, unzigzag, zigzag};
 
 /// More cells than any host has; what a hostile file can make us allocate is bounded by it.
 pub const MAX_CELLS: usize = 1 << 23;
@@ -107,8 +107,8 @@ impl TableState {
         let moving: Vec<usize> = (0..self.rows).filter(|&row| active[row]).collect();
         if !moving.is_empty() {
             let guesses = self.guess(current, &moving);
-            write_guesses(&mut out, &guesses);
-            pack(&mut out, &self.residuals(current, &moving, &guesses));
+            write_guesses(&mut out, guesses.iter().map(|&(guess, _)| guess));
+            write_section(&mut out, &self.residuals(current, &moving, &guesses));
         }
         self.advance(active, &moving, |state, cell| {
             current[cell].wrapping_sub(state.values[cell])
@@ -126,7 +126,7 @@ impl TableState {
         if !moving.is_empty() {
             guesses = read_guesses(&mut reader, self.columns)?;
             let coded = guesses.iter().filter(|guess| guess.coded()).count();
-            residuals = unpack(&mut reader, coded * moving.len())?;
+            residuals = read_columns(&mut reader, coded, moving.len())?;
         }
         reader.finish()?;
         let differences = self.differences(&residuals, &moving, &guesses);
@@ -185,43 +185,55 @@ impl TableState {
         Ok(active)
     }
 
-    fn guess(&self, current: &[u64], moving: &[usize]) -> Vec<Guess> {
-        let mut costs = vec![(0_u64, 0_u64); self.columns];
+    /// How to tell each column, and the parameter of its numbers.
+    fn guess(&self, current: &[u64], moving: &[usize]) -> Vec<(Guess, u32)> {
+        let mut lengths = vec![(Lengths::new(), Lengths::new()); self.columns];
         for &row in moving {
-            for (cell, (level, trend)) in self.cells(row).zip(&mut costs) {
+            for (cell, (level, trend)) in self.cells(row).zip(&mut lengths) {
                 let step = current[cell].wrapping_sub(self.values[cell]);
-                *level += u64::from(bit_length(zigzag(step)));
-                *trend += u64::from(bit_length(zigzag(step.wrapping_sub(self.trend[cell]))));
+                level.add(zigzag(step));
+                trend.add(zigzag(step.wrapping_sub(self.trend[cell])));
             }
         }
-        let pick = |(level, trend)| match (level, trend) {
-            (0, _) => Guess::Same,
-            (_, 0) => Guess::Onward,
-            (level, trend) if level <= trend => Guess::Level,
-            _ => Guess::Trend,
+        let pick = |(level, trend): (Lengths, Lengths)| {
+            if level.all_zero() {
+                return (Guess::Same, 0);
+            }
+            if trend.all_zero() {
+                return (Guess::Onward, 0);
+            }
+            let ((level_k, level_cost), (trend_k, trend_cost)) = (level.best(), trend.best());
+            if level_cost <= trend_cost {
+                (Guess::Level, level_k)
+            } else {
+                (Guess::Trend, trend_k)
+            }
         };
-        costs.into_iter().map(pick).collect()
+        lengths.into_iter().map(pick).collect()
     }
 
     /// Column by column, since neighbours in a column are alike.
-    fn residuals(&self, current: &[u64], moving: &[usize], guesses: &[Guess]) -> Vec<u64> {
-        let mut residuals = Vec::with_capacity(moving.len() * self.columns);
-        for (column, guess) in guesses
+    fn residuals(&self, current: &[u64], moving: &[usize], guesses: &[(Guess, u32)]) -> Vec<u8> {
+        let mut bits = BitWriter::with_capacity(moving.len() * self.columns);
+        let mut residuals = Vec::with_capacity(moving.len());
+        for (column, &(guess, k)) in guesses
             .iter()
             .enumerate()
-            .filter(|(_, guess)| guess.coded())
+            .filter(|(_, (guess, _))| guess.coded())
         {
+            residuals.clear();
             residuals.extend(moving.iter().map(|row| {
                 let cell = row * self.columns + column;
                 let step = current[cell].wrapping_sub(self.values[cell]);
-                zigzag(if *guess == Guess::Trend {
+                zigzag(if guess == Guess::Trend {
                     step.wrapping_sub(self.trend[cell])
                 } else {
                     step
                 })
             }));
+            bits.list(&residuals, k);
         }
-        residuals
+        bits.finish()
     }
 
     /// What [`Self::residuals`] stood for, row by row.
@@ -247,13 +259,21 @@ impl TableState {
     }
 }
 
-fn write_guesses(out: &mut Vec<u8>, guesses: &[Guess]) {
-    let byte = |four: &[Guess]| {
-        four.iter()
-            .rev()
-            .fold(0, |byte, &guess| byte << 2 | guess as u8)
-    };
+fn write_guesses(out: &mut Vec<u8>, guesses: impl Iterator<Item = Guess>) {
+    let guesses: Vec<u8> = guesses.map(|guess| guess as u8).collect();
+    let byte = |four: &[u8]| four.iter().rev().fold(0, |byte, guess| byte << 2 | guess);
     out.extend(guesses.chunks(4).map(byte));
+}
+
+fn read_columns(reader: &mut Reader<'_>, columns: usize, rows: usize) -> Checked<Vec<u64>> {
+    let bytes = reader.section(columns * BitReader::most_bytes(rows))?;
+    let mut bits = BitReader::new(&bytes);
+    let mut residuals = Vec::with_capacity(columns * rows);
+    for _ in 0..columns {
+        residuals.extend(bits.list(rows)?);
+    }
+    bits.finish()?;
+    Ok(residuals)
 }
 
 fn read_guesses(reader: &mut Reader<'_>, columns: usize) -> Checked<Vec<Guess>> {
