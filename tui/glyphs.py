@@ -54,7 +54,7 @@ class Glyphs:
 
 UNICODE = Glyphs(
     braille=True,
-    tier_marks=("", "·", "~", ""),
+    tier_marks=(" ", "·", "~", " "),
     hot="▲",
     warm="△",
     cursor="▸",
@@ -92,7 +92,7 @@ UNICODE = Glyphs(
 
 ASCII = Glyphs(
     braille=False,
-    tier_marks=("", ":", "~", ""),
+    tier_marks=(" ", ":", "~", " "),
     hot="!",
     warm="*",
     cursor=">",

@@ -13,7 +13,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from textual.app import App
+from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
@@ -75,7 +75,7 @@ def user_themes(folder: Path) -> LoadedThemes:
     return LoadedThemes(tuple(themes), tuple(notices))
 
 
-def register_themes(app: App[object], folder: Path | None = None) -> tuple[str, ...]:
+def register_themes(app: App[ReturnType], folder: Path | None = None) -> tuple[str, ...]:
     """Offer the bundled and the user's themes in an app; returns the notices about broken ones."""
     own = user_themes(user_theme_folder() if folder is None else folder)
     for theme in (*bundled_themes(), *own.themes):
