@@ -48,8 +48,6 @@ class Glyphs:
     """How the legend shows the pattern of each curve: solid, dashed, dotted."""
     curve_marks: tuple[str, ...]
     """What draws a curve where there is no braille."""
-    thumb: str
-    track: str
 
 
 UNICODE = Glyphs(
@@ -86,8 +84,6 @@ UNICODE = Glyphs(
     },
     curve_samples=("━━", "╺╸", "··"),
     curve_marks=(),
-    thumb="█",
-    track="│",
 )
 
 ASCII = Glyphs(
@@ -124,8 +120,6 @@ ASCII = Glyphs(
     },
     curve_samples=("*", "o", "x"),
     curve_marks=("*", "o", "x"),
-    thumb="#",
-    track="|",
 )
 
 GlyphSetting = Literal["auto", "unicode", "ascii"]
