@@ -11,7 +11,9 @@ from rich.cells import cell_len
 
 from tui.safe import fit, safe_text, width_of
 
-hostile = st.text(st.characters() | st.sampled_from("\x1b[]\u202e\u0301\u200d日\U0001f469\ud800\x9b\u2028"), max_size=30)
+hostile = st.text(
+    st.characters() | st.sampled_from("\x1b[]\u202e\u0301\u200d日\U0001f469\ud800\x9b\u2028"), max_size=30
+)
 
 
 @given(hostile, st.integers(0, 24))

@@ -25,7 +25,7 @@ _OWNER_PARTS = {GRID_LINE: "grid-line", EVENT_LINE: "event", INSPECT_LINE: "insp
 _AXIS_WIDTH = LABEL_WIDTH + 1
 _AXIS_FROM_WIDTH = 24
 _TIME_AXIS_FROM_HEIGHT = 5
-_CELLS_PER_CLOCK = 14
+_CELLS_PER_CLOCK = 12
 _EVENT_LABEL_MOST = 24
 
 
@@ -193,8 +193,8 @@ def _event_cells(marked: Iterable[Event], scale: TimeScale, frame: ChartFrame) -
 
 def _label_events(plot: Plot, marks: Sequence[tuple[int, Event]]) -> None:
     """Write the text of each event beside its line, as far as the next."""
-    ends = [cell for cell, _ in marks[1:]] + [plot.shape[1]]
-    for (cell, event), end in zip(marks, ends, strict=True):
+    ends = [cell for cell, _ in marks] + [plot.shape[1]]
+    for (cell, event), end in zip(marks, ends[1:], strict=True):
         text = safe_text(event.text)[:_EVENT_LABEL_MOST]
         if width_of(text) == len(text) < end - cell - 1:
             plot.draw_label(0, cell + 1, text)
