@@ -5,19 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
+from textual.widgets import Label
 
 from tests.app.shows import OneWidget, disks
 from tui.columns import grid_columns
 from tui.glyphs import ASCII, UNICODE, choose_glyphs
-from tui.themed_app import ThemedApp
 from tui.theming import (
     ThemeError,
     bundled_themes,
     default_theme,
     parse_theme,
-    user_theme_folder,
+    register_themes,
     user_themes,
     variable_defaults,
 )
@@ -96,9 +97,10 @@ async def test_user_themes_load_and_broken_ones_become_notices(tmp_path: Path) -
     (tmp_path / "huge.toml").write_text("#" * 100_000)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     (tmp_path / "folder.toml").mkdir()
-    app: ThemedApp[None] = ThemedApp(theme_folder=tmp_path)
+    app = OneWidget(Label("x"))
+    notices = register_themes(app, tmp_path)
     assert "mine" in app.available_themes
-    assert len(app.theme_notices) == 3
+    assert len(notices) == 3
     async with app.run_test() as pilot:
         app.theme = "mine"
         await pilot.pause()
@@ -110,9 +112,14 @@ def test_no_theme_folder_is_no_notice(tmp_path: Path) -> None:
     assert user_themes(tmp_path / "none").notices == ()
 
 
-def test_theme_folder_follows_the_xdg_standard() -> None:
-    assert user_theme_folder({"XDG_CONFIG_HOME": "/etc/x", "HOME": "/root"}) == Path("/etc/x/lunscope/themes")
-    assert user_theme_folder({"XDG_CONFIG_HOME": "x", "HOME": "/root"}) == Path("/root/.config/lunscope/themes")
+def test_themes_are_looked_for_in_the_config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = tmp_path / "lunscope" / "themes"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text(SOUND)
+    app: App[None] = App()
+    assert register_themes(app) == ()
+    assert "mine" in app.available_themes
 
 
 def test_defaults_follow_the_darkness_of_a_theme() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from collectors.fields import Unit
 from tui.format import format_quantity
 from tui.glyphs import Glyphs
-from tui.safe import fit, safe_text, width_of
+from tui.safe import cell_text, fit, width_of
 
 _VALUE_WIDTH = 5
 
@@ -16,7 +16,7 @@ _VALUE_WIDTH = 5
 def heading(title: str, unit: Unit, inspected_ns: int | None) -> str:
     """Name a chart, its unit, and the moment that is inspected, if any."""
     moment = "" if inspected_ns is None else time.strftime(" at %H:%M:%S", time.localtime(inspected_ns / 1e9))
-    return safe_text(title) + (f" {unit}" if unit else "") + moment
+    return cell_text(title) + (f" {unit}" if unit else "") + moment
 
 
 def title_runs(
@@ -46,7 +46,7 @@ def _entries(
     """Write what the legend says of each curve."""
     samples = glyphs.curve_samples
     return [
-        f"{gap}{samples[number % len(samples)]} {safe_text(name)} "
+        f"{gap}{samples[number % len(samples)]} {cell_text(name)} "
         f"{format_quantity(value, unit, _VALUE_WIDTH).rjust(value_width)}"
         for number, (name, value) in enumerate(curves)
     ]
