@@ -167,7 +167,13 @@ HISTOGRAM_BUCKETS: int
 class LoadTarget:
     """One target of the load by an open descriptor, which the engine duplicates; it never opens anything by name."""
 
-    def __init__(self, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> None: ...
+    def __new__(cls, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> Self:
+        """Duplicate the descriptor.
+
+        Raises:
+            OSError: the descriptor is not open.
+            ValueError: `size_bytes` or `align_bytes` is 0, or `writable` is said of a descriptor that only reads.
+        """
 
 @final
 class EpochStats:
@@ -212,8 +218,8 @@ class LoadEngine:
     a stalled device are woken. Counters only grow and are read without locks.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         targets: Sequence[LoadTarget],
         knobs: Knobs,
         *,
@@ -224,7 +230,7 @@ class LoadEngine:
         seed: int = 1,
         max_queue_depth: int = 1024,
         runtime_s: float | None = None,
-    ) -> None:
+    ) -> Self:
         """Set up rings, buffers and files; nothing is issued before `start`.
 
         Raises:
