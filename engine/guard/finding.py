@@ -65,7 +65,10 @@ def no_such_target(path: str, devices: Path = Path("/dev")) -> UsageError:
     if "/" not in path:
         nodes |= {node.rpartition("/")[2]: node for node in nodes.values()}
     near = dict.fromkeys(nodes[name] for name in difflib.get_close_matches(path, nodes, n=3, cutoff=0.75))
-    hint = f"did you mean {' or '.join(map(printable, near))}?" if near else "give --size to have a new file made there"
+    nothing_near = (
+        "lsblk lists the devices" if path.startswith("/dev/") else "give --size to have a new file made there"
+    )
+    hint = f"did you mean {' or '.join(map(printable, near))}?" if near else nothing_near
     return UsageError(f"{shown}: no such file or device: {hint}")
 
 
@@ -79,7 +82,7 @@ def no_right(path: str, action: str) -> LunscopeError:
     owner, group = _user_name(status.st_uid), _group_name(status.st_gid)
     mode = stat.S_IMODE(status.st_mode)
     needed = stat.S_IRGRP | (stat.S_IWGRP if action == "write" else 0)
-    join = f" or join the group {group}" if mode & needed == needed else ""
+    join = f" or join the group {group}" if mode & needed == needed and status.st_gid != 0 else ""
     return LunscopeError(
         f"{shown}: no right to {action} it: it belongs to {owner}:{group} with mode {mode:04o}: run as root{join}"
     )
@@ -142,7 +145,12 @@ _OPEN_ERRORS = {
     errno.ENOMEDIUM: "no medium in the drive",
     errno.EROFS: "it is read-only",
     errno.ETXTBSY: "it is in use as a running program or as swap",
-    errno.EPERM: "not permitted: it is immutable or append-only (lsattr), or this container may not use the device",
+}
+
+
+_NOT_PERMITTED = {
+    True: "not permitted: the rules of this container or a security policy keep the device from us",
+    False: "not permitted: it is immutable or append-only (lsattr shows i or a)",
 }
 
 
@@ -162,5 +170,7 @@ def reopen(found: Found, flags: int) -> int:
         if error.errno == errno.EACCES:
             raise no_right(found.path, "write" if writing else "read") from None
         reason = _OPEN_ERRORS.get(error.errno or 0, error.strerror)
+        if error.errno == errno.EPERM:
+            reason = _NOT_PERMITTED[found.is_block]
         usage = error.errno == errno.EINVAL
         raise (UsageError if usage else LunscopeError)(f"{printable(found.path)}: {reason}") from None
