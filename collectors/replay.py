@@ -42,6 +42,7 @@ class ReplaySource:
         self._shown: int | None = None
         self._shown_s = 0.0
         self._wanted: int | None = self._reader.first
+        self._forward = False
         self._position_ns = self._reader.start_ns
 
     @property
@@ -106,13 +107,13 @@ class ReplaySource:
         with self._changed:
             self._paused = True
             origin = self._wanted if self._wanted is not None else self._shown
-            self._want((self._reader.first if origin is None else origin) + count)
+            self._want((self._history.first if origin is None else origin) + count, forward=count > 0)
 
     def seek(self, time_ns: int) -> None:
         """Go to the sample at or before a wall time."""
         index = self._history.index_at(time_ns)
         with self._changed:
-            self._want(index)
+            self._want(index, forward=False)
 
     def window(self, end_ns: int, count: int) -> list[Step]:
         """Up to `count` steps ending at a wall time, oldest first."""
@@ -136,7 +137,8 @@ class ReplaySource:
         self._reader.close()
         self._history.close()
 
-    def _want(self, index: int) -> None:
+    def _want(self, index: int, *, forward: bool) -> None:
+        self._forward = forward
         self._wanted = min(max(index, self._history.first), len(self._history) - 1)
         self._changed.notify_all()
 
@@ -157,10 +159,10 @@ class ReplaySource:
     def _asked_for(self) -> Step | None:
         """Go where a seek or step leads, past what cannot be read."""
         assert self._wanted is not None, "asked only when it is"
-        wanted, shown, self._wanted = self._wanted, self._shown, None
+        wanted, self._wanted = self._wanted, None
         back = range(wanted, self._reader.first - 1, -1)
         ahead = range(wanted, len(self._reader))
-        for index in chain(*((ahead, back) if shown is not None and wanted > shown else (back, ahead))):
+        for index in chain(*((ahead, back) if self._forward else (back, ahead))):
             step = self._reader.step_at(index)
             if step is not None:
                 self._shown, self._shown_s = index, self._clock.now_s()

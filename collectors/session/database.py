@@ -111,11 +111,11 @@ def _log_holds_data(path: Path) -> bool:
 
 
 def _ways_in(path: Path) -> list[tuple[str, str]]:
-    """Read only; with recovery of the log of a recorder that was killed; or without the log, whose ticks are lost."""
+    """With the log where there is one, else as a file that nobody changes, which leaves no companions behind."""
     if _log_holds_data(path):
         lost = "its -wal cannot be used here: shown up to the last checkpoint"
         return [("mode=ro", ""), ("mode=rw", ""), ("mode=ro&immutable=1", lost)]
-    return [("mode=ro", ""), ("mode=ro&immutable=1", "")]
+    return [("mode=ro&immutable=1", "not closed, and without its -wal: shown up to the last checkpoint")]
 
 
 def _worth_another_try(error: sqlite3.DatabaseError) -> bool:

@@ -87,9 +87,8 @@ class SessionReader:
     def notice(self) -> str:
         """One line on what of the file is missing, as far as it was read; empty if nothing."""
         with self._lock:
-            unclosed = "" if self._library.ended() or not self.complete else _UNCLOSED
-            ending = self._cut_off() if self._ticks.cut_off else self._database.notice or unclosed
-            return "; ".join(part for part in (ending, self._damage.notice(), self._events.notice()) if part)
+            parts = (self._ending(), self._damage.notice(), self._events.notice())
+            return "; ".join(part for part in parts if part)
 
     def sample_at(self, index: int) -> Sample | None:
         """Return a sample, None where it cannot be read.
@@ -154,8 +153,12 @@ class SessionReader:
     ) -> None:
         self.close()
 
-    def _cut_off(self) -> str:
-        return f"damaged: cut off after {clock_text(self.end_ns)}, the rest is lost"
+    def _ending(self) -> str:
+        if self._ticks.cut_off:
+            return f"damaged: cut off after {clock_text(self.end_ns)}, the rest is lost"
+        if self._library.ended():
+            return ""
+        return self._database.notice or (_UNCLOSED if self.complete else "")
 
     def _moment(self, index: int) -> Moment | None:
         with self._lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from engine.errors import UsageError
 
@@ -31,19 +31,17 @@ def parse_when(text: str, start_ns: int, end_ns: int, zone: tzinfo | None = None
             return round(float(text) * 1e3) * 10**6
         if match := _CLOCK.fullmatch(text):
             hour, minute, second = (int(part or 0) for part in match.groups())
-            return _time_of_day(start_ns, end_ns, zone, timedelta(hours=hour, minutes=minute, seconds=second))
+            return _time_of_day(start_ns, end_ns, zone, time(hour, minute, second))
         moment = datetime.fromisoformat(text)
         return _to_ns(moment if moment.tzinfo else _in_zone(moment, zone))
     except (ValueError, OverflowError, OSError):
         raise UsageError(f"time {text!r}: not a moment; {_MEND}") from None
 
 
-def _time_of_day(start_ns: int, end_ns: int, zone: tzinfo | None, time_of_day: timedelta) -> int:
-    if time_of_day >= timedelta(days=1):
-        raise ValueError(time_of_day)
+def _time_of_day(start_ns: int, end_ns: int, zone: tzinfo | None, time_of_day: time) -> int:
     start = datetime.fromtimestamp(start_ns // 10**9, UTC).astimezone(zone)
-    midnight = start.replace(hour=0, minute=0, second=0, tzinfo=None)
-    today, tomorrow = (_to_ns(_in_zone(midnight + timedelta(days=day) + time_of_day, zone)) for day in (0, 1))
+    first = datetime.combine(start.date(), time_of_day)
+    today, tomorrow = (_to_ns(_in_zone(first + timedelta(days=day), zone)) for day in (0, 1))
     return tomorrow if today < start_ns and tomorrow <= end_ns else today
 
 
