@@ -43,8 +43,9 @@ class DiskAverages:
     def table(self) -> FrameTable:
         """Figures of all disks that were ever there, over the whole report; peaks are the largest of all intervals."""
         rows = Rows(tuple(self._slots), tuple(self._names))
-        everything = [DiskInterval(slice(len(rows)), self._sums, self._peaks)] if len(self._sums) > 1 else []
-        return disk_table(rows, everything, self._topology)
+        sums = {quantity: self._sum(quantity) for quantity in self._sums}
+        moved = [DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))] if "reads" in sums else []
+        return disk_table(rows, moved, self._topology)
 
     def _place(self, rows: Rows) -> None:
         """Find the slots of the rows, new ones for disks not seen before."""
