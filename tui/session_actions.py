@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from textual.app import App
+
 from engine.errors import UsageError
 from tui.clock import parse_moment
 from tui.scope import Scope
 from tui.screens.dialogs import Dialog
-from tui.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 
 
-class SessionActions(ThemedApp[None]):
+class SessionActions(App[None]):
     """Pause, step, seek and speed."""
 
     scope: Scope
