@@ -43,13 +43,15 @@ _FILE_MEND = "give a smaller --size, or another folder"
 def check_room(folder: Path, needed_bytes: int, mend: str = _SCRATCH_MEND) -> None:
     """Make sure that a filesystem keeps a reserve of 5 %, at least 512 MiB, after the files were made.
 
+    Args:
+        folder: may be missing; then the folder it will be made in counts.
+        needed_bytes: size of the files.
+        mend: how the text ends.
+
     Raises:
         LunscopeError: it would not; names the folder, what is needed and what is free, and the mend.
     """
-    try:
-        status = os.statvfs(folder)
-    except OSError as error:
-        raise LunscopeError(f"{folder}: {error.strerror}: give a folder that exists") from None
+    status = os.statvfs(next(parent for parent in (folder, *folder.absolute().parents) if parent.exists()))
     free = status.f_bavail * status.f_frsize
     reserve = max(_RESERVE_BYTES, int(status.f_blocks * status.f_frsize * _RESERVE_SHARE))
     if free - needed_bytes < reserve:
@@ -139,7 +141,7 @@ def make_named(path: Path, size_bytes: int, flags: int) -> int:
         if error.errno == errno.EINVAL:
             path.unlink(missing_ok=True)
             raise LunscopeError(f"{path}: its filesystem refuses direct I/O: use --mode buffered") from None
-        raise LunscopeError(f"{path}: cannot be made: {error.strerror}") from None
+        raise LunscopeError(f"{path}: cannot be made: {error.strerror}: give a folder that exists") from None
     try:
         allocate(fd, size_bytes)
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
 from engine.guard.census import Census
@@ -24,39 +24,44 @@ class _Extent:
     store: _Store
     start_bytes: int
     end_bytes: int
-    path: str
+    target: int
+    """Position in the list of targets."""
 
     def overlaps(self, other: _Extent) -> bool:
         return self.start_bytes < other.end_bytes and other.start_bytes < self.end_bytes
 
 
-def _block_extents(census: Census, device: BlockDevice, path: str) -> Iterator[_Extent]:
+def _block_extents(census: Census, device: BlockDevice, target: int) -> Iterator[_Extent]:
     start, end = device.start_bytes, device.end_bytes
-    yield _Extent(("disk", str(device.disk_folder), 0), start, end, path)
+    yield _Extent(("disk", str(device.disk_folder), 0), start, end, target)
     if lun := lun_of(device.disk_folder):
-        yield _Extent(("LUN", lun, 0), start, end, path)
+        yield _Extent(("LUN", lun, 0), start, end, target)
     loop = census.loop_at(device)
-    for file in loop.files if loop else ():
-        yield _Extent(("file", *file), 0, _END, path)
-    if loop and loop.backing_device:
-        backing = look_up(census.roots.sysfs, loop.backing_device)
-        if backing:
-            yield from _block_extents(census, backing, path)
+    if loop is None:
+        return
+    for file in loop.files:
+        yield _Extent(("file", *file), loop.offset_bytes + start, loop.offset_bytes + end, target)
+    backing = look_up(census.roots.sysfs, loop.backing_device) if loop.backing_device else None
+    if backing:
+        begin = backing.start_bytes + loop.offset_bytes
+        yield from _block_extents(census, replace(backing, start_bytes=begin + start, end_bytes=begin + end), target)
 
 
-def _own_extents(census: Census, found: Found) -> Iterator[_Extent]:
+def _own_extents(census: Census, found: Found, target: int) -> Iterator[_Extent]:
     if not found.is_block:
-        yield _Extent(("file", found.status.st_dev, found.status.st_ino), 0, _END, found.path)
+        yield _Extent(("file", found.status.st_dev, found.status.st_ino), 0, _END, target)
     elif device := look_up(census.roots.sysfs, found.status.st_rdev):
-        yield from _block_extents(census, device, found.path)
+        yield from _block_extents(census, device, target)
     else:
-        yield _Extent(("number", found.status.st_rdev, 0), 0, _END, found.path)
+        yield _Extent(("device", found.status.st_rdev, 0), 0, _END, target)
 
 
-def _lower_extents(census: Census, found: Found) -> Iterator[_Extent]:
+def _member_extents(census: Census, found: Found, target: int) -> Iterator[_Extent]:
     device = look_up(census.roots.sysfs, found.status.st_rdev) if found.is_block else None
-    for lower in below(census, device) if device else ():
-        yield from _block_extents(census, lower, found.path)
+    if device is None or census.loop_at(device):
+        return
+    for lower in below(census, device):
+        yield from _block_extents(census, lower, target)
 
 
 def refuse_duplicates(census: Census, targets: list[Found]) -> None:
@@ -68,18 +73,18 @@ def refuse_duplicates(census: Census, targets: list[Found]) -> None:
         UsageError: names both names.
     """
     by_store: dict[_Store, list[_Extent]] = defaultdict(list)
-    for found in targets:
-        for extent in _own_extents(census, found):
-            _refuse_overlap(by_store[extent.store], extent)
+    for position, found in enumerate(targets):
+        for extent in _own_extents(census, found, position):
+            _refuse_overlap(targets, by_store[extent.store], extent)
             by_store[extent.store].append(extent)
-    for found in targets:
-        for extent in _lower_extents(census, found):
-            _refuse_overlap([other for other in by_store[extent.store] if other.path != found.path], extent)
+    for position, found in enumerate(targets):
+        for extent in _member_extents(census, found, position):
+            _refuse_overlap(targets, by_store.get(extent.store, []), extent)
 
 
-def _refuse_overlap(others: list[_Extent], extent: _Extent) -> None:
+def _refuse_overlap(targets: list[Found], others: list[_Extent], extent: _Extent) -> None:
     for other in others:
-        if extent.overlaps(other) and extent is not other:
-            first, second = printable(other.path), printable(extent.path)
-            what = f"the same {extent.store[0]}" if extent.store[0] != "number" else "the same device"
-            raise UsageError(f"{first} and {second} are on {what}: give each target once, under one name")
+        if other.target != extent.target and extent.overlaps(other):
+            first, second = sorted((other.target, extent.target))
+            names = f"{printable(targets[first].path)} and {printable(targets[second].path)}"
+            raise UsageError(f"{names} are on the same {extent.store[0]}: give each target once, under one name")

@@ -38,7 +38,7 @@ def fill_scratch(
     done = 0
     try:
         for index, target in waiting:
-            target_seed = (seed + index * _SEED_STEP) % 2**64
+            target_seed = (seed + index * _SEED_STEP) % 2**63
             for step in _fill_steps(target, target_seed, stop):
                 done += step
                 progress(done / total)

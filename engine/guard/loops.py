@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.guard import blockio
 from engine.guard.roots import Roots
-from engine.guard.sysblock import BlockDevice, list_disks, on_disk, read_text
+from engine.guard.sysblock import BlockDevice, list_disks, on_disk, read_number, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class Loop:
     backing_path: str
     files: frozenset[tuple[int, int]]
     backing_device: int | None
+    offset_bytes: int
+    """Where on the backing it begins."""
 
     def shares_backing(self, other: Loop) -> bool:
         """Whether both show the same bytes."""
@@ -43,7 +45,8 @@ def _attach_facts(roots: Roots, device: BlockDevice, path: str) -> Loop:
         files, backing_device = set(), answer.rdev
     elif answer is not None:
         files.add((answer.device, answer.inode))
-    return Loop(device, path, frozenset(files), backing_device)
+    offset = read_number(device.folder / "loop" / "offset") or 0
+    return Loop(device, path, frozenset(files), backing_device, offset)
 
 
 def read_loops(roots: Roots) -> Iterator[Loop]:

@@ -102,9 +102,7 @@ def _made_bytes(job: JobSpec) -> int:
 def _check_scratch_room(job: JobSpec) -> None:
     count = sum(spec.path is None for spec in job.targets)
     if count:
-        folder = scratch_folder()
-        existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-        check_room(existing, count * _made_bytes(job))
+        check_room(scratch_folder(), count * _made_bytes(job))
 
 
 def _open_one(opener: _Opener, index: int, found: Found | None) -> OpenTarget:

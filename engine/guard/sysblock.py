@@ -46,7 +46,8 @@ def read_text(path: Path) -> str | None:
         return None
 
 
-def _read_number(path: Path) -> int | None:
+def read_number(path: Path) -> int | None:
+    """Return the number in a small kernel file, None if there is none."""
     text = read_text(path)
     return int(text) if text is not None and text.isdigit() else None
 
@@ -62,8 +63,8 @@ def _describe(folder: Path) -> BlockDevice | None:
     if number is None:
         return None
     is_partition = (folder / "partition").exists()
-    start = (_read_number(folder / "start") or 0) * _SECTOR_BYTES if is_partition else 0
-    size = (_read_number(folder / "size") or 0) * _SECTOR_BYTES
+    start = (read_number(folder / "start") or 0) * _SECTOR_BYTES if is_partition else 0
+    size = (read_number(folder / "size") or 0) * _SECTOR_BYTES
     return BlockDevice(number, folder.name, folder, folder.parent if is_partition else folder, start, start + size)
 
 
@@ -144,14 +145,14 @@ def title(device: BlockDevice) -> str:
 
 def disk_sequence(device: BlockDevice) -> int | None:
     """Read `diskseq`, a number no other disk of this boot ever has (5.15+; ABI/testing/sysfs-block, diskseq)."""
-    return _read_number(device.disk_folder / "diskseq")
+    return read_number(device.disk_folder / "diskseq")
 
 
 def request_limit(device: BlockDevice) -> int | None:
     """Read `queue/nr_requests` of the whole disk: how many requests its queue takes before submitters wait."""
-    return _read_number(device.disk_folder / "queue" / "nr_requests")
+    return read_number(device.disk_folder / "queue" / "nr_requests")
 
 
 def physical_block_bytes(device: BlockDevice) -> int | None:
     """Read `queue/physical_block_size` of the whole disk: smaller writes cost it a read as well."""
-    return _read_number(device.disk_folder / "queue" / "physical_block_size")
+    return read_number(device.disk_folder / "queue" / "physical_block_size")

@@ -39,9 +39,9 @@ class Storage:
             file.truncate(size_bytes)
         return path
 
-    def loop(self, size_bytes: int = 64 << 20, backing: str | Path | None = None) -> str:
+    def loop(self, size_bytes: int = 64 << 20, backing: str | Path | None = None, options: tuple[str, ...] = ()) -> str:
         """A loop device over a new file, or over a given file or device; it can have partitions."""
-        device = run("losetup", "--find", "--show", "--partscan", str(backing or self.image(size_bytes)))
+        device = run("losetup", "--find", "--show", "--partscan", *options, str(backing or self.image(size_bytes)))
         self.undo("losetup", "--detach", device)
         return device
 

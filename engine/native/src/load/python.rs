@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use super::crew::Backend;
@@ -460,7 +460,8 @@ impl LoadEngine {
 #[pyo3(name = "fill")]
 fn fill_file(py: Python<'_>, fd: RawFd, offset: i64, length: i64, seed: i64) -> PyResult<u64> {
     let (offset, length) = (unsigned("offset", offset)?, unsigned("length", length)?);
-    Ok(py.detach(|| fill::fill(fd, offset, length, bits(seed)))?)
+    py.detach(|| fill::fill(fd, offset, length, bits(seed)))
+        .map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string())))
 }
 
 #[pyfunction]
