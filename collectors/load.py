@@ -6,10 +6,10 @@ from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
 from collectors.schemas import LOAD
 from engine.control import LoadControl
-from engine.histogram import HISTOGRAM_SUB_BITS, UNIT_NS
+from engine.histogram import SUB_BITS, UNIT_NS
 from engine.status import LoadReading
 
-SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=HISTOGRAM_SUB_BITS)
+SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
 SERIES = ("read", "write")
 
 

@@ -10,11 +10,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-UNIT_NS = 1
-HISTOGRAM_SUB_BITS = 6
-HISTOGRAM_BUCKETS = 3776
+from engine._native import HISTOGRAM_BUCKETS, HISTOGRAM_SUB_BITS
 
-_LINEAR = 1 << HISTOGRAM_SUB_BITS
+UNIT_NS = 1
+"""Unit of the scale."""
+SUB_BITS = HISTOGRAM_SUB_BITS
+"""Sub-buckets per octave of the scale, as a power of two."""
 
 
 def bucket_of(latency_ns: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from engine.aio import AioEngine, AioTarget
 from engine.job import BlockShare, Knobs
@@ -52,8 +53,9 @@ def run(targets: list[AioTarget]) -> Iterator[Callable[..., AioEngine]]:
         assert engine.fault == ""
 
 
-def ios(engine: AioEngine) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
-    return engine.counters()[:, [0, 4]].sum(axis=1)
+def ios(engine: AioEngine) -> NDArray[np.uint64]:
+    counters = engine.counters()
+    return np.asarray(counters[:, 0] + counters[:, 4])
 
 
 def settled(engine: AioEngine, least_ios: int = 50) -> bool:
