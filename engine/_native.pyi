@@ -18,8 +18,9 @@ from engine.job import Knobs
 class BlockReader:
     """Counters of all whole block devices, one array per call.
 
-    Up to `switch_at` devices `/proc/diskstats` is read in one go; above it `/sys/block/*/stat` is read through
-    descriptors that stay open, because the kernel's diskstats walks its device list again for every page it returns.
+    As long as `/proc/diskstats` has up to `switch_bytes` it is read in one go: some 1,500 busy or 4,000 idle devices.
+    Above, `/sys/block/*/stat` is read through descriptors that stay open, because the kernel walks its device list
+    again for every page of diskstats it returns.
     The soft limit of open files is raised for them; where the hard limit is too low, diskstats is read all the same.
     """
 
@@ -29,7 +30,7 @@ class BlockReader:
         sysfs: str = "/sys",
         method: Literal["auto", "diskstats", "sysfs"] = "auto",
         *,
-        switch_at: int = 1500,
+        switch_bytes: int = 230_000,
         spare_columns: int = 0,
     ) -> Self:
         """Remember where to read; nothing is opened before the first `read`.
