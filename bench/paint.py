@@ -17,8 +17,7 @@ from collectors.model import FrameTable, Rows, Tier
 from engine.events import Event, EventKind
 from tui.columns import grid_columns
 from tui.glyphs import UNICODE
-from tui.themed_app import ThemedApp
-from tui.theming import DEFAULT_THEME
+from tui.theming import BASE_CSS, DEFAULT_THEME, bundled_themes, variable_defaults
 from tui.widgets.chart import Chart, ChartSeries
 from tui.widgets.grid import Grid
 
@@ -29,6 +28,9 @@ COLUMNS = (
 )  # fmt: skip
 POINTS = 600
 REPEATS = 60
+QUICK_REPEATS = 10
+GOAL_MS = 6
+"""For each case; the aim is 3."""
 WARM_UP = 5
 
 
@@ -42,11 +44,19 @@ class PaintCost:
     lines_sent: float
 
 
-class _Bench(ThemedApp[None]):
+class _Bench(App[None]):
+    CSS_PATH = BASE_CSS
+
     def __init__(self, widget: Widget) -> None:
-        super().__init__(glyphs=UNICODE)
+        super().__init__()
+        for theme in bundled_themes():
+            self.register_theme(theme)
         self.theme = DEFAULT_THEME
+        self.glyphs = UNICODE
         self._widget = widget
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults(self.current_theme)
 
     def compose(self) -> ComposeResult:
         yield self._widget
@@ -63,11 +73,13 @@ def _paint(app: App[None], widget: Widget, show: Callable[[], None]) -> tuple[fl
     return time.thread_time() - started, len(sent.encode()), 0 if update is None else len(update.spans)
 
 
-async def _measure(case: str, size: tuple[int, int], widget: Widget, shows: Sequence[Callable[[], None]]) -> PaintCost:
+async def _measure(
+    case: str, size: tuple[int, int], widget: Widget, shows: Sequence[Callable[[], None]], repeats: int
+) -> PaintCost:
     app = _Bench(widget)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        costs = [_paint(app, widget, shows[i % len(shows)]) for i in range(REPEATS + WARM_UP)][WARM_UP:]
+        costs = [_paint(app, widget, shows[i % len(shows)]) for i in range(repeats + WARM_UP)][WARM_UP:]
     seconds, sent, lines = (statistics.median(values) for values in zip(*costs, strict=True))
     return PaintCost(case, seconds * 1e3, sent, lines)
 
@@ -88,7 +100,7 @@ def _one_changed(frame: FrameTable) -> FrameTable:
     return FrameTable(frame.rows, {**frame.columns, "iops": iops}, frame.tiers)
 
 
-async def _grid_costs() -> list[PaintCost]:
+async def _grid_costs(repeats: int) -> list[PaintCost]:
     generator = np.random.default_rng(1)
     rows = Rows(tuple(f"k{i}" for i in range(ROWS)), tuple(f"sd{i}" for i in range(ROWS)))
     frames = [_frame(rows, generator) for _ in range(4)]
@@ -102,11 +114,11 @@ async def _grid_costs() -> list[PaintCost]:
     for case, shown in cases.items():
         grid = Grid("disks", grid_columns("disks", COLUMNS), sort="heat")
         shows = [lambda grid=grid, frame=frame: grid.show(frame) for frame in shown]
-        costs.append(await _measure(case, (160, 50), grid, shows))
+        costs.append(await _measure(case, (160, 50), grid, shows, repeats))
     return costs
 
 
-async def _chart_costs() -> list[PaintCost]:
+async def _chart_costs(repeats: int) -> list[PaintCost]:
     generator = np.random.default_rng(2)
     seconds = np.arange(POINTS + 8, dtype=np.int64)
     times = 1_700_000_000_000_000_000 + seconds * 1_000_000_000
@@ -123,22 +135,23 @@ async def _chart_costs() -> list[PaintCost]:
     for case, starts in (("chart 160x40, 3 x 600, all new", range(8)), ("chart 160x40, unchanged", (0,))):
         chart = Chart("Latency", Unit.MILLISECONDS)
         shows = [lambda chart=chart, start=start: show(chart, start) for start in starts]
-        costs.append(await _measure(case, (160, 40), chart, shows))
+        costs.append(await _measure(case, (160, 40), chart, shows, repeats))
     return costs
 
 
-async def _all() -> list[PaintCost]:
-    return [*await _grid_costs(), *await _chart_costs()]
+async def _all(repeats: int) -> list[PaintCost]:
+    return [*await _grid_costs(repeats), *await _chart_costs(repeats)]
 
 
-def measure() -> list[PaintCost]:
+def measure(repeats: int = REPEATS) -> list[PaintCost]:
     """Run all cases; needs no terminal and no root."""
-    return asyncio.run(_all())
+    return asyncio.run(_all(repeats))
 
 
-def main() -> None:
-    for cost in measure():
-        print(f"{cost.case:36} {cost.milliseconds:7.2f} ms  {cost.bytes_sent:8.0f} B  {cost.lines_sent:4.0f} lines")
+def main(*, quick: bool = False) -> None:
+    print(f"{'case':36} {'CPU ms':>7} {'goal':>5} {'bytes':>8} {'lines':>6}")
+    for cost in measure(QUICK_REPEATS if quick else REPEATS):
+        print(f"{cost.case:36} {cost.milliseconds:7.2f} {GOAL_MS:>5} {cost.bytes_sent:8.0f} {cost.lines_sent:6.0f}")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bit of the dot in row i and column j of a cell (Unicode chapter 21, Braille Patterns)."""
 _TALL = 4
 
-_PATTERNS = (None, (1, 1, 1, 1, 0, 0), (1, 0))
-"""Which dots along a curve are drawn: all, dashes, points; so curves differ without colour. Rises and falls are
-always whole, as a peak with holes would look lower than it is."""
+_PATTERNS = (None, (1, 1, 1, 1, 0, 0), (1, 0), (1, 1, 1, 0, 1, 0))
+"""Which dots along a curve are drawn: all, dashes, points, both in turn; so curves differ without colour.
+
+Rises and falls are always whole, as a peak with holes would look lower than it is.
+"""
 
 
 def trace(

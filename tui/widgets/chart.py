@@ -18,17 +18,8 @@ from textual.widget import Widget
 from collectors.fields import Unit
 from engine.events import Event
 from tui.glyphs import glyphs_of
-from tui.widgets.chart_lines import (
-    ChartData,
-    ChartLook,
-    ChartSeries,
-    Scales,
-    Subject,
-    chart_lines,
-    choose_scales,
-    divide,
-    empty_lines,
-)
+from tui.widgets.chart_lines import ChartPainter, empty_lines
+from tui.widgets.chart_model import ChartData, ChartLook, ChartSeries, Scales, Subject, choose_scales, divide
 from tui.widgets.lines import replace_changed
 
 __all__ = ["Chart", "ChartSeries"]
@@ -204,7 +195,7 @@ class Chart(Widget, can_focus=True):
         if self._inspected_ns is not None:
             data = replace(data, inspected=self._nearest(self._inspected_ns))
         self._scales = choose_scales(data, self._subject, frame, look.glyphs, self._scales)
-        return chart_lines(data, self._subject, frame, self._scales, look)
+        return ChartPainter(data, self._subject, frame, self._scales, look).lines()
 
     def _looked_up(self) -> ChartLook:
         """Styles and marks, looked up once per theme and focus."""

@@ -153,6 +153,8 @@ def _strip(
     runs: Sequence[tuple[str, str]], layout: GridLayout, styles: Mapping[str, Style], filler: str, right_edge: str = ""
 ) -> Strip:
     """Join runs to a strip of the full width, neighbours of one style merged as every segment costs the terminal."""
+    if layout.width < _GUTTER:
+        return Strip([], 0)
     segments: list[Segment] = []
     text, style_name = "", runs[0][1]
     for run_text, run_style in runs:

@@ -19,6 +19,7 @@ NAME = "name"
 _NO_LABELS: dict[str, str] = {}
 _NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 _NUMBER = re.compile(r"(\d+)")
+_LETTERED = re.compile(r"(x?[hsv]d)([a-z]+)(\d*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,18 @@ class RowNames:
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key in which numbers count by value and letters of one kernel series by length (sdz before sdaa)."""
-    parts = _NUMBER.split(name.casefold())
-    return tuple((1, int(part), "") if part.isdecimal() else (0, len(part), part) for part in parts if part)
+    """Sort key in which numbers count by value, and letters of the sd series as the kernel counts (sdz, sdaa)."""
+    folded = name.casefold()
+    lettered = _LETTERED.fullmatch(folded)
+    if lettered:
+        series, letters, rest = lettered.groups()
+        return ((0, 0, series), (0, len(letters), letters), *_counted(rest))
+    return _counted(folded)
+
+
+def _counted(text: str) -> tuple[tuple[int, int, str], ...]:
+    parts = _NUMBER.split(text)
+    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts if part)
 
 
 class RowOrder:
