@@ -29,7 +29,6 @@ from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.session_actions import SessionActions
 from tui.settings import Settings
-from tui.theming import BASE_CSS, default_theme, register_themes, variable_defaults
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
 
@@ -42,7 +41,6 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     """An oscilloscope for storage over any source of samples, which it is given and never builds."""
 
     TITLE = "lunscope"
-    CSS_PATH = BASE_CSS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.ANYWHERE)]
     DEFAULT_MODE = Place.OVERVIEW.value
 
@@ -57,7 +55,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     ) -> None:
         super().__init__()
         self._settings = settings or Settings()
-        self._notices = (*self._settings.problems, *register_themes(self), *self._choose_theme())
+        self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
         self._start_at_load = desk is not None and autostart
         self.scope = Scope(
             transport=transport_of(source),
@@ -87,18 +85,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._feed.close()
 
     def _choose_theme(self) -> tuple[str, ...]:
-        fallback = default_theme(self.console.color_system)
-        wanted = self._settings.theme or fallback
+        wanted = self._settings.theme or self.theme
         if wanted in self.available_themes:
             self.theme = wanted
             return ()
-        self.theme = fallback
         offered = ", ".join(name for name in self.available_themes if name.startswith("lunscope"))
         return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Colours that a theme which is not lunscope's lacks."""
-        return variable_defaults(self.current_theme)
 
     # ----------------------------------------------------------------- frames
 
@@ -152,7 +144,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.switch_mode(Place.LOAD.value)
 
     def action_view_events(self) -> None:
-        """What happened when."""
+        """Show what happened when."""
         self.switch_mode(Place.EVENTS.value)
 
     def action_view_help(self) -> None:
@@ -175,7 +167,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.paint()
 
     def action_view_theme(self) -> None:
-        """The next of lunscope's themes."""
+        """Take the next of lunscope's themes."""
         names = [name for name in self.available_themes if name.startswith("lunscope")]
         position = names.index(self.theme) if self.theme in names else -1
         self.theme = names[(position + 1) % len(names)]
@@ -196,7 +188,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         return " ".join(self.get_key_display(action.binding().with_key(key)) for key in keys)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette: every action that works here, and Textual's own for themes and pictures."""
+        """Fill the palette: every action that works here, and Textual's own for themes and pictures."""
         place = screen.PLACE if isinstance(screen, View) else Place.ANYWHERE
         for action in ACTIONS:
             if action.place in {place, Place.ANYWHERE} and self.check_action(action.method, ()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
+from collectors.moments import clock_text
 from engine.errors import UsageError
 
 SECOND_NS = 1_000_000_000
@@ -12,25 +13,23 @@ _OFFSET = re.compile(r"([+-])?(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?")
 
 
-def clock_text(time_ns: int) -> str:
-    """Wall time as HH:MM:SS of the local zone."""
-    return datetime.fromtimestamp(time_ns // SECOND_NS).astimezone().strftime("%H:%M:%S")
-
-
 def day_and_clock(time_ns: int) -> str:
-    """Wall time with its date."""
-    return datetime.fromtimestamp(time_ns // SECOND_NS).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """Date and local time of day; a damaged recording may hold times that no calendar knows."""
+    try:
+        return datetime.fromtimestamp(time_ns // SECOND_NS).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "----------" + " " + clock_text(time_ns)
 
 
 def span_text(seconds: float) -> str:
-    """A length of time: 0:07, 12:30, 1:02:03."""
+    """Write a length of time: 0:07, 12:30, 1:02:03."""
     whole = max(0, int(seconds))
     hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def parse_moment(text: str, start_ns: int, end_ns: int, position_ns: int) -> int:
-    """A moment of a recording: `14:03`, `2026-05-01 14:03:22`, `+90s` and `-5m` from here, `10m` from the start, `50%`.
+    """Read a moment: `14:03`, `2026-05-01 14:03`, `+90s`, `-5m` (from here), `10m` (from the start), `50%`.
 
     A clock time without a date is looked for between start and end.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,15 +26,16 @@ FIRST_SPAN_INTERVALS = 60
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One chart of a screen: its id, title, unit, and the fields it draws."""
+    """One chart of a screen: its id, title, unit, and the fields of a table that it draws."""
 
     id: str
     title: str
     unit: Unit
     fields: tuple[str, ...]
+    table: str = "disks"
 
     def make(self) -> Chart:
-        """The widget."""
+        """Make the widget."""
         return Chart(self.title, self.unit, id=self.id)
 
 
@@ -43,20 +43,18 @@ LATENCY = Panel("latency", "Latency", Unit.MILLISECONDS, ("await_ms", "queue_ms"
 IOPS = Panel("iops", "IOPS", Unit.PER_SECOND, ("iops",))
 THROUGHPUT = Panel("throughput", "Throughput", Unit.BYTES_PER_SECOND, ("bytes_per_s",))
 IN_FLIGHT = Panel("in_flight", "In flight", Unit.COUNT, ("in_flight",))
-LOAD_LATENCY = Panel("latency", "Latency", Unit.MILLISECONDS, ("await_ms", "p99_ms", "max_ms"))
+LOAD_LATENCY = Panel("latency", "Latency", Unit.MILLISECONDS, ("await_ms", "p99_ms", "max_ms"), "load_total")
 
 
-def draw(chart: Chart, series: Series, fields: Sequence[str], scope: Scope) -> None:
-    """Draw fields of a row; curves without a single value are left out, so that the legend names what is there."""
-    curves = [_curve(series, field_id) for field_id in fields if field_id in series.values]
+def draw(chart: Chart, series: Series, panel: Panel, scope: Scope) -> None:
+    """Draw the past of a row; curves without a single value are left out, so that the legend names what is there."""
+    curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
     shown = [curve for curve in curves if np.isfinite(curve.values).any()]
     least_ns = round(FIRST_SPAN_INTERVALS * scope.interval_s * 1e9)
     chart.show(series.times_ns, shown, scope.events.all(), span_ns=min(least_ns, scope.span_ns))
 
 
-def _curve(series: Series, field_id: str) -> ChartSeries:
-    return ChartSeries(_title(field_id), series.values[field_id], _STYLES.get(field_id, "chart--series"))
-
-
-def _title(field_id: str) -> str:
-    return get_field("disks", field_id).title
+def _curve(series: Series, table: str, field_id: str) -> ChartSeries:
+    return ChartSeries(
+        get_field(table, field_id).title, series.values[field_id], _STYLES.get(field_id, "chart--series")
+    )

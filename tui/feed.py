@@ -14,8 +14,8 @@ from tui.events_log import EventLog
 from tui.history import History
 from tui.transport import Transport
 
-REFILLED_TICKS = 600
-"""Steps fetched for the charts after a seek: more than the columns of a wide terminal."""
+REFILLS = (60, 600)
+"""Steps fetched for the charts after a seek: what is seen at once, then more than the columns of a wide terminal."""
 
 
 class FrameArrived(Message, bubble=False):
@@ -83,23 +83,31 @@ class Feed:
                 self._post(FeedEnded(""))
 
     def _take(self, step: Step) -> None:
+        generation = self._transport.seeks
         frame = derive(step.previous, step.current)
-        if self._is_jump(step):
-            self._refill(step)
-        else:
+        jumped = self._is_jump(step)
+        if not jumped:
             self._history.add(frame)
         self._last_ns = step.current.time_ns
         self._events.add(frame.events)
         self._post(FrameArrived(frame))
+        if jumped:
+            self._refill(step, frame, generation)
 
     def _is_jump(self, step: Step) -> bool:
-        if self._last_ns is None or step.previous is None:
+        """Whether the charts' past does not lead to this step; fast playing passes over samples without a jump."""
+        if self._last_ns is None or step.previous is None or step.current.time_ns <= self._last_ns:
             return True
-        return step.current.time_ns <= self._last_ns or step.previous.time_ns > self._last_ns
+        return step.previous.time_ns - self._last_ns > self._transport.stride_ns
 
-    def _refill(self, step: Step) -> None:
-        past = self._transport.past(step.current.time_ns, REFILLED_TICKS)
-        if past and self._last_ns is not None:
-            self._history.clear()
-        for earlier in past or [step]:
-            self._history.add(derive(earlier.previous, earlier.current))
+    def _refill(self, step: Step, frame: Frame, generation: int) -> None:
+        """Fill the past in after the frame is on its way; a further seek makes the rest pointless."""
+        for count in REFILLS:
+            past = self._transport.past(step.current.time_ns, count)
+            if not past:
+                self._history.add(frame)
+                return
+            self._history.replace([derive(earlier.previous, earlier.current) for earlier in past])
+            self._post(FrameArrived(frame))
+            if len(past) < count or self._transport.seeks != generation or self._stop.is_set():
+                return

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Frame, FrameTable, Rows
-from tui.totals import total_disks
+from tui.totals import ALL_DISKS, total_disks
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "disks": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
-    "all_disks": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
+    ALL_DISKS: ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
     "load": ("iops", "await_ms", "p99_ms", "max_ms"),
     "load_total": ("iops", "bytes_per_s", "await_ms", "p99_ms", "max_ms", "in_flight", "errors_per_s"),
 }
@@ -113,22 +113,32 @@ class History:
 
     def add(self, frame: Frame) -> None:
         """Take one frame in."""
-        tables = dict(frame.tables)
-        disks = tables.get("disks")
-        if disks is not None:
-            tables["all_disks"] = total_disks(disks, frame.topology)
+        tables = _tables(frame)
         with self._lock:
-            for name, ring in self._rings.items():
-                table = tables.get(name)
-                if table is not None:
-                    ring.add(frame.time_ns, table)
+            _put(self._rings, frame.time_ns, tables)
 
-    def clear(self) -> None:
-        """Forget everything; what a seek does before the new past is filled in."""
+    def replace(self, frames: Iterable[Frame]) -> None:
+        """Exchange the past for another one, oldest first: what a seek does."""
+        rings = self._empty()
+        for frame in frames:
+            _put(rings, frame.time_ns, _tables(frame))
         with self._lock:
-            self._rings = self._empty()
+            self._rings = rings
 
     def series(self, table: str, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
         """Copy the past of one row up to a moment, no further back than the span; None if the row is not known."""
         with self._lock:
             return self._rings[table].series(key, end_ns, span_ns)
+
+
+def _tables(frame: Frame) -> dict[str, FrameTable]:
+    tables = dict(frame.tables)
+    if "disks" in tables:
+        tables[ALL_DISKS] = total_disks(tables["disks"], frame.topology)
+    return tables
+
+
+def _put(rings: Mapping[str, _Ring], time_ns: int, tables: Mapping[str, FrameTable]) -> None:
+    for name, ring in rings.items():
+        if name in tables:
+            ring.add(time_ns, tables[name])

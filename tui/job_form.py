@@ -39,7 +39,7 @@ FORM = (
 
 
 def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
-    """A job as the form shows it."""
+    """Write a job as the form shows it."""
     return {
         "targets": shlex.join(target.path or SCRATCH for target in job.targets),
         "access": job.access,
@@ -55,7 +55,7 @@ def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
 
 
 def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
-    """The job that the form describes; knobs stay as they are, the stripe width within the targets.
+    """Make the job that the form describes; knobs stay as they are, the stripe width within the targets.
 
     Raises:
         UsageError: a field cannot be read; the text names it.

@@ -21,7 +21,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing a person can do; `load.start` calls `action_load_start` of the screen that is its place, or of the app."""
+    """One thing a person can do; `load.start` calls `action_load_start` of the screen it belongs to, or of the app."""
 
     id: str
     title: str
@@ -46,7 +46,7 @@ class Action:
         return f"{self.method}('{self.id.removeprefix('knob.')}')" if self.id.startswith("knob.") else self.method
 
     def binding(self) -> Binding:
-        """The binding whose key a keymap may replace by the action's id."""
+        """Make the binding whose key a keymap may replace by the action's id."""
         return Binding(self.keys, self.call, self.title, show=bool(self.short), id=self.id, priority=self.priority)
 
 

@@ -64,7 +64,7 @@ def _rate(knobs: Knobs, direction: int, bench: Bench) -> Knobs:
 
 
 def _next_of(ladder: tuple[float, ...], value: float, direction: int) -> float:
-    """The next rung above or below a value that may stand between two."""
+    """Find the next rung above or below a value that may stand between two."""
     if direction > 0:
         position = bisect.bisect_right(ladder, value)
         return ladder[min(position, len(ladder) - 1)]

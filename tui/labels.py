@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from collectors.model import Topology
+from collectors.model import FrameTable, Topology
 
 
 @functools.lru_cache(maxsize=4)
@@ -16,3 +16,10 @@ def disk_labels(topology: Topology) -> Mapping[str, str]:
         for key, device in topology.devices.items()
         if device.friendly_name and device.friendly_name != device.name
     }
+
+
+def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
+    """By key: what a target is called without the explanation in brackets that scratch files carry."""
+    if targets is None:
+        return {}
+    return {key: name.partition(" (")[0] for key, name in zip(targets.rows.keys, targets.rows.names, strict=True)}

@@ -65,7 +65,7 @@ class LoadDesk:
         return tuple(dict.fromkeys(path for path in paths if path not in self._typed))
 
     def confirm(self, path: str) -> None:
-        """The operator typed the name of a path: it may be written."""
+        """Allow writing to a path whose name the operator typed."""
         self._typed.add(path)
         self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write | {path})
 

@@ -25,7 +25,7 @@ _STYLES = {
 
 
 def state_line(desk: LoadDesk | None, key_text: KeyText) -> Content:
-    """State, engine, targets, time and errors; before the start, the keys that lead on."""
+    """Tell state, engine, targets, time and errors; before the start, the keys that lead on."""
     if desk is None:
         return Content.assemble(
             (" no load can be driven here ", "bold"), ("(a recording, or watch: use lunscope run)", "dim")
@@ -42,8 +42,8 @@ def _middle(status: LoadStatus, desk: LoadDesk) -> str:
         return f"{share}{targets}"
     if status.state in {LoadState.IDLE, LoadState.FAILED}:
         return f"{targets}, {desk.job.access}, {desk.job.mode}"
-    errors = f", {status.errors} errors" if status.errors else ", no errors"
-    return f"{status.backend} on {targets}, epoch {status.epoch}, {span_text(status.elapsed_s)}{errors}"
+    errors = f"{status.errors} errors" if status.errors else "no errors"
+    return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
 
 
 def _targets(status: LoadStatus, desk: LoadDesk) -> str:
@@ -55,14 +55,14 @@ def _targets(status: LoadStatus, desk: LoadDesk) -> str:
 def _next_keys(state: LoadState, key_text: KeyText) -> str:
     start, stop, edit = (key_text(f"load.{verb}") for verb in ("start", "stop", "edit"))
     if state in {LoadState.PREPARING, LoadState.RUNNING}:
-        return f"   {stop} stops"
+        return f" {stop} stops "
     if state is LoadState.ARMED:
-        return f"   {start} starts, {stop} disarms"
-    return "" if state is LoadState.STOPPING else f"   {start} starts, {edit} edits"
+        return f" {start} starts, {stop} disarms "
+    return "" if state is LoadState.STOPPING else f" {start} starts, {edit} edits "
 
 
 def message_line(desk: LoadDesk | None, error: str) -> Content:
-    """The last refusal or failure, else the load's own notice."""
+    """Tell the last refusal or failure, else the load's own notice."""
     if error:
         return Content.assemble((f" {safe_text(error)}", "bold $error"))
     status = desk.status if desk is not None else None

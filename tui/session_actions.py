@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from textual.app import App
-
 from engine.errors import UsageError
 from tui.clock import parse_moment
 from tui.scope import Scope
 from tui.screens.dialogs import Dialog
+from tui.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 
 
-class SessionActions(App[object]):
+class SessionActions(ThemedApp[None]):
     """Pause, step, seek and speed."""
 
     scope: Scope
@@ -42,19 +41,19 @@ class SessionActions(App[object]):
         self._replay.step(1)
 
     def action_session_back(self) -> None:
-        """A short way back."""
+        """Go a short way back."""
         self._replay.move(-SHORT_SEEK_S)
 
     def action_session_forward(self) -> None:
-        """A short way on."""
+        """Go a short way on."""
         self._replay.move(SHORT_SEEK_S)
 
     def action_session_back_minute(self) -> None:
-        """A minute back."""
+        """Go a minute back."""
         self._replay.move(-LONG_SEEK_S)
 
     def action_session_forward_minute(self) -> None:
-        """A minute on."""
+        """Go a minute on."""
         self._replay.move(LONG_SEEK_S)
 
     def action_session_first(self) -> None:

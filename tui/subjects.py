@@ -30,14 +30,14 @@ class Trace:
 
 
 def next_subject(subject: Subject, frame: Frame) -> Subject:
-    """The subject after this one, leaving out the load where there is none."""
+    """Choose the subject after this one, leaving out the load where there is none."""
     offered = [one for one in Subject if one is not Subject.LOAD or "load_total" in frame.tables]
     position = offered.index(subject) if subject in offered else -1
     return offered[(position + 1) % len(offered)]
 
 
 def trace_of(subject: Subject, chosen: str | None, frame: Frame) -> Trace | None:
-    """The trace of a subject; a load that is gone gives way to the chosen disk."""
+    """Find the trace of a subject; a load that is gone gives way to the chosen disk."""
     if subject is Subject.ALL_DISKS:
         return Trace("all disks", "all_disks", ALL_DISKS)
     load = frame.tables.get("load_total")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias, cast
 
 from collectors.model import Frame, SeekableSource, Source, Step
@@ -15,6 +16,9 @@ class LiveTransport:
     """A live host: time goes on; a pause only holds what is shown."""
 
     seekable = False
+    seeks = 0
+    stride_ns = math.inf
+    """A live host never jumps: what is missing is a gap."""
 
     def __init__(self) -> None:
         self.held: Frame | None = None
@@ -29,7 +33,7 @@ class LiveTransport:
         self.held = None if self.held is not None else latest
 
     def shown(self, latest: Frame) -> Frame:
-        """The frame to show when `latest` arrived."""
+        """Choose the frame to show when `latest` arrived."""
         return self.held or latest
 
     def past(self, _end_ns: int, _count: int) -> list[Step]:
@@ -49,6 +53,13 @@ class ReplayTransport:
     def __init__(self, source: SeekableSource) -> None:
         self._source = source
         self._aim_ns: int | None = None
+        self.seeks = 0
+        """Grows with every seek and step, so that what one began can be given up for the next."""
+
+    @property
+    def stride_ns(self) -> float:
+        """How far apart samples may be that follow each other in playing: no more than 20 are shown a second."""
+        return 2e9 * max(self._source.interval_s, 0.05 * self.speed)
 
     @property
     def paused(self) -> bool:
@@ -87,16 +98,18 @@ class ReplayTransport:
         self._source.pause(not self.paused)
 
     def shown(self, latest: Frame) -> Frame:
-        """The frame that arrived: a paused cursor yields only what was asked for."""
+        """Take the frame that arrived: a paused cursor yields only what was asked for."""
         self._aim_ns = None
         return latest
 
     def step(self, count: int) -> None:
         """Pause, and move by samples."""
+        self.seeks += 1
         self._source.step(count)
 
     def seek(self, time_ns: int) -> None:
         """Go to a wall time within the recording."""
+        self.seeks += 1
         self._aim_ns = min(max(time_ns, self.start_ns), self.end_ns)
         self._source.seek(self._aim_ns)
 
@@ -109,7 +122,7 @@ class ReplayTransport:
         self._source.set_speed(min(max(self.speed * factor, SLOWEST), FASTEST))
 
     def past(self, end_ns: int, count: int) -> list[Step]:
-        """Steps up to a moment, for the charts after a seek."""
+        """Fetch steps up to a moment, for the charts after a seek."""
         return self._source.window(end_ns, count)
 
     def events(self) -> list[Event]:
@@ -121,5 +134,5 @@ Transport: TypeAlias = LiveTransport | ReplayTransport
 
 
 def transport_of(source: Source) -> Transport:
-    """The transport that fits a source; nothing else asks whether it is seekable."""
+    """Make the transport that fits a source; nothing else asks whether it is seekable."""
     return ReplayTransport(cast(SeekableSource, source)) if source.seekable else LiveTransport()

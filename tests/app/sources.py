@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event as StopFlag
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class ListSource:
         self.closed = True
 
 
-def table(schema: Schema, rows: Rows, **columns: Sequence[int] | int) -> Table:
+def table(schema: Schema, rows: Rows, **columns: Sequence[int] | np.ndarray[Any, Any] | int) -> Table:
     """A raw table with the named columns; the others are missing."""
     values = np.full((len(rows), len(schema.columns)), MISSING, np.uint64)
     for name, column in columns.items():

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import click
 
+from engine.control import LoadControl
 from tui.roots import root_options
+from tui.start import require_terminal, start_live
+from tui.watching import Watching, open_source
 
 
 @click.command(short_help="this host's disks on the screen, live")
@@ -23,15 +26,10 @@ from tui.roots import root_options
 @click.option("--theme", help="A theme of lunscope's, of Textual's, or of your own.")
 @root_options
 def command(
-    interval_s: float, record: Path | None, tier: str, theme: str | None, procfs: Path, sysfs: Path, *, overwrite: bool
-) -> None:
+    *, interval_s: float, record: Path | None, tier: str, theme: str | None, procfs: Path, sysfs: Path, overwrite: bool
+) -> int:
     """Show this host's disks live: queue time, service time, busy, the hot ones and why."""
-    from collectors.live import LiveSource  # noqa: PLC0415 - `--help` needs no numpy
-    from collectors.load import LoadCollector  # noqa: PLC0415
-    from engine.control import LoadControl  # noqa: PLC0415
-    from tui.start import require_terminal, start_live  # noqa: PLC0415
-
     require_terminal("lunscope report, or lunscope record -o FILE")
     control = LoadControl()
-    source = LiveSource(interval_s, procfs, sysfs, tier, [LoadCollector(control)])
-    raise SystemExit(start_live(source, control=control, theme=theme))
+    source, recording = open_source(Watching(interval_s, procfs, sysfs, record, overwrite, tier), control)
+    return start_live(source, control=control, recording=recording, theme=theme)

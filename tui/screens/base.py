@@ -16,13 +16,17 @@ from tui.widgets.header import HeaderLine, Tabs
 from tui.widgets.key_line import KeyLine
 from tui.widgets.transport import TransportBar
 
+WIDTHS = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
+HEIGHTS = [(0, "-flat"), (18, "-low"), (40, "-tall")]
+"""From which size on a screen has which class, by which its style sheet shows more."""
+
 
 class View(Screen[None]):
     """A screen that shows frames; the app hands them to the one on top only."""
 
     PLACE: ClassVar[Place]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-flat"), (18, "-low"), (40, "-tall")]
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
 
     def __init__(self, scope: Scope) -> None:
         super().__init__()
@@ -38,7 +42,7 @@ class View(Screen[None]):
 
     @abstractmethod
     def compose_body(self) -> ComposeResult:
-        """The widgets between tabs and transport bar."""
+        """Make the widgets between tabs and transport bar."""
 
     @abstractmethod
     def show_frame(self, frame: Frame) -> None:
@@ -53,7 +57,7 @@ class View(Screen[None]):
             self.show_frame(frame)
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
-        """What matters on every screen, as text and style: the load if there is one, else how many notices wait."""
+        """Tell what matters on every screen, as text and style: the load, else how many notices wait."""
         status = self.scope.desk.status if self.scope.desk else None
         if status is not None and status.state is not LoadState.IDLE:
             return f"load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
@@ -63,7 +67,7 @@ class View(Screen[None]):
         return f"{count} notice{'s' if count > 1 else ''} on this host: {self.key_text('view.help')}", "$warning"
 
     def key_text(self, action_id: str) -> str:
-        """The key of an action as it is shown."""
+        """Give the key of an action as it is shown."""
         return self.app.get_key_display(BY_ID[action_id].binding().with_key(self._first_key(action_id)))
 
     def _first_key(self, action_id: str) -> str:

@@ -20,7 +20,10 @@ class Dialog(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Leave", show=False)]
     DEFAULT_CSS = """
     Dialog { align: center middle; }
-    Dialog Vertical { width: 72; max-width: 100%; height: auto; max-height: 100%; border: round $accent; padding: 0 1; background: $surface; }
+    Dialog Vertical {
+        width: 72; max-width: 100%; height: auto; max-height: 100%;
+        border: round $accent; padding: 0 1; background: $surface;
+    }
     Dialog Static { height: auto; }
     Dialog .warning { color: $error; text-style: bold; }
     """
@@ -66,7 +69,8 @@ def confirm_write(path: str) -> TypeToConfirm:
     """Asks for the name of what is going to be written."""
     return TypeToConfirm(
         "Write to a target",
-        f"The load is going to WRITE to\n\n    {safe_text(path)}\n\nWhat is on it now is lost. Type its name to allow that:",
+        f"The load is going to WRITE to\n\n    {safe_text(path)}\n\n"
+        "What is on it now is lost. Type its name to allow that:",
         expected=path,
         warning="This destroys data.",
     )

@@ -28,7 +28,7 @@ class DiskView(View):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter", "app.pop_screen", "Back", show=False)]
     DEFAULT_CSS = """
     DiskView #facts { height: 6; }
-    DiskView #charts { grid-size: 2 2; height: 1fr; }
+    DiskView #charts { grid-size: 2 2; grid-gutter: 0 1; height: 1fr; }
     DiskView.-tall #facts { height: 16; }
     """
 
@@ -56,4 +56,4 @@ class DiskView(View):
         series = self.scope.history.series("disks", self._key, frame.time_ns, self.scope.span_ns)
         if series is not None:
             for panel in self.PANELS:
-                draw(self.query_one(f"#{panel.id}", Chart), series, panel.fields, self.scope)
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)

@@ -44,7 +44,7 @@ class EventsScreen(View):
         yield TextLine(" no events yet", id="count")
         yield OptionList(markup=False, compact=True)
 
-    def show_frame(self, frame: Frame) -> None:
+    def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - events are the session's, not the frame's
         """List the events again where they changed."""
         log = self.scope.events
         if log.version == self._version:

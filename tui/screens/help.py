@@ -47,7 +47,7 @@ class HelpScreen(ModalScreen[None]):
 
 
 def help_lines(keys_text: Callable[[Action], str], notices: Sequence[str]) -> Iterator[Content]:
-    """The page: notices, keys by place, what tiers mean, figures by table."""
+    """Write the page: notices, keys by place, what tiers mean, figures by table."""
     yield Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
     if notices:
         yield from _heading("Notices on this host")

@@ -11,6 +11,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Grid as Cells
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Input
@@ -24,6 +25,7 @@ from tui.effect import last_effect
 from tui.job_form import DESTROY, job_from
 from tui.keys import Place, bindings_of
 from tui.knob_turns import TURNS, Bench
+from tui.labels import target_labels
 from tui.load_desk import BUSY_STATES, LoadDesk
 from tui.load_text import message_line, state_line
 from tui.scope import Scope
@@ -74,7 +76,8 @@ class LoadScreen(View):
     LoadScreen #knob_row { height: 5; }
     LoadScreen #lower { height: 1fr; }
     LoadScreen #targets_grid { height: 1fr; min-height: 3; }
-    LoadScreen #charts { height: 2fr; }
+    LoadScreen #charts { height: 2fr; grid-size: 2 1; grid-gutter: 0 1; }
+    LoadScreen.-narrow #charts { grid-size: 1 1; }
     LoadScreen #charts Chart { width: 1fr; height: 1fr; }
     LoadScreen.-narrow #iops { display: none; }
     LoadScreen.-flat #charts { display: none; }
@@ -97,7 +100,7 @@ class LoadScreen(View):
             yield LoadForm(id="form")
             with Vertical(id="running"):
                 yield Grid("load", grid_columns("load", TARGET_COLUMNS), sort=NAME, id="targets_grid")
-                with Horizontal(id="charts"):
+                with Cells(id="charts"):
                     yield LOAD_LATENCY.make()
                     yield IOPS.make()
 
@@ -112,13 +115,14 @@ class LoadScreen(View):
 
     def show_frame(self, frame: Frame) -> None:
         """Targets, charts, effect and state."""
-        self.query_one("#targets_grid", Grid).show(frame.tables.get("load"))
+        targets = frame.tables.get("load")
+        self.query_one("#targets_grid", Grid).show(targets, target_labels(targets))
         total = frame.tables.get("load_total")
         key = total.rows.keys[0] if total is not None and len(total.rows) else ""
         series = self.scope.history.series("load_total", key, frame.time_ns, self.scope.span_ns) if key else None
         if series is not None:
             for panel in (LOAD_LATENCY, IOPS):
-                draw(self.query_one(f"#{panel.id}", Chart), series, panel.fields, self.scope)
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
         self.query_one(EffectPanel).show(last_effect(series, self.scope.events.all()), frame.time_ns)
         self._show_state()
 

@@ -56,7 +56,7 @@ class OverviewScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.OVERVIEW)]
     DEFAULT_CSS = """
     OverviewScreen #disks { height: 6; }
-    OverviewScreen #charts { height: 1fr; min-height: 3; grid-size: 2 1; }
+    OverviewScreen #charts { height: 1fr; min-height: 3; grid-size: 2 1; grid-gutter: 0 1; }
     OverviewScreen #charts Chart { width: 1fr; height: 1fr; }
     OverviewScreen #throughput, OverviewScreen #in_flight { display: none; }
     OverviewScreen #processes { height: 10; display: none; }
@@ -99,7 +99,7 @@ class OverviewScreen(View):
         self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}" if row is not None else " ")
 
     def _followed(self, frame: Frame) -> str | None:
-        """The disk under the cursor, else the hottest."""
+        """Choose the disk under the cursor, else the hottest."""
         return self._chosen or hottest(frame.tables.get("disks"))
 
     def _show_charts(self, frame: Frame) -> None:
@@ -111,7 +111,7 @@ class OverviewScreen(View):
             chart = self.query_one(f"#{panel.id}", Chart)
             chart.set_title(f"{panel.title} of {trace.title}")
             if series is not None and chart.display:
-                draw(chart, series, panel.fields, self.scope)
+                draw(chart, series, panel, self.scope)
 
     def _fit_grid(self, disks: FrameTable | None) -> None:
         """Give the grid the lines its rows need, up to half of the screen; a layout only when disks come or go."""

@@ -34,7 +34,7 @@ ROWS = (
         "knob.queue_depth_up",
         lambda knobs, _targets: str(knobs.queue_depth),
         ("knob.queue_depth_halve", "knob.queue_depth_double"),
-        "half, double",
+        "/2 x2",
     ),
     KnobRow(
         "Stripe width",
@@ -61,14 +61,14 @@ ROWS = (
         lambda knobs, _targets: "none" if knobs.rate_iops is None else f"{knobs.rate_iops:,.0f}/s",
     ),
 )
-VALUE_WIDTH = 13
+VALUE_WIDTH = 11
 
 
 class KnobPanel(TextLine):
     """One line per knob: title, key down, value, key up."""
 
     DEFAULT_CSS = """
-    KnobPanel { height: 5; width: 46; }
+    KnobPanel { height: 5; width: 42; }
     """
 
     def show(self, knobs: Knobs, targets: int, key_text: KeyText) -> None:

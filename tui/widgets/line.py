@@ -31,5 +31,5 @@ class TextLine(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        """The text as it was put."""
+        """Draw the text as it was put."""
         return self._content

@@ -55,12 +55,12 @@ class Choice(Widget, can_focus=True):
         self.post_message(self.Changed())
 
     def on_click(self) -> None:
-        """A click takes the next word."""
+        """Take the next word."""
         self.action_turn(1)
 
     def render(self) -> Content:
-        """The word between the arrows that turn it."""
-        return Content.assemble(("‹ ", "dim"), f"{self.value}", (" ›", "dim"))
+        """Draw the word between the marks that say it can be turned."""
+        return Content.assemble(("< ", "dim"), self.value, (" >", "dim"))
 
 
 class LoadForm(VerticalScroll):
@@ -97,7 +97,7 @@ class LoadForm(VerticalScroll):
                     editor.value = text
 
     def values(self) -> dict[str, str]:
-        """What the fields say."""
+        """Read the fields."""
         editors = (self.query_one(f"#{field.id}") for field in FORM)
         return {editor.id or "": editor.value for editor in editors if isinstance(editor, (Choice, Input))}
 

@@ -7,8 +7,9 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from collectors.fields import Unit
+from collectors.moments import clock_text
 from collectors.text import safe_text
-from tui.clock import SECOND_NS, clock_text, span_text
+from tui.clock import SECOND_NS, span_text
 from tui.format import format_quantity
 from tui.scope import Scope
 from tui.transport import LiveTransport, ReplayTransport
