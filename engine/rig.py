@@ -98,4 +98,3 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
         close_all(targets)
         raise
     return Rig(job, targets, tuple(target.name for target in targets), choice, job.knobs, engine, CounterTap(engine))
-
