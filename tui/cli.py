@@ -13,7 +13,9 @@ from engine.errors import LunscopeError
 from engine.guard.words import printable
 
 VERBS: dict[str, str] = {
+    "watch": "this host's disks on the screen, live",
     "run": "watch this host and drive a load beside it",
+    "replay": "a recording on the same screens",
 }
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
 

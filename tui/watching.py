@@ -22,6 +22,7 @@ class Watching:
     sysfs: Path
     record: Path | None
     overwrite: bool
+    tier: str = "auto"
 
 
 def open_source(watching: Watching, control: LoadControl) -> tuple[Source, RecordingSource | None]:
@@ -30,7 +31,8 @@ def open_source(watching: Watching, control: LoadControl) -> tuple[Source, Recor
     Raises:
         LunscopeError: the kernel cannot be read, or the session file not made.
     """
-    live = LiveSource(watching.interval_s, watching.procfs, watching.sysfs, extra_collectors=[LoadCollector(control)])
+    load = LoadCollector(control)
+    live = LiveSource(watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load])
     if watching.record is None:
         return live, None
     try:

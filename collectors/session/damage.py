@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
+from collectors.moments import clock_text
 from collectors.session.format import DamageError
 from collectors.session.ticks import TickTable
+
+_LOOK_BACK = 100
 
 
 class DamageLog:
@@ -49,10 +50,9 @@ class DamageLog:
         return f"damaged at {self._time_before(first)}: {ticks} unreadable, the rest is shown"
 
     def _time_before(self, tick: int) -> str:
-        for before in range(tick, max(-1, tick - 100), -1):
+        for before in range(tick, max(-1, tick - _LOOK_BACK), -1):
             try:
-                time_ns = self._ticks.get(before).time_ns
-                return datetime.fromtimestamp(time_ns // 10**9).strftime("%H:%M:%S")
-            except (DamageError, ValueError, OverflowError, OSError):
+                return clock_text(self._ticks.get(before).time_ns)
+            except DamageError:
                 continue
         return "the start"

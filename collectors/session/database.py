@@ -6,9 +6,11 @@ import os
 import sqlite3
 import stat
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION
+from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION, DamageError
+from collectors.session.place import companions
 from engine.errors import LunscopeError
 
 _BUSY_TIMEOUT_S = 2.0
@@ -20,6 +22,7 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 2,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 20,
 }
+_HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NOT_A_SESSION = "not a lunscope session"
 
 
@@ -29,13 +32,46 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_S)
 
 
-def open_for_reading(path: Path) -> tuple[sqlite3.Connection, str]:
-    """Return a connection that can only read, and one line about what the file lacks (empty if nothing).
+class Database:
+    """A session file open for reading."""
 
-    Raises:
-        LunscopeError: there is no such file, it cannot be opened, or it is no session this version reads.
-    """
-    _refuse_oddities(path)
+    def __init__(self, path: Path) -> None:
+        """Open it.
+
+        Raises:
+            LunscopeError: there is no such file, it cannot be opened, or it is no session this version reads.
+        """
+        self.path = path
+        _refuse_oddities(path)
+        self._connection, self.notice = _open(path)
+        """What the file lacks, in one line; empty if nothing."""
+
+    def select(self, query: str, *values: int) -> list[tuple[Any, ...]]:
+        """All rows of a query.
+
+        Raises:
+            DamageError: SQLite finds the pages that hold them broken.
+            LunscopeError: another program holds the file.
+        """
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.ProgrammingError:
+            raise
+        except (sqlite3.DatabaseError, OverflowError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _HELD:
+                raise LunscopeError(f"{self.path}: held by another program; try again") from error
+            raise DamageError(str(error)) from None
+
+    def size_bytes(self) -> int:
+        """Bytes of the file and its log."""
+        return sum(file.stat().st_size for file in (self.path, *companions(self.path)) if file.exists())
+
+    def close(self) -> None:
+        """Release the file; may be called twice."""
+        self._connection.close()
+
+
+def _open(path: Path) -> tuple[sqlite3.Connection, str]:
     for options, notice in _ways_in(path):
         connection = connect(path, options)
         try:
@@ -60,13 +96,13 @@ def _refuse_oddities(path: Path) -> None:
         raise LunscopeError(f"{path}: {error.strerror}; name a file made with --record") from error
     if not stat.S_ISREG(status.st_mode):
         raise LunscopeError(f"{path}: not a regular file; name a file made with --record")
-    if status.st_size == 0 and not companions_hold_data(path):
+    if status.st_size == 0 and not _log_holds_data(path):
         raise LunscopeError(f"{path}: empty, {_NOT_A_SESSION}; name a file made with --record")
     if not os.access(path, os.R_OK):
         raise LunscopeError(f"{path}: permission denied; session files are readable by their owner")
 
 
-def companions_hold_data(path: Path) -> bool:
+def _log_holds_data(path: Path) -> bool:
     """Whether a write-ahead log with content is beside the file: it is being written, or was not closed."""
     try:
         return path.with_name(path.name + "-wal").stat().st_size > 0
@@ -75,11 +111,11 @@ def companions_hold_data(path: Path) -> bool:
 
 
 def _ways_in(path: Path) -> list[tuple[str, str]]:
-    """Read only; with recovery of the log of a recorder that was killed; or without the log, whose ticks are lost."""
-    if companions_hold_data(path):
+    """With the log where there is one, else as a file that nobody changes, which leaves no companions behind."""
+    if _log_holds_data(path):
         lost = "its -wal cannot be used here: shown up to the last checkpoint"
         return [("mode=ro", ""), ("mode=rw", ""), ("mode=ro&immutable=1", lost)]
-    return [("mode=ro", ""), ("mode=ro&immutable=1", "")]
+    return [("mode=ro&immutable=1", "not closed, and without its -wal: shown up to the last checkpoint")]
 
 
 def _worth_another_try(error: sqlite3.DatabaseError) -> bool:
@@ -90,10 +126,11 @@ def _worth_another_try(error: sqlite3.DatabaseError) -> bool:
 def _harden(connection: sqlite3.Connection) -> None:
     for limit, value in _LIMITS.items():
         connection.setlimit(limit, value)
-    for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "cache_size=-4096"):
+    # Only this makes SQLite read a file that is shorter than its header says; it must come before the first look at the
+    # file, and nothing is ever written through it.
+    pragmas = ("writable_schema=ON", "query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0")
+    for pragma in pragmas:
         connection.execute(f"PRAGMA {pragma}")
-    # Only this makes SQLite read a file that is shorter than its header says; nothing is ever written through it.
-    connection.execute("PRAGMA writable_schema=ON")
 
 
 def _check_identity(path: Path, connection: sqlite3.Connection) -> None:

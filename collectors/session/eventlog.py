@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from collectors.session import objects
+from collectors.session.database import Database
 from collectors.session.format import DamageError, unseal
 from engine.events import Event
+
+_BATCH = 256
 
 
 class EventLog:
     """All events by the tick they appear with."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._last_id = 0
         self._by_tick: dict[int, tuple[Event, ...]] = {}
         self._damaged = 0
@@ -36,13 +37,20 @@ class EventLog:
         return f"{self._damaged} damaged events left out" if self._damaged else ""
 
     def _top_up(self) -> None:
-        query = "SELECT id, tick, data FROM events WHERE id > ? ORDER BY id"
-        try:
-            for number, tick, data in self._connection.execute(query, (self._last_id,)):
+        query = "SELECT id, tick, data FROM events WHERE id > ? ORDER BY id LIMIT ?"
+        batch = _BATCH
+        while not self._cut:
+            try:
+                rows = self._database.select(query, self._last_id, batch)
+            except DamageError:
+                # Broken pages come as errors of the whole batch: go up to them one by one.
+                self._cut, batch = batch == 1, 1
+                continue
+            for number, tick, data in rows:
                 self._last_id = number
                 self._add(tick, data)
-        except sqlite3.DatabaseError:
-            self._cut = True
+            if len(rows) < batch:
+                return
 
     def _add(self, tick: object, data: object) -> None:
         try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from collectors.model import Rows, Schema, Topology
 from collectors.session import objects
+from collectors.session.database import Database
 from collectors.session.format import MAX_BLOB_BYTES, DamageError, ObjectKind, unseal
 from collectors.session.objects import HistogramShape
 from engine import _native
@@ -24,8 +24,8 @@ _T = TypeVar("_T")
 class Library:
     """Schemas, row sets and topologies of one open file."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._latest_topology: Topology | None = None
 
@@ -48,6 +48,7 @@ class Library:
         while number:
             found = self._kept.get(number)
             if isinstance(found, Rows):
+                self._kept.move_to_end(number)
                 rows = found
                 break
             value = self._json(number, ObjectKind.ROWS)
@@ -69,18 +70,17 @@ class Library:
         """Return the header, empty where it cannot be read."""
         try:
             query = "SELECT id FROM objects WHERE kind = ? ORDER BY id LIMIT 1"
-            row = self._connection.execute(query, (ObjectKind.HEADER,)).fetchone()
-            return objects.load(self._data(row[0], ObjectKind.HEADER)) if row else {}
-        except (DamageError, sqlite3.DatabaseError):
+            [(number,)] = self._database.select(query, ObjectKind.HEADER)
+            return objects.load(self._data(number, ObjectKind.HEADER))
+        except ValueError:
             return {}
 
     def ended(self) -> bool:
         """Whether the recording was closed."""
         try:
-            row = self._connection.execute("SELECT kind FROM objects ORDER BY id DESC LIMIT 1").fetchone()
-        except sqlite3.DatabaseError:
+            return self._database.select("SELECT kind FROM objects ORDER BY id DESC LIMIT 1") == [(ObjectKind.END,)]
+        except DamageError:
             return False
-        return row is not None and row[0] == ObjectKind.END
 
     def _get(self, number: int, kind: ObjectKind, parse: Callable[[dict[str, Any]], _T], type_: type[_T]) -> _T:
         found = self._kept.get(number)
@@ -118,10 +118,8 @@ class Library:
         return objects.load(raw)
 
     def _data(self, number: int, kind: ObjectKind) -> bytes:
-        try:
-            row = self._connection.execute("SELECT kind, data FROM objects WHERE id = ?", (number,)).fetchone()
-        except (sqlite3.DatabaseError, OverflowError) as error:
-            raise DamageError(str(error)) from None
-        if row is None or row[0] != kind or not isinstance(row[1], bytes):
-            raise DamageError(f"no {kind.name.lower()} {number}")
-        return unseal(row[1], number, kind)
+        match self._database.select("SELECT kind, data FROM objects WHERE id = ?", number):
+            case [(int(found), bytes(sealed))] if found == kind:
+                return unseal(sealed, number, kind)
+            case _:
+                raise DamageError(f"no {kind.name.lower()} {number}")

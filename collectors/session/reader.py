@@ -11,8 +11,9 @@ from types import TracebackType
 from typing import Self
 
 from collectors.model import Sample, Step
+from collectors.moments import clock_text
 from collectors.session.damage import DamageLog
-from collectors.session.database import open_for_reading
+from collectors.session.database import Database
 from collectors.session.decoder import Decoder, Moment, UnreadableError
 from collectors.session.eventlog import EventLog
 from collectors.session.format import DamageError
@@ -38,18 +39,18 @@ class SessionReader:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
-        self._connection, self._lacks = open_for_reading(self.path)
-        self._library = Library(self._connection)
+        self._database = Database(self.path)
+        self._library = Library(self._database)
         clock_ns = self._library.header().get("clock_ns")
-        self._ticks = TickTable(self.path, self._connection, clock_ns if type(clock_ns) is int else 0)
-        self._events = EventLog(self._connection)
+        self._ticks = TickTable(self._database, clock_ns if type(clock_ns) is int else 0)
+        self._events = EventLog(self._database)
         self._decoder = Decoder(self._ticks, self._library, self._events.at)
         self._damage = DamageLog(self._ticks)
         self._kept: OrderedDict[int, Moment] = OrderedDict()
         try:
             self._timeline = Timeline(self._ticks, self._find_first())
         except BaseException:
-            self._connection.close()
+            self._database.close()
             raise
         self.interval_s = self._timeline.interval_s()
         """Usual time between samples, in seconds."""
@@ -86,8 +87,7 @@ class SessionReader:
     def notice(self) -> str:
         """One line on what of the file is missing, as far as it was read; empty if nothing."""
         with self._lock:
-            unclosed = "" if self._library.ended() or not self.complete else _UNCLOSED
-            parts = (self._lacks or unclosed, self._damage.notice(), self._events.notice())
+            parts = (self._ending(), self._damage.notice(), self._events.notice())
             return "; ".join(part for part in parts if part)
 
     def sample_at(self, index: int) -> Sample | None:
@@ -143,7 +143,7 @@ class SessionReader:
     def close(self) -> None:
         """Release the file; may be called twice."""
         with self._lock:
-            self._connection.close()
+            self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -152,6 +152,13 @@ class SessionReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _ending(self) -> str:
+        if self._ticks.cut_off:
+            return f"damaged: cut off after {clock_text(self.end_ns)}, the rest is lost"
+        if self._library.ended():
+            return ""
+        return self._database.notice or (_UNCLOSED if self.complete else "")
 
     def _moment(self, index: int) -> Moment | None:
         with self._lock:

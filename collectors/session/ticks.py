@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
-from pathlib import Path
 
+from collectors.session.database import Database
 from collectors.session.format import MAX_PARTS, DamageError, unseal
-from collectors.session.place import companions
 
 _SMALLEST_ROW_BYTES = 16
 
@@ -27,19 +25,23 @@ class StoredTick:
 class TickTable:
     """Ticks 0 to `count` - 1, of which some may be damaged."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, clock_ns: int) -> None:
-        self._path = path
-        self._connection = connection
+    def __init__(self, database: Database, clock_ns: int) -> None:
+        self._database = database
         self._clock_ns = clock_ns
         self._salvaged: int | None = None
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the file ends before its last tick."""
+        return self._salvaged is not None
 
     def count(self) -> int:
         """How many ticks there are, readable or not; grows while the file is being written."""
         if self._salvaged is not None:
             return self._salvaged
         try:
-            (last,) = self._connection.execute("SELECT max(tick) FROM ticks").fetchone()
-        except sqlite3.DatabaseError:
+            [(last,)] = self._database.select("SELECT max(tick) FROM ticks")
+        except DamageError:
             self._salvaged = self._find_end()
             return self._salvaged
         return 0 if last is None else min(last + 1, self._most())
@@ -51,26 +53,22 @@ class TickTable:
             DamageError: it is not there, or not what was written.
         """
         query = "SELECT time_ns, drift_ns, base, parts, data FROM ticks WHERE tick = ?"
-        try:
-            row = self._connection.execute(query, (tick,)).fetchone()
-            rest = self._parts(tick, row[3]) if row and row[3] else b""
-        except (sqlite3.DatabaseError, OverflowError) as error:
-            raise DamageError(str(error)) from None
-        match row:
-            case (int(time_ns), int(drift_ns), int() | None as base, _, bytes(head)):
-                data = unseal(head + rest, tick, time_ns, drift_ns, -1 if base is None else base)
+        match self._database.select(query, tick):
+            case [(int(time_ns), int(drift_ns), int() | None as base, int(parts), bytes(head))]:
+                sealed = head + self._parts(tick, parts) if parts else head
+                data = unseal(sealed, tick, time_ns, drift_ns, -1 if base is None else base)
                 monotonic_ns = time_ns - drift_ns - self._clock_ns
                 return StoredTick(tick, time_ns, monotonic_ns, tick - 1 if base is None else base, data)
             case _:
                 raise DamageError(f"tick {tick} is missing")
 
-    def _parts(self, tick: int, count: object) -> bytes:
-        if not isinstance(count, int) or not 0 < count <= MAX_PARTS:
+    def _parts(self, tick: int, count: int) -> bytes:
+        if not 0 < count <= MAX_PARTS:
             raise DamageError(f"tick {tick} has no such parts")
         first = tick * MAX_PARTS
         query = "SELECT data FROM parts WHERE id >= ? AND id < ?"
-        parts = [row[0] for row in self._connection.execute(query, (first, first + count))]
-        if not all(isinstance(part, bytes) for part in parts):
+        parts = [row[0] for row in self._database.select(query, first, first + count)]
+        if len(parts) != count or not all(isinstance(part, bytes) for part in parts):
             raise DamageError(f"tick {tick} has no such parts")
         return b"".join(parts)
 
@@ -84,7 +82,7 @@ class TickTable:
 
     def _most(self) -> int:
         """No more than fit into the file, whatever number its last tick claims."""
-        return sum(file.stat().st_size for file in (self._path, *companions(self._path))) // _SMALLEST_ROW_BYTES
+        return self._database.size_bytes() // _SMALLEST_ROW_BYTES
 
     def _find_end(self) -> int:
         """Return the end of a file that lost its tail: pages fill in order, so what can be read comes first."""

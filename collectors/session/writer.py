@@ -13,7 +13,7 @@ from typing import Self
 from collectors.model import Sample
 from collectors.session import objects
 from collectors.session.checkpoint import Checkpointer
-from collectors.session.database import connect, open_for_reading
+from collectors.session.database import Database, connect
 from collectors.session.encoder import EncodedTick, Encoder
 from collectors.session.format import APPLICATION_ID, KEYFRAME_TICKS, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
 from collectors.session.place import companions, create_private, remove_old
@@ -207,10 +207,9 @@ def _make_way(path: Path) -> None:
         raise RefusedError(f"{path}: not a regular file; it is not overwritten")
     if path.stat().st_size:
         try:
-            connection, _ = open_for_reading(path)
+            Database(path).close()
         except LunscopeError as error:
             raise RefusedError(f"{path}: not overwritten: no readable lunscope session; remove it first") from error
-        connection.close()
     remove_old(path)
 
 

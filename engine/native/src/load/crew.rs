@@ -119,7 +119,7 @@ fn hire_rings(core: &Arc<Core>, threads: usize, epoch: &Arc<Epoch>) -> Result<Hi
     }
     drop(sender);
     let mut features = Vec::new();
-    for word in receiver {
+    for word in receiver.iter().take(threads) {
         features = word?;
     }
     Ok((hired, features))

@@ -1,0 +1,159 @@
+"""Recording beside watching: every sample goes to the file, whether or not a screen ever shows it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event as StopFlag
+
+from collectors.model import Sample, Source, Step
+from collectors.session.writer import SessionWriter
+from engine.errors import LunscopeError
+from engine.events import Event, EventKind
+
+_PATIENCE_S = 0.05
+"""How long a sample waits for its commit (0.1 ms as a rule) before the screen goes on without it."""
+_MOST_WAITING = 64
+"""Samples held for a disk that takes no writes; beyond it they are left out, and said to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingState:
+    """How a recording stands, for the screen."""
+
+    path: Path
+    ticks: int
+    """Samples in the file."""
+    size_bytes: int
+    waiting: int
+    """Samples read but not yet in the file: the disk is slow."""
+    left_out: int
+    """Samples that never came into the file because the disk took none for too long."""
+    failure: str
+    """Why recording stopped, with the mend; empty while it goes on."""
+
+
+class RecordingSource:
+    """A source that records what it passes on.
+
+    A sample is in the file before it is yielded, unless the disk needs longer than 50 ms for it: then the screen goes
+    on and the sample follows. When the file fails, recording stops with one event, and watching goes on.
+    """
+
+    def __init__(self, source: Source, writer: SessionWriter) -> None:
+        self._source = source
+        self._writer = writer
+        self._queue: queue.Queue[_Job | None] = queue.Queue(_MOST_WAITING)
+        self._failure = ""
+        self._told = False
+        self._missed: list[Sample] = []
+        self._left_out = 0
+        self._last: Sample | None = None
+        self._thread = threading.Thread(target=self._write_all, name="session writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def seekable(self) -> bool:
+        """Whether the source underneath is."""
+        return self._source.seekable
+
+    @property
+    def interval_s(self) -> float:
+        """Nominal time between samples, in seconds."""
+        return self._source.interval_s
+
+    @property
+    def recording(self) -> RecordingState:
+        """How the recording stands."""
+        writer = self._writer
+        waiting = self._queue.qsize()
+        return RecordingState(writer.path, writer.ticks, writer.size_bytes, waiting, self._left_out, self._failure)
+
+    def steps(self, stop: StopFlag) -> Iterator[Step]:
+        """Yield the steps of the source underneath, each recorded."""
+        for step in self._source.steps(stop):
+            gap = step.previous is None or step.previous is not self._last
+            self._last = step.current
+            self._record(step.current, gap=gap)
+            yield self._with_own_event(step)
+
+    def add_event(self, event: Event) -> None:
+        """Record an event that comes with no sample, such as a note; it waits for nothing."""
+        self._offer(_Job(event=event))
+
+    def close(self) -> None:
+        """Finish the file, then close the source; may be called twice.
+
+        Raises:
+            LunscopeError: the file could not be completed.
+        """
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        try:
+            self._writer.close()
+        finally:
+            self._source.close()
+
+    def _with_own_event(self, step: Step) -> Step:
+        """Tell once that recording stopped."""
+        if not self._failure or self._told:
+            return step
+        self._told = True
+        event = Event.now(EventKind.MONITOR, f"recording stopped: {self._failure}")
+        return Step(step.previous, replace(step.current, events=(*step.current.events, event)))
+
+    def _record(self, sample: Sample, *, gap: bool) -> None:
+        job = _Job(self._after_missed(sample), gap=gap or bool(self._missed))
+        if self._offer(job):
+            self._missed.clear()
+            job.done.wait(_PATIENCE_S)
+        elif not self._failure:
+            # Only the events are of use later; the tables of a long stall would fill the memory.
+            self._missed.append(replace(sample, tables={}, histograms={}))
+            self._left_out += 1
+
+    def _after_missed(self, sample: Sample) -> Sample:
+        """Hand the events of samples that were left out to the next one, with one that says so."""
+        if not self._missed:
+            return sample
+        text = f"{len(self._missed)} samples not recorded: the disk of {self._writer.path} took no write"
+        own = Event(EventKind.MONITOR, text, sample.time_ns, sample.monotonic_ns)
+        missed = (event for left_out in self._missed for event in left_out.events)
+        return replace(sample, events=(*missed, own, *sample.events))
+
+    def _offer(self, job: _Job) -> bool:
+        if self._failure:
+            return False
+        try:
+            self._queue.put_nowait(job)
+        except queue.Full:
+            return False
+        return True
+
+    def _write_all(self) -> None:
+        while (job := self._queue.get()) is not None:
+            try:
+                if not self._failure:
+                    job.write(self._writer)
+            except LunscopeError as error:
+                self._failure = str(error)
+            finally:
+                job.done.set()
+
+
+class _Job:
+    def __init__(self, sample: Sample | None = None, event: Event | None = None, *, gap: bool = False) -> None:
+        self._sample = sample
+        self._event = event
+        self._gap = gap
+        self.done = threading.Event()
+
+    def write(self, writer: SessionWriter) -> None:
+        if self._sample is not None:
+            writer.write(self._sample, gap=self._gap)
+        if self._event is not None:
+            writer.add_event(self._event)

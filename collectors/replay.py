@@ -1,0 +1,196 @@
+"""A recording as a source: the same steps in the same pace, or faster, slower, back and forth."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from threading import Event as StopFlag
+
+from collectors.model import Step
+from collectors.session.pace import Clock, MonotonicClock, next_due
+from collectors.session.reader import SessionReader
+from engine.errors import UsageError
+from engine.events import Event
+
+MIN_SPEED, MAX_SPEED = 0.1, 1000.0
+_LOOK_S = 0.2
+"""How often a waiting replay looks whether it is to stop, or whether the file has grown."""
+
+
+class ReplaySource:
+    """A seekable source over one session file.
+
+    `steps` runs in the feed's thread; everything else may be called from any other and wakes it. `window` and `events`
+    use a reader of their own, so that the one never waits for the other.
+
+    Raises:
+        LunscopeError: the file cannot be read.
+        UsageError: the speed is out of range.
+    """
+
+    def __init__(self, path: str | Path, speed: float = 1.0, *, clock: Clock | None = None) -> None:
+        _check_speed(speed)
+        self._reader = SessionReader(path)
+        self._history = SessionReader(path)
+        self._clock = clock or MonotonicClock()
+        self._changed = threading.Condition()
+        self._speed = speed
+        self._paused = False
+        self._closed = False
+        self._shown: int | None = None
+        self._shown_s = 0.0
+        self._wanted: int | None = self._reader.first
+        self._forward = False
+        self._position_ns = self._reader.start_ns
+
+    @property
+    def seekable(self) -> bool:
+        """Whether it can move in time: always."""
+        return True
+
+    @property
+    def interval_s(self) -> float:
+        """Usual time between samples of the recording, in seconds."""
+        return self._reader.interval_s
+
+    @property
+    def start_ns(self) -> int:
+        """Wall time of the first sample."""
+        return self._history.start_ns
+
+    @property
+    def end_ns(self) -> int:
+        """Wall time of the last sample; grows while the file is being written."""
+        return self._history.end_ns
+
+    @property
+    def position_ns(self) -> int:
+        """Wall time of the sample last yielded."""
+        return self._position_ns
+
+    @property
+    def paused(self) -> bool:
+        """Whether the cursor stands still; at the end of a finished recording it does."""
+        return self._paused
+
+    @property
+    def speed(self) -> float:
+        """Recorded seconds per second."""
+        return self._speed
+
+    @property
+    def notice(self) -> str:
+        """One line about what of the file is missing; empty if nothing."""
+        return self._reader.notice or self._history.notice
+
+    def pause(self, paused: bool) -> None:
+        """Stop or go on."""
+        with self._changed:
+            self._paused = paused
+            self._restart_clock()
+
+    def set_speed(self, speed: float) -> None:
+        """Set recorded seconds per second.
+
+        Raises:
+            UsageError: it is not within 0.1 to 1000.
+        """
+        _check_speed(speed)
+        with self._changed:
+            self._speed = speed
+            self._restart_clock()
+
+    def step(self, count: int) -> None:
+        """Pause, then move by `count` samples, back if negative."""
+        with self._changed:
+            self._paused = True
+            origin = self._wanted if self._wanted is not None else self._shown
+            self._want((self._history.first if origin is None else origin) + count, forward=count > 0)
+
+    def seek(self, time_ns: int) -> None:
+        """Go to the sample at or before a wall time."""
+        index = self._history.index_at(time_ns)
+        with self._changed:
+            self._want(index, forward=False)
+
+    def window(self, end_ns: int, count: int) -> list[Step]:
+        """Up to `count` steps ending at a wall time, oldest first."""
+        last = self._history.index_at(end_ns)
+        return list(self._history.steps(last - count + 1, last)) if count > 0 else []
+
+    def events(self) -> list[Event]:
+        """All events of the recording, by time."""
+        return self._history.events()
+
+    def steps(self, stop: StopFlag) -> Iterator[Step]:
+        """Yield steps as they fall due or are asked for, until `stop` is set; at the end it waits for either."""
+        while (step := self._next(stop)) is not None:
+            yield step
+
+    def close(self) -> None:
+        """End `steps` and release the file; may be called twice."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._reader.close()
+        self._history.close()
+
+    def _want(self, index: int, *, forward: bool) -> None:
+        self._forward = forward
+        self._wanted = min(max(index, self._history.first), len(self._history) - 1)
+        self._changed.notify_all()
+
+    def _restart_clock(self) -> None:
+        self._shown_s = self._clock.now_s()
+        self._changed.notify_all()
+
+    def _next(self, stop: StopFlag) -> Step | None:
+        """Wait for the next step to show; None when it is over."""
+        with self._changed:
+            while not (stop.is_set() or self._closed):
+                step = self._asked_for() if self._wanted is not None else self._fallen_due()
+                if step is not None:
+                    self._position_ns = step.current.time_ns
+                    return step
+        return None
+
+    def _asked_for(self) -> Step | None:
+        """Go where a seek or step leads, past what cannot be read."""
+        assert self._wanted is not None, "asked only when it is"
+        wanted, self._wanted = self._wanted, None
+        back = range(wanted, self._reader.first - 1, -1)
+        ahead = range(wanted, len(self._reader))
+        for index in chain(*((ahead, back) if self._forward else (back, ahead))):
+            step = self._reader.step_at(index)
+            if step is not None:
+                self._shown, self._shown_s = index, self._clock.now_s()
+                return step
+        return None
+
+    def _fallen_due(self) -> Step | None:
+        """Show what is due, or wait a moment for it."""
+        shown = self._shown
+        if shown is None or self._paused or self._at_end(shown):
+            self._clock.wait(self._changed, _LOOK_S)
+            return None
+        due = next_due(self._reader, shown, self._clock.now_s() - self._shown_s, self._speed)
+        if due.index == shown:
+            self._clock.wait(self._changed, min(_LOOK_S, self._shown_s + due.after_s - self._clock.now_s()))
+            return None
+        self._shown, self._shown_s = due.index, self._shown_s + due.after_s
+        return self._reader.step_at(due.index)
+
+    def _at_end(self, shown: int) -> bool:
+        """Whether nothing follows; a finished recording pauses there, one that grows goes on."""
+        if shown + 1 < len(self._reader):
+            return False
+        self._paused = self._reader.complete
+        self._shown_s = self._clock.now_s()
+        return True
+
+
+def _check_speed(speed: float) -> None:
+    if not MIN_SPEED <= speed <= MAX_SPEED:
+        raise UsageError(f"speed {speed:g}: must be within {MIN_SPEED:g} and {MAX_SPEED:g}")
