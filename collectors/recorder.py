@@ -5,8 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from threading import Event as StopFlag
 
 from collectors.model import Sample, Source, Step
@@ -18,22 +17,6 @@ _PATIENCE_S = 0.05
 """How long a sample waits for its commit (0.1 ms as a rule) before the screen goes on without it."""
 _MOST_WAITING = 64
 """Samples held for a disk that takes no writes; beyond it they are left out, and said to be."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordingState:
-    """How a recording stands, for the screen."""
-
-    path: Path
-    ticks: int
-    """Samples in the file."""
-    size_bytes: int
-    waiting: int
-    """Samples read but not yet in the file: the disk is slow."""
-    left_out: int
-    """Samples that never came into the file because the disk took none for too long."""
-    failure: str
-    """Why recording stopped, with the mend; empty while it goes on."""
 
 
 class RecordingSource:
@@ -66,11 +49,34 @@ class RecordingSource:
         return self._source.interval_s
 
     @property
-    def recording(self) -> RecordingState:
-        """How the recording stands."""
-        writer = self._writer
-        waiting = self._queue.qsize()
-        return RecordingState(writer.path, writer.ticks, writer.size_bytes, waiting, self._left_out, self._failure)
+    def path(self) -> str:
+        """The session file."""
+        return str(self._writer.path)
+
+    @property
+    def ticks(self) -> int:
+        """Samples in the file."""
+        return self._writer.ticks
+
+    @property
+    def size_bytes(self) -> int:
+        """What the recording takes on its disk now."""
+        return self._writer.size_bytes
+
+    @property
+    def waiting(self) -> int:
+        """Samples read but not yet in the file: the disk is slow."""
+        return self._queue.qsize()
+
+    @property
+    def left_out(self) -> int:
+        """Samples that never came into the file because its disk took none for too long."""
+        return self._left_out
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is written any more, with the mend; empty while all is well."""
+        return self._failure
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield the steps of the source underneath, each recorded."""

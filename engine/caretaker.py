@@ -25,6 +25,8 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
     watch = FailureWatch()
     while not ended.wait(LOOK_S):
         counters = driver.look()
+        if counters is None:
+            return None
         now_ns = time.monotonic_ns()
         board.change(errors=int(counters[:, ERRORS].sum()))
         _report(driver, board, watch.observe(counters, now_ns))

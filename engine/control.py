@@ -37,8 +37,6 @@ class LoadControl:
         self._turning = threading.Lock()
         self._driver: LoadDriver | None = None
         self._result: RunResult | None = None
-        self._unread = False
-        """Whether the last counters of a run that ended still wait to be taken."""
         self._runs = 0
         self._ended = threading.Event()
 
@@ -152,10 +150,8 @@ class LoadControl:
 
     def reading(self) -> LoadReading | None:
         """Counters of the running load, once more after it ended, then None; one caller."""
-        unread, self._unread = self._unread, False
-        live = self._board.status.state in {LoadState.RUNNING, LoadState.STOPPING}
         driver = self._driver
-        return driver.reading() if driver is not None and (live or unread) else None
+        return None if driver is None else driver.reading()
 
     def result(self) -> RunResult | None:
         """Return what the last run measured; None before one ended."""
@@ -175,9 +171,8 @@ class LoadControl:
         driver = self._driver
         assert driver is not None
         self._board.change(state=LoadState.STOPPING)
-        message = "; ".join([text, *_stop(driver)])
-        self._result = result = driver.result(ended)
-        self._unread = True
+        message = "; ".join([text, *_stop(driver, ended)])
+        self._result = result = driver.result()
         self._board.change(state=state, message=message, errors=result.failed_ios)
         self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
         self._ended.set()
@@ -187,9 +182,9 @@ class LoadControl:
             self._driver.stop()
 
 
-def _stop(driver: LoadDriver) -> list[str]:
+def _stop(driver: LoadDriver, ended: str) -> list[str]:
     try:
-        return [] if driver.stop() else ["some I/Os never came back"]
+        return [] if driver.stop(ended) else ["some I/Os never came back"]
     except OSError as error:
         return [str(error)]
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import LunscopeError, UsageError
+from engine.guard import recheck_targets
 from engine.job import JobSpec, Knobs, Permissions
-from engine.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate
+from engine.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
 from engine.rig import Rig, set_up
 from engine.status import LoadReading
 from engine.validate import validate
@@ -35,6 +36,8 @@ class LoadDriver:
         self._keys: tuple[str, ...] = ()
         self._started_ns: int | None = None
         self._ended_ns: int | None = None
+        self._result: RunResult | None = None
+        self._last_reading: LoadReading | None = None
 
     @property
     def knobs(self) -> Knobs:
@@ -97,11 +100,10 @@ class LoadDriver:
             if self._started_ns is not None:
                 return
             rig = self._prepared()
-            rig.check_again()
+            rig.require_writable(self._knobs)
+            recheck_targets(rig.targets)
             if self._knobs != rig.knobs:
                 self._rig = rig = rig.rebuilt(self._knobs)
-            if self._knobs.read_pct < 100:
-                rig.check_writable(self._knobs)
             self._started_ns = time.monotonic_ns()
             rig.engine.start()
 
@@ -121,49 +123,70 @@ class LoadDriver:
             return epoch
 
     def _apply(self, rig: Rig, knobs: Knobs) -> int:
-        if knobs.read_pct < 100 and (self._knobs.read_pct >= 100 or knobs.stripe_width > self._knobs.stripe_width):
-            rig.check_writable(knobs)
+        written = rig.require_writable(knobs)
+        if self._knobs.read_pct >= 100 or knobs.stripe_width > self._knobs.stripe_width:
+            recheck_targets(written)
         try:
             return rig.engine.apply(knobs)
         except ValueError as error:
             raise UsageError(str(error)) from error
 
     def request_stop(self) -> None:
-        """Make `prepare` give up soon; the engine goes on until `stop`."""
+        """Make `prepare` give up soon; a running engine goes on until `stop`."""
         self._stop_requested.set()
 
-    def stop(self) -> bool:
-        """Stop issuing, wait for what is outstanding, remove scratch files; whether all I/Os came back."""
+    def stop(self, ended: str = "stopped") -> bool:
+        """Stop issuing, wait for what is outstanding, remove scratch files; whether all I/Os came back.
+
+        `ended` says why, for the result. May be called twice.
+        """
         self.request_stop()
-        if self._rig is None:
-            return True
         with self._turning:
+            rig = self._rig
+            if rig is None:
+                return True
             try:
-                return self._rig.close()
+                return rig.close()
             finally:
-                if self._started_ns is not None and self._ended_ns is None:
+                if self._started_ns is not None:
                     self._ended_ns = time.monotonic_ns()
+                    self._result = self._evaluate(rig, ended)
+                    self._last_reading = self._read(rig)
+                # The engine has descriptors of its own: scratch space is free when it is gone.
+                self._rig = None
 
-    def look(self) -> NDArray[np.uint64]:
-        """Counters now, columns as collectors.schemas.LOAD, without taking the peaks from `reading`."""
-        return self._prepared().tap.look()
+    def look(self) -> NDArray[np.uint64] | None:
+        """Counters now, columns as collectors.schemas.LOAD, peaks left for `reading`; None while there is no engine."""
+        rig = self._rig
+        return None if rig is None else rig.tap.look()
 
-    def reading(self) -> LoadReading:
-        """Take counters, peaks and histogram cells since the last call; one caller."""
-        rig = self._prepared()
-        return LoadReading(self._keys, rig.names, rig.tap.take(), rig.engine.cells())
+    def reading(self) -> LoadReading | None:
+        """Take counters, peaks and histogram cells since the last call, and once more after the end; one caller."""
+        rig = self._rig
+        if rig is not None:
+            return self._read(rig) if self._started_ns is not None else None
+        last, self._last_reading = self._last_reading, None
+        return last
 
     def errors(self) -> tuple[ErrorCount, ...]:
         """I/Os that failed so far, the most frequent first."""
-        rig = self._prepared()
-        return error_counts(rig.engine.errors(), rig.names)
+        rig = self._rig
+        return () if rig is None else error_counts(rig.engine.errors(), rig.names)
 
-    def result(self, ended: str = "") -> RunResult:
+    def result(self) -> RunResult:
         """Everything measured so far."""
-        rig = self._prepared()
+        rig = self._rig
+        if rig is not None and self._started_ns is not None:
+            return self._evaluate(rig, "")
+        return self._result or nothing_measured(self._job)
+
+    def _evaluate(self, rig: Rig, ended: str) -> RunResult:
         facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
-        about = About(self._job, facts, rig.names, self.notices, ended, self.elapsed_s)
-        return evaluate(about, rig.engine, self.look(), time.monotonic_ns())
+        about = About(self._job, facts, rig.names, rig.notices(self._knobs), ended, self.elapsed_s)
+        return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
+
+    def _read(self, rig: Rig) -> LoadReading:
+        return LoadReading(self._keys, rig.names, *rig.tap.take())
 
     def _prepared(self) -> Rig:
         if self._rig is None:

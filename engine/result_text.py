@@ -15,7 +15,8 @@ _SHORT_S = 1.0
 _BUSY_SHARE = 0.9
 """From this share of its threads' time on, the generator may be the limit and not the storage."""
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
-_LARGE_NS = 100_000_000
+_SLOW_NS = 10_000_000
+"""From this mean on latencies are in milliseconds."""
 
 
 def summary_lines(result: RunResult) -> list[str]:
@@ -38,7 +39,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _tables(result: RunResult) -> Iterator[str]:
-    in_ms = (result.total.total.largest_ns or 0) >= _LARGE_NS
+    in_ms = (result.total.total.mean_ns or 0) >= _SLOW_NS
     yield _header("ms" if in_ms else "us")
     for label, part in _directions(result.total):
         yield _row(part, result.duration_s, label, in_ms=in_ms)
@@ -89,7 +90,8 @@ def _rate(amount: float, duration_s: float, decimals: int) -> str:
 def _latency(value_ns: float | None, *, in_ms: bool) -> str:
     if value_ns is None:
         return "-"
-    return f"{value_ns / 1e6:.2f}" if in_ms else f"{value_ns / 1e3:.1f}"
+    value = value_ns / (1e6 if in_ms else 1e3)
+    return f"{value:.1f}" if value < 100_000 else f"{value:.0f}"
 
 
 def _caveats(result: RunResult) -> Iterator[str]:

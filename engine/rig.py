@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from engine._native import uring_refusal
 from engine.backend import LoadBackend
 from engine.errors import RefusedError, StoppedError
-from engine.guard import OpenTarget, fill_scratch, open_targets, recheck_targets
+from engine.guard import OpenTarget, fill_scratch, open_targets
 from engine.job import JobSpec, Knobs, Permissions
 from engine.select import Choice, any_on_tmpfs, build, choose, notices_of
 from engine.tap import CounterTap
@@ -38,27 +38,19 @@ class Rig:
         """Say what a reader of the numbers must know, one line each."""
         return notices_of(self.choice, knobs, self.targets)
 
-    def check_again(self) -> None:
-        """Look at all targets once more, right before I/O.
+    def require_writable(self, knobs: Knobs) -> list[OpenTarget]:
+        """Return the targets that these knobs write to, none for reads only.
 
         Raises:
-            RefusedError: a target is no longer what it was when it was opened.
+            RefusedError: one was not opened for writing.
         """
-        recheck_targets(self.targets)
-
-    def check_writable(self, knobs: Knobs) -> None:
-        """Look at the targets that these knobs write to.
-
-        Raises:
-            RefusedError: one was not opened for writing, or is no longer what it was.
-        """
-        written = self.targets[: knobs.stripe_width]
+        written = self.targets[: knobs.stripe_width] if knobs.read_pct < 100 else []
         for target in written:
             if not target.writable:
                 raise RefusedError(
                     f"{target.name}: opened for reading only: stop, and start again with --allow-write {target.path}"
                 )
-        recheck_targets(written)
+        return written
 
     def close(self) -> bool:
         """Stop the engine and let go of the targets, scratch files included; whether all I/Os came back."""
@@ -98,4 +90,3 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
         close_all(targets)
         raise
     return Rig(job, targets, tuple(target.name for target in targets), choice, job.knobs, engine, CounterTap(engine))
-

@@ -16,6 +16,7 @@ from engine.job import MAX_QUEUE_DEPTH, Access, Backend, JobSpec, Knobs, Mode
 
 _QUEUE_DEPTH_ROOM = 1024
 """Rings are sized once: this leaves the operator room to turn the queue depth up."""
+_ASKED_FOR = "asked for"
 _AIO_NOTICE = "the aio engine is the readable reference: expect 0.02 to 0.25 of the IOPS of the others, and its latency"
 
 
@@ -36,7 +37,7 @@ def choose(job: JobSpec, *, uring_refusal: str, on_tmpfs: bool) -> Choice:
     if job.backend is Backend.URING and uring_refusal:
         raise LunscopeError(f"the uring engine cannot run here: {uring_refusal}; --engine threads needs no io_uring")
     if job.backend is not Backend.AUTO:
-        return Choice(job.backend, "asked for")
+        return Choice(job.backend, _ASKED_FOR)
     if uring_refusal:
         return Choice(Backend.THREADS, f"no io_uring: {uring_refusal}")
     if on_tmpfs and job.mode is Mode.BUFFERED:
@@ -99,13 +100,28 @@ def _make(backend: Backend, job: JobSpec, knobs: Knobs, targets: Sequence[OpenTa
 
 def notices_of(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
     """Say what a reader must know about this engine, these knobs and these targets, one line each."""
-    lines = [_AIO_NOTICE] if choice.backend is Backend.AIO else []
-    lines += [f"{choice.backend} engine: {choice.why}"] if choice.backend is Backend.THREADS else []
+    by_text: dict[str, list[str]] = {}
     for target in targets[: knobs.stripe_width]:
-        lines += [f"{target.name}: {notice}" for notice in target.notices]
-        if target.nr_requests is not None and knobs.queue_depth > target.nr_requests:
-            lines.append(
-                f"{target.name}: queue depth {knobs.queue_depth} is above nr_requests {target.nr_requests}: "
-                "the rest waits before the queue"
-            )
-    return tuple(dict.fromkeys(lines))
+        for text in (*target.notices, *_depth_notice(knobs, target)):
+            by_text.setdefault(text, []).append(target.name)
+    return (*_engine_notice(choice), *(f"{_those(names)}: {text}" for text, names in by_text.items()))
+
+
+def _engine_notice(choice: Choice) -> tuple[str, ...]:
+    if choice.backend is Backend.AIO:
+        return (_AIO_NOTICE,)
+    if choice.backend is Backend.THREADS and choice.why != _ASKED_FOR:
+        return (f"threads engine: {choice.why}",)
+    return ()
+
+
+def _depth_notice(knobs: Knobs, target: OpenTarget) -> tuple[str, ...]:
+    if target.nr_requests is None or knobs.queue_depth <= target.nr_requests:
+        return ()
+    return (
+        f"queue depth {knobs.queue_depth} is above nr_requests {target.nr_requests}: the rest waits before the queue",
+    )
+
+
+def _those(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.backend import LoadBackend
+from engine.backend import Cells, LoadBackend
 
 _PEAKS = [3, 7]
 """read_peak_ns and write_peak_ns of collectors.schemas.LOAD."""
@@ -27,12 +27,12 @@ class CounterTap:
         with self._lock:
             return self._read().copy()
 
-    def take(self) -> NDArray[np.uint64]:
-        """Counters now; the next interval of the peaks begins."""
+    def take(self) -> tuple[NDArray[np.uint64], Cells]:
+        """Counters now, and histogram cells since the last call; the next interval of the peaks begins."""
         with self._lock:
             values = self._read()
             self._kept = None
-            return values
+            return values, self._engine.cells()
 
     def _read(self) -> NDArray[np.uint64]:
         values = self._engine.counters()

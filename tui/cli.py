@@ -15,7 +15,11 @@ from engine.guard.words import printable
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
     "run": "watch this host and drive a load beside it",
+    "report": "disks as text or JSON lines, like sar",
+    "record": "this host into a session file, without a screen",
     "replay": "a recording on the same screens",
+    "export": "the figures of a recording as csv or jsonl",
+    "doctor": "what works on this host, and what would lift it",
 }
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def main() -> None:
     """Run lunscope; a missing native core is one line and exit 1, not a traceback."""
+    with _quiet_interrupts():
+        _check_core()
+        from tui.cli import run_cli  # noqa: PLC0415
+    sys.exit(run_cli())
+
+
+@contextmanager
+def _quiet_interrupts() -> Iterator[None]:
+    """While modules are loaded SIGINT ends the process as the kernel does it, without a traceback."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def _check_core() -> None:
     try:
         import engine  # noqa: F401, PLC0415
     except ImportError as missing:
         sys.exit(str(missing))
-    from tui.cli import run_cli  # noqa: PLC0415
-
-    sys.exit(run_cli())

@@ -1,0 +1,397 @@
+"""Driver and control on real scratch files with every backend."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collectors.load import LoadCollector
+from engine.control import LoadControl, LoadState
+from engine.driver import LoadDriver
+from engine.errors import LunscopeError, RefusedError, StoppedError, UsageError
+from engine.events import Event, EventKind
+from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.result_document import run_document
+from engine.scratch import FOLDER_VARIABLE
+from tests import needs
+
+SIZE = 4 << 20
+NOTHING = Permissions()
+ENGINES = [pytest.param(Backend.URING, marks=needs.io_uring), Backend.THREADS, Backend.AIO, Backend.AUTO]
+
+
+def wait_until(happened: Callable[[], object], timeout_s: float = 30.0) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not happened():
+        assert time.monotonic() < deadline_s, "it never happened"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    scratch = tmp_path / "scratch"
+    monkeypatch.setenv(FOLDER_VARIABLE, str(scratch))
+    return scratch
+
+
+@pytest.fixture
+def control(folder: Path) -> Iterator[LoadControl]:
+    control = LoadControl()
+    yield control
+    control.close()
+    control.close()
+    assert open_files_under(folder) == []
+    assert not folder.exists() or list(folder.iterdir()) == []
+
+
+def open_files_under(folder: Path) -> list[str]:
+    links = []
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            links.append(str(entry.readlink()))
+        except OSError:
+            continue
+    return [link for link in links if link.startswith(str(folder))]
+
+
+def scratch_job(targets: int = 1, **fields: Any) -> JobSpec:
+    return JobSpec(targets=(TargetSpec(),) * targets, size_bytes=SIZE, **fields)
+
+
+def settled(control: LoadControl) -> bool:
+    """Whether the present epoch has measured something."""
+    driver = control._driver
+    assert driver is not None
+    epoch = driver.result().epochs[-1]
+    return epoch.index == control.status.epoch and epoch.split.total.ios > 0
+
+
+@pytest.mark.parametrize("backend", ENGINES)
+def test_turned_knobs_make_events_and_epochs_that_add_up(control: LoadControl, backend: Backend) -> None:
+    control.arm(scratch_job(3, backend=backend), NOTHING)
+    assert len(control.status.targets) == 3
+    control.start()
+    control.start()
+    wait_until(lambda: settled(control))
+    turns = [
+        Knobs(queue_depth=8),
+        Knobs(queue_depth=8, stripe_width=3, read_pct=50.0),
+        Knobs(queue_depth=2, stripe_width=2, blocks=(BlockShare(8192),), rate_iops=2000.0),
+    ]
+    for number, knobs in enumerate(turns, start=1):
+        control.turn(knobs)
+        control.turn(knobs)
+        assert (control.status.knobs, control.status.epoch) == (knobs, number)
+        wait_until(lambda: settled(control))
+    control.stop()
+    control.stop()
+    assert control.status.state is LoadState.FINISHED
+    result = control.result()
+    assert result is not None
+    assert [epoch.knobs for epoch in result.epochs] == [Knobs(), *turns]
+    document: Any = json.loads(json.dumps(run_document(result), allow_nan=False))
+    assert document["total"]["ios"] == sum(epoch["total"]["ios"] for epoch in document["epochs"])
+    assert document["errors"] == []
+    booked = document["total"]["ios"] + sum(epoch["transient_ios"] for epoch in document["epochs"])
+    assert 0 <= result.completed_ios - booked <= 8 * 3
+    texts = [event.text for event in control.take_events() if event.kind is EventKind.KNOB]
+    assert texts == [
+        "queue depth 1 -> 8",
+        "stripe width 1 -> 3",
+        "read share % 100 -> 50",
+        "queue depth 8 -> 2",
+        "stripe width 3 -> 2",
+        "block size 4k -> 8k",
+        "read share % 50 -> 100",
+        "rate limit unlimited -> 2000",
+    ]
+
+
+def test_a_knob_event_says_what_was_turned_and_which_epoch_it_opened(control: LoadControl) -> None:
+    control.arm(scratch_job(), NOTHING)
+    control.start()
+    control.turn(Knobs(queue_depth=16))
+    events = control.take_events()
+    assert [event.kind for event in events] == [EventKind.LOAD, EventKind.KNOB]
+    assert events[1].data == {"knob": "queue_depth", "from": 1, "to": 16, "epoch": 1}
+    assert control.take_events() == ()
+
+
+def test_knobs_turned_before_the_start_are_those_it_starts_with(control: LoadControl) -> None:
+    control.arm(scratch_job(2), NOTHING)
+    control.turn(Knobs(queue_depth=4, stripe_width=2))
+    assert control.status.job is not None
+    assert control.status.job.knobs.queue_depth == 4
+    control.start()
+    wait_until(lambda: settled(control))
+    control.stop()
+    result = control.result()
+    assert result is not None
+    assert [epoch.knobs for epoch in result.epochs] == [Knobs(queue_depth=4, stripe_width=2)]
+    assert all(target.split.total.ios for target in result.epochs[0].targets)
+
+
+@pytest.mark.parametrize("backend", ENGINES)
+def test_the_runtime_ends_a_run_and_the_last_counters_are_still_read(control: LoadControl, backend: Backend) -> None:
+    collector = LoadCollector(control)
+    assert collector.read().tables == {}
+    control.arm(scratch_job(2, backend=backend, runtime_s=0.5, knobs=Knobs(queue_depth=4, stripe_width=2)), NOTHING)
+    control.start()
+    first = collector.read()
+    assert control.wait(30)
+    last = collector.read()
+    assert last.tables["load"].rows is first.tables["load"].rows
+    result = control.result()
+    assert result is not None
+    assert control.status.state is LoadState.FINISHED
+    assert result.about.ended == "runtime"
+    assert result.about.elapsed_s >= 0.5
+    table = last.tables["load"]
+    assert int((table.column("read_ios") + table.column("write_ios")).sum()) == result.completed_ios
+    cells = [reading.histograms["load"] for reading in (first, last)]
+    assert sum(int(one.count.sum()) for one in cells) == result.completed_ios
+    assert [event.text.split(" after")[0] for event in last.events][-1] == "load finished"
+    after = collector.read()
+    assert (after.tables, after.events) == ({}, ())
+
+
+def test_runs_never_share_row_keys(control: LoadControl) -> None:
+    collector, keys = LoadCollector(control), []
+    for _ in range(2):
+        control.arm(scratch_job(), NOTHING)
+        control.start()
+        keys.append(collector.read().tables["load"].rows.keys)
+        control.stop()
+    assert not set(keys[0]) & set(keys[1])
+
+
+def test_a_stop_while_scratch_is_filled_aborts_and_leaves_nothing(control: LoadControl, folder: Path) -> None:
+    raised: list[BaseException] = []
+
+    def arm() -> None:
+        try:
+            control.arm(_big_job(), NOTHING)
+        except LunscopeError as error:
+            raised.append(error)
+
+    arming = threading.Thread(target=arm)
+    arming.start()
+    wait_until(lambda: control.status.progress)
+    control.stop()
+    arming.join(30)
+    assert not arming.is_alive()
+    assert isinstance(raised[0], StoppedError)
+    assert control.status.state is LoadState.IDLE
+    assert open_files_under(folder) == []
+    with pytest.raises(UsageError, match="arm one first"):
+        control.start()
+
+
+def _big_job() -> JobSpec:
+    return JobSpec(targets=(TargetSpec(),) * 4, size_bytes=512 << 20)
+
+
+def test_stop_start_and_turn_from_many_threads_leave_nothing_behind(control: LoadControl) -> None:
+    strange: list[BaseException] = []
+
+    def churn(action: Callable[[], object]) -> None:
+        for _ in range(15):
+            try:
+                action()
+            except LunscopeError:
+                continue
+            except BaseException as error:
+                strange.append(error)
+
+    actions: list[Callable[[], object]] = [
+        lambda: control.arm(scratch_job(2), NOTHING),
+        control.start,
+        lambda: control.turn(Knobs(queue_depth=1 + int(time.monotonic_ns() % 16))),
+        control.stop,
+        control.reading,
+        lambda: control.status,
+    ]
+    threads = [threading.Thread(target=churn, args=(action,)) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert strange == []
+
+
+def test_a_job_that_cannot_be_meant_is_refused_and_the_control_stays_usable(control: LoadControl) -> None:
+    with pytest.raises(UsageError, match="--qd"):
+        control.arm(scratch_job(knobs=Knobs(queue_depth=0)), NOTHING)
+    assert control.status.state is LoadState.FAILED
+    assert "--qd" in control.status.message
+    control.arm(scratch_job(), NOTHING)
+    control.start()
+    for knobs in (Knobs(queue_depth=5000), Knobs(stripe_width=2), Knobs(read_pct=-1)):
+        with pytest.raises(UsageError):
+            control.turn(knobs)
+    assert (control.status.knobs, control.status.epoch) == (Knobs(), 0)
+    with pytest.raises(UsageError, match="stop it first"):
+        control.arm(scratch_job(), NOTHING)
+
+
+def test_turning_to_writes_is_refused_where_writing_was_not_allowed(control: LoadControl, tmp_path: Path) -> None:
+    path = tmp_path / "precious"
+    path.write_bytes(os.urandom(SIZE))
+    before = path.read_bytes()
+    control.arm(JobSpec(targets=(TargetSpec(str(path)),)), NOTHING)
+    control.start()
+    with pytest.raises(RefusedError, match=f"--allow-write {path}"):
+        control.turn(Knobs(read_pct=90))
+    assert control.status.knobs == Knobs()
+    wait_until(lambda: settled(control))
+    control.stop()
+    assert path.read_bytes() == before
+
+
+def test_writes_are_checked_again_before_the_first_one(control: LoadControl, tmp_path: Path) -> None:
+    path = tmp_path / "target"
+    path.write_bytes(os.urandom(SIZE))
+    allowed = Permissions(frozenset([str(path)]), destroy_data=True)
+    control.arm(JobSpec(targets=(TargetSpec(str(path)),)), allowed)
+    control.start()
+    path.rename(tmp_path / "moved")
+    path.write_bytes(bytes(SIZE))
+    with pytest.raises(RefusedError):
+        control.turn(Knobs(read_pct=0))
+    control.stop()
+    assert path.read_bytes() == bytes(SIZE)
+
+
+def test_a_target_replaced_between_arming_and_starting_is_refused(control: LoadControl, tmp_path: Path) -> None:
+    path = tmp_path / "target"
+    path.write_bytes(os.urandom(SIZE))
+    control.arm(JobSpec(targets=(TargetSpec(str(path)),)), NOTHING)
+    path.unlink()
+    path.write_bytes(os.urandom(SIZE))
+    with pytest.raises(RefusedError):
+        control.start()
+    assert control.status.state is LoadState.FAILED
+
+
+@pytest.mark.parametrize("backend", ENGINES)
+def test_a_target_that_shrinks_is_noted_and_the_others_go_on(
+    control: LoadControl, tmp_path: Path, backend: Backend
+) -> None:
+    paths = [tmp_path / name for name in ("one", "two")]
+    for path in paths:
+        path.write_bytes(os.urandom(SIZE))
+    targets = tuple(TargetSpec(str(path)) for path in paths)
+    knobs = Knobs(queue_depth=4, stripe_width=2)
+    control.arm(JobSpec(targets=targets, backend=backend, knobs=knobs), NOTHING)
+    control.start()
+    events: list[Event] = []
+
+    def noted(word: str) -> bool:
+        events.extend(control.take_events())
+        return any(word in event.text for event in events)
+
+    wait_until(lambda: settled(control))
+    os.truncate(paths[0], 0)
+    wait_until(lambda: noted("I/Os fail"))
+    assert control.status.errors > 0
+    reading = control.reading()
+    assert reading is not None
+    others = int(reading.values[1, 0])
+    wait_until(lambda: int(control.reading().values[1, 0]) > others)  # type: ignore[union-attr]
+    os.truncate(paths[0], SIZE)
+    wait_until(lambda: noted("answers again"))
+    control.stop()
+    assert control.status.state is LoadState.FINISHED
+    result = control.result()
+    assert result is not None
+    assert [error.target for error in result.errors] == [str(paths[0])]
+    assert sum("I/Os fail" in event.text for event in events) == 1
+
+
+def test_a_load_whose_every_target_fails_gives_up(control: LoadControl, tmp_path: Path) -> None:
+    path = tmp_path / "target"
+    path.write_bytes(os.urandom(SIZE))
+    control.arm(JobSpec(targets=(TargetSpec(str(path)),)), NOTHING)
+    control.start()
+    os.truncate(path, 0)
+    assert control.wait(30)
+    assert control.status.state is LoadState.FAILED
+    assert "every I/O failed for more than 5 s" in control.status.message
+    result = control.result()
+    assert result is not None
+    assert result.about.ended == "failed"
+    assert control.take_events()[-1].text.startswith("load failed")
+
+
+@needs.loop
+def test_a_queue_depth_above_the_device_is_noticed(control: LoadControl, make_loop: Callable[..., str]) -> None:
+    device = make_loop()
+    limit = int(Path(f"/sys/block/{Path(device).name}/queue/nr_requests").read_text())
+    job = JobSpec(targets=(TargetSpec(device),), size_bytes=SIZE)
+    control.arm(job, NOTHING)
+    assert "nr_requests" not in control.status.message
+    control.start()
+    control.turn(Knobs(queue_depth=limit + 1))
+    assert f"above nr_requests {limit}" in control.status.message
+
+
+@needs.loop
+@pytest.mark.parametrize("backend", ENGINES)
+def test_a_loop_device_that_loses_its_backing_fails_in_words(
+    control: LoadControl, make_loop: Callable[..., str], tmp_path: Path, backend: Backend
+) -> None:
+    devices = [make_loop(SIZE), make_loop(SIZE)]
+    backing = next(tmp_path.glob("lunscope-test-0-*.img"))
+    targets = tuple(TargetSpec(device) for device in devices)
+    knobs = Knobs(queue_depth=4, stripe_width=2)
+    control.arm(JobSpec(targets=targets, backend=backend, knobs=knobs), NOTHING)
+    control.start()
+    wait_until(lambda: settled(control))
+    os.truncate(backing, 0)
+    wait_until(lambda: control.status.errors)
+    wait_until(lambda: any("EIO" in event.text for event in control.take_events()))
+    assert control.status.state is LoadState.RUNNING
+    control.stop()
+    result = control.result()
+    assert result is not None
+    assert {(error.target, error.direction, error.errno) for error in result.errors} == {(devices[0], "read", 5)}
+
+
+def test_stopping_before_preparing_makes_preparing_give_up(folder: Path) -> None:
+    driver = LoadDriver(scratch_job(), NOTHING)
+    driver.request_stop()
+    with pytest.raises(StoppedError):
+        driver.prepare(lambda _: None)
+    assert driver.stop()
+    assert open_files_under(folder) == []
+
+
+def test_the_whole_job_reaches_the_engine(control: LoadControl) -> None:
+    job = scratch_job(
+        2,
+        access=Access.SEQUENTIAL,
+        mode=Mode.BUFFERED,
+        backend=Backend.THREADS,
+        knobs=Knobs(
+            queue_depth=2, stripe_width=2, blocks=(BlockShare(4096, 50.0), BlockShare(16384, 50.0)), read_pct=0
+        ),
+    )
+    control.arm(job, NOTHING)
+    control.start()
+    wait_until(lambda: settled(control))
+    control.stop()
+    result = control.result()
+    assert result is not None
+    assert result.about.job == job
+    assert result.about.engine.backend == "threads"
+    written = result.total.write
+    assert 4096 < written.bytes / written.ios < 16384
+    assert result.total.read.ios == 0
