@@ -23,17 +23,21 @@ def memory_available_bytes() -> int:
     return 0
 
 
+def count_disks() -> int:
+    return sum(1 for _ in Path("/sys/block").iterdir())
+
+
 @contextmanager
 def idle_loops(total: int) -> Iterator[int]:
     """Add devices until there are `total` block devices in all, and take every one of them away again."""
     control = os.open("/dev/loop-control", os.O_RDWR)
-    missing = max(0, total - len(os.listdir("/sys/block")))
+    missing = max(0, total - count_disks())
     added: list[int] = []
     try:
         for number in range(FIRST_NUMBER, FIRST_NUMBER + missing):
             fcntl.ioctl(control, LOOP_CTL_ADD, number)
             added.append(number)
-        yield len(os.listdir("/sys/block"))
+        yield count_disks()
     finally:
         for number in added:
             fcntl.ioctl(control, LOOP_CTL_REMOVE, number)

@@ -1,7 +1,7 @@
 """CPU of reading and parsing the counters of many devices, beside the kernel's own share and iostat.
 
-The parse share is measured on busy lines (152 bytes) in a fake tree on tmpfs; the kernel's share cannot be faked, so the
-rest runs on real idle loop devices as far as memory allows. Only ratios within one run mean anything.
+The parse share is measured on busy lines in a fake tree on tmpfs; the kernel's share cannot be faked, so the rest runs
+on real idle loop devices as far as memory allows. Only ratios within one run mean anything.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def reader(method: Literal["diskstats", "sysfs"]) -> BlockReader:
 
 
 def read_diskstats() -> None:
-    """What the kernel needs to print diskstats."""
+    """Have the kernel print diskstats, and throw it away."""
     buffer = bytearray(1 << 16)
-    with open("/proc/diskstats", "rb", buffering=0) as file:
+    with Path("/proc/diskstats").open("rb", buffering=0) as file:
         while file.readinto(buffer):
             pass
 
@@ -132,7 +132,7 @@ def read_diskstats() -> None:
 def open_stats() -> list[int]:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    names = os.listdir("/sys/block")
+    names = [path.name for path in Path("/sys/block").iterdir()]
     # The reader under test needs as many again.
     return [os.open(f"/sys/block/{name}/stat", os.O_RDONLY) for name in names[: (hard - 600) // 3]]
 
@@ -143,8 +143,8 @@ def read_files(files: list[int]) -> None:
 
 
 def read_nothing(count: int) -> None:
-    """The cost of asking, without an answer: what Python and the bare system call add."""
-    with open("/dev/null", "rb", buffering=0) as null:
+    """Ask without getting an answer: what Python and the bare system call add."""
+    with Path("/dev/null").open("rb", buffering=0) as null:
         file = null.fileno()
         for _ in range(count):
             os.pread(file, 512, 0)

@@ -40,7 +40,7 @@ def heat(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms: _
         known = ~np.isnan(share)
         weight[known] += part
         score[known] += part * share[known]
-    hot: _Values = busy_pct * score / weight
+    hot: _Values = np.minimum(busy_pct * score / weight, 100.0)
     return hot
 
 

@@ -73,6 +73,7 @@ class LiveSource:
             HostCollector(procfs),
             self._processes,
             self._hotplug,
+            self._inventory,
             *extra_collectors,
         )
         self._collectors = [Guarded(collector) for collector in collectors]
@@ -96,7 +97,6 @@ class LiveSource:
         """Stop all threads and close all collectors."""
         for collector in self._collectors:
             collector.close()
-        self._inventory.close()
 
     def _sample(self, due_ns: int, skipped: int) -> Sample:
         cpu_ns = time.thread_time_ns()

@@ -78,6 +78,11 @@ class Rows:
 
     keys: tuple[str, ...]
     names: tuple[str, ...]
+    positions: Mapping[str, int] = field(init=False, repr=False)
+    """Row of each key; made once, so that no tick has to look for rows among thousands."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions", dict(zip(self.keys, range(len(self.keys)), strict=True)))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -191,6 +196,15 @@ class Topology:
     devices: Mapping[str, Device] = field(default_factory=dict)
     """By key."""
     host: HostFacts = field(default_factory=HostFacts)
+    bio_based: frozenset[str] = field(init=False, repr=False)
+    """Keys of devices without a driver queue of their own."""
+    uncounted: frozenset[str] = field(init=False, repr=False)
+    """Keys of devices whose accounting is off (queue/iostats): their counters stand still under load too."""
+
+    def __post_init__(self) -> None:
+        devices = self.devices.values()
+        object.__setattr__(self, "bio_based", frozenset(device.key for device in devices if device.bio_based))
+        object.__setattr__(self, "uncounted", frozenset(device.key for device in devices if device.iostats is False))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

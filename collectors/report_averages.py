@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.disk_figures import disk_table
-from collectors.derive.disk_interval import DiskInterval, disk_interval
+from collectors.derive.disk_interval import DiskInterval, disk_intervals
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.rates import interval_s
 
@@ -34,16 +34,18 @@ class DiskAverages:
         if step.previous is None or table is None or np.isnan(elapsed_s):
             return
         host = step.current.topology.host
-        interval = disk_interval(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits)
         self._topology = step.current.topology
-        self._place(interval.rows)
-        self._add(interval, elapsed_s)
+        self._place(table.rows)
+        self._sum("elapsed_s")[self._at] += elapsed_s
+        for interval in disk_intervals(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits):
+            self._add(interval, elapsed_s)
 
     def table(self) -> FrameTable:
         """Figures of all disks that were ever there, over the whole report; peaks are the largest of all intervals."""
         rows = Rows(tuple(self._slots), tuple(self._names))
-        everything = DiskInterval(rows, np.arange(len(rows)), self._sums, self._peaks)
-        return disk_table(everything, self._topology)
+        sums = {quantity: self._sum(quantity) for quantity in self._sums}
+        moved = [DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))] if "reads" in sums else []
+        return disk_table(rows, moved, self._topology)
 
     def _place(self, rows: Rows) -> None:
         """Find the slots of the rows, new ones for disks not seen before."""
@@ -57,19 +59,20 @@ class DiskAverages:
         self._at = np.fromiter((self._slots[key] for key in rows.keys), np.intp, len(rows))
 
     def _add(self, interval: DiskInterval, elapsed_s: float) -> None:
-        """Add sums; disks without figures in this interval do not count it, idle ones count its time."""
+        """Add the sums of disks that moved; one without figures in this interval does not count its time."""
         slots = self._at[interval.at]
         measured = ~np.isnan(interval.sums["reads"])
-        spent = np.full(len(interval.rows), elapsed_s)
-        spent[interval.at[~measured]] = 0.0
         for quantity, values in interval.sums.items():
-            total = self._sums[quantity] = self._grown(self._sums.get(quantity, np.zeros(0)), 0.0)
-            if quantity == "elapsed_s":
-                total[self._at] += spent
-            else:
-                total[slots] += np.where(measured, values, 0.0)
+            if quantity != "elapsed_s":
+                self._sum(quantity)[slots] += np.where(measured, values, 0.0)
+        self._sum("elapsed_s")[slots[~measured]] -= elapsed_s
         self._peaks = self._grown(self._peaks, np.nan)
         self._peaks[slots] = np.fmax(self._peaks[slots], interval.peaks)
+
+    def _sum(self, quantity: str) -> NDArray[np.float64]:
+        """Sum of a quantity so far, one place per slot."""
+        total = self._sums[quantity] = self._grown(self._sums.get(quantity, np.zeros(0)), 0.0)
+        return total
 
     def _grown(self, values: NDArray[np.float64], fill: float) -> NDArray[np.float64]:
         missing = len(self._slots) - len(values)

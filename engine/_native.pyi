@@ -18,8 +18,9 @@ from engine.job import Knobs
 class BlockReader:
     """Counters of all whole block devices, one array per call.
 
-    Up to `switch_at` devices `/proc/diskstats` is read in one go; above it `/sys/block/*/stat` is read through
-    descriptors that stay open, because the kernel's diskstats walks its device list again for every page it returns.
+    As long as `/proc/diskstats` has up to `switch_bytes` it is read in one go: some 1,500 busy or 4,000 idle devices.
+    Above, `/sys/block/*/stat` is read through descriptors that stay open, because the kernel walks its device list
+    again for every page of diskstats it returns.
     The soft limit of open files is raised for them; where the hard limit is too low, diskstats is read all the same.
     """
 
@@ -29,7 +30,7 @@ class BlockReader:
         sysfs: str = "/sys",
         method: Literal["auto", "diskstats", "sysfs"] = "auto",
         *,
-        switch_at: int = 1500,
+        switch_bytes: int = 230_000,
         spare_columns: int = 0,
     ) -> Self:
         """Remember where to read; nothing is opened before the first `read`.
@@ -167,7 +168,13 @@ HISTOGRAM_BUCKETS: int
 class LoadTarget:
     """One target of the load by an open descriptor, which the engine duplicates; it never opens anything by name."""
 
-    def __init__(self, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> None: ...
+    def __new__(cls, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> Self:
+        """Duplicate the descriptor.
+
+        Raises:
+            OSError: the descriptor is not open.
+            ValueError: `size_bytes` or `align_bytes` is 0, or `writable` is said of a descriptor that only reads.
+        """
 
 @final
 class EpochStats:
@@ -212,8 +219,8 @@ class LoadEngine:
     a stalled device are woken. Counters only grow and are read without locks.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         targets: Sequence[LoadTarget],
         knobs: Knobs,
         *,
@@ -224,7 +231,7 @@ class LoadEngine:
         seed: int = 1,
         max_queue_depth: int = 1024,
         runtime_s: float | None = None,
-    ) -> None:
+    ) -> Self:
         """Set up rings, buffers and files; nothing is issued before `start`.
 
         Raises:

@@ -2,38 +2,204 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+import threading
+from dataclasses import replace
 
-from engine.job import JobSpec, Knobs
+from engine.board import Board
+from engine.caretaker import look_after
+from engine.describe import describe_job, knob_changes
+from engine.driver import LoadDriver
+from engine.errors import StoppedError, UsageError
+from engine.events import Event, EventKind
+from engine.job import JobSpec, Knobs, Permissions
+from engine.result import RunResult
+from engine.status import LoadReading, LoadState, LoadStatus
+from engine.validate import validate
+
+__all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
+
+_PATIENCE_S = 0.05
+"""How soon a stop gets through to a preparation."""
+_TURNED_IN_DRIVER = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING})
 
 
-class LoadState(StrEnum):
-    """Where a load stands."""
+class LoadControl:
+    """At most one load at a time; every member may be called from any thread.
 
-    IDLE = "idle"
-    PREPARING = "preparing"
-    ARMED = "armed"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    FINISHED = "finished"
-    FAILED = "failed"
+    `arm`, `start` and `stop` block. A thread looks after a running load and ends it when its runtime is over or nothing
+    answers any more.
+    """
+
+    def __init__(self) -> None:
+        self._board = Board()
+        self._operation = threading.Lock()
+        """Held by whoever arms, starts or ends a load."""
+        self._turning = threading.Lock()
+        self._driver: LoadDriver | None = None
+        self._result: RunResult | None = None
+        self._unread = False
+        """Whether the last counters of a run that ended still wait to be taken."""
+        self._runs = 0
+        self._ended = threading.Event()
+
+    @property
+    def status(self) -> LoadStatus:
+        """Where the load stands now."""
+        driver, status = self._driver, self._board.status
+        return status if driver is None else replace(status, elapsed_s=driver.elapsed_s)
+
+    def arm(self, job: JobSpec, permissions: Permissions) -> None:
+        """Prepare a job: open and check its targets, fill scratch files, set up the engine; blocks.
+
+        Raises:
+            StoppedError: `stop` was called meanwhile.
+            LunscopeError: what is wrong with the job or its targets; nothing is left behind.
+        """
+        with self._operation:
+            if self._board.status.state is LoadState.RUNNING:
+                raise UsageError("a load is running: stop it first")
+            self._let_go()
+            self._runs += 1
+            self._driver = driver = LoadDriver(job, permissions, self._runs)
+            self._board.reset(LoadStatus(LoadState.PREPARING, job, job.knobs, progress=0.0))
+            try:
+                driver.prepare(lambda share: self._board.change(progress=share))
+            except BaseException as error:
+                state = LoadState.IDLE if isinstance(error, StoppedError) else LoadState.FAILED
+                self._board.change(state=state, message=str(error), progress=None)
+                raise
+            self._board.change(
+                state=LoadState.ARMED,
+                targets=driver.target_names,
+                backend=driver.backend,
+                progress=None,
+                message=_notices(driver),
+            )
+
+    def start(self) -> None:
+        """Start what is armed; does nothing while it runs.
+
+        Raises:
+            LunscopeError: nothing is armed, or a target changed since; the load is let go then.
+        """
+        with self._operation:
+            driver, status = self._driver, self._board.status
+            if status.state is LoadState.RUNNING:
+                return
+            if driver is None or status.state is not LoadState.ARMED:
+                raise UsageError("no load is armed: arm one first")
+            try:
+                driver.start()
+            except BaseException as error:
+                driver.stop()
+                self._board.change(state=LoadState.FAILED, message=str(error))
+                raise
+            self._board.change(state=LoadState.RUNNING, backend=driver.backend, message=_notices(driver))
+            self._board.note(EventKind.LOAD, f"load started: {_words(self.status)}", {"backend": driver.backend})
+            self._ended.clear()
+            threading.Thread(target=self._look_after, args=(driver,), name="lunscope-load", daemon=True).start()
+
+    def turn(self, knobs: Knobs) -> None:
+        """Turn the knobs of the running load, or of the job that the next start uses.
+
+        Raises:
+            UsageError: a knob is out of range, or there is no job; the old knobs stay.
+            RefusedError: a target that would be written may not be.
+        """
+        with self._turning:
+            driver, status = self._driver, self._board.status
+            if status.job is None or status.knobs is None:
+                raise UsageError("there is no load whose knobs could be turned")
+            if knobs == status.knobs:
+                return
+            job = replace(status.job, knobs=knobs)
+            validate(job)
+            epoch = driver.turn(knobs) if driver is not None and status.state in _TURNED_IN_DRIVER else None
+            if driver is None or epoch is None:
+                self._board.change(job=job, knobs=knobs)
+                return
+            self._board.change(knobs=knobs, epoch=epoch, message=_notices(driver))
+            for change in knob_changes(status.knobs, knobs):
+                data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": epoch}
+                self._board.note(EventKind.KNOB, change.text, data)
+
+    def stop(self) -> None:
+        """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone."""
+        while not self._operation.acquire(timeout=_PATIENCE_S):
+            driver = self._driver
+            if driver is not None and self._board.status.state is LoadState.PREPARING:
+                driver.request_stop()
+        try:
+            if self._board.status.state is LoadState.RUNNING:
+                self._finish("stopped", LoadState.FINISHED, "load stopped")
+            elif self._board.status.state is LoadState.ARMED:
+                self._let_go()
+                self._board.change(state=LoadState.IDLE, message="")
+        finally:
+            self._operation.release()
+
+    def close(self) -> None:
+        """Stop whatever there is; may be called twice."""
+        self.stop()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for the run to end; whether it has."""
+        return self._ended.wait(timeout_s)
+
+    def take_events(self) -> tuple[Event, ...]:
+        """Hand over what happened since the last call; one caller."""
+        return self._board.take_events()
+
+    def reading(self) -> LoadReading | None:
+        """Counters of the running load, once more after it ended, then None; one caller."""
+        unread, self._unread = self._unread, False
+        live = self._board.status.state in {LoadState.RUNNING, LoadState.STOPPING}
+        driver = self._driver
+        return driver.reading() if driver is not None and (live or unread) else None
+
+    def result(self) -> RunResult | None:
+        """Return what the last run measured; None before one ended."""
+        return self._result
+
+    def _look_after(self, driver: LoadDriver) -> None:
+        fault = look_after(driver, self._board, self._ended)
+        with self._operation:
+            if fault is None or self._driver is not driver or self._board.status.state is not LoadState.RUNNING:
+                return
+            if fault:
+                self._finish("failed", LoadState.FAILED, f"load failed: {fault}")
+            else:
+                self._finish("runtime", LoadState.FINISHED, "load finished")
+
+    def _finish(self, ended: str, state: LoadState, text: str) -> None:
+        driver = self._driver
+        assert driver is not None
+        self._board.change(state=LoadState.STOPPING)
+        message = "; ".join([text, *_stop(driver)])
+        self._result = result = driver.result(ended)
+        self._unread = True
+        self._board.change(state=state, message=message, errors=result.failed_ios)
+        self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
+        self._ended.set()
+
+    def _let_go(self) -> None:
+        if self._driver is not None:
+            self._driver.stop()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadStatus:
-    """A frozen view of the load for screens."""
+def _stop(driver: LoadDriver) -> list[str]:
+    try:
+        return [] if driver.stop() else ["some I/Os never came back"]
+    except OSError as error:
+        return [str(error)]
 
-    state: LoadState = LoadState.IDLE
-    job: JobSpec | None = None
-    knobs: Knobs | None = None
-    targets: tuple[str, ...] = ()
-    """What people read: path, or "scratch 1 (256 MiB in ~/.cache/lunscope)"."""
-    backend: str = ""
-    progress: float | None = None
-    """Share of the preparation done, 0 to 1, while preparing."""
-    message: str = ""
-    """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
-    epoch: int = 0
-    elapsed_s: float = 0.0
-    errors: int = 0
+
+def _notices(driver: LoadDriver) -> str:
+    return "; ".join(driver.notices)
+
+
+def _words(status: LoadStatus) -> str:
+    assert status.job is not None
+    assert status.knobs is not None
+    targets = ", ".join(status.targets[:4]) + (", ..." if len(status.targets) > 4 else "")
+    return f"{describe_job(replace(status.job, knobs=status.knobs))}; {status.backend} engine; {targets}"

@@ -17,3 +17,7 @@ class UsageError(LunscopeError):
 
 class RefusedError(LunscopeError):
     """The guard refuses a target; the text names what was found on it."""
+
+
+class StoppedError(LunscopeError):
+    """The operator stopped it before it was done; nothing is wrong."""

@@ -142,8 +142,8 @@ class FakeKernel:
 
 
 def busy_counters(seed: int) -> tuple[int, ...]:
-    """Counters as long as those of a disk that has run for months, a different set for every seed."""
-    return tuple((seed * 7919 + column * 104_729) % 9_000_000_000 + 1_000_000_000 for column in range(COUNTERS))
+    """Counters of seven digits, a different set for every seed; a line of diskstats then has some 150 bytes."""
+    return tuple((seed * 7919 + column * 104_729) % 9_000_000 + 1_000_000 for column in range(COUNTERS))
 
 
 def _entry(name: str) -> str:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+from collections.abc import Sequence
 
 import click
 
-VERBS: dict[str, str] = {}
+from engine.errors import LunscopeError
+from engine.guard.words import printable
+
+VERBS: dict[str, str] = {
+    "watch": "this host's disks on the screen, live",
+    "run": "watch this host and drive a load beside it",
+    "replay": "a recording on the same screens",
+}
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
 
 
@@ -28,3 +38,34 @@ class LazyVerbs(click.Group):
 @click.command(cls=LazyVerbs)
 def cli() -> None:
     """Lunscope: an oscilloscope for storage."""
+
+
+def run_cli(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; whatever goes wrong is one line on stderr and an exit code, never a traceback."""
+    try:
+        result = cli.main(None if arguments is None else list(arguments), prog_name="lunscope", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has had enough; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except click.ClickException as error:
+        return _complain(_with_hint(error), error.exit_code)
+    except LunscopeError as error:
+        return _complain(str(error), error.exit_code)
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+    return result if isinstance(result, int) else 0
+
+
+def _with_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    message = " ".join(error.format_message().split())
+    return message if context is None else f"{message} (see {context.command_path} --help)"
+
+
+def _complain(text: str, exit_code: int) -> int:
+    click.echo(f"lunscope: {printable(text)}", err=True)
+    return exit_code

@@ -61,7 +61,7 @@ def format_quantity(value: float, unit: Unit, width: int) -> str:
         return f"{value:.0f}"
     for divisor, suffix, limit in _LADDERS[unit]:
         if value < limit:
-            text = _fit(value / divisor, suffix, width, _SMALL_DECIMALS.get(unit, 2))
+            text = _fit(value / divisor, suffix, width, 2 if suffix else _SMALL_DECIMALS.get(unit, 2))
             if text:
                 return text
     return "#" * width

@@ -45,16 +45,14 @@ class Glyphs:
     bar_end: str
     event_marks: Mapping[EventKind, str]
     curve_samples: tuple[str, ...]
-    """How the legend shows the pattern of each curve: solid, dashed, dotted."""
+    """How the legend shows the pattern of each curve: solid, dashed, dotted, and both in turn."""
     curve_marks: tuple[str, ...]
     """What draws a curve where there is no braille."""
-    thumb: str
-    track: str
 
 
 UNICODE = Glyphs(
     braille=True,
-    tier_marks=("", "·", "~", ""),
+    tier_marks=(" ", "·", "~", " "),
     hot="▲",
     warm="△",
     cursor="▸",
@@ -84,15 +82,13 @@ UNICODE = Glyphs(
         EventKind.NOTE: "¶",
         EventKind.MONITOR: "!",
     },
-    curve_samples=("━━", "╺╸", "··"),
+    curve_samples=("━━", "╺╸", "··", "━·"),
     curve_marks=(),
-    thumb="█",
-    track="│",
 )
 
 ASCII = Glyphs(
     braille=False,
-    tier_marks=("", ":", "~", ""),
+    tier_marks=(" ", ":", "~", " "),
     hot="!",
     warm="*",
     cursor=">",
@@ -122,10 +118,8 @@ ASCII = Glyphs(
         EventKind.NOTE: "N",
         EventKind.MONITOR: "M",
     },
-    curve_samples=("*", "o", "x"),
-    curve_marks=("*", "o", "x"),
-    thumb="#",
-    track="|",
+    curve_samples=("*", "o", "x", "+"),
+    curve_marks=("*", "o", "x", "+"),
 )
 
 GlyphSetting = Literal["auto", "unicode", "ascii"]

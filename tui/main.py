@@ -11,6 +11,6 @@ def main() -> None:
         import engine  # noqa: F401, PLC0415
     except ImportError as missing:
         sys.exit(str(missing))
-    from tui.cli import cli  # noqa: PLC0415
+    from tui.cli import run_cli  # noqa: PLC0415
 
-    cli()
+    sys.exit(run_cli())

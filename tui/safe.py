@@ -1,4 +1,4 @@
-"""Names from devices, processes and files as text that cannot disturb the terminal, in an exact number of cells."""
+"""Names from devices, processes and files in an exact number of cells, whatever they hold."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import unicodedata
 
 from rich.cells import cell_len, set_cell_size
 
-_REPLACEMENT = "?"
-_UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me"})
-"""Controls, direction overrides, lone surrogates, unassigned code points, line breaks and marks that stack."""
+from collectors.text import safe_text
+
+_STACKING = frozenset({"Mn", "Me"})
 
 
 @functools.lru_cache(maxsize=65_536)
-def safe_text(text: str) -> str:
-    """Replace everything in a name that is not one plain, visible character.
+def cell_text(text: str) -> str:
+    """Make a name safe to print and each of its characters stand in cells of its own.
 
-    Escape sequences would command the terminal, direction overrides reorder the line, stacked marks spill over it.
+    Marks that do not compose with the letter before them become "?": stacked, they spill over other lines.
     """
     if text.isascii() and text.isprintable():
         return text
-    composed = unicodedata.normalize("NFC", text)
-    return "".join(_REPLACEMENT if unicodedata.category(char) in _UNSAFE_CATEGORIES else char for char in composed)
+    composed = unicodedata.normalize("NFC", safe_text(text))
+    return "".join("?" if unicodedata.category(char) in _STACKING else char for char in composed)
 
 
 def fit(text: str, width: int, ellipsis: str = "…") -> str:
-    """Safe text cut or padded on the right to exactly `width` cells; `ellipsis` (one cell) shows a cut."""
-    text = safe_text(text)
+    """Cut or pad a name on the right to exactly `width` cells; `ellipsis` (one cell) shows a cut."""
+    text = cell_text(text)
     if text.isascii():
         if len(text) <= width:
             return text.ljust(width)
@@ -37,6 +37,6 @@ def fit(text: str, width: int, ellipsis: str = "…") -> str:
 
 
 def width_of(text: str) -> int:
-    """Cells that a name takes once it is made safe."""
-    text = safe_text(text)
+    """Cells that a name takes."""
+    text = cell_text(text)
     return len(text) if text.isascii() else cell_len(text)

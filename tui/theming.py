@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -13,11 +12,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from textual.app import App
+from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from engine.errors import LunscopeError
+from tui.settings import config_folder
 
 BASE_CSS = Path(str(files("themes") / "base.tcss"))
 """Style sheet of the widgets and of the layout classes; every app that shows them lists it in CSS_PATH."""
@@ -51,13 +51,6 @@ def bundled_themes() -> tuple[Theme, ...]:
     return tuple(parse_theme(_read(files("themes") / f"{name}.toml"), f"{name}.toml") for name in _BUNDLED)
 
 
-def user_theme_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """`lunscope/themes` in the XDG config folder; a relative XDG_CONFIG_HOME is ignored, as the standard says."""
-    configured = environ.get("XDG_CONFIG_HOME", "")
-    config = Path(configured) if configured.startswith("/") else Path(environ.get("HOME", "/")) / ".config"
-    return config / "lunscope" / "themes"
-
-
 def user_themes(folder: Path) -> LoadedThemes:
     """Load the sound themes among the TOML files of a folder; broken ones become notices and are skipped."""
     themes: list[Theme] = []
@@ -75,9 +68,9 @@ def user_themes(folder: Path) -> LoadedThemes:
     return LoadedThemes(tuple(themes), tuple(notices))
 
 
-def register_themes(app: App[object], folder: Path | None = None) -> tuple[str, ...]:
+def register_themes(app: App[ReturnType], folder: Path | None = None) -> tuple[str, ...]:
     """Offer the bundled and the user's themes in an app; returns the notices about broken ones."""
-    own = user_themes(user_theme_folder() if folder is None else folder)
+    own = user_themes(config_folder() / "themes" if folder is None else folder)
     for theme in (*bundled_themes(), *own.themes):
         app.register_theme(theme)
     return own.notices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from collectors.heat import heat
 from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
 
 Mask = NDArray[np.bool_]
+Codes = NDArray[np.uint8]
 
 MIN_TIME_MS = 2.0
 MIN_TIME_BIO_MS = 20.0
@@ -24,31 +25,45 @@ The times are cut to milliseconds when they are read: one I/O of 50 us may show 
 bio-based devices count in ticks of 1 to 10 ms.
 """
 
+_NEED_PROBES = ("p50_ms", "p99_ms", "p999_ms", "max_ms")
+"""Fields that counters and looks cannot give."""
+
+_TIERS_WHEN_IDLE = {
+    "queue_ms": Tier.NONE,
+    "service_ms": Tier.NONE,
+    "busy_pct": Tier.KERNEL,
+    "in_flight_peak": Tier.NONE,
+}
+"""Fields whose tier varies by disk, and that of a disk of which nothing moved."""
+
 _ZERO_WHEN_IDLE = frozenset({"heat", "iops", "in_flight", "busy_pct"})
 """Besides the rates, what is known to be 0 when nothing moved; all else is a mean over I/Os that were not."""
 
 
-def disk_table(interval: DiskInterval, topology: Topology) -> FrameTable:
+def disk_table(rows: Rows, intervals: Iterable[DiskInterval], topology: Topology) -> FrameTable:
     """All disk fields over one interval.
 
     Disks whose accounting is off (`queue/iostats`) are NaN throughout: their counters stand still under load too.
+
+    Args:
+        rows: all disks; those in none of `intervals` were idle throughout.
+        intervals: what the others did, each disk in one of them.
+        topology: facts of the devices and their host.
     """
-    devices = topology.devices.values()
-    blind = _mask(interval.rows, {device.key for device in devices if device.iostats is False})
-    bio_based = _mask(interval.rows, {device.key for device in devices if device.bio_based})[interval.at]
-    sums = interval.sums
-    split = queue_split(sums, bio_based | (not splits_at_driver(topology.host)))
-    looked_busy = busy_by_looks(sums)
-    busy = 100.0 * np.where(np.isnan(looked_busy), ratio(sums["busy_s"], sums["elapsed_s"]), looked_busy)
-    busy[blind[interval.at]] = np.nan
-    columns = _rates(sums) | _means(sums, bio_based) | split
-    columns["busy_pct"] = busy
-    columns["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
-    columns["in_flight_peak"] = interval.peaks
-    columns["heat"] = heat(busy, columns["in_flight"], split["queue_ms"], split["service_ms"])
-    tiers = {field_id: _tiers(columns[field_id]) for field_id in ("queue_ms", "service_ms", "in_flight_peak")}
-    tiers["busy_pct"] = np.where(np.isnan(looked_busy), _tiers(busy, Tier.KERNEL), _tiers(busy))
-    return _spread(interval, columns, tiers, blind)
+    bio_based = _mask(rows, topology.bio_based)
+    unsplit = bio_based if splits_at_driver(topology.host) else np.ones(len(rows), np.bool_)
+    columns, tiers = _when_idle(len(rows))
+    for interval in intervals:
+        at = interval.at
+        figures, marks = _figures(interval, bio_based[at], unsplit[at])
+        for field_id, values in figures.items():
+            columns[field_id][at] = values
+        for field_id, codes in marks.items():
+            tiers[field_id][at] = codes
+    _blank(_mask(rows, topology.uncounted), columns, tiers)
+    columns["heat"] = heat(*(columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms")))
+    unknown = np.full(len(rows), np.nan)
+    return FrameTable(rows, columns | dict.fromkeys(_NEED_PROBES, unknown), tiers)
 
 
 def splits_at_driver(host: HostFacts) -> bool:
@@ -61,13 +76,47 @@ def splits_at_driver(host: HostFacts) -> bool:
     return not (major.isascii() and major.isdecimal()) or int(major[:6]) >= 5
 
 
-def _mask(rows: Rows, keys: set[str]) -> Mask:
-    if not keys:
-        return np.zeros(len(rows), np.bool_)
-    return np.fromiter((key in keys for key in rows.keys), np.bool_, len(rows))
+def _mask(rows: Rows, keys: Iterable[str]) -> Mask:
+    mask = np.zeros(len(rows), np.bool_)
+    mask[[rows.positions[key] for key in keys if key in rows.positions]] = True
+    return mask
 
 
-def _tiers(values: Values, tier: Tier = Tier.SAMPLED) -> NDArray[np.uint8]:
+def _when_idle(rows: int) -> tuple[dict[str, Values], dict[str, Codes]]:
+    """Columns and tiers of disks of which nothing moved, but for the fields that need probes or peers."""
+    columns: dict[str, Values] = {}
+    for field in fields_of("disks"):
+        if field.id in _ZERO_WHEN_IDLE or field.id.endswith("_per_s"):
+            columns[field.id] = np.zeros(rows)
+        elif field.id not in _NEED_PROBES:
+            columns[field.id] = np.full(rows, np.nan)
+    return columns, {field_id: np.full(rows, tier, np.uint8) for field_id, tier in _TIERS_WHEN_IDLE.items()}
+
+
+def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes]) -> None:
+    """Take every figure from the given rows."""
+    if blind.any():
+        for values in columns.values():
+            values[blind] = np.nan
+        for marks in tiers.values():
+            marks[blind] = Tier.NONE
+
+
+def _figures(interval: DiskInterval, bio_based: Mask, unsplit: Mask) -> tuple[dict[str, Values], dict[str, Codes]]:
+    """Fields and tiers of the disks of an interval; fields that need probes or peers are left out."""
+    sums = interval.sums
+    looked_busy = busy_by_looks(sums)
+    figures = _rates(sums) | _means(sums, bio_based) | queue_split(sums, unsplit)
+    figures["busy_pct"] = 100.0 * np.where(np.isnan(looked_busy), ratio(sums["busy_s"], sums["elapsed_s"]), looked_busy)
+    figures["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
+    figures["in_flight_peak"] = interval.peaks
+    tiers = {field_id: _marked(figures[field_id], Tier.SAMPLED) for field_id in _TIERS_WHEN_IDLE}
+    by_ticks = np.isnan(looked_busy)
+    tiers["busy_pct"][by_ticks] = _marked(figures["busy_pct"], Tier.KERNEL)[by_ticks]
+    return figures, tiers
+
+
+def _marked(values: Values, tier: Tier) -> Codes:
     return np.where(np.isnan(values), np.uint8(Tier.NONE), np.uint8(tier))
 
 
@@ -84,7 +133,8 @@ def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
         "read_merges_per_s": sums["read_merges"],
         "write_merges_per_s": sums["write_merges"],
     }
-    return {field_id: ratio(amount, sums["elapsed_s"]) for field_id, amount in amounts.items()}
+    per_s = ratio(np.ones(len(sums["elapsed_s"])), sums["elapsed_s"])
+    return {field_id: amount * per_s for field_id, amount in amounts.items()}
 
 
 def _means(sums: Mapping[str, Values], bio_based: Mask) -> dict[str, Values]:
@@ -102,23 +152,3 @@ def _means(sums: Mapping[str, Values], bio_based: Mask) -> dict[str, Values]:
 
 def _mean_ms(time_ms: Values, ios: Values, needed_ms: Values) -> Values:
     return ratio(np.where(time_ms >= needed_ms, time_ms, np.nan), ios)
-
-
-def _spread(
-    interval: DiskInterval, columns: Mapping[str, Values], tiers: Mapping[str, NDArray[np.uint8]], blind: Mask
-) -> FrameTable:
-    """Figures of the disks that moved into columns over all disks; fields that need probes stay NaN."""
-    rows = len(interval.rows)
-    spread: dict[str, Values] = {}
-    for field in fields_of("disks"):
-        idle = 0.0 if field.id in _ZERO_WHEN_IDLE or field.id.endswith("_per_s") else np.nan
-        column = np.full(rows, idle)
-        column[interval.at] = columns.get(field.id, np.nan)
-        column[blind] = np.nan
-        spread[field.id] = column
-    marks: dict[str, NDArray[np.uint8]] = {}
-    for field_id, codes in tiers.items():
-        marks[field_id] = np.full(rows, Tier.KERNEL if field_id in _ZERO_WHEN_IDLE else Tier.NONE, np.uint8)
-        marks[field_id][interval.at] = codes
-        marks[field_id][blind] = Tier.NONE
-    return FrameTable(interval.rows, spread, marks)

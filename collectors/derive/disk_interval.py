@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from collectors.derive.driver_looks import driver_looks
 from collectors.derive.growth import Grown, Raw, Values, aligned, growth, instant, present, share_pct, wrap_limit
 from collectors.derive.little import outstanding_io_s
-from collectors.model import MISSING, Column, Rows, Table
+from collectors.model import MISSING, Column, Table
 
 SECTOR_BYTES = 512
 """Unit of the sector columns whatever the device's block size (Documentation/block/stat.rst)."""
+
+_BLOCK = 2048
+"""Disks reduced at once."""
 
 _GAUGE_LIMIT = float(1 << 31)
 """An in-flight count from here on is a negative one that some kernels print as unsigned."""
@@ -22,10 +25,9 @@ _GAUGE_LIMIT = float(1 << 31)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiskInterval:
-    """Sums over an interval for the disks that moved.
+    """Sums over an interval for some disks of a table.
 
-    `at` holds their positions in `rows`; every other disk was idle throughout. `sums` maps each quantity to float64 of
-    shape (len(at),), NaN where missing:
+    `at` says which rows. `sums` maps each quantity to float64, one value per row of `at`, NaN where missing:
 
     - `elapsed_s`; `reads`, `writes`, `discards`, `flushes`, `read_merges`, `write_merges`; `read_bytes`,
       `write_bytes`; `read_ms`, `write_ms`: time of the completed ones
@@ -35,58 +37,62 @@ class DiskInterval:
     `peaks` is the most outstanding I/Os seen at once, which adds up by taking the larger.
     """
 
-    rows: Rows
-    at: NDArray[np.intp]
+    at: NDArray[np.intp] | slice
     sums: Mapping[str, Values]
     peaks: Values
 
 
-def disk_interval(previous: Table | None, current: Table, elapsed_s: float, long_bits: int = 64) -> DiskInterval:
-    """Reduce two raw disk tables to what happened between them.
+def disk_intervals(
+    previous: Table | None, current: Table, elapsed_s: float, long_bits: int = 64
+) -> Iterator[DiskInterval]:
+    """Reduce two raw disk tables to what happened between them, in blocks of the disks that moved.
+
+    Blocks keep the arithmetic within the CPU's caches and the allocator's own memory: at 19,200 disks it takes half
+    the time of doing all at once.
 
     Args:
         previous: table of the sample before, None if there is none.
         current: table of the sample at the end of the interval.
-        elapsed_s: length of the interval, above 0.
+        elapsed_s: length of the interval, above 0; NaN if there is no previous table.
         long_bits: width of the kernel's unsigned long.
     """
     before = aligned(previous, current)
-    at = np.flatnonzero(_moved(before, current))
-    columns, old, new = current.schema.columns, _by_column(before, at), _by_column(current.values, at)
-    grown = Grown(len(at), _source(columns, old, new, wrap_limit(long_bits, elapsed_s), sampler=False))
-    grown |= _source(columns, old, new, 0.0, sampler=True)
-    in_flight = _in_flight(columns, old.T), _in_flight(columns, new.T)
+    moved = np.flatnonzero(_moved(before, current))
+    wrap = wrap_limit(long_bits, elapsed_s)
+    for start in range(0, len(moved), _BLOCK):
+        yield _interval(before, current, _span(moved[start : start + _BLOCK]), elapsed_s, wrap)
+
+
+def _span(rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+    """Name rows that follow each other by a slice: taking and filling those costs a fraction."""
+    first, last = int(rows[0]), int(rows[-1])
+    return slice(first, last + 1) if last - first + 1 == len(rows) else rows
+
+
+def _interval(before: Raw, current: Table, at: NDArray[np.intp] | slice, elapsed_s: float, wrap: float) -> DiskInterval:
+    columns, old, new = current.schema.columns, before[at], current.values[at]
+    grown = growth(columns, old, new, source_of=_source, wrap=wrap)
+    in_flight = _in_flight(columns, old), _in_flight(columns, new)
     sums = _counted(grown, elapsed_s) | _outstanding(grown, in_flight, elapsed_s)
     sums |= driver_looks(grown, np.fmax(*in_flight), elapsed_s)
     seen_at_once = np.fmax(grown["driver_in_flight_peak"], in_flight[1])
-    return DiskInterval(current.rows, at, sums, np.where(sums["looks"] > 0, seen_at_once, np.nan))
+    return DiskInterval(at, sums, np.where(sums["looks"] > 0, seen_at_once, np.nan))
 
 
-def _is_sampler(column: Column) -> bool:
-    return column.id.startswith("driver_")
+def _source(column: Column) -> str:
+    """Tell the kernel's counters from the sampler's: each begin anew on their own."""
+    return "sampler" if column.id.startswith("driver_") else "kernel"
 
 
 def _moved(before: Raw, current: Table) -> NDArray[np.bool_]:
     """Rows where anything moved, is outstanding or is missing; the others were idle and need no arithmetic."""
     now, columns = current.values, current.schema.columns
-    touched = now != before
-    touched |= (now == MISSING) & np.array([not _is_sampler(column) for column in columns])
-    touched |= (now != 0) & np.array([column.id == "in_flight_now" for column in columns])
-    rows = np.zeros(len(now), np.bool_)
-    rows[np.flatnonzero(touched) // max(1, len(columns))] = True
-    return rows
-
-
-def _by_column(values: Raw, at: NDArray[np.intp]) -> Raw:
-    """Take the chosen rows with each column contiguous, which makes arithmetic on columns several times faster."""
-    chosen = values if len(at) == len(values) else values[at]
-    return np.ascontiguousarray(chosen.T)
-
-
-def _source(columns: tuple[Column, ...], old: Raw, new: Raw, wrap: float, *, sampler: bool) -> dict[str, Values]:
-    """Growth of the kernel's columns or of the sampler's: each source begins anew on its own."""
-    chosen = [position for position, column in enumerate(columns) if _is_sampler(column) is sampler]
-    return growth([columns[i] for i in chosen], [old[i] for i in chosen], [new[i] for i in chosen], wrap)
+    kernel = np.array([_source(column) == "kernel" for column in columns], np.bool_)
+    moved: NDArray[np.bool_] = ((now != before) @ np.ones(len(columns), np.bool_)) | ((now == MISSING) @ kernel)
+    for position, column in enumerate(columns):
+        if column.id == "in_flight_now":
+            moved |= now[:, position] != 0
+    return moved
 
 
 def _in_flight(columns: tuple[Column, ...], values: Raw) -> Values:

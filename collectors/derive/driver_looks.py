@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from collectors.derive.growth import Grown, Values, present
 
+_SUMS = ("looks", "looked_s", "looked_busy_s", "paired_looks", "paired_io_s", "paired_ios", "paired_ms")
+
 _SEEN_FACTOR = 4.0
 """How far the outstanding I/Os by Little's law may exceed the most that anyone saw.
 
@@ -30,6 +32,8 @@ def driver_looks(grown: Grown, in_flight: Values, elapsed_s: float) -> dict[str,
     looks, total = grown["driver_in_flight_samples"], grown["driver_in_flight_sum"]
     busy_looks = np.minimum(grown["driver_busy_samples"], looks)
     looked = (looks > 0) & ~np.isnan(busy_looks + total)
+    if not looked.any():
+        return dict.fromkeys(_SUMS, np.zeros(grown.rows))
     ios, time_ms = _sampled_kinds(grown)
     per_look_s = elapsed_s / np.where(looked, looks, 1.0)
     seen = np.fmax(np.fmax(grown["driver_in_flight_peak"], in_flight), total * per_look_s / elapsed_s)

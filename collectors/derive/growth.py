@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,7 @@ def wrap_limit(long_bits: int, elapsed_s: float) -> float:
 
 def positions(rows: Rows, keys: Sequence[str]) -> NDArray[np.intp]:
     """Where each key stands in `rows`, -1 where it does not; shape (len(keys),)."""
-    index = dict(zip(rows.keys, range(len(rows)), strict=True))
-    return np.fromiter((index.get(key, -1) for key in keys), np.intp, len(keys))
+    return np.fromiter(map(rows.positions.get, keys, repeat(-1)), np.intp, len(keys))
 
 
 def aligned(previous: Table | None, current: Table) -> Raw:
@@ -58,63 +58,69 @@ def aligned(previous: Table | None, current: Table) -> Raw:
     return values
 
 
+def one_source(_: Column) -> str:
+    """Say that all columns of a table begin anew together."""
+    return ""
+
+
 def growth(
-    columns: Sequence[Column], before: Iterable[Raw], now: Iterable[Raw], wrap: float = 0.0
-) -> dict[str, Values]:
-    """Reduce each column to what it did over one interval, by column id.
+    columns: Sequence[Column],
+    before: Raw,
+    now: Raw,
+    *,
+    source_of: Callable[[Column], str] = one_source,
+    wrap: float = 0.0,
+) -> Grown:
+    """Reduce each column to what it did over one interval.
 
     Counters give their growth, modulo 2^32 where they wrap; gauges their value now; interval amounts and peaks their
-    value where the row has a previous sample. NaN where a value is missing. When a 64-bit counter fell, the source
-    of these columns began anew: everything but the gauges of that row is NaN.
+    value where the row has a previous sample. NaN where a value is missing. When a 64-bit counter fell, its source
+    began anew: everything of that source but the gauges is NaN in that row.
 
     Args:
-        columns: what the values are, all from one source.
-        before: previous values, one array per column over the rows.
+        columns: what the values are.
+        before: previous values, shape (rows, len(columns)).
         now: current values likewise.
+        source_of: names the source of a column.
         wrap: as `wrap_limit` says.
     """
-    grown: dict[str, Values] = {}
-    resets: list[NDArray[np.bool_]] = []
-    for column, old, new in zip(columns, before, now, strict=True):
-        if column.kind is Kind.COUNTER:
-            grown[column.id], reset = _counter(old, new, wrap)
-            resets.append(reset)
-        else:
-            grown[column.id] = _instant(column.kind, old, new)
-    if any(reset.any() for reset in resets):
-        _forget(columns, grown, np.logical_or.reduce(resets))
-    return grown
+    kinds = [column.kind for column in columns]
+    steps = now - before
+    for position, kind in enumerate(kinds):
+        if kind is Kind.COUNTER32:
+            steps[:, position] &= _MODULUS32
+        elif kind is not Kind.COUNTER:
+            steps[:, position] = now[:, position]
+    grown = steps.T.astype(np.float64, order="C")
+    unknown = (np.maximum(before, now) == MISSING).T
+    fell = (now < before).T
+    if fell.any():
+        counters = np.array([kind is Kind.COUNTER for kind in kinds])[:, np.newaxis]
+        wrapped = _wrapped(before.T, steps.T, fell, wrap) & counters
+        grown[wrapped] = (steps.T[wrapped] & _MODULUS32).astype(np.float64)
+        unknown |= _reset([source_of(column) for column in columns], fell & counters & ~wrapped & ~unknown)
+    for position, kind in enumerate(kinds):
+        if kind is Kind.COUNTER32:
+            unknown[position] |= grown[position] > _PLAUSIBLE32
+        elif kind is Kind.GAUGE:
+            unknown[position] = now[:, position] == MISSING
+    if unknown.any():
+        grown[unknown] = np.nan
+    return Grown(len(now), dict(zip((column.id for column in columns), grown, strict=True)))
 
 
-def _counter(old: Raw, new: Raw, wrap: float) -> tuple[Values, NDArray[np.bool_]]:
-    """Growth of a counter, and the rows where it was reset."""
-    missing = (old == MISSING) | (new == MISSING)
-    grown: Values = (new - old).astype(np.float64)
-    grown[missing] = np.nan
-    fell = (new < old) & ~missing
-    if wrap and fell.any():
-        wrapped = ((new - old) & _MODULUS32).astype(np.float64)
-        believed = fell & (old <= _MODULUS32) & (wrapped <= wrap)
-        grown[believed] = wrapped[believed]
-        fell &= ~believed
-    return grown, fell
+def _wrapped(before: Raw, steps: Raw, fell: NDArray[np.bool_], wrap: float) -> NDArray[np.bool_]:
+    """Where a counter that fell went round at 2^32, which only a narrow kernel's does."""
+    return fell & (before <= _MODULUS32) & ((steps & _MODULUS32) <= wrap) & (wrap > 0)
 
 
-def _instant(kind: Kind, old: Raw, new: Raw) -> Values:
-    """Growth modulo 2^32, or the value now."""
-    if kind is Kind.COUNTER32:
-        grown: Values = ((new - old) & _MODULUS32).astype(np.float64)
-        grown[(old == MISSING) | (new == MISSING) | (grown > _PLAUSIBLE32)] = np.nan
-        return grown
-    value: Values = new.astype(np.float64)
-    value[(new == MISSING) if kind is Kind.GAUGE else (new == MISSING) | (old == MISSING)] = np.nan
-    return value
-
-
-def _forget(columns: Sequence[Column], grown: Mapping[str, Values], reset: NDArray[np.bool_]) -> None:
-    for column in columns:
-        if column.kind is not Kind.GAUGE:
-            grown[column.id][reset] = np.nan
+def _reset(sources: Sequence[str], fell: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Spread a fallen counter over all columns of its source; shape (columns, rows) in and out."""
+    reset = np.zeros_like(fell)
+    for source in set(sources):
+        ours = np.array([other == source for other in sources])
+        reset[ours] = fell[ours].any(axis=0)
+    return reset
 
 
 def instant(columns: Sequence[Column], values: Raw, column_id: str) -> Values:
@@ -133,9 +139,7 @@ def present(count: Values, amount: Values) -> Values:
 
 def ratio(part: Values, whole: Values | float) -> Values:
     """`part / whole`, NaN where `whole` is 0 or either is missing."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        quotient: Values = np.divide(part, whole)
-    quotient[~np.isfinite(quotient)] = np.nan
+    quotient: Values = part / np.where(np.greater(whole, 0), whole, np.nan)
     return quotient
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from collectors.derive.growth import Grown, Raw, Values, aligned, growth, present, ratio, share_pct
+from collectors.derive.growth import Raw, Values, aligned, growth, present, ratio, share_pct
 from collectors.model import MISSING, Column, FrameTable, Table
 
 _CPU_STATES = ("user", "system", "iowait", "irq", "steal", "idle")
@@ -22,10 +22,7 @@ def host_table(previous: Table | None, current: Table, elapsed_s: float) -> Fram
     before = aligned(previous, current)
     columns = current.schema.columns
     now = _held(columns, before, current.values)
-    grown = Grown(len(current.rows), {})
-    for prefix in ("cpu_", "psi_", "memory_", "dirty_", "writeback_"):
-        at = [position for position, column in enumerate(columns) if column.id.startswith(prefix)]
-        grown |= growth([columns[i] for i in at], [before[:, i] for i in at], [now[:, i] for i in at])
+    grown = growth(columns, before, now, source_of=lambda column: column.id.partition("_")[0])
     figures = _cpu(grown) | {gauge: grown[gauge] for gauge in _GAUGES}
     figures |= {f"{name}_pct": share_pct(grown[f"{name}_us"] / 1e6, elapsed_s) for name in _PRESSURES}
     return FrameTable(current.rows, figures)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from collectors.derive.growth import Grown, Values, aligned, growth, instant, positions, ratio
+from collectors.derive.growth import Values, aligned, growth, instant, positions, ratio
 from collectors.derive.little import outstanding_io_s
 from collectors.model import FrameTable, Histograms, Rows, Table
 from collectors.percentiles import RowCells, percentiles_ns
@@ -37,8 +37,8 @@ def load_tables(
 
 def _target_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
     before = aligned(previous, current)
-    columns, rows = current.schema.columns, len(current.rows)
-    grown = Grown(rows, growth(columns, before.T, current.values.T))
+    columns = current.schema.columns
+    grown = growth(columns, before, current.values)
     held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
     latency_s = (grown["read_latency_ns"] + grown["write_latency_ns"]) / 1e9
     peak_ns = np.fmax(grown["read_peak_ns"], grown["write_peak_ns"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.derive.growth import Grown, aligned, growth, ratio
+from collectors.derive.growth import aligned, growth, ratio
 from collectors.model import FrameTable, Table
 
 _RATES = {
@@ -18,7 +18,7 @@ _RATES = {
 def process_table(previous: Table | None, current: Table) -> FrameTable:
     """All process fields; rates are NaN where this tick brought no new reading of the process."""
     before = aligned(previous, current)
-    grown = Grown(len(current.rows), growth(current.schema.columns, before.T, current.values.T))
+    grown = growth(current.schema.columns, before, current.values)
     span_s = np.where(grown["span_us"] > 0, grown["span_us"] / 1e6, np.nan)
     rates = {field_id: ratio(grown[column], span_s) for field_id, column in _RATES.items()}
     return FrameTable(current.rows, {"pid": grown["pid"]} | rates)

@@ -30,14 +30,14 @@ _WHOLE = 0.99
 """Share of an interval that looks must cover to speak for its busy time."""
 
 
-def queue_split(sums: Mapping[str, Values], total_only: NDArray[np.bool_]) -> dict[str, Values]:
+def queue_split(sums: Mapping[str, Values], unsplit: NDArray[np.bool_]) -> dict[str, Values]:
     """Mean queue and service time per I/O: `queue_ms`, `service_ms`; together they are the await of what was sampled.
 
     Service = requests in the driver / completions per second; the queue has the rest of the await. Where the rest is
     within the noise the queue is 0 ("no queueing") and service is the whole await. NaN where the sampler saw too
-    little, and for `total_only` devices, which have no driver queue.
+    little, and for `unsplit` disks: without a driver queue, or on a kernel that does not tell it apart.
     """
-    enough = (sums["looks"] >= MIN_LOOKS) & (sums["paired_looks"] >= MIN_BUSY_LOOKS) & ~total_only
+    enough = (sums["looks"] >= MIN_LOOKS) & (sums["paired_looks"] >= MIN_BUSY_LOOKS) & ~unsplit
     enough &= sums["paired_ms"] >= MIN_PAIRED_MS
     await_ms = np.where(enough, ratio(sums["paired_ms"], sums["paired_ios"]), np.nan)
     in_driver_ms = ratio(sums["paired_io_s"] * 1e3, sums["paired_ios"])

@@ -52,7 +52,7 @@ def test_both_sources_tell_the_same(kernel: FakeKernel, method: str) -> None:
 
 def test_many_devices_are_read_from_sysfs(kernel: FakeKernel) -> None:
     kernel.add(*(FakeDisk(f"sd{n}", minor=n) for n in range(30)))
-    one = BlockReader(str(kernel.procfs), str(kernel.sysfs), switch_at=20)
+    one = BlockReader(str(kernel.procfs), str(kernel.sysfs), switch_bytes=1000)
     methods = []
     for gone in (range(0), range(18)):
         for n in gone:

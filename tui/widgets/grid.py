@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -19,9 +19,11 @@ from tui.glyphs import glyphs_of
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.grid_lines import GridLayout, GridLook, RowPainter, header_line, lay_out, text_line, unit_line
 from tui.widgets.grid_rows import NAME, Sorting
+from tui.widgets.lines import replace_changed
 from tui.widgets.row_view import RowView
+from tui.widgets.scrollbar import PlainScrollBarRender
 
-_PARTS = ("cell", "name", "missing", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
+_PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
 _UNITS_FROM_HEIGHT = 12
 """Lines from which on one is spent on units."""
 
@@ -240,6 +242,11 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             if event.chain == 2:
                 self.action_select()
 
+    def on_mount(self) -> None:
+        """Draw the scrollbar with what the terminal has."""
+        if not glyphs_of(self).braille:
+            self.vertical_scrollbar.renderer = PlainScrollBarRender  # type: ignore[misc]  # ours alone, not all bars
+
     def on_resize(self) -> None:
         """Lay out anew and keep the cursor in sight."""
         self._page = None
@@ -328,11 +335,8 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
             return
         new = self._draw()
-        changed = [y for y, (before, after) in enumerate(zip(old, new, strict=True)) if before != after]
-        for y in changed:
-            old[y] = new[y]
-        if changed:
-            self.refresh(*_regions(changed, self._area.width))
+        if changed := replace_changed(old, new, self._area.width):
+            self.refresh(*changed)
 
     def _draw(self) -> list[Strip]:
         """Draw all lines from top to bottom, from the figures, the order and the cursor as they are."""
@@ -345,9 +349,9 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             lines.append(text_line(self._why_empty(), "empty", layout, look))
         else:
             top = self.scroll_offset.y
-            rows = view.order[top : top + self._body_height]
+            rows = view.order.window(top, self._body_height)
             lines += RowPainter(layout, look).paint(view.table, view.names, rows, view.cursor - top)
-        blank = Strip.blank(layout.width, look.plain["cell"])
+        blank = Strip.blank(layout.width, look.plain["exact"])
         return lines + [blank] * (self._area.height - len(lines))
 
     def _draw_header(self, layout: GridLayout, look: GridLook) -> Strip:
@@ -371,14 +375,3 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             under_cursor = {part: style + cursor for part, style in plain.items()}
             self._look = GridLook(glyphs_of(self), plain, under_cursor)
         return self._look
-
-
-def _regions(lines: Sequence[int], width: int) -> list[Region]:
-    """Regions that cover ascending lines, neighbours together."""
-    regions: list[Region] = []
-    for y in lines:
-        if regions and regions[-1].bottom == y:
-            regions[-1] = regions[-1].grow((0, 0, 1, 0))
-        else:
-            regions.append(Region(0, y, width, 1))
-    return regions

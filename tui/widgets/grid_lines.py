@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -108,60 +109,52 @@ class RowPainter:
     def __init__(self, layout: GridLayout, look: GridLook) -> None:
         self._layout = layout
         self._look = look
-        self._glyphs = look.glyphs
 
     def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
         """Draw the given rows; `cursor` is the place among them that bears the cursor, if any does."""
         by_column = [self._cells(column, table, rows) for column in self._layout.columns]
-        name_width, ellipsis = self._layout.name_width, self._glyphs.ellipsis
+        name_width, ellipsis = self._layout.name_width, self._look.glyphs.ellipsis
         strips = []
         for place, row in enumerate(rows.tolist()):
             is_cursor = place == cursor
-            gutter = self._glyphs.cursor if is_cursor else " "
+            gutter = self._look.glyphs.cursor if is_cursor else " "
             runs = [(gutter + fit(names.shown(row), name_width, ellipsis), "name")]
-            for cells in by_column:
-                runs += cells[place]
-            strips.append(
-                _strip(runs, self._layout, self._look.under_cursor if is_cursor else self._look.plain, "cell")
-            )
+            runs += [cells[place] for cells in by_column]
+            styles = self._look.under_cursor if is_cursor else self._look.plain
+            strips.append(_strip(runs, self._layout, styles, "exact"))
         return strips
 
-    def _cells(self, column: GridColumn, table: FrameTable, rows: NDArray[np.intp]) -> list[list[tuple[str, str]]]:
-        """List the runs of one column, by row: the figure with its heat mark, then its tier mark."""
+    def _cells(self, column: GridColumn, table: FrameTable, rows: NDArray[np.intp]) -> list[tuple[str, str]]:
+        """List the cells of one column, by row: text between its heat and tier marks, and style."""
         values = table.columns.get(column.field_id)
         if values is None:
-            return [[(" " * (column.width + _MARKS - 2) + "- ", "missing")]] * len(rows)
+            return [("-".rjust(column.width + 1) + " ", "exact")] * len(rows)
         tiers = table.tiers.get(column.field_id)
         codes = [int(column.tier)] * len(rows) if tiers is None else tiers[rows].tolist()
-        return [self._cell(column, value, code) for value, code in zip(values[rows].tolist(), codes, strict=True)]
+        return list(map(functools.partial(self._cell, column), values[rows].tolist(), codes))
 
-    def _cell(self, column: GridColumn, value: float, tier: int) -> list[tuple[str, str]]:
-        text = column.format(value)
-        width = column.width + 1
+    def _cell(self, column: GridColumn, value: float, tier: int) -> tuple[str, str]:
+        text, width, heat = column.format(value), column.width + 1, column.hot
         if value != value:  # noqa: PLR0124 - the fastest test for NaN
-            return [(text.rjust(width) + " ", "missing")]
-        mark = self._glyphs.tier_marks[tier] or " "
-        mark_run = (mark, _TIER_STYLES[tier])
-        heat = column.hot
+            return text.rjust(width) + " ", _TIER_STYLES[tier]
+        mark = self._look.glyphs.tier_marks[tier]
         if heat is None or value < heat.warm:
-            return [(text.rjust(width), "cell"), mark_run]
+            return text.rjust(width) + mark, _TIER_STYLES[tier]
         if value < heat.hot:
-            return [((self._glyphs.warm + text).rjust(width), "warm"), mark_run]
-        return [((self._glyphs.hot + text).rjust(width), "hot"), mark_run]
+            return (self._look.glyphs.warm + text).rjust(width) + mark, "warm"
+        return (self._look.glyphs.hot + text).rjust(width) + mark, "hot"
 
 
-_TIER_STYLES: dict[int, str] = {
-    Tier.NONE: "cell",
-    Tier.KERNEL: "kernel",
-    Tier.SAMPLED: "sampled",
-    Tier.EXACT: "cell",
-}
+_TIER_STYLES = tuple(tier.name.lower() for tier in (Tier.EXACT, Tier.KERNEL, Tier.SAMPLED, Tier.EXACT))
+"""Style by tier code; neighbours of one tier form one segment, which keeps a repaint small."""
 
 
 def _strip(
     runs: Sequence[tuple[str, str]], layout: GridLayout, styles: Mapping[str, Style], filler: str, right_edge: str = ""
 ) -> Strip:
     """Join runs to a strip of the full width, neighbours of one style merged as every segment costs the terminal."""
+    if layout.width < _GUTTER:
+        return Strip([], 0)
     segments: list[Segment] = []
     text, style_name = "", runs[0][1]
     for run_text, run_style in runs:

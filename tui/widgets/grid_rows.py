@@ -17,7 +17,9 @@ NAME = "name"
 """Sort field of the name column, which is no field of the registry."""
 
 _NO_LABELS: dict[str, str] = {}
+_NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 _NUMBER = re.compile(r"(\d+)")
+_LETTERED = re.compile(r"(x?[hsv]d)([a-z]+)(\d*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +87,67 @@ class RowNames:
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key in which numbers count by value and letters of one kernel series by length (sdz before sdaa)."""
-    parts = _NUMBER.split(name.casefold())
-    return tuple((1, int(part), "") if part.isdecimal() else (0, len(part), part) for part in parts if part)
+    """Sort key in which numbers count by value, and letters of the sd series as the kernel counts (sdz, sdaa)."""
+    folded = name.casefold()
+    lettered = _LETTERED.fullmatch(folded)
+    if lettered:
+        series, letters, rest = lettered.groups()
+        return ((0, 0, series), (0, len(letters), letters), *_counted(rest))
+    return _counted(folded)
 
 
-def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> NDArray[np.intp]:
-    """Row numbers from the top down; what has no figure comes last, equals stay in the table's order."""
-    chosen = names.containing(filter_text) if filter_text else None
+def _counted(text: str) -> tuple[tuple[int, int, str], ...]:
+    parts = _NUMBER.split(text)
+    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts if part)
+
+
+class RowOrder:
+    """Rows from the top down, sorted only as far as they are looked at: of many thousand, few are ever shown.
+
+    What has no figure comes last, and equals stay in the table's order.
+    """
+
+    def __init__(self, rows: NDArray[np.intp], sort_keys: NDArray[np.float64]) -> None:
+        self._rows = rows
+        self._sort_keys = np.where(np.isnan(sort_keys), np.inf, sort_keys)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def window(self, top: int, height: int) -> NDArray[np.intp]:
+        """Row numbers at the places from `top` on, at most `height` of them."""
+        stop = min(top + height, len(self))
+        if stop <= top:
+            return _NO_ROWS
+        last = np.partition(self._sort_keys, stop - 1)[stop - 1]
+        before = np.flatnonzero(self._sort_keys < last)
+        equal = np.flatnonzero(self._sort_keys == last)[: stop - len(before)]
+        places = np.concatenate((before, equal))
+        ordered = places[np.argsort(self._sort_keys[places], kind="stable")]
+        return self._rows[ordered[top:]]
+
+    def row_at(self, place: int) -> int | None:
+        """Row number at a place from the top; None beyond the end."""
+        rows = self.window(place, 1) if place >= 0 else _NO_ROWS
+        return int(rows[0]) if len(rows) else None
+
+    def place_of(self, row: int) -> int | None:
+        """Place of a row from the top; None where the filter holds it back."""
+        index = int(np.searchsorted(self._rows, row))
+        if index == len(self) or self._rows[index] != row:
+            return None
+        key = self._sort_keys[index]
+        return int(np.count_nonzero(self._sort_keys < key) + np.count_nonzero(self._sort_keys[:index] == key))
+
+
+def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> RowOrder:
+    """Put the rows that a filter lets through in an order; a field the table lacks leaves the table's own."""
+    rows = names.containing(filter_text) if filter_text else np.arange(len(table.rows))
     values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
     if values is None:
-        return np.arange(len(table.rows)) if chosen is None else chosen
-    if chosen is not None:
-        values = values[chosen]
-    order = np.argsort(-values if sorting.descending else values, kind="stable")
-    return order if chosen is None else chosen[order]
+        return RowOrder(rows, np.zeros(len(rows)))
+    chosen = values[rows] if filter_text else values
+    return RowOrder(rows, -chosen if sorting.descending else chosen)
+
+
+NO_ORDER = RowOrder(_NO_ROWS, np.empty(0))

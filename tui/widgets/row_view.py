@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from collectors.model import FrameTable
-from tui.widgets.grid_rows import RowNames, Sorting, order_rows
-
-_NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+from tui.widgets.grid_rows import NO_ORDER, RowNames, Sorting, order_rows
 
 
 class RowView:
@@ -24,7 +19,7 @@ class RowView:
         self.sorting = sorting
         self.table: FrameTable | None = None
         self.names: RowNames | None = None
-        self.order = _NO_ROWS
+        self.order = NO_ORDER
         self.cursor = 0
         """Place of the cursor from the top; 0 where there are no rows."""
         self.cursor_key: str | None = None
@@ -70,17 +65,17 @@ class RowView:
 
     def key_at(self, place: int) -> str | None:
         """Key of the row at a place from the top."""
-        if self.table is None or not 0 <= place < len(self.order):
-            return None
-        return self.table.rows.keys[int(self.order[place])]
+        row = self.order.row_at(place)
+        return None if self.table is None or row is None else self.table.rows.keys[row]
 
     def name_at(self, place: int) -> str:
-        """Name, as shown, of the row at a place from the top."""
-        return "" if self.names is None else self.names.shown(int(self.order[place]))
+        """Name, as shown, of the row at a place from the top; empty beyond the end."""
+        row = self.order.row_at(place)
+        return "" if self.names is None or row is None else self.names.shown(row)
 
     def _reorder(self) -> None:
         if self.table is None or self.names is None:
-            self.order = _NO_ROWS
+            self.order = NO_ORDER
         else:
             self.order = order_rows(self.table, self.names, self.sorting, self._filter_text)
         place = self._place_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
@@ -93,7 +88,4 @@ class RowView:
     def _place_of(self, key: str) -> int | None:
         """Place of a key from the top; None where the key is gone or filtered out."""
         row = None if self.names is None else self.names.row_of_key.get(key)
-        if row is None:
-            return None
-        places = np.flatnonzero(self.order == row)
-        return int(places[0]) if len(places) else None
+        return None if row is None else self.order.place_of(row)

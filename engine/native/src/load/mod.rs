@@ -1,8 +1,37 @@
-//! The load engine: worker threads that keep a queue depth on every target.
+//! The load engine: workers that keep a queue depth on every target while knobs turn.
+//!
+//! `engine` is what Python sees (`python`); `crew` starts workers of either backend (`worker_uring`, `worker_threads`),
+//! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
-use pyo3::prelude::*;
+mod buffers;
+mod clock;
+mod coordinator;
+mod cpu;
+mod crew;
+mod engine;
+mod epoch;
+mod errors;
+mod fanout;
+mod fill;
+mod histogram;
+mod knobs;
+mod lock;
+mod memory;
+mod pacing;
+mod packed;
+mod pattern;
+mod payload;
+mod peaks;
+mod python;
+mod ring;
+mod room;
+mod run;
+mod seat;
+mod stats;
+mod stripe;
+mod target;
+mod timeline;
+mod worker_threads;
+mod worker_uring;
 
-/// Adds this part's classes and functions to the native module.
-pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Ok(())
-}
+pub use python::register;

@@ -44,8 +44,10 @@ pub struct Block {
     procfs: PathBuf,
     sysfs: PathBuf,
     method: Method,
-    switch_at: usize,
+    switch_bytes: usize,
     width: usize,
+    /// Bytes of diskstats for each disk when it was last read.
+    disk_bytes: usize,
     source: Option<Source>,
     relist: bool,
     pub rows: Vec<Row>,
@@ -57,19 +59,19 @@ impl Block {
         procfs: PathBuf,
         sysfs: PathBuf,
         method: Method,
-        switch_at: usize,
+        switch_bytes: usize,
         width: usize,
     ) -> Self {
-        let (source, rows) = (None, Vec::new());
         Self {
             procfs,
             sysfs,
             method,
-            switch_at,
+            switch_bytes,
             width,
-            source,
+            disk_bytes: 0,
+            source: None,
             relist: true,
-            rows,
+            rows: Vec::new(),
             generation: 0,
         }
     }
@@ -97,6 +99,7 @@ impl Block {
                 return Ok(values);
             }
         }
+        self.relist = true;
         let snapshot = self.read_anew()?;
         let (opened, stale) = match &self.source {
             Some(Source::StatFiles(source)) => (source.opened, source.stale),
@@ -128,33 +131,40 @@ impl Block {
     /// Lists the devices, chooses the source and reads.
     fn read_anew(&mut self) -> Result<Snapshot, PathError> {
         let disks = list_disks(&self.sysfs)?;
-        if self.wants_sysfs(disks.len()) {
-            match self.read_stat_files(&disks) {
-                Err(_) if self.method == Method::Auto => {}
-                result => return result,
+        match self.method {
+            Method::Diskstats => self.read_diskstats(&disks),
+            Method::Sysfs => {
+                admit_descriptors(disks.len());
+                self.read_stat_files(&disks)
             }
+            Method::Auto => self.read_cheapest(&disks),
         }
-        self.read_diskstats(&disks)
     }
 
-    /// Whether sysfs is asked for, or cheaper; leaving it again takes a fifth fewer devices than coming to it.
-    fn wants_sysfs(&self, count: usize) -> bool {
-        let switch_at = if self.uses_sysfs() {
-            self.switch_at / 5 * 4
-        } else {
-            self.switch_at
-        };
-        match self.method {
-            Method::Auto => count > switch_at && admit_descriptors(count),
-            Method::Diskstats => false,
-            Method::Sysfs => true,
+    /// The kernel walks its device list from the start for every page of diskstats it prints, so that what one device
+    /// costs grows with the length of the text; a `stat` file costs the same however many there are.
+    fn read_cheapest(&mut self, disks: &[Vec<u8>]) -> Result<Snapshot, PathError> {
+        // A fifth shorter than where it was left, so that the source does not change to and fro.
+        let stays = self.uses_sysfs() && disks.len() * self.disk_bytes >= self.switch_bytes / 5 * 4;
+        if !stays {
+            let snapshot = self.read_diskstats(disks)?;
+            let Some(Source::Diskstats(source)) = &self.source else {
+                return Ok(snapshot);
+            };
+            if source.length <= self.switch_bytes {
+                return Ok(snapshot);
+            }
+            self.disk_bytes = source.length / disks.len().max(1);
         }
+        if admit_descriptors(disks.len()) {
+            if let Ok(snapshot) = self.read_stat_files(disks) {
+                return Ok(snapshot);
+            }
+        }
+        self.read_diskstats(disks)
     }
 
     fn read_stat_files(&mut self, disks: &[Vec<u8>]) -> Result<Snapshot, PathError> {
-        if self.method == Method::Sysfs {
-            admit_descriptors(disks.len());
-        }
         let mut source = match self.source.take() {
             Some(Source::StatFiles(source)) => source,
             _ => StatFiles::default(),

@@ -29,14 +29,14 @@ impl BlockReader {
 impl BlockReader {
     #[new]
     #[pyo3(
-        signature = (procfs = PathBuf::from("/proc"), sysfs = PathBuf::from("/sys"), method = "auto", *, switch_at = 1500, spare_columns = 0),
-        text_signature = "(procfs='/proc', sysfs='/sys', method='auto', *, switch_at=1500, spare_columns=0)"
+        signature = (procfs = PathBuf::from("/proc"), sysfs = PathBuf::from("/sys"), method = "auto", *, switch_bytes = 230_000, spare_columns = 0),
+        text_signature = "(procfs='/proc', sysfs='/sys', method='auto', *, switch_bytes=230000, spare_columns=0)"
     )]
     fn new(
         procfs: PathBuf,
         sysfs: PathBuf,
         method: &str,
-        switch_at: usize,
+        switch_bytes: usize,
         spare_columns: usize,
     ) -> PyResult<Self> {
         let method = match method {
@@ -54,7 +54,7 @@ impl BlockReader {
         }
         let width = COLUMNS + spare_columns;
         Ok(Self {
-            block: Mutex::new(Block::new(procfs, sysfs, method, switch_at, width)),
+            block: Mutex::new(Block::new(procfs, sysfs, method, switch_bytes, width)),
             width,
         })
     }

@@ -9,40 +9,55 @@ pub const MISSING: u64 = u64::MAX;
 /// Counters kernels print: 11 since 2.6, discards since 4.18, flushes since 5.5 (admin-guide/iostats.rst).
 const GROUPS: [usize; 3] = [11, 15, 17];
 
+/// Numbers of up to so many digits fit whatever they are; longer ones are added up with care.
+const SAFE_DIGITS: usize = 19;
+
 /// The next decimal number of a text and what follows it; blanks before it are skipped.
 ///
 /// None if there is none, it is no number, or it does not fit.
+#[inline]
 pub fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let text = skip_blanks(text);
     let mut value: u64 = 0;
     let mut length = 0;
-    for &byte in text {
-        let digit = byte.wrapping_sub(b'0');
+    while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0')) {
         if digit > 9 {
             break;
         }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        value = if length < SAFE_DIGITS {
+            value * 10 + u64::from(digit)
+        } else {
+            value.checked_mul(10)?.checked_add(u64::from(digit))?
+        };
         length += 1;
     }
     let rest = &text[length..];
-    let ends = rest.first().is_none_or(u8::is_ascii_whitespace);
+    let ends = rest.first().is_none_or(|&byte| is_blank(byte));
     (length > 0 && ends).then_some((value, rest))
 }
 
+#[inline]
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\n' || byte == b'\t'
+}
+
 /// Text without the blanks it starts with.
-pub fn skip_blanks(text: &[u8]) -> &[u8] {
-    let blanks = text
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count();
-    &text[blanks..]
+#[inline]
+pub fn skip_blanks(mut text: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = text {
+        if !is_blank(*first) {
+            break;
+        }
+        text = rest;
+    }
+    text
 }
 
 /// Appends one row of `width` columns, missing where the text has no counter; false and unchanged if it is malformed.
 ///
 /// Counters of later kernels are not read; a group that is printed in part is malformed as a whole and left missing.
 pub fn push_row(rows: &mut Vec<u64>, mut text: &[u8], width: usize) -> bool {
-    let start = rows.len();
+    let mut row = [MISSING; COLUMNS];
     let mut found = 0;
     while found < COLUMNS {
         text = skip_blanks(text);
@@ -50,19 +65,18 @@ pub fn push_row(rows: &mut Vec<u64>, mut text: &[u8], width: usize) -> bool {
             break;
         }
         let Some((value, rest)) = number(text) else {
-            rows.truncate(start);
             return false;
         };
-        rows.push(value);
+        row[found] = value;
         text = rest;
         found += 1;
     }
     let Some(&whole) = GROUPS.iter().rfind(|&&group| group <= found) else {
-        rows.truncate(start);
         return false;
     };
-    rows.truncate(start + whole);
-    rows.resize(start + width, MISSING);
+    row[whole..].fill(MISSING);
+    rows.extend_from_slice(&row);
+    rows.resize(rows.len() + width - COLUMNS, MISSING);
     true
 }
 
@@ -107,6 +121,44 @@ mod tests {
         ] {
             assert!(!push_row(&mut rows, text, COLUMNS));
             assert_eq!(rows, [7]);
+        }
+    }
+
+    #[test]
+    fn every_length_of_number_is_read_at_every_distance_from_the_end() {
+        for length in 1..=19 {
+            for value in [
+                10_u64.pow(length - 1),
+                10_u64.pow(length) - 1,
+                10_u64.pow(length) / 7,
+            ] {
+                for tail in ["", " ", " 9", "\n12345678901"] {
+                    let text = format!("{value}{tail}");
+                    assert_eq!(
+                        number(text.as_bytes()),
+                        Some((value, tail.as_bytes())),
+                        "{text}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_that_is_no_digit_ends_or_spoils_a_number() {
+        for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+            for digits in 0..9 {
+                let text = [&b"123456789"[..digits], &[byte], b"12345678"].concat();
+                let found = number(&text).map(|(value, _)| value.to_string().into_bytes());
+                let expected = is_blank(byte).then(|| {
+                    if digits == 0 {
+                        &b"12345678"[..]
+                    } else {
+                        &text[..digits]
+                    }
+                });
+                assert_eq!(found.as_deref(), expected, "{text:?}");
+            }
         }
     }
 

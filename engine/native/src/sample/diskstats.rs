@@ -32,7 +32,8 @@ pub struct Diskstats {
     path: PathBuf,
     file: File,
     buffer: Vec<u8>,
-    length: usize,
+    /// Bytes of the text last read.
+    pub length: usize,
     lines: Vec<Line>,
     /// Lines of the last read that could not be understood.
     pub malformed: usize,

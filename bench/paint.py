@@ -1,0 +1,158 @@
+"""CPU per repaint of the line-API widgets: new figures in, terminal sequences out. `python -m bench.paint`."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from textual.app import App, ComposeResult
+from textual.widget import Widget
+
+from collectors.fields import Unit
+from collectors.model import FrameTable, Rows, Tier
+from engine.events import Event, EventKind
+from tui.columns import grid_columns
+from tui.glyphs import UNICODE
+from tui.theming import BASE_CSS, DEFAULT_THEME, bundled_themes, variable_defaults
+from tui.widgets.chart import Chart, ChartSeries
+from tui.widgets.grid import Grid
+
+ROWS = 19_200
+COLUMNS = (
+    "heat", "iops", "bytes_per_s", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms",
+    "read_await_ms", "write_await_ms", "p99_ms", "reads_per_s", "writes_per_s",
+)  # fmt: skip
+POINTS = 600
+REPEATS = 60
+QUICK_REPEATS = 10
+GOAL_MS = 6
+"""For each case; the aim is 3."""
+WARM_UP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PaintCost:
+    """Medians over the repeats of one case."""
+
+    case: str
+    milliseconds: float
+    bytes_sent: float
+    lines_sent: float
+
+
+class _Bench(App[None]):
+    CSS_PATH = BASE_CSS
+
+    def __init__(self, widget: Widget) -> None:
+        super().__init__()
+        for theme in bundled_themes():
+            self.register_theme(theme)
+        self.theme = DEFAULT_THEME
+        self.glyphs = UNICODE
+        self._widget = widget
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults(self.current_theme)
+
+    def compose(self) -> ComposeResult:
+        yield self._widget
+
+
+def _paint(app: App[None], widget: Widget, show: Callable[[], None]) -> tuple[float, int, int]:
+    """CPU seconds, bytes and lines of one repaint, on the path that Textual takes to the terminal."""
+    compositor = app.screen._compositor
+    started = time.thread_time()
+    show()
+    compositor.update_widgets({widget})
+    update = compositor.render_partial_update()
+    sent = "" if update is None else update.render_segments(app.console)
+    return time.thread_time() - started, len(sent.encode()), 0 if update is None else len(update.spans)
+
+
+async def _measure(
+    case: str, size: tuple[int, int], widget: Widget, shows: Sequence[Callable[[], None]], repeats: int
+) -> PaintCost:
+    app = _Bench(widget)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        costs = [_paint(app, widget, shows[i % len(shows)]) for i in range(repeats + WARM_UP)][WARM_UP:]
+    seconds, sent, lines = (statistics.median(values) for values in zip(*costs, strict=True))
+    return PaintCost(case, seconds * 1e3, sent, lines)
+
+
+def _frame(rows: Rows, generator: np.random.Generator) -> FrameTable:
+    values = {field_id: generator.lognormal(1, 2, len(rows)) for field_id in COLUMNS}
+    values["busy_pct"] = generator.uniform(0, 100, len(rows))
+    values["heat"] = generator.uniform(0, 100, len(rows))
+    tiers = {field_id: np.full(len(rows), Tier.SAMPLED, dtype=np.uint8) for field_id in ("queue_ms", "service_ms")}
+    return FrameTable(rows, values, tiers)
+
+
+def _one_changed(frame: FrameTable) -> FrameTable:
+    """Copy a frame but for one of a row near the top, which keeps its place."""
+    top = int(np.argsort(-frame.columns["heat"])[3])
+    iops = frame.columns["iops"].copy()
+    iops[top] += 1000.0
+    return FrameTable(frame.rows, {**frame.columns, "iops": iops}, frame.tiers)
+
+
+async def _grid_costs(repeats: int) -> list[PaintCost]:
+    generator = np.random.default_rng(1)
+    rows = Rows(tuple(f"k{i}" for i in range(ROWS)), tuple(f"sd{i}" for i in range(ROWS)))
+    frames = [_frame(rows, generator) for _ in range(4)]
+    same = FrameTable(rows, dict(frames[0].columns), frames[0].tiers)
+    cases = {
+        f"grid {ROWS} rows, all new": frames,
+        f"grid {ROWS} rows, one row changed": [frames[0], _one_changed(frames[0])],
+        f"grid {ROWS} rows, unchanged": [frames[0], same],
+    }
+    costs = []
+    for case, shown in cases.items():
+        grid = Grid("disks", grid_columns("disks", COLUMNS), sort="heat")
+        shows = [lambda grid=grid, frame=frame: grid.show(frame) for frame in shown]
+        costs.append(await _measure(case, (160, 50), grid, shows, repeats))
+    return costs
+
+
+async def _chart_costs(repeats: int) -> list[PaintCost]:
+    generator = np.random.default_rng(2)
+    seconds = np.arange(POINTS + 8, dtype=np.int64)
+    times = 1_700_000_000_000_000_000 + seconds * 1_000_000_000
+    curves = [np.exp(np.cumsum(generator.normal(0, 0.15, POINTS + 8))) * scale for scale in (1.0, 2.0, 5.0)]
+    events = [Event(EventKind.KNOB, "queue depth 32", int(times[i]), 0) for i in (100, 300, 500)]
+    names = (("read", "chart--read"), ("write", "chart--write"), ("peak", "chart--peak"))
+
+    def show(chart: Chart, start: int) -> None:
+        window = slice(start, start + POINTS)
+        series = [ChartSeries(name, c[window], style) for (name, style), c in zip(names, curves, strict=True)]
+        chart.show(times[window], series, events)
+
+    costs = []
+    for case, starts in (("chart 160x40, 3 x 600, all new", range(8)), ("chart 160x40, unchanged", (0,))):
+        chart = Chart("Latency", Unit.MILLISECONDS)
+        shows = [lambda chart=chart, start=start: show(chart, start) for start in starts]
+        costs.append(await _measure(case, (160, 40), chart, shows, repeats))
+    return costs
+
+
+async def _all(repeats: int) -> list[PaintCost]:
+    return [*await _grid_costs(repeats), *await _chart_costs(repeats)]
+
+
+def measure(repeats: int = REPEATS) -> list[PaintCost]:
+    """Run all cases; needs no terminal and no root."""
+    return asyncio.run(_all(repeats))
+
+
+def main(*, quick: bool = False) -> None:
+    print(f"{'case':36} {'CPU ms':>7} {'goal':>5} {'bytes':>8} {'lines':>6}")
+    for cost in measure(QUICK_REPEATS if quick else REPEATS):
+        print(f"{cost.case:36} {cost.milliseconds:7.2f} {GOAL_MS:>5} {cost.bytes_sent:8.0f} {cost.lines_sent:6.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Counters of lunscope's own load as one more collector, so that load and devices share one time axis."""
+
+from __future__ import annotations
+
+from collectors.model import Histograms, HistogramScale, Rows, Table
+from collectors.reading import Reading
+from collectors.schemas import LOAD
+from engine.control import LoadControl
+from engine.histogram import SUB_BITS, UNIT_NS
+from engine.status import LoadReading
+
+SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
+SERIES = ("read", "write")
+
+
+class LoadCollector:
+    """Reads what a control runs; the control belongs to somebody else and stays open.
+
+    It is the one caller of the control's `reading` and `take_events`.
+    """
+
+    def __init__(self, control: LoadControl) -> None:
+        self._control = control
+        self._rows = Rows((), ())
+
+    def read(self) -> Reading:
+        """Take the counters and events since the last call; no tables while there is no load."""
+        reading = self._control.reading()
+        events = self._control.take_events()
+        if reading is None:
+            return Reading(events=events)
+        rows = self._rows_of(reading)
+        table = Table(LOAD, rows, reading.values)
+        row, series, bucket, count = reading.cells
+        histograms = Histograms(SCALE, rows, SERIES, row, series, bucket, count)
+        return Reading({LOAD.name: table}, {LOAD.name: histograms}, events)
+
+    def close(self) -> None:
+        """Hold nothing open."""
+
+    def _rows_of(self, reading: LoadReading) -> Rows:
+        if reading.keys is not self._rows.keys:
+            self._rows = Rows(reading.keys, reading.names)
+        return self._rows

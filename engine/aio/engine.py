@@ -1,0 +1,126 @@
+"""The asyncio engine behind engine.backend.LoadBackend."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.aio.epoch import EpochSnapshot
+from engine.aio.ledger import Ledger
+from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs
+from engine.aio.loop import SlotLoop, run_loop
+from engine.aio.plan import Plan
+from engine.aio.pool import CallPool
+from engine.backend import Cells
+from engine.job import Knobs
+
+
+class AioEngine:
+    """Tasks of an event loop in a thread of its own that keep `queue_depth` I/Os outstanding on each target.
+
+    It has the members of engine._native.LoadEngine, with the same meaning, and a small part of its speed: every I/O
+    goes through a thread of an executor and back, and its latency includes both ways.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[AioTarget],
+        knobs: Knobs,
+        *,
+        sequential: bool = False,
+        seed: int = 1,
+        max_queue_depth: int = MAX_OUTSTANDING,
+        runtime_s: float | None = None,
+    ) -> None:
+        """Duplicate the descriptors; nothing is issued before `start`.
+
+        Raises:
+            ValueError: a knob is out of range for the targets.
+            OSError: no descriptor is left.
+        """
+        check_knobs(knobs, targets, max_queue_depth)
+        self._targets = tuple(targets)
+        self._max_queue_depth = max_queue_depth
+        self._runtime_s = runtime_s
+        self._plans = [
+            Plan(target.size_bytes, seed, index, sequential=sequential) for index, target in enumerate(targets)
+        ]
+        self._fds = [os.dup(target.fd) for target in targets]
+        self._ledger = Ledger(len(targets), knobs)
+        self._pool = CallPool(MAX_OUTSTANDING)
+        self._stopping = threading.Event()
+        self._fault = ""
+        self._thread = threading.Thread(target=self._run, name="lunscope-aio", daemon=True)
+
+    @property
+    def running(self) -> bool:
+        """Whether I/Os are still issued."""
+        return self._thread.is_alive() and not self._stopping.is_set()
+
+    @property
+    def fault(self) -> str:
+        """Why the load ended by itself, empty if it did not."""
+        return self._fault
+
+    @property
+    def features(self) -> list[str]:
+        """What it is made of."""
+        return ["asyncio", "aiofiles"]
+
+    def start(self) -> None:
+        """Start the event loop; epoch 0 opens."""
+        self._ledger.open(time.monotonic_ns())
+        self._thread.start()
+
+    def apply(self, knobs: Knobs) -> int:
+        """Turn to new knobs and return the index of the epoch this opens; the event loop looks every 10 ms.
+
+        Raises:
+            ValueError: a knob is out of range; the load goes on with the old ones.
+        """
+        check_knobs(knobs, self._targets, self._max_queue_depth)
+        return self._ledger.turn(knobs, time.monotonic_ns())
+
+    def counters(self) -> NDArray[np.uint64]:
+        """Shape (targets, 14), columns as collectors.schemas.LOAD; takes the peaks."""
+        return self._ledger.counters()
+
+    def cells(self) -> Cells:
+        """Histogram cells of I/Os completed since the last call."""
+        return self._ledger.cells()
+
+    def errors(self) -> list[tuple[int, str, int, int, int]]:
+        """Target, direction, errno, offset of the first and count, the most frequent first."""
+        return self._ledger.errors()
+
+    def epochs(self) -> list[EpochSnapshot]:
+        """All epochs so far, the last one open while running."""
+        return self._ledger.epochs()
+
+    def cpu_ns(self) -> int:
+        """CPU time of the event loop and the executor."""
+        return self._pool.cpu_ns()
+
+    def stop(self, timeout_s: float = 10.0) -> bool:
+        """Stop issuing, wait for what is outstanding, join; whether all came back in time."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            return False
+        self._pool.close()
+        while self._fds:
+            os.close(self._fds.pop())
+        return True
+
+    def _run(self) -> None:
+        loop = SlotLoop(self._fds, self._plans, self._ledger, self._pool, self._stopping)
+        with self._pool.counted():
+            broken = run_loop(loop, self._runtime_s)
+        if broken is not None:
+            self._fault = f"the aio engine broke: {broken!r}"

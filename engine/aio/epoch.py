@@ -1,0 +1,80 @@
+"""What is measured while no knob moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.aio.tally import CellCounter, Peaks, Tally
+from engine.backend import Cells
+from engine.job import Knobs
+
+SETTLE_NS = 100_000_000
+"""Least time between a turn and the start of measuring."""
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EpochSnapshot:
+    """Statistics of one epoch as engine.backend.EpochStats."""
+
+    index: int
+    knobs: Knobs
+    turned_ns: int
+    start_ns: int | None
+    end_ns: int | None
+    counts: NDArray[np.uint64]
+    peaks: NDArray[np.uint64]
+    transient_ios: int
+    cells: Cells
+
+
+class Epoch:
+    """Collects the statistics of one epoch; the ledger is its only caller."""
+
+    def __init__(self, index: int, knobs: Knobs, turned_ns: int, targets: int) -> None:
+        self.index = index
+        self.knobs = knobs
+        self.turned_ns = turned_ns
+        self.start_ns: int | None = None
+        self.end_ns: int | None = None
+        self._transient_ios = 0
+        self._tallies = [(Tally(), Tally()) for _ in range(targets)]
+        self._peaks = Peaks(targets)
+        self._cells = CellCounter()
+
+    def begin(self, now_ns: int) -> None:
+        """Start measuring if the settling time is over; all I/Os of earlier epochs must be done."""
+        if self.start_ns is None and now_ns - self.turned_ns >= SETTLE_NS:
+            self.start_ns = now_ns
+
+    def record(self, target: int, direction: int, length: int, latency_ns: int, now_ns: int) -> None:
+        """Count one completed I/O, as transient before measuring began."""
+        if self.start_ns is None:
+            self._transient_ios += 1
+            return
+        self._tallies[target][direction].add(length, latency_ns)
+        self._peaks.add(target, direction, latency_ns, (now_ns - self.start_ns) // _SECOND_NS)
+        self._cells.add(target, direction, latency_ns)
+
+    def record_error(self, target: int, direction: int) -> None:
+        """Count one failed I/O."""
+        if self.start_ns is not None:
+            self._tallies[target][direction].errors += 1
+
+    def snapshot(self) -> EpochSnapshot:
+        """Copy what is known so far."""
+        rows = [[tally.row() for tally in pair] for pair in self._tallies]
+        return EpochSnapshot(
+            self.index,
+            self.knobs,
+            self.turned_ns,
+            self.start_ns,
+            self.end_ns,
+            np.array(rows, np.uint64),
+            self._peaks.sums(),
+            self._transient_ios,
+            self._cells.cells(),
+        )

@@ -1,0 +1,154 @@
+"""The books of a running load: who is outstanding, what completed, and to which epoch it belongs."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.aio.epoch import Epoch, EpochSnapshot
+from engine.aio.plan import PlannedIo
+from engine.aio.tally import READ, WRITE, CellCounter, Tally
+from engine.backend import Cells
+from engine.job import Knobs
+
+FAILING_AFTER = 8
+"""Errors in a row after which a target is only probed."""
+
+
+@dataclass(slots=True)
+class _TargetBooks:
+    """Counters of one target since the start, and what it has outstanding."""
+
+    tallies: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))
+    in_flight: int = 0
+    errors_in_row: int = 0
+
+    @property
+    def failing(self) -> bool:
+        return self.errors_in_row >= FAILING_AFTER
+
+    def take_row(self, index: int, epoch: Epoch) -> tuple[int, ...]:
+        """Columns of collectors.schemas.LOAD of the target with this index; the peaks start anew."""
+        read, write = self.tallies
+        directions = (
+            *(read.ios, read.bytes, read.latency_ns, read.largest_ns),
+            *(write.ios, write.bytes, write.latency_ns, write.largest_ns),
+        )
+        read.largest_ns = write.largest_ns = 0
+        active = int(index < epoch.knobs.stripe_width)
+        state = (self.in_flight, active * epoch.knobs.queue_depth, active, int(self.failing), epoch.index)
+        return (*directions, read.errors + write.errors, *state)
+
+
+class Ledger:
+    """Owns all statistics of one run; every member may be called from any thread."""
+
+    def __init__(self, targets: int, knobs: Knobs) -> None:
+        self._lock = threading.Lock()
+        self._books = [_TargetBooks() for _ in range(targets)]
+        self._cells = CellCounter()
+        self._errors: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self._outstanding = 0
+        self._older_outstanding = 0
+        self._epochs = [Epoch(0, knobs, 0, targets)]
+
+    @property
+    def _epoch(self) -> Epoch:
+        return self._epochs[-1]
+
+    @property
+    def knobs(self) -> Knobs:
+        """The knobs in force."""
+        return self._epoch.knobs
+
+    def open(self, now_ns: int) -> None:
+        """Note when the load starts."""
+        with self._lock:
+            self._epoch.turned_ns = now_ns
+
+    def turn(self, knobs: Knobs, now_ns: int) -> int:
+        """Close the present epoch and open the next; what is outstanding belongs to neither."""
+        with self._lock:
+            self._epoch.end_ns = now_ns
+            self._older_outstanding += self._outstanding
+            self._outstanding = 0
+            self._epochs.append(Epoch(self._epoch.index + 1, knobs, now_ns, len(self._books)))
+            return self._epoch.index
+
+    def close(self, now_ns: int) -> None:
+        """Close the last epoch: what completes from now on is in no epoch."""
+        with self._lock:
+            if self._epoch.end_ns is None:
+                self._epoch.end_ns = now_ns
+
+    def settle(self, now_ns: int) -> None:
+        """Start measuring once the settling time is over and all older I/Os are done."""
+        with self._lock:
+            if not self._older_outstanding and self._epoch.end_ns is None:
+                self._epoch.begin(now_ns)
+
+    def issue(self, target: int) -> tuple[int, Knobs]:
+        """Note one I/O as outstanding; returns the epoch it belongs to and the knobs in force there."""
+        with self._lock:
+            self._outstanding += 1
+            self._books[target].in_flight += 1
+            return self._epoch.index, self._epoch.knobs
+
+    def complete(self, epoch: int, target: int, io: PlannedIo, latency_ns: int, now_ns: int) -> None:
+        """Count one I/O that succeeded."""
+        with self._lock:
+            self._return(epoch, target)
+            self._books[target].errors_in_row = 0
+            self._books[target].tallies[io.direction].add(io.length, latency_ns)
+            self._cells.add(target, io.direction, latency_ns)
+            if self._epoch.end_ns is None:
+                self._epoch.record(target, io.direction, io.length, latency_ns, now_ns)
+
+    def fail(self, epoch: int, target: int, io: PlannedIo, errno: int) -> None:
+        """Count one I/O that failed; errno 0 is a short transfer."""
+        with self._lock:
+            self._return(epoch, target)
+            self._books[target].errors_in_row += 1
+            self._books[target].tallies[io.direction].errors += 1
+            first, count = self._errors.get((target, io.direction, errno), (io.offset, 0))
+            self._errors[target, io.direction, errno] = (first, count + 1)
+            if self._epoch.end_ns is None:
+                self._epoch.record_error(target, io.direction)
+
+    def _return(self, epoch: int, target: int) -> None:
+        self._books[target].in_flight -= 1
+        if epoch == self._epoch.index:
+            self._outstanding -= 1
+        else:
+            self._older_outstanding -= 1
+
+    def failing(self, target: int) -> bool:
+        """Whether a target is only to be probed."""
+        return self._books[target].failing
+
+    def counters(self) -> NDArray[np.uint64]:
+        """Columns as collectors.schemas.LOAD, shape (targets, 14); takes the peaks."""
+        with self._lock:
+            rows = [books.take_row(index, self._epoch) for index, books in enumerate(self._books)]
+        return np.array(rows, np.uint64)
+
+    def cells(self) -> Cells:
+        """Histogram cells since the last call."""
+        with self._lock:
+            taken, self._cells = self._cells, CellCounter()
+        return taken.cells()
+
+    def errors(self) -> list[tuple[int, str, int, int, int]]:
+        """Target, direction, errno, first offset and count, the most frequent first."""
+        names = {READ: "read", WRITE: "write"}
+        with self._lock:
+            rows = [(target, names[way], code, *seen) for (target, way, code), seen in self._errors.items()]
+        return sorted(rows, key=lambda row: -row[4])
+
+    def epochs(self) -> list[EpochSnapshot]:
+        """All epochs so far."""
+        with self._lock:
+            return [epoch.snapshot() for epoch in self._epochs]

@@ -1,0 +1,93 @@
+"""The event loop that keeps every slot busy."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+
+from engine.aio.ledger import Ledger
+from engine.aio.pace import Pace
+from engine.aio.plan import Plan
+from engine.aio.pool import CallPool
+from engine.aio.slot import Slot
+
+_TICK_S = 0.01
+_PROBE_S = 0.1
+
+
+class SlotLoop:
+    """Tasks, one per outstanding I/O, that come and go with queue depth and stripe width."""
+
+    def __init__(
+        self, fds: Sequence[int], plans: Sequence[Plan], ledger: Ledger, pool: CallPool, stopping: threading.Event
+    ) -> None:
+        self._fds = fds
+        self._plans = plans
+        self._ledger = ledger
+        self._pool = pool
+        self._stopping = stopping
+        self._pace = Pace(time.monotonic_ns)
+        self._tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
+
+    async def drive(self, runtime_s: float | None) -> None:
+        """Run until stopped or the runtime is over; returns when the last I/O is back."""
+        ends_ns = None if runtime_s is None else time.monotonic_ns() + round(runtime_s * 1e9)
+        try:
+            while not self._stopping.is_set() and (ends_ns is None or time.monotonic_ns() < ends_ns):
+                self._pace.set_rate(self._ledger.knobs.rate_iops)
+                self._fill_slots()
+                self._ledger.settle(time.monotonic_ns())
+                await asyncio.sleep(_TICK_S)
+        finally:
+            self._stopping.set()
+            self._ledger.close(time.monotonic_ns())
+        await asyncio.gather(*self._tasks.values())
+
+    def _fill_slots(self) -> None:
+        knobs = self._ledger.knobs
+        for target in range(knobs.stripe_width):
+            for place in range(knobs.queue_depth):
+                task = self._tasks.get((target, place))
+                if task is not None and not task.done():
+                    continue
+                if task is not None:
+                    task.result()
+                self._tasks[target, place] = asyncio.create_task(self._keep_busy(target, place))
+
+    def _wanted(self, target: int, place: int) -> bool:
+        knobs = self._ledger.knobs
+        return not self._stopping.is_set() and target < knobs.stripe_width and place < knobs.queue_depth
+
+    async def _keep_busy(self, target: int, place: int) -> None:
+        slot = Slot(self._fds[target], f"{target}/{place}", self._pool.executor)
+        while self._wanted(target, place):
+            if self._ledger.failing(target):
+                await asyncio.sleep(_PROBE_S)
+                if place:
+                    continue
+            if await self._pace.take(lambda: self._wanted(target, place)):
+                await self._issue(target, slot)
+
+    async def _issue(self, target: int, slot: Slot) -> None:
+        epoch, knobs = self._ledger.issue(target)
+        io = self._plans[target].next(knobs)
+        try:
+            moved, latency_ns = await slot.transfer(io)
+        except OSError as error:
+            self._ledger.fail(epoch, target, io, error.errno or 0)
+            return
+        if moved != io.length:
+            self._ledger.fail(epoch, target, io, 0)
+            return
+        self._ledger.complete(epoch, target, io, latency_ns, time.monotonic_ns())
+
+
+def run_loop(loop: SlotLoop, runtime_s: float | None) -> Exception | None:
+    """Run an event loop in the calling thread until the load ends; returns what broke it, if anything did."""
+    try:
+        asyncio.run(loop.drive(runtime_s))
+    except Exception as error:  # a thread has nobody above it who could catch
+        return error
+    return None

@@ -1,0 +1,68 @@
+"""One outstanding I/O: its buffer, and the call that moves it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import time
+from concurrent.futures import Executor
+
+import aiofiles.os
+import numpy as np
+
+from engine.aio.plan import PlannedIo
+from engine.aio.tally import READ
+
+_PAGE = 4096
+
+_pread = aiofiles.os.wrap(os.preadv)
+_pwrite = aiofiles.os.wrap(os.pwritev)
+
+
+class Buffer:
+    """Page-aligned memory, as direct I/O wants it, full of bytes that neither compress nor repeat."""
+
+    def __init__(self, length: int, seed: str) -> None:
+        self._memory = mmap.mmap(-1, -(-length // _PAGE) * _PAGE)
+        self._memory[:] = random.Random(seed).randbytes(len(self._memory))  # noqa: S311 (filler, not a secret)
+        self._pages = np.frombuffer(self._memory, np.uint64).reshape(-1, _PAGE // 8)
+        self._stamp = 0
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def view(self, length: int) -> memoryview:
+        """Share the first `length` bytes."""
+        return memoryview(self._memory)[:length]
+
+    def stamp(self) -> None:
+        """Make every page differ from what was written before, so that nothing can be deduplicated."""
+        self._stamp += 1
+        self._pages[:, 0] = self._stamp
+
+
+class Slot:
+    """One place in the queue of a target; it has at most one I/O outstanding."""
+
+    def __init__(self, fd: int, seed: str, executor: Executor) -> None:
+        self._fd = fd
+        self._seed = seed
+        self._executor = executor
+        self._buffer = Buffer(_PAGE, seed)
+
+    async def transfer(self, io: PlannedIo) -> tuple[int, int]:
+        """Read or write once; returns bytes moved and nanoseconds from submit to reap.
+
+        Raises:
+            OSError: the I/O failed.
+        """
+        if len(self._buffer) < io.length:
+            self._buffer = Buffer(io.length, self._seed)
+        call = _pread
+        if io.direction != READ:
+            self._buffer.stamp()
+            call = _pwrite
+        submitted_ns = time.monotonic_ns()
+        moved = await call(self._fd, [self._buffer.view(io.length)], io.offset, executor=self._executor)
+        return moved, time.monotonic_ns() - submitted_ns

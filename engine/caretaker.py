@@ -1,0 +1,52 @@
+"""Looks after a running load: notes targets that fail and recover, and notices its end."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from engine.board import Board
+from engine.driver import LoadDriver
+from engine.errno_text import describe_error
+from engine.events import EventKind
+from engine.tap import ERRORS
+from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
+
+LOOK_S = 0.05
+"""How often it looks."""
+
+
+def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str | None:
+    """Watch until the load is over; blocks.
+
+    Returns:
+        Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
+    """
+    watch = FailureWatch()
+    while not ended.wait(LOOK_S):
+        counters = driver.look()
+        now_ns = time.monotonic_ns()
+        board.change(errors=int(counters[:, ERRORS].sum()))
+        _report(driver, board, watch.observe(counters, now_ns))
+        if not driver.running:
+            return driver.fault
+        if watch.hopeless(now_ns):
+            return f"every I/O failed for more than {GIVE_UP_S:g} s ({_first_error(driver)})"
+    return None
+
+
+def _report(driver: LoadDriver, board: Board, news: FailureNews) -> None:
+    for index in news.began:
+        name = driver.target_names[index]
+        text = f"{name}: I/Os fail ({_first_error(driver, name)}); it is only probed until it answers"
+        board.note(EventKind.LOAD, text, {"failing": name})
+    for index in news.recovered:
+        name = driver.target_names[index]
+        board.note(EventKind.LOAD, f"{name}: answers again", {"recovered": name})
+
+
+def _first_error(driver: LoadDriver, name: str | None = None) -> str:
+    for error in driver.errors():
+        if name is None or error.target == name:
+            return describe_error(error.errno, error.direction, error.first_offset)
+    return "no error is known"

@@ -1,0 +1,57 @@
+"""Jobs and knobs in words, for events, summaries and status lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.job import Access, JobSpec, Knobs
+from engine.sizes import format_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class KnobChange:
+    """One knob that was turned; before and after as people write them."""
+
+    knob: str
+    title: str
+    before: str | int | float | None
+    after: str | int | float | None
+
+    @property
+    def text(self) -> str:
+        """As in "queue depth 8 -> 16"."""
+        return f"{self.title} {_words(self.before)} -> {_words(self.after)}"
+
+
+def _words(value: str | float | None) -> str:
+    return "unlimited" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
+    """Which knobs differ."""
+    pairs = (
+        KnobChange("queue_depth", "queue depth", old.queue_depth, new.queue_depth),
+        KnobChange("stripe_width", "stripe width", old.stripe_width, new.stripe_width),
+        KnobChange("blocks", "block size", format_blocks(old.blocks), format_blocks(new.blocks)),
+        KnobChange("read_pct", "read share %", old.read_pct, new.read_pct),
+        KnobChange("rate_iops", "rate limit", old.rate_iops, new.rate_iops),
+    )
+    return [pair for pair in pairs if pair.before != pair.after]
+
+
+def describe_knobs(knobs: Knobs) -> str:
+    """As in "4k, 80 % read, QD 8, stripe width 2, at most 5000 IOPS"."""
+    parts = [format_blocks(knobs.blocks), _mix(knobs.read_pct), f"QD {knobs.queue_depth}"]
+    parts += [f"stripe width {knobs.stripe_width}"]
+    parts += [f"at most {knobs.rate_iops:g} IOPS"] if knobs.rate_iops is not None else []
+    return ", ".join(parts)
+
+
+def _mix(read_pct: float) -> str:
+    return {100.0: "read", 0.0: "write"}.get(read_pct, f"{read_pct:g} % read")
+
+
+def describe_job(job: JobSpec) -> str:
+    """As in "random, direct, 4k, read, QD 8, stripe width 1"."""
+    access = "random" if job.access is Access.RANDOM else "sequential"
+    return f"{access}, {job.mode}, {describe_knobs(job.knobs)}"

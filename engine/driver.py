@@ -1,0 +1,171 @@
+"""One run of the load, from its targets to its result."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import LunscopeError, UsageError
+from engine.job import JobSpec, Knobs, Permissions
+from engine.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate
+from engine.rig import Rig, set_up
+from engine.status import LoadReading
+from engine.validate import validate
+
+
+class LoadDriver:
+    """Drives one job once.
+
+    `prepare`, `start` and `stop` are called by one owner in this order; everything else from any thread.
+    """
+
+    def __init__(self, job: JobSpec, permissions: Permissions, run_number: int = 1) -> None:
+        self._job = job
+        self._permissions = permissions
+        self._run_number = run_number
+        self._knobs = job.knobs
+        self._turning = threading.Lock()
+        self._stop_requested = threading.Event()
+        self._rig: Rig | None = None
+        self._keys: tuple[str, ...] = ()
+        self._started_ns: int | None = None
+        self._ended_ns: int | None = None
+
+    @property
+    def knobs(self) -> Knobs:
+        """The knobs in force, or those it will start with."""
+        return self._knobs
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """What people call the targets; empty before `prepare`."""
+        return () if self._rig is None else self._rig.names
+
+    @property
+    def backend(self) -> str:
+        """The engine taken; empty before `prepare`."""
+        return "" if self._rig is None else self._rig.choice.backend.value
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know, one line each."""
+        return () if self._rig is None else self._rig.notices(self._knobs)
+
+    @property
+    def running(self) -> bool:
+        """Whether I/Os are being issued."""
+        return self._started_ns is not None and self._rig is not None and self._rig.engine.running
+
+    @property
+    def fault(self) -> str:
+        """Why the engine ended by itself, empty if it did not or if its runtime was over."""
+        return "" if self._rig is None else self._rig.engine.fault
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start, up to the end."""
+        if self._started_ns is None:
+            return 0.0
+        return ((self._ended_ns or time.monotonic_ns()) - self._started_ns) / 1e9
+
+    def prepare(self, progress: Callable[[float], None]) -> None:
+        """Open and check the targets, fill scratch files, set up the engine; blocks.
+
+        Raises:
+            UsageError: the job cannot be meant.
+            RefusedError: the guard refuses a target.
+            StoppedError: `request_stop` was called.
+            LunscopeError: the disk is full, or the kernel refuses what the engine needs.
+        """
+        validate(self._job)
+        rig = set_up(self._job, self._permissions, progress, self._stop_requested)
+        self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(rig.names)))
+        self._rig = rig
+
+    def start(self) -> None:
+        """Check the targets once more and start; does nothing if it runs.
+
+        Raises:
+            LunscopeError: a target changed since it was opened, or the engine cannot take the knobs.
+        """
+        with self._turning:
+            if self._started_ns is not None:
+                return
+            rig = self._prepared()
+            rig.check_again()
+            if self._knobs != rig.knobs:
+                self._rig = rig = rig.rebuilt(self._knobs)
+            if self._knobs.read_pct < 100:
+                rig.check_writable(self._knobs)
+            self._started_ns = time.monotonic_ns()
+            rig.engine.start()
+
+    def turn(self, knobs: Knobs) -> int | None:
+        """Turn to new knobs; returns the epoch this opens, None while nothing runs (the start takes them).
+
+        Raises:
+            UsageError: a knob is out of range; the old ones stay.
+            RefusedError: a target that would be written is not open for writing, or changed.
+        """
+        with self._turning:
+            validate(replace(self._job, knobs=knobs))
+            epoch = None
+            if self.running:
+                epoch = self._apply(self._prepared(), knobs)
+            self._knobs = knobs
+            return epoch
+
+    def _apply(self, rig: Rig, knobs: Knobs) -> int:
+        if knobs.read_pct < 100 and (self._knobs.read_pct >= 100 or knobs.stripe_width > self._knobs.stripe_width):
+            rig.check_writable(knobs)
+        try:
+            return rig.engine.apply(knobs)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    def request_stop(self) -> None:
+        """Make `prepare` give up soon; the engine goes on until `stop`."""
+        self._stop_requested.set()
+
+    def stop(self) -> bool:
+        """Stop issuing, wait for what is outstanding, remove scratch files; whether all I/Os came back."""
+        self.request_stop()
+        if self._rig is None:
+            return True
+        with self._turning:
+            try:
+                return self._rig.close()
+            finally:
+                if self._started_ns is not None and self._ended_ns is None:
+                    self._ended_ns = time.monotonic_ns()
+
+    def look(self) -> NDArray[np.uint64]:
+        """Counters now, columns as collectors.schemas.LOAD, without taking the peaks from `reading`."""
+        return self._prepared().tap.look()
+
+    def reading(self) -> LoadReading:
+        """Take counters, peaks and histogram cells since the last call; one caller."""
+        rig = self._prepared()
+        return LoadReading(self._keys, rig.names, rig.tap.take(), rig.engine.cells())
+
+    def errors(self) -> tuple[ErrorCount, ...]:
+        """I/Os that failed so far, the most frequent first."""
+        rig = self._prepared()
+        return error_counts(rig.engine.errors(), rig.names)
+
+    def result(self, ended: str = "") -> RunResult:
+        """Everything measured so far."""
+        rig = self._prepared()
+        facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
+        about = About(self._job, facts, rig.names, self.notices, ended, self.elapsed_s)
+        return evaluate(about, rig.engine, self.look(), time.monotonic_ns())
+
+    def _prepared(self) -> Rig:
+        if self._rig is None:
+            raise LunscopeError("the load is not prepared")
+        return self._rig

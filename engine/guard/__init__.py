@@ -1,0 +1,13 @@
+"""The guard: opens the targets of a load, and sees to it that nobody's data is ever harmed.
+
+Reading is the default and is allowed on anything that stores. What may be written, and what never, is in
+engine/guard/permission.py; what counts as used by somebody, in engine/guard/usage.py.
+"""
+
+from __future__ import annotations
+
+from engine.guard.filling import fill_scratch as fill_scratch
+from engine.guard.opening import open_targets as open_targets
+from engine.guard.target import OpenTarget as OpenTarget
+from engine.guard.target import TargetKind as TargetKind
+from engine.guard.target import recheck_targets as recheck_targets

@@ -1,0 +1,34 @@
+"""Which alignment direct I/O needs on an open target."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from engine.errors import UsageError
+from engine.guard import blockio
+from engine.guard.words import printable
+from engine.job import Mode
+from engine.syscalls import statx
+
+_FILE_DIO_ALIGN = 4096
+"""Safe on every disk in use, for kernels before 6.1 that do not say what a file needs."""
+
+MODE_FLAGS = {Mode.DIRECT: os.O_DIRECT, Mode.BUFFERED: 0, Mode.SYNC: os.O_SYNC, Mode.DSYNC: os.O_DSYNC}
+"""Flags of open(2) per mode; sync and dsync go through the page cache and write through it."""
+
+
+def align_bytes(fd: int, name: str, mode: Mode) -> int:
+    """Tell the alignment of offsets, lengths and buffers: STATX_DIOALIGN, else the logical block; 1 through the cache.
+
+    Raises:
+        UsageError: the file does no direct I/O.
+    """
+    if mode is not Mode.DIRECT:
+        return 1
+    status = statx(fd)
+    if status.dio_offset_align == 0:
+        raise UsageError(f"{printable(name)}: its filesystem refuses direct I/O: use --mode buffered")
+    if status.dio_offset_align is not None and status.dio_memory_align is not None:
+        return max(status.dio_offset_align, status.dio_memory_align)
+    return blockio.logical_block_bytes(fd) if stat.S_ISBLK(status.mode) else _FILE_DIO_ALIGN

@@ -1,0 +1,59 @@
+"""How many bytes of a target the load may use."""
+
+from __future__ import annotations
+
+import math
+
+from engine.errors import UsageError
+from engine.guard.words import printable
+from engine.job import JobSpec
+from engine.sizes import format_size, human_size
+
+
+def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec) -> int:
+    """Bytes from the start that the job may use: a multiple of the alignment, at least one block.
+
+    Raises:
+        UsageError: the target is empty, smaller than --size or than one block, or a size does not fit the alignment.
+    """
+    shown = printable(name)
+    blocks = [share.block_bytes for share in job.knobs.blocks]
+    for block in blocks:
+        if block % align_bytes:
+            raise UsageError(
+                f"--bs {format_size(block)}: {shown} needs multiples of {format_size(align_bytes)} for direct I/O: "
+                "use such a size, or --mode buffered"
+            )
+    if capacity_bytes == 0:
+        raise UsageError(f"{shown}: its size is 0: nothing to read or write there")
+    if job.size_bytes is None:
+        size = capacity_bytes - capacity_bytes % align_bytes
+        if size < max(blocks):
+            raise UsageError(
+                f"{shown}: {human_size(capacity_bytes)} are less than one block of {format_size(max(blocks))}"
+            )
+        return size
+    check_size(job.size_bytes, blocks)
+    if job.size_bytes > capacity_bytes:
+        raise UsageError(
+            f"--size {format_size(job.size_bytes)}: {shown} has only {human_size(capacity_bytes)} "
+            f"({capacity_bytes} bytes): give a smaller size, or none to use all of it"
+        )
+    return job.size_bytes
+
+
+def check_size(size_bytes: int, blocks: list[int]) -> None:
+    """Check a size against the block sizes of the job.
+
+    Raises:
+        UsageError: it is no positive multiple of every one of them.
+    """
+    unit = math.lcm(*blocks)
+    if size_bytes <= 0:
+        raise UsageError(f"--size {size_bytes}: give at least one block ({format_size(unit)})")
+    if size_bytes % unit:
+        lower = size_bytes - size_bytes % unit
+        nearest = format_size(lower or unit)
+        raise UsageError(
+            f"--size {format_size(size_bytes)}: not a multiple of the block ({format_size(unit)}): use {nearest}"
+        )

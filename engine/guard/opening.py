@@ -1,0 +1,221 @@
+"""Opening the targets of a job, all or none."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import UsageError
+from engine.guard import blockio, permission
+from engine.guard.alignment import MODE_FLAGS, align_bytes
+from engine.guard.census import Census
+from engine.guard.duplicates import refuse_duplicates
+from engine.guard.extent import usable_bytes
+from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
+from engine.guard.identity import Identity
+from engine.guard.notices import block_notices, file_notices, memory_notice
+from engine.guard.sysblock import look_up, request_limit
+from engine.guard.target import OpenTarget, TargetKind
+from engine.guard.words import printable
+from engine.job import JobSpec, Permissions
+from engine.scratch import DEFAULT_BYTES, check_room, make_named, make_scratch, scratch_folder, shown_folder
+from engine.sizes import human_size, round_up
+
+
+@dataclass(frozen=True, slots=True)
+class _Opener:
+    """What all targets of one job are opened with."""
+
+    job: JobSpec
+    permissions: Permissions
+    census: Census
+
+    @property
+    def mode_flags(self) -> int:
+        return MODE_FLAGS[self.job.mode]
+
+
+def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
+    """Open all targets of a job, for reading unless writing is allowed; when one is refused none stays open or made.
+
+    A target named exactly in `allow_write` is opened for writing after all checks, even if the job only reads yet: the
+    share of reads may be turned down while it runs.
+
+    Raises:
+        UsageError: a target does not exist, is no storage, comes twice, or its size does not fit the job.
+        RefusedError: a target may not be written.
+        LunscopeError: no right, no room, or a device that does not answer.
+    """
+    opener = _Opener(job, permissions, Census())
+    with ExitStack() as found_ones, ExitStack() as opened_ones:
+        found = [_find(spec.path, job, found_ones) for spec in job.targets]
+        refuse_duplicates(opener.census, [one for one in found if one is not None])
+        _refuse_same_new_names(job, found)
+        _check_scratch_room(job)
+        targets = []
+        for index, one in enumerate(found):
+            target = _open_one(opener, index, one)
+            opened_ones.callback(target.close)
+            targets.append(target)
+        opened_ones.pop_all()
+        return targets
+
+
+def _find(path: str | None, job: JobSpec, stack: ExitStack) -> Found | None:
+    if path is None:
+        return None
+    found = find(path)
+    if found is not None:
+        stack.callback(found.close)
+    elif job.size_bytes is None or _would_land_among_devices(path):
+        raise no_such_target(path)
+    return found
+
+
+def _would_land_among_devices(path: str) -> bool:
+    """Whether a new file would be made in /dev itself or beside links to devices: a mistyped device, not a file."""
+    parent = Path(path).resolve().parent
+    return parent.is_relative_to("/dev") and parent.exists() and parent.stat().st_dev == Path("/dev").stat().st_dev
+
+
+def _refuse_same_new_names(job: JobSpec, found: list[Found | None]) -> None:
+    seen: dict[Path, str] = {}
+    for spec, one in zip(job.targets, found, strict=True):
+        if spec.path is None or one is not None:
+            continue
+        real = Path(spec.path).resolve()
+        if real in seen:
+            first, second = printable(seen[real]), printable(spec.path)
+            raise UsageError(f"{first} and {second} are the same file: give each target once, under one name")
+        seen[real] = spec.path
+
+
+def _made_bytes(job: JobSpec) -> int:
+    """Size of a file lunscope makes: as asked for, else the default rounded up to whole blocks."""
+    if job.size_bytes is not None:
+        return job.size_bytes
+    return round_up(DEFAULT_BYTES, max(share.block_bytes for share in job.knobs.blocks))
+
+
+def _check_scratch_room(job: JobSpec) -> None:
+    count = sum(spec.path is None for spec in job.targets)
+    if count:
+        check_room(scratch_folder(), count * _made_bytes(job))
+
+
+def _open_one(opener: _Opener, index: int, found: Found | None) -> OpenTarget:
+    path = opener.job.targets[index].path
+    if path is None:
+        return _open_scratch(opener, index)
+    if found is None:
+        return _make_file(opener, path)
+    refuse_strange_kinds(found, opener.census.filesystems)
+    writable = path in opener.permissions.allow_write
+    if opener.job.knobs.read_pct < 100 and not writable:
+        permission.refuse_unpermitted(path, opener.permissions)
+    return (
+        _open_block(opener, found, writable=writable)
+        if found.is_block
+        else _open_file(opener, found, writable=writable)
+    )
+
+
+def _open_scratch(opener: _Opener, index: int) -> OpenTarget:
+    folder, size = scratch_folder(), _made_bytes(opener.job)
+    fd = make_scratch(folder, size, opener.mode_flags)
+    name = f"scratch {index + 1} ({human_size(size)} in {shown_folder(folder)})"
+    return _made_target(opener, fd, name, None, TargetKind.SCRATCH)
+
+
+def _make_file(opener: _Opener, path: str) -> OpenTarget:
+    usable_bytes(path, _made_bytes(opener.job), 1, opener.job)
+    fd = make_named(Path(path), _made_bytes(opener.job), opener.mode_flags)
+    return _made_target(opener, fd, path, path, TargetKind.FILE)
+
+
+def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: TargetKind) -> OpenTarget:
+    target = OpenTarget(
+        name=name,
+        path=path,
+        fd=fd,
+        kind=kind,
+        size_bytes=0,
+        align_bytes=1,
+        writable=True,
+        notices=(),
+        nr_requests=None,
+        identity=Identity.of(fd, 0),
+        needs_fill=True,
+    )
+    try:
+        target.align_bytes = align_bytes(fd, name, opener.job.mode)
+        target.size_bytes = usable_bytes(name, os.fstat(fd).st_size, target.align_bytes, opener.job)
+        target.notices = tuple(memory_notice(opener.census, fd))
+    except BaseException:
+        target.close()
+        raise
+    return target
+
+
+def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
+    if writable:
+        permission.refuse_used(opener.census, found.path, found.fd)
+        permission.refuse_hidden_writer(found)
+        permission.refuse_existing_file(found, opener.permissions)
+    fd = reopen(found, (os.O_RDWR if writable else os.O_RDONLY) | opener.mode_flags)
+    try:
+        align = align_bytes(fd, found.path, opener.job.mode)
+        size = usable_bytes(found.path, os.fstat(fd).st_size, align, opener.job)
+        return OpenTarget(
+            name=found.path,
+            path=found.path,
+            fd=fd,
+            kind=TargetKind.FILE,
+            size_bytes=size,
+            align_bytes=align,
+            writable=writable,
+            notices=file_notices(opener.census, fd, size, opener.job),
+            nr_requests=None,
+            identity=Identity.of(fd, size),
+        )
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
+    fd = _claim_block(opener, found) if writable else reopen(found, os.O_RDONLY | opener.mode_flags)
+    try:
+        align = align_bytes(fd, found.path, opener.job.mode)
+        capacity = blockio.size_bytes(fd)
+        size = usable_bytes(found.path, capacity, align, opener.job)
+        if writable:
+            permission.refuse_data(found.path, fd, capacity, opener.permissions)
+        device = look_up(opener.census.roots.sysfs, found.status.st_rdev)
+        return OpenTarget(
+            name=found.path,
+            path=found.path,
+            fd=fd,
+            kind=TargetKind.BLOCK,
+            size_bytes=size,
+            align_bytes=align,
+            writable=writable,
+            notices=block_notices(opener.census, device, fd, size, opener.job),
+            nr_requests=request_limit(device) if device else None,
+            identity=Identity.of(fd, size),
+        )
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _claim_block(opener: _Opener, found: Found) -> int:
+    """Open a device for writing with an exclusive claim, which keeps mounts, swap and volume managers off it."""
+    permission.refuse_used(opener.census, found.path, found.fd)
+    try:
+        return reopen(found, os.O_RDWR | os.O_EXCL | opener.mode_flags)
+    except BlockingIOError:
+        device = look_up(opener.census.roots.sysfs, found.status.st_rdev)
+        raise permission.claimed(found, device) from None

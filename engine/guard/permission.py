@@ -1,0 +1,148 @@
+"""May this be written? The rules, in the order in which they refuse.
+
+1. The path must stand in `allow_write` exactly as the target was given; nothing is normalised, so that what was typed
+   twice is what is meant.
+2. Whatever the flags: nobody else may use it (engine/guard/usage.py).
+3. Without `destroy_data`: a device must carry no signature, and a file must not exist yet. An existing file, empty or
+   not, with one name or several hard links, is somebody's until they say otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from engine.errors import LunscopeError, RefusedError
+from engine.guard.census import Census
+from engine.guard.finding import Found, reopen
+from engine.guard.signatures import signatures_of
+from engine.guard.sysblock import BlockDevice, look_up
+from engine.guard.usage import Use, block_use, file_use
+from engine.guard.words import device_text, printable
+from engine.guard.writers import has_unseen_writer
+from engine.job import Permissions
+from engine.sizes import human_size
+
+
+def refuse_unpermitted(path: str, permissions: Permissions) -> None:
+    """Refuse a write nobody allowed.
+
+    Raises:
+        RefusedError: names the flag, and what was allowed instead.
+    """
+    if path in permissions.allow_write:
+        return
+    others = ", ".join(map(printable, sorted(permissions.allow_write)))
+    instead = f" (it was given for {others}, which is not exactly this name)" if others else ""
+    raise RefusedError(
+        f"{printable(path)}: writing is not allowed: add --allow-write {printable(path)} to allow it{instead}, "
+        "or read only (--read-pct 100)"
+    )
+
+
+def subject(name: str, node: str) -> str:
+    """Name a device for a sentence: as it was given, and its node if that is another name."""
+    return printable(name) if name == node else f"{printable(name)} ({node})"
+
+
+def _block_finding(census: Census, name: str, number: int) -> Use | None:
+    device = look_up(census.roots.sysfs, number)
+    if device is None:
+        text = f"{printable(name)}: sysfs does not show device {device_text(number)}, so nobody can say who uses it"
+        return Use(text, "run where /sys is mounted")
+    return block_use(census, subject(name, device.node), device)
+
+
+def _file_finding(census: Census, name: str, status: os.stat_result) -> Use | None:
+    use = file_use(census, frozenset({(status.st_dev, status.st_ino)}))
+    return Use(f"{printable(name)} {use.text}", use.mend) if use else None
+
+
+def refuse_used(census: Census, name: str, fd: int) -> None:
+    """Refuse what anybody else uses, by the open descriptor.
+
+    Raises:
+        RefusedError: names the use and the mend, or says that the host cannot be looked at.
+    """
+    status = os.fstat(fd)
+    try:
+        if stat.S_ISBLK(status.st_mode):
+            use = _block_finding(census, name, status.st_rdev)
+        else:
+            use = _file_finding(census, name, status)
+    except OSError as error:
+        raise RefusedError(
+            f"{printable(name)}: cannot see what is mounted ({error}): nothing is written blindly: mount /proc"
+        ) from None
+    if use:
+        raise RefusedError(f"{printable(use.text)}: never written to: {use.mend}")
+
+
+def refuse_hidden_writer(found: Found) -> None:
+    """Refuse a file that something has open for writing which the process list does not show.
+
+    Raises:
+        RefusedError: names the file.
+    """
+    fd = reopen(found, os.O_RDONLY)
+    try:
+        if has_unseen_writer(fd):
+            raise RefusedError(
+                f"{printable(found.path)} is open for writing elsewhere (another container, a kernel service): "
+                "never written to: close it there first"
+            )
+    finally:
+        os.close(fd)
+
+
+def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
+    """Build the refusal for a device the kernel did not let us claim (O_EXCL, EBUSY), with what it carries."""
+    name = subject(found.path, device.node) if device else printable(found.path)
+    carries = ""
+    try:
+        fd = reopen(found, os.O_RDONLY)
+        try:
+            names = signatures_of(fd, device.end_bytes - device.start_bytes if device else 0)
+            carries = f"; it carries: {', '.join(names)}" if names else ""
+        finally:
+            os.close(fd)
+    except (OSError, LunscopeError):
+        carries = ""
+    return RefusedError(
+        f"{name} is claimed by the kernel (O_EXCL: busy): mounted where we cannot see it, or a member of a running "
+        f"volume or pool{carries}: never written to: release it first"
+    )
+
+
+def refuse_data(name: str, fd: int, size_bytes: int, permissions: Permissions) -> None:
+    """Refuse a device that carries a signature, or cannot be read to find out, unless its data may be destroyed.
+
+    Raises:
+        RefusedError: names what it carries.
+    """
+    if permissions.destroy_data:
+        return
+    try:
+        names = signatures_of(fd, size_bytes)
+    except OSError as error:
+        names = [f"unknown data, as it cannot be read ({error.strerror})"]
+    if names:
+        raise RefusedError(
+            f"{printable(name)} carries: {', '.join(names)}: add --destroy-data if all of it may be lost"
+        )
+
+
+def refuse_existing_file(found: Found, permissions: Permissions) -> None:
+    """Refuse to write into a file that existed before, unless its data may be destroyed.
+
+    Raises:
+        RefusedError: says how large it is and under how many names it is known.
+    """
+    if permissions.destroy_data:
+        return
+    status = found.status
+    names = f", known under {status.st_nlink} names (hard links)" if status.st_nlink > 1 else ""
+    raise RefusedError(
+        f"{printable(found.path)} is an existing file of {human_size(status.st_size)}{names}: "
+        "add --destroy-data if all of it may be lost, or give a new name and --size"
+    )

@@ -1,0 +1,92 @@
+"""An open target of the load, which owns its descriptor and knows what was found when it was opened."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from engine.guard.census import Census
+from engine.guard.identity import Identity, refuse_changed, refuse_replaced
+from engine.guard.permission import refuse_used
+
+
+class TargetKind(StrEnum):
+    """What a target is; only scratch files are gone after the run."""
+
+    SCRATCH = "scratch"
+    FILE = "file"
+    BLOCK = "block"
+
+
+@dataclass(slots=True, eq=False)
+class OpenTarget:
+    """One target by its descriptor; nothing reaches it by name again."""
+
+    name: str
+    """What people read: path, or "scratch 1 (256 MiB in ~/.cache/lunscope)"."""
+    path: str | None
+    fd: int
+    """-1 once closed."""
+    kind: TargetKind
+    size_bytes: int
+    """Bytes from the start the load may use: a multiple of `align_bytes`."""
+    align_bytes: int
+    """Alignment of offsets, lengths and buffers the mode needs; 1 through the page cache."""
+    writable: bool
+    """The descriptor is open for writing, because writing is allowed."""
+    notices: tuple[str, ...]
+    nr_requests: int | None
+    """Requests the queue of the whole disk takes; None for files."""
+    identity: Identity
+    needs_fill: bool = False
+    """Made by lunscope and not filled yet: reading it would measure nothing."""
+
+    def recheck(self, census: Census | None = None) -> None:
+        """Make sure that what was found at opening still holds; to be called right before the first write.
+
+        Args:
+            census: one fresh look at the host, to be shared by the targets of a job; by default an own one.
+
+        Raises:
+            RefusedError: used by someone meanwhile, replaced, shrunk, gone, or another hard link or hole appeared.
+        """
+        refuse_changed(self.fd, self.name, self.identity)
+        if self.path is not None:
+            refuse_replaced(self.path, self.identity)
+        if self.writable and self.kind is not TargetKind.SCRATCH:
+            refuse_used(census or Census(), self.name, self.fd)
+
+    def mark_filled(self) -> None:
+        """Note that every byte was written; from now on the file stays (if it has a name) and holes are refused."""
+        self.needs_fill = False
+        self.identity = Identity.of(self.fd, self.size_bytes)
+
+    def close(self) -> None:
+        """Close the descriptor; a scratch file is gone with it, a new file that was not filled is removed."""
+        if self.fd < 0:
+            return
+        if self.needs_fill and self.path is not None:
+            _remove_if_same(Path(self.path), self.fd)
+        os.close(self.fd)
+        self.fd = -1
+
+
+def _remove_if_same(path: Path, fd: int) -> None:
+    try:
+        if os.path.samestat(path.lstat(), os.fstat(fd)):
+            path.unlink()
+    except OSError:
+        return
+
+
+def recheck_targets(targets: list[OpenTarget]) -> None:
+    """Recheck all targets of a job with one look at the host.
+
+    Raises:
+        RefusedError: as OpenTarget.recheck.
+    """
+    census = Census()
+    for target in targets:
+        target.recheck(census)

@@ -1,0 +1,23 @@
+"""Words of refusals: names from outside are data and must not steer a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def printable(text: str) -> str:
+    """Return the text with everything but printable characters spelled out as escapes."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def unescape_octal(text: str) -> str:
+    r"""Undo the `\040` escapes of /proc/*/mountinfo and /proc/swaps (proc(5))."""
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def device_text(number: int) -> str:
+    """Spell a device number as sysfs does, `8:1`."""
+    return f"{os.major(number)}:{os.minor(number)}"

@@ -1,0 +1,165 @@
+//! The clock of a run: begins measuring when a turn has settled, collects the peaks of every second, ends the run.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::crew::Backend;
+use super::epoch::{Epoch, Served, Turn};
+use super::fanout::FanOut;
+use super::knobs::Settings;
+use super::lock::lock;
+use super::pacing::Pacer;
+use super::run::Run;
+use super::seat::{Seat, Waker};
+use super::timeline::Timeline;
+use super::worker_threads;
+
+/// Part of every transient even if all older I/Os are back at once: caches and schedulers settle too.
+const SETTLE_NS: u64 = 100_000_000;
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What the engine, its coordinator and its workers share. Locks are taken in this order: timeline, seats, a seat.
+pub struct Core {
+    pub run: Arc<Run>,
+    pub timeline: Mutex<Timeline>,
+    seats: Mutex<Vec<Arc<Seat>>>,
+    backend: Backend,
+}
+
+impl Core {
+    pub fn new(run: Arc<Run>, settings: Arc<Settings>, backend: Backend) -> io::Result<Self> {
+        let first = Arc::new(epoch(&run, backend, &[], 0, settings, None)?);
+        let timeline = Mutex::new(Timeline::new(first, run.targets.len()));
+        Ok(Self {
+            run,
+            timeline,
+            seats: Mutex::default(),
+            backend,
+        })
+    }
+
+    pub fn seats(&self) -> MutexGuard<'_, Vec<Arc<Seat>>> {
+        lock(&self.seats)
+    }
+
+    /// A seat for one more worker; it has a place in the epochs made from now on.
+    pub fn seat(&self, served: Served, waker: Waker, epoch: &Arc<Epoch>) -> Arc<Seat> {
+        let mut seats = self.seats();
+        let seat = Arc::new(Seat::new(seats.len(), served, waker, Arc::clone(epoch)));
+        seats.push(Arc::clone(&seat));
+        seat
+    }
+
+    /// The epoch after `before` for all workers there are.
+    pub fn next_epoch(
+        &self,
+        index: u32,
+        settings: Arc<Settings>,
+        before: &Epoch,
+    ) -> io::Result<Arc<Epoch>> {
+        epoch(
+            &self.run,
+            self.backend,
+            &self.seats(),
+            index,
+            settings,
+            Some(before),
+        )
+        .map(Arc::new)
+    }
+
+    /// Runs until the load stops, fails or has lasted for `runtime`.
+    pub fn coordinate(&self, runtime: Option<Duration>) {
+        let deadline = runtime.map(|runtime| std::time::Instant::now() + runtime);
+        while !self.run.stopping() {
+            let left = deadline
+                .map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) || !self.run.fault().is_empty() {
+                self.finish();
+                return;
+            }
+            self.look();
+            self.run.pause(left.unwrap_or(LOOK_EVERY).min(LOOK_EVERY));
+        }
+    }
+
+    fn look(&self) {
+        let timeline = lock(&self.timeline);
+        let (epoch, now) = (timeline.current(), self.run.now());
+        if epoch.end_ns().is_some() {
+            return;
+        }
+        if epoch.start_ns().is_some() {
+            epoch.take_second(now.ns);
+        } else if now.ns >= epoch.turned.ns + SETTLE_NS
+            && self
+                .seats()
+                .iter()
+                .all(|seat| seat.has_settled(epoch.index))
+        {
+            epoch.begin(self.run.now());
+        }
+    }
+
+    /// Ends the load: closes its last epoch and lets the workers bring in what is outstanding.
+    pub fn finish(&self) {
+        let timeline = lock(&self.timeline);
+        if self.run.started() && !self.run.stopping() {
+            timeline.current().end(self.run.now());
+        }
+        if self.run.begin_stop() {
+            let seats = self.seats();
+            // Whoever was counting when the epoch ended has finished once its seat was free.
+            seats.iter().for_each(|seat| drop(seat.epoch()));
+            timeline.current().take_last_second();
+            seats.iter().for_each(|seat| seat.waker.wake());
+        }
+        drop(timeline);
+        self.run.notify();
+    }
+}
+
+fn epoch(
+    run: &Run,
+    backend: Backend,
+    seats: &[Arc<Seat>],
+    index: u32,
+    settings: Arc<Settings>,
+    before: Option<&Epoch>,
+) -> io::Result<Epoch> {
+    let fan_out = settings
+        .layout
+        .map(|layout| FanOut::new(layout, &settings, run.rng(usize::MAX, index as usize)));
+    let old_sink = before.and_then(|before| before.sink.as_ref());
+    let sink = match backend {
+        Backend::Threads => Some(worker_threads::sink(&settings, old_sink)?),
+        Backend::Uring { .. } => None,
+    };
+    let pacer = pacer(run, &settings, before);
+    let turn = Turn {
+        index,
+        turned: run.now(),
+        pacer,
+        fan_out,
+        sink,
+        settings,
+    };
+    Ok(Epoch::new(
+        turn,
+        run.targets.len(),
+        seats.iter().map(|seat| seat.served),
+    ))
+}
+
+/// A pacer goes on as long as its rate does, so that turning other knobs does not disturb the schedule.
+fn pacer(run: &Run, settings: &Settings, before: Option<&Epoch>) -> Option<Arc<Pacer>> {
+    let rate_iops = settings.rate_iops?;
+    let old = before.and_then(|before| before.pacer.as_ref());
+    #[expect(clippy::float_cmp, reason = "unchanged means the very same number")]
+    let same = old.filter(|pacer| {
+        pacer.rate_iops() == rate_iops
+            && before.is_some_and(|before| before.index > 0 || run.started())
+    });
+    Some(same.map_or_else(|| Arc::new(Pacer::new(rate_iops, run.clock)), Arc::clone))
+}

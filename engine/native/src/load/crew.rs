@@ -1,0 +1,187 @@
+//! The worker threads of either backend.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use super::coordinator::Core;
+use super::engine::Failure;
+use super::epoch::{Epoch, Served};
+use super::knobs::{MAX_THREADS, Settings};
+use super::run::Run;
+use super::seat::{Seat, Waker};
+use super::{worker_threads, worker_uring};
+
+/// Stacks are touched a few pages deep only.
+const STACK_BYTES: usize = 256 << 10;
+
+/// What does the I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// This many threads, each with a ring of its own, serve all targets.
+    Uring { threads: usize },
+    /// One thread per outstanding I/O.
+    Threads,
+}
+
+impl Backend {
+    pub fn check(self) -> Result<(), String> {
+        match self {
+            Self::Uring { threads } if threads == 0 || threads > MAX_THREADS => {
+                Err(format!("threads {threads} is not in 1..{MAX_THREADS}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+type Hired = (Vec<JoinHandle<()>>, Vec<&'static str>);
+
+/// Starts the first workers.
+pub fn hire(core: &Arc<Core>, backend: Backend, epoch: &Arc<Epoch>) -> Result<Hired, Failure> {
+    match backend {
+        Backend::Uring { threads } => hire_rings(core, threads, epoch),
+        Backend::Threads => hire_more(core, backend, epoch, &epoch.settings),
+    }
+}
+
+/// Starts the workers that other settings need beyond those there are; none where rings serve any depth.
+pub fn hire_more(
+    core: &Arc<Core>,
+    backend: Backend,
+    epoch: &Arc<Epoch>,
+    settings: &Settings,
+) -> Result<Hired, Failure> {
+    let mut hired = Vec::new();
+    if backend == Backend::Threads {
+        for target in 0..settings.width {
+            let present = core
+                .seats()
+                .iter()
+                .filter(|seat| seat.served.first == target)
+                .count();
+            for place in present..settings.queue_depth {
+                hired.push(hire_thread(core, epoch, target, place)?);
+            }
+        }
+    }
+    Ok((hired, vec!["preadv2"]))
+}
+
+/// Whether a worker has anything to do in an epoch; rings are shared by all targets.
+pub fn is_used(seat: &Seat, epoch: &Epoch) -> bool {
+    seat.waker.descriptor().is_some() || seat.served.first < epoch.settings.width
+}
+
+fn hire_thread(
+    core: &Arc<Core>,
+    epoch: &Arc<Epoch>,
+    target: usize,
+    place: usize,
+) -> io::Result<JoinHandle<()>> {
+    let seat = core.seat(
+        Served {
+            first: target,
+            count: 1,
+        },
+        Waker::park(),
+        epoch,
+    );
+    let hired = spawn(core, &seat, move |run, seat| {
+        worker_threads::work(run, seat, place).map(|()| 0)
+    });
+    if hired.is_err() {
+        // Places are counted by their seats.
+        core.seats().pop();
+    }
+    hired
+}
+
+fn hire_rings(core: &Arc<Core>, threads: usize, epoch: &Arc<Epoch>) -> Result<Hired, Failure> {
+    let (sender, receiver) = mpsc::channel();
+    let mut hired = Vec::new();
+    for _ in 0..threads {
+        let seat = core.seat(
+            Served {
+                first: 0,
+                count: core.run.targets.len(),
+            },
+            Waker::event()?,
+            epoch,
+        );
+        let sender = sender.clone();
+        let work = move |run: &Run, seat: &Seat| {
+            // The receiver waits for every worker's word.
+            worker_uring::work(run, seat, threads, |word| drop(sender.send(word)))
+        };
+        hired.push(spawn(core, &seat, work)?);
+    }
+    drop(sender);
+    let mut features = Vec::new();
+    for word in receiver.iter().take(threads) {
+        features = word?;
+    }
+    Ok((hired, features))
+}
+
+fn spawn(
+    core: &Arc<Core>,
+    seat: &Arc<Seat>,
+    work: impl FnOnce(&Run, &Seat) -> io::Result<usize> + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let (run, seat) = (Arc::clone(&core.run), Arc::clone(seat));
+    run.worker_begins();
+    let presence = Presence {
+        run: Arc::clone(&run),
+        lost_ios: 0,
+        finished: false,
+    };
+    let body = move || {
+        let mut presence = presence;
+        block_signals();
+        seat.cpu.begin();
+        match work(&run, &seat) {
+            Ok(lost_ios) => presence.lost_ios = lost_ios,
+            Err(error) => run.set_fault(format!("worker {}: {error}", seat.worker)),
+        }
+        seat.cpu.end();
+        presence.finished = true;
+    };
+    let hired = std::thread::Builder::new()
+        .name("load".into())
+        .stack_size(STACK_BYTES)
+        .spawn(body);
+    hired.map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("a thread of the load: {error}: use fewer, or raise `ulimit -u`"),
+        )
+    })
+}
+
+/// Signs a worker off however its thread ends.
+struct Presence {
+    run: Arc<Run>,
+    lost_ios: usize,
+    finished: bool,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.finished {
+            self.run.set_fault("a worker panicked".into());
+        }
+        self.run.worker_ends(self.lost_ios);
+    }
+}
+
+/// Signals are for the program's own threads.
+fn block_signals() {
+    // SAFETY: sigset_t is plain memory that sigfillset sets up, and the mask is this thread's own.
+    unsafe {
+        let mut every = std::mem::zeroed();
+        libc::sigfillset(&raw mut every);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const every, std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,269 @@
+//! The load engine as its user sees it: start, turn, read, stop.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::coordinator::Core;
+use super::crew::{self, Backend};
+use super::errors::ErrorCount;
+use super::knobs::{Knobs, Limits, Settings};
+use super::lock::lock;
+use super::run::Run;
+use super::seat::Seat;
+use super::stats::{Direction, Sums};
+use super::target::Target;
+use super::timeline::AnyEpoch;
+
+/// How long workers have to leave after nobody waits for their I/Os any more.
+const LEAVE_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a forgotten engine may hold up whoever drops it.
+const DROP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why an engine could not do what was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// What was asked for is out of range.
+    Value(String),
+    /// The kernel refuses.
+    Os(io::Error),
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Value(text)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Os(error)
+    }
+}
+
+/// What is fixed for a run.
+pub struct Options {
+    pub backend: Backend,
+    pub limits: Limits,
+    pub sequential: bool,
+    pub seed: u64,
+    pub runtime: Option<Duration>,
+}
+
+/// One row of `counters`.
+pub struct Counters {
+    pub sums: [Sums; 2],
+    pub in_flight: u64,
+    pub queue_depth: u64,
+    pub active: bool,
+    pub failing: bool,
+    pub epoch: u64,
+}
+
+/// A load on a fixed set of targets.
+pub struct Engine {
+    core: Arc<Core>,
+    backend: Backend,
+    runtime: Option<Duration>,
+    features: Vec<&'static str>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Sets up workers that wait for `start`.
+    pub fn new(
+        targets: Vec<Arc<Target>>,
+        knobs: &Knobs,
+        options: Options,
+    ) -> Result<Self, Failure> {
+        if targets.is_empty() {
+            return Err(Failure::Value("targets: there are none".into()));
+        }
+        options.backend.check()?;
+        let settings = Arc::new(Settings::new(knobs, &options.limits, &targets)?);
+        let run = Arc::new(Run::new(
+            targets,
+            options.limits,
+            options.seed,
+            options.sequential,
+        ));
+        let core = Arc::new(Core::new(run, settings, options.backend)?);
+        let mut engine = Self {
+            core,
+            backend: options.backend,
+            runtime: options.runtime,
+            features: Vec::new(),
+            threads: Mutex::default(),
+        };
+        engine.features = engine.hire()?;
+        Ok(engine)
+    }
+
+    /// Starts the threads the current settings need; what the kernel granted them.
+    fn hire(&self) -> Result<Vec<&'static str>, Failure> {
+        let timeline = lock(&self.core.timeline);
+        let epoch = Arc::clone(timeline.current());
+        let (threads, features) = crew::hire(&self.core, self.backend, &epoch)?;
+        lock(&self.threads).extend(threads);
+        Ok(features)
+    }
+
+    /// Opens epoch 0 and lets the workers go.
+    pub fn start(&self) -> Result<(), Failure> {
+        let mut timeline = lock(&self.core.timeline);
+        if self.core.run.stopping() || self.core.run.started() {
+            return Err(Failure::Value("the load was started before".into()));
+        }
+        let settings = Arc::clone(&timeline.current().settings);
+        let first = self.core.next_epoch(0, settings, timeline.current())?;
+        self.core
+            .seats()
+            .iter()
+            .for_each(|seat| *seat.epoch() = Arc::clone(&first));
+        timeline.replace(first);
+        drop(timeline);
+        self.core.run.start();
+        let (core, runtime) = (Arc::clone(&self.core), self.runtime);
+        let coordinator = std::thread::Builder::new()
+            .name("load-clock".into())
+            .spawn(move || core.coordinate(runtime))?;
+        lock(&self.threads).push(coordinator);
+        Ok(())
+    }
+
+    /// Turns to other knobs; the index of the epoch this opens.
+    pub fn turn(&self, knobs: &Knobs) -> Result<u32, Failure> {
+        let run = &self.core.run;
+        let settings = Arc::new(Settings::new(knobs, &run.limits, &run.targets)?);
+        let mut timeline = lock(&self.core.timeline);
+        if run.stopping() {
+            return Err(Failure::Value("the load has ended".into()));
+        }
+        let (current, started) = (Arc::clone(timeline.current()), run.started());
+        let (threads, _) = crew::hire_more(&self.core, self.backend, &current, &settings)?;
+        lock(&self.threads).extend(threads);
+        let next = self
+            .core
+            .next_epoch(current.index + u32::from(started), settings, &current)?;
+        if started {
+            current.end(next.turned);
+        }
+        let seats = self.core.seats();
+        seats
+            .iter()
+            .for_each(|seat| *seat.epoch() = Arc::clone(&next));
+        seats
+            .iter()
+            .filter(|seat| !seat.is_parked() || crew::is_used(seat, &next))
+            .for_each(|seat| seat.waker.wake());
+        let index = next.index;
+        if started {
+            timeline.turn(next);
+        } else {
+            timeline.replace(next);
+        }
+        Ok(index)
+    }
+
+    pub fn running(&self) -> bool {
+        self.core.run.started() && !self.core.run.stopping()
+    }
+
+    pub fn fault(&self) -> String {
+        self.core.run.fault()
+    }
+
+    pub fn features(&self) -> &[&'static str] {
+        &self.features
+    }
+
+    /// One row per target; takes the peaks.
+    pub fn counters(&self) -> Vec<Counters> {
+        let run = &self.core.run;
+        let mut timeline = lock(&self.core.timeline);
+        let sums = timeline.take_sums();
+        let (epoch, seats) = (timeline.current(), self.core.seats());
+        let row = |(target, sums): (usize, [Sums; 2])| {
+            let active = target < epoch.settings.width;
+            Counters {
+                sums,
+                in_flight: seats.iter().map(|seat| seat.in_flight(target)).sum(),
+                queue_depth: if active {
+                    epoch.settings.queue_depth as u64
+                } else {
+                    0
+                },
+                active,
+                failing: run.failing(target),
+                epoch: u64::from(epoch.index),
+            }
+        };
+        sums.into_iter().enumerate().map(row).collect()
+    }
+
+    /// Histogram cells since the last call.
+    pub fn cells(&self) -> Vec<(usize, Direction, u16, u64)> {
+        lock(&self.core.timeline).take_cells()
+    }
+
+    pub fn errors(&self) -> Vec<ErrorCount> {
+        self.core.run.errors.list()
+    }
+
+    /// All epochs; none before the start.
+    pub fn epochs(&self) -> Vec<AnyEpoch> {
+        if self.core.run.started() {
+            lock(&self.core.timeline).epochs()
+        } else {
+            Vec::new()
+        }
+    }
+
+    pub fn targets(&self) -> usize {
+        self.core.run.targets.len()
+    }
+
+    pub fn cpu_ns(&self) -> u64 {
+        self.core
+            .seats()
+            .iter()
+            .map(|seat: &Arc<Seat>| seat.cpu.ns())
+            .sum()
+    }
+
+    /// Stops issuing and waits for what is outstanding; whether all came back in time.
+    pub fn stop(&self, timeout: Duration) -> bool {
+        let run = &self.core.run;
+        self.core.finish();
+        let timely = run.wait_for_end(timeout);
+        if !timely {
+            run.abandon();
+            self.core.seats().iter().for_each(|seat| seat.waker.wake());
+            run.wait_for_end(LEAVE_PATIENCE);
+        }
+        let mut threads = lock(&self.threads);
+        // A thread inside a stalled system call owns what it uses and goes when that returns.
+        let (ended, stuck) = threads
+            .drain(..)
+            .partition(|thread| timely || thread.is_finished());
+        *threads = stuck;
+        let ended: Vec<JoinHandle<()>> = ended;
+        for thread in ended {
+            // Why a worker panicked is in `fault`.
+            drop(thread.join());
+        }
+        timely
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let given_up = self.core.run.abandoned();
+        self.stop(if given_up {
+            Duration::ZERO
+        } else {
+            DROP_PATIENCE
+        });
+    }
+}

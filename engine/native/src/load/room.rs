@@ -1,0 +1,190 @@
+//! Which targets have room for another I/O of one worker, in the order in which the room came up.
+
+use std::collections::VecDeque;
+
+struct Share {
+    most: u32,
+    in_flight: u32,
+    /// Has room but may not be used now; what is queued for it is void.
+    set_aside: bool,
+}
+
+/// Every target's share of the queue depth, what of it is used, and a queue of free places.
+pub struct Room {
+    shares: Vec<Share>,
+    queue: VecDeque<u32>,
+    aside: Vec<u32>,
+    in_flight: usize,
+}
+
+impl Room {
+    pub fn new(targets: usize) -> Self {
+        let shares = (0..targets)
+            .map(|_| Share {
+                most: 0,
+                in_flight: 0,
+                set_aside: false,
+            })
+            .collect();
+        Self {
+            shares,
+            queue: VecDeque::new(),
+            aside: Vec::new(),
+            in_flight: 0,
+        }
+    }
+
+    /// I/Os of this worker outstanding on all targets.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Changes the shares. Free places are dealt round by round, so that no target fills before the others begin.
+    pub fn deal(&mut self, most: impl Fn(usize) -> u32) {
+        self.queue.clear();
+        self.aside.clear();
+        let mut rounds = 0;
+        for (target, share) in self.shares.iter_mut().enumerate() {
+            *share = Share {
+                most: most(target),
+                set_aside: false,
+                ..*share
+            };
+            rounds = rounds.max(share.most.saturating_sub(share.in_flight));
+        }
+        for round in 0..rounds {
+            let free = |share: &Share| share.most.saturating_sub(share.in_flight) > round;
+            self.queue.extend(
+                (0_u32..)
+                    .zip(&self.shares)
+                    .filter(|(_, share)| free(share))
+                    .map(|(target, _)| target),
+            );
+        }
+    }
+
+    /// Sum of all shares.
+    pub fn capacity(&self) -> usize {
+        self.shares.iter().map(|share| share.most as usize).sum()
+    }
+
+    /// A target with a free place.
+    #[inline]
+    pub fn take(&mut self) -> Option<usize> {
+        while let Some(target) = self.queue.pop_front() {
+            let share = &self.shares[target as usize];
+            if share.in_flight < share.most && !share.set_aside {
+                return Some(target as usize);
+            }
+        }
+        None
+    }
+
+    /// Returns a place that was taken but cannot be used yet.
+    pub fn put_back(&mut self, target: usize) {
+        if let Some(target) = index(target) {
+            self.queue.push_front(target);
+        }
+    }
+
+    /// Leaves a target out until `retry`.
+    pub fn set_aside(&mut self, target: usize) {
+        self.shares[target].set_aside = true;
+        self.aside.extend(index(target));
+    }
+
+    /// Lets targets that were left out take part again.
+    pub fn retry(&mut self) {
+        for target in self.aside.drain(..) {
+            let share = &mut self.shares[target as usize];
+            share.set_aside = false;
+            self.queue
+                .extend((share.in_flight..share.most).map(|_| target));
+        }
+    }
+
+    pub fn any_aside(&self) -> bool {
+        !self.aside.is_empty()
+    }
+
+    /// Counts an I/O as outstanding; the new number on its target.
+    #[inline]
+    pub fn issued(&mut self, target: usize) -> u32 {
+        self.in_flight += 1;
+        self.shares[target].in_flight += 1;
+        self.shares[target].in_flight
+    }
+
+    /// Counts an I/O as back and its place as free; the new number on its target.
+    #[inline]
+    pub fn returned(&mut self, target: usize) -> u32 {
+        self.in_flight -= 1;
+        self.shares[target].in_flight -= 1;
+        self.queue.extend(index(target));
+        self.shares[target].in_flight
+    }
+}
+
+fn index(target: usize) -> Option<u32> {
+    u32::try_from(target).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take_all(room: &mut Room) -> Vec<usize> {
+        let mut taken = Vec::new();
+        while let Some(target) = room.take() {
+            room.issued(target);
+            taken.push(target);
+        }
+        taken
+    }
+
+    #[test]
+    fn places_are_dealt_in_turn_and_never_exceeded() {
+        let mut room = Room::new(3);
+        room.deal(|target| [2, 0, 3][target]);
+        assert_eq!(take_all(&mut room), [0, 2, 0, 2, 2]);
+        assert_eq!(room.returned(2), 2);
+        assert_eq!(take_all(&mut room), [2]);
+        assert_eq!(room.in_flight(), 5);
+    }
+
+    #[test]
+    fn lowering_stops_refilling_and_raising_adds() {
+        let mut room = Room::new(1);
+        room.deal(|_| 4);
+        take_all(&mut room);
+        room.deal(|_| 2);
+        for left in [3, 2] {
+            assert_eq!(room.returned(0), left);
+            assert!(take_all(&mut room).is_empty());
+        }
+        room.returned(0);
+        assert_eq!(take_all(&mut room), [0]);
+        room.deal(|_| 5);
+        assert_eq!(take_all(&mut room).len(), 3);
+    }
+
+    #[test]
+    fn a_target_set_aside_gives_way_to_the_others() {
+        let mut room = Room::new(2);
+        room.deal(|_| 2);
+        room.set_aside(0);
+        assert_eq!(take_all(&mut room), [1, 1]);
+        assert!(room.any_aside());
+        room.retry();
+        assert_eq!(take_all(&mut room), [0, 0]);
+    }
+
+    #[test]
+    fn a_place_put_back_comes_first() {
+        let mut room = Room::new(2);
+        room.deal(|_| 1);
+        let first = room.take().unwrap();
+        room.put_back(first);
+        assert_eq!(take_all(&mut room), [0, 1]);
+    }
+}

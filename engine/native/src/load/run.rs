@@ -1,0 +1,249 @@
+//! What all workers of a run share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant as Deadline};
+
+use super::clock::{Clock, monotonic_ns};
+use super::epoch::{Epoch, Instant};
+use super::errors::{ErrorLog, SHORT};
+use super::fanout::Next;
+use super::knobs::Limits;
+use super::lock::lock;
+use super::pacing::Gate;
+use super::pattern::{Order, Part, Rng, draw};
+use super::stats::Block;
+use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
+
+/// Everything fixed for a run, its targets' health, and how it ends.
+pub struct Run {
+    pub targets: Vec<Arc<Target>>,
+    pub limits: Limits,
+    pub clock: Clock,
+    pub errors: ErrorLog,
+    pub probe_interval_ticks: u64,
+    seed: u64,
+    sequential: bool,
+    health: Vec<Health>,
+    /// Sequential streams: one per target and, last, one of the striped address space.
+    cursors: Vec<AtomicU64>,
+    stopping: AtomicBool,
+    abandoned: AtomicBool,
+    fault: Mutex<String>,
+    life: Mutex<Life>,
+    life_changed: Condvar,
+}
+
+#[derive(Default)]
+struct Life {
+    started: bool,
+    workers: usize,
+    lost_ios: usize,
+}
+
+impl Run {
+    pub fn new(targets: Vec<Arc<Target>>, limits: Limits, seed: u64, sequential: bool) -> Self {
+        let clock = Clock::shared();
+        Self {
+            limits,
+            clock,
+            errors: ErrorLog::default(),
+            probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
+            seed,
+            sequential,
+            health: targets.iter().map(|_| Health::default()).collect(),
+            cursors: (0..=targets.len()).map(|_| AtomicU64::new(0)).collect(),
+            targets,
+            stopping: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
+            fault: Mutex::default(),
+            life: Mutex::default(),
+            life_changed: Condvar::new(),
+        }
+    }
+
+    pub fn now(&self) -> Instant {
+        Instant {
+            ticks: self.clock.now(),
+            ns: monotonic_ns(),
+        }
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// A stream of random numbers for one worker and target.
+    pub fn rng(&self, worker: usize, target: usize) -> Rng {
+        Rng::new(self.seed, worker as u64, target as u64)
+    }
+
+    pub fn failing(&self, target: usize) -> bool {
+        self.health[target].failing()
+    }
+
+    /// What a worker with room on a target does next. Asks for the target's permit first, then for the rate's.
+    #[inline]
+    pub fn next(
+        &self,
+        epoch: &Epoch,
+        target: usize,
+        rng: &mut Rng,
+        gate: &mut Gate,
+        now_ticks: u64,
+    ) -> Next {
+        if let Permit::NotBefore(due) =
+            self.health[target].permit(now_ticks, self.probe_interval_ticks)
+        {
+            return Next::Refused(due);
+        }
+        let settings = &epoch.settings;
+        if let Some(fan_out) = &epoch.fan_out {
+            let order = self.order(self.targets.len());
+            return fan_out.next(target, settings, &order, gate, now_ticks, |target| {
+                self.failing(target)
+            });
+        }
+        if let Err(due) = gate.pass(now_ticks) {
+            return Next::NotBefore(due);
+        }
+        let (direction, length) = draw(settings, rng);
+        let offset =
+            self.order(target)
+                .next(rng, self.targets[target].size_bytes, u64::from(length));
+        Next::Issue(Part {
+            target,
+            direction,
+            offset,
+            length,
+        })
+    }
+
+    #[inline]
+    fn order(&self, space: usize) -> Order<'_> {
+        if self.sequential {
+            Order::Sequential(&self.cursors[space])
+        } else {
+            Order::Random
+        }
+    }
+
+    /// Counts what came of an I/O; `result` is as the kernel gives it: bytes, or a negative errno.
+    #[inline]
+    pub fn count(
+        &self,
+        block: &Block,
+        part: &Part,
+        result: i32,
+        issued_ticks: u64,
+        reaped_ticks: u64,
+    ) {
+        let lane = block.lane(part.target, part.direction);
+        if u32::try_from(result).is_ok_and(|bytes| bytes == part.length) {
+            lane.record(
+                u64::from(part.length),
+                self.clock.ns(reaped_ticks.saturating_sub(issued_ticks)),
+            );
+            self.health[part.target].succeeded();
+        } else {
+            lane.record_error();
+            let errno = if result < 0 { -result } else { SHORT };
+            self.errors
+                .record(part.target, part.direction, errno, part.offset);
+            self.health[part.target].failed(reaped_ticks, self.probe_interval_ticks);
+        }
+    }
+
+    #[inline]
+    pub fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Says that nothing more is to be issued; false if that was said before.
+    pub fn begin_stop(&self) -> bool {
+        !self.stopping.swap(true, Ordering::SeqCst)
+    }
+
+    /// Whether nobody waits any longer for what is outstanding.
+    pub fn abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::SeqCst);
+    }
+
+    pub fn fault(&self) -> String {
+        lock(&self.fault).clone()
+    }
+
+    /// Notes why the load ends by itself; the first reason stays.
+    pub fn set_fault(&self, text: String) {
+        let mut fault = lock(&self.fault);
+        if fault.is_empty() {
+            *fault = text;
+        }
+        drop(fault);
+        self.notify();
+    }
+
+    pub fn start(&self) {
+        lock(&self.life).started = true;
+        self.life_changed.notify_all();
+    }
+
+    pub fn started(&self) -> bool {
+        lock(&self.life).started
+    }
+
+    /// Holds a worker back until the run starts, or is given up.
+    pub fn wait_for_start(&self) {
+        let life = lock(&self.life);
+        drop(
+            self.life_changed
+                .wait_while(life, |life| !life.started && !self.stopping()),
+        );
+    }
+
+    pub fn worker_begins(&self) {
+        lock(&self.life).workers += 1;
+    }
+
+    pub fn worker_ends(&self, lost_ios: usize) {
+        let mut life = lock(&self.life);
+        life.workers -= 1;
+        life.lost_ios += lost_ios;
+        drop(life);
+        self.life_changed.notify_all();
+    }
+
+    /// Waits until every worker has ended; whether that came in time with all I/Os back.
+    pub fn wait_for_end(&self, timeout: Duration) -> bool {
+        let deadline = Deadline::now() + timeout;
+        let mut life = lock(&self.life);
+        while life.workers > 0 {
+            let left = deadline.saturating_duration_since(Deadline::now());
+            if left.is_zero() {
+                return false;
+            }
+            life = match self.life_changed.wait_timeout(life, left) {
+                Ok((life, _)) => life,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        life.lost_ios == 0
+    }
+
+    /// Wakes everyone who waits for the run to start or end.
+    pub fn notify(&self) {
+        drop(lock(&self.life));
+        self.life_changed.notify_all();
+    }
+
+    /// Sleeps until the run begins to stop, fails, or the time has passed.
+    pub fn pause(&self, duration: Duration) {
+        let life = lock(&self.life);
+        let idle = |_: &mut Life| !self.stopping() && lock(&self.fault).is_empty();
+        drop(self.life_changed.wait_timeout_while(life, duration, idle));
+    }
+}

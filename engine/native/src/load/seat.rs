@@ -1,0 +1,136 @@
+//! Where one worker and everyone else meet.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::Thread;
+
+use super::cpu::ThreadCpu;
+use super::epoch::{Epoch, Served};
+use super::lock::lock;
+
+/// A parked worker has no I/O at all.
+const PARKED: u64 = u64::MAX;
+
+/// How a waiting worker is woken.
+pub enum Waker {
+    /// A worker that waits in a ring polls this eventfd there.
+    Event(File),
+    /// A worker that issues one I/O at a time parks its thread.
+    Park(OnceLock<Thread>),
+}
+
+impl Waker {
+    pub fn event() -> io::Result<Self> {
+        // SAFETY: eventfd takes no pointers.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just gave this descriptor to us alone.
+        Ok(Self::Event(unsafe { File::from_raw_fd(fd) }))
+    }
+
+    pub fn park() -> Self {
+        Self::Park(OnceLock::new())
+    }
+
+    pub fn wake(&self) {
+        match self {
+            // Fails only when the count is full, and then the worker is awake.
+            Self::Event(event) => drop((&mut &*event).write(&1_u64.to_ne_bytes())),
+            Self::Park(thread) => thread.get().into_iter().for_each(Thread::unpark),
+        }
+    }
+
+    /// The eventfd to poll, for workers that have one.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        match self {
+            Self::Event(event) => Some(event.as_raw_fd()),
+            Self::Park(_) => None,
+        }
+    }
+
+    /// Makes the eventfd silent until the next wake-up.
+    pub fn clear(&self) {
+        if let Self::Event(event) = self {
+            // Fails only when there was nothing to clear.
+            drop((&mut &*event).read(&mut [0; 8]));
+        }
+    }
+
+    /// Must be called by the thread that is to be unparked.
+    pub fn is_me(&self) {
+        if let Self::Park(thread) = self {
+            thread.get_or_init(std::thread::current);
+        }
+    }
+}
+
+/// One worker as the others see it.
+///
+/// A worker counts its I/Os while it holds its epoch, and a turn replaces the epoch of every worker. So each I/O is
+/// counted in exactly one epoch, and an epoch is complete the moment all workers were given the next.
+pub struct Seat {
+    pub worker: usize,
+    pub served: Served,
+    pub waker: Waker,
+    pub cpu: ThreadCpu,
+    epoch: Mutex<Arc<Epoch>>,
+    in_flight: Box<[AtomicU32]>,
+    settled: AtomicU64,
+}
+
+impl Seat {
+    pub fn new(worker: usize, served: Served, waker: Waker, epoch: Arc<Epoch>) -> Self {
+        let in_flight = (0..served.count).map(|_| AtomicU32::new(0)).collect();
+        let (epoch, settled) = (Mutex::new(epoch), AtomicU64::new(PARKED));
+        Self {
+            worker,
+            served,
+            waker,
+            cpu: ThreadCpu::default(),
+            epoch,
+            in_flight,
+            settled,
+        }
+    }
+
+    pub fn epoch(&self) -> MutexGuard<'_, Arc<Epoch>> {
+        lock(&self.epoch)
+    }
+
+    /// I/Os of this worker outstanding on a target.
+    pub fn in_flight(&self, target: usize) -> u64 {
+        let counter = target
+            .checked_sub(self.served.first)
+            .and_then(|index| self.in_flight.get(index));
+        counter.map_or(0, |counter| u64::from(counter.load(Relaxed)))
+    }
+
+    /// Only the worker itself may call this.
+    #[inline]
+    pub fn set_in_flight(&self, target: usize, count: u32) {
+        self.in_flight[target - self.served.first].store(count, Relaxed);
+    }
+
+    /// Says that no outstanding I/O of this worker is older than this epoch.
+    pub fn settle(&self, index: u32) {
+        self.settled.store(u64::from(index), Relaxed);
+    }
+
+    /// Says that this worker has no I/O and begins none until it is woken.
+    pub fn parked(&self) {
+        self.settled.store(PARKED, Relaxed);
+    }
+
+    pub fn is_parked(&self) -> bool {
+        self.settled.load(Relaxed) == PARKED
+    }
+
+    pub fn has_settled(&self, index: u32) -> bool {
+        self.settled.load(Relaxed) >= u64::from(index)
+    }
+}

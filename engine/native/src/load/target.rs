@@ -1,0 +1,106 @@
+//! One target of the load, and how it fares.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Errors in a row after which a target is only probed.
+const ERRORS_UNTIL_FAILING: u32 = 16;
+/// Pause between probes of a failing target.
+pub const PROBE_INTERVAL_NS: u64 = 100_000_000;
+
+/// An open file or device; the engine has its own duplicate of the descriptor and never opens anything by name.
+pub struct Target {
+    pub fd: OwnedFd,
+    pub name: String,
+    pub size_bytes: u64,
+    pub align_bytes: u64,
+    pub writable: bool,
+}
+
+/// Whether a target answers; shared by all workers.
+#[derive(Default)]
+pub struct Health {
+    errors_in_a_row: AtomicU32,
+    failing: AtomicBool,
+    next_probe_ticks: AtomicU64,
+}
+
+/// What a worker may do with a target now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Permit {
+    Issue,
+    /// Failing: nothing before this moment.
+    NotBefore(u64),
+}
+
+impl Health {
+    pub fn failing(&self) -> bool {
+        self.failing.load(Relaxed)
+    }
+
+    /// Asks to issue one I/O; of all workers one gets the probe of a failing target.
+    #[inline]
+    pub fn permit(&self, now_ticks: u64, probe_interval_ticks: u64) -> Permit {
+        if !self.failing() {
+            return Permit::Issue;
+        }
+        let due = self.next_probe_ticks.load(Relaxed);
+        let next = now_ticks + probe_interval_ticks;
+        if now_ticks < due {
+            return Permit::NotBefore(due);
+        }
+        match self
+            .next_probe_ticks
+            .compare_exchange(due, next, Relaxed, Relaxed)
+        {
+            Ok(_) => Permit::Issue,
+            Err(other) => Permit::NotBefore(other),
+        }
+    }
+
+    #[inline]
+    pub fn succeeded(&self) {
+        if self.errors_in_a_row.load(Relaxed) != 0 {
+            self.errors_in_a_row.store(0, Relaxed);
+            self.failing.store(false, Relaxed);
+        }
+    }
+
+    pub fn failed(&self, now_ticks: u64, probe_interval_ticks: u64) {
+        let errors = self.errors_in_a_row.fetch_add(1, Relaxed).saturating_add(1);
+        if errors >= ERRORS_UNTIL_FAILING && !self.failing.swap(true, Relaxed) {
+            self.next_probe_ticks
+                .store(now_ticks + probe_interval_ticks, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_target_is_probed_by_one_worker_at_a_time_until_it_answers() {
+        let health = Health::default();
+        for _ in 0..ERRORS_UNTIL_FAILING {
+            assert_eq!(health.permit(0, 100), Permit::Issue);
+            health.failed(0, 100);
+        }
+        assert!(health.failing());
+        assert_eq!(health.permit(50, 100), Permit::NotBefore(100));
+        assert_eq!(health.permit(100, 100), Permit::Issue);
+        assert_eq!(health.permit(100, 100), Permit::NotBefore(200));
+        health.succeeded();
+        assert_eq!(health.permit(101, 100), Permit::Issue);
+    }
+
+    #[test]
+    fn single_errors_do_not_stop_a_target() {
+        let health = Health::default();
+        for _ in 0..10 * ERRORS_UNTIL_FAILING {
+            health.failed(0, 100);
+            health.succeeded();
+        }
+        assert!(!health.failing());
+    }
+}

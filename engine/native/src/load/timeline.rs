@@ -1,0 +1,107 @@
+//! All epochs of a run, and the totals over them.
+
+use std::sync::Arc;
+
+use super::epoch::{ClosedEpoch, Epoch};
+use super::histogram::Counts;
+use super::stats::{Direction, Sums, Tally};
+
+/// An epoch as a reader gets it. One that was open stays readable after it was closed.
+#[derive(Clone)]
+pub enum AnyEpoch {
+    Open(Arc<Epoch>),
+    Closed(Arc<ClosedEpoch>),
+}
+
+/// The open epoch, what is left of the closed ones, and what readers have taken.
+pub struct Timeline {
+    current: Arc<Epoch>,
+    closed: Vec<Arc<ClosedEpoch>>,
+    /// Everything counted in closed epochs, transients too, per target.
+    totals: Vec<[Tally; 2]>,
+    /// What `take_cells` has handed out.
+    taken: Vec<[Counts; 2]>,
+}
+
+impl Timeline {
+    pub fn new(current: Arc<Epoch>, targets: usize) -> Self {
+        let totals = (0..targets).map(|_| Default::default()).collect();
+        let taken = (0..targets).map(|_| Default::default()).collect();
+        Self {
+            current,
+            closed: Vec::new(),
+            totals,
+            taken,
+        }
+    }
+
+    pub fn current(&self) -> &Arc<Epoch> {
+        &self.current
+    }
+
+    /// Replaces an epoch in which nothing was issued.
+    pub fn replace(&mut self, epoch: Arc<Epoch>) {
+        self.current = epoch;
+    }
+
+    /// Opens the next epoch; every worker must have it already.
+    pub fn turn(&mut self, next: Arc<Epoch>) {
+        let ended = std::mem::replace(&mut self.current, next);
+        ended.take_last_second();
+        for (target, tallies) in self.totals.iter_mut().enumerate() {
+            for (tally, direction) in tallies.iter_mut().zip(Direction::ALL) {
+                ended.lanes(target, direction).for_each(|lane| {
+                    tally.add(lane);
+                    tally.sums.take_peak(lane);
+                });
+            }
+        }
+        self.closed.push(Arc::new(ended.close()));
+    }
+
+    pub fn epochs(&self) -> Vec<AnyEpoch> {
+        let closed = self.closed.iter().cloned().map(AnyEpoch::Closed);
+        closed
+            .chain([AnyEpoch::Open(Arc::clone(&self.current))])
+            .collect()
+    }
+
+    /// Sums since the start per target and direction; takes the peaks.
+    pub fn take_sums(&mut self) -> Vec<[Sums; 2]> {
+        let current = &self.current;
+        let sums = |(target, tallies): (usize, &mut [Tally; 2])| {
+            Direction::ALL.map(|direction| {
+                let tally = &mut tallies[direction as usize];
+                let mut sums = tally.sums;
+                tally.sums.peak_ns = 0;
+                current.lanes(target, direction).for_each(|lane| {
+                    sums.add(lane);
+                    sums.take_peak(lane);
+                });
+                sums
+            })
+        };
+        self.totals.iter_mut().enumerate().map(sums).collect()
+    }
+
+    /// Histogram cells since the last call: target, direction, bucket, count.
+    pub fn take_cells(&mut self) -> Vec<(usize, Direction, u16, u64)> {
+        let mut cells = Vec::new();
+        for (target, (tallies, taken)) in self.totals.iter().zip(&mut self.taken).enumerate() {
+            for direction in Direction::ALL {
+                let mut now = Tally::default();
+                now.counts.add_counts(&tallies[direction as usize].counts);
+                self.current
+                    .lanes(target, direction)
+                    .for_each(|lane| now.add(lane));
+                let grown = now.counts.advance(&mut taken[direction as usize]);
+                cells.extend(
+                    grown
+                        .into_iter()
+                        .map(|(bucket, count)| (target, direction, bucket, count)),
+                );
+            }
+        }
+        cells
+    }
+}

@@ -1,0 +1,211 @@
+//! A worker that does one I/O at a time with preadv2 and pwritev2: one thread per place in a target's queue depth.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::buffers::{ALIGN, SHARED_ABOVE_BYTES};
+use super::epoch::Epoch;
+use super::fanout::Next;
+use super::knobs::Settings;
+use super::memory::Memory;
+use super::pacing::Gate;
+use super::pattern::{Part, Rng};
+use super::payload;
+use super::run::Run;
+use super::seat::Seat;
+use super::stats::Direction;
+
+/// How soon a thread looks again for room on the other targets of a striped I/O.
+const BLOCKED: Duration = Duration::from_millis(1);
+
+/// Memory that all reads share, as nobody looks at what they bring; the old one if it will do.
+pub fn sink(settings: &Settings, old: Option<&Arc<Memory>>) -> io::Result<Arc<Memory>> {
+    let slot_bytes = slot_bytes(settings);
+    let ios = settings.queue_depth * settings.width;
+    let bytes = slot_bytes * ios.min((SHARED_ABOVE_BYTES / slot_bytes).max(1));
+    match old {
+        Some(memory) if memory.bytes() >= bytes => Ok(Arc::clone(memory)),
+        _ => Memory::new(bytes).map(Arc::new),
+    }
+}
+
+fn slot_bytes(settings: &Settings) -> usize {
+    usize::try_from(settings.part_bytes)
+        .unwrap_or(usize::MAX)
+        .next_multiple_of(ALIGN)
+}
+
+/// Runs a worker for one place in one target's queue until the load stops.
+pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
+    seat.waker.is_me();
+    run.wait_for_start();
+    let target = seat.served.first;
+    let mut worker = Worker {
+        run,
+        seat,
+        place,
+        rng: run.rng(place, target),
+        gate: Gate::default(),
+        epoch: Arc::clone(&seat.epoch()),
+        source: None,
+        sequence: (seat.worker as u64) << 48,
+    };
+    while !run.stopping() {
+        if worker.adopt()? {
+            worker.drive();
+        } else {
+            std::thread::park();
+        }
+    }
+    Ok(())
+}
+
+struct Worker<'a> {
+    run: &'a Run,
+    seat: &'a Seat,
+    place: usize,
+    rng: Rng,
+    gate: Gate,
+    epoch: Arc<Epoch>,
+    /// What writes come from, filled when it was mapped.
+    source: Option<Memory>,
+    sequence: u64,
+}
+
+impl Worker<'_> {
+    /// Takes over the epoch its seat has now; whether this place is used in it.
+    fn adopt(&mut self) -> io::Result<bool> {
+        let epoch = self.seat.epoch();
+        let settings = &epoch.settings;
+        let used = self.seat.served.first < settings.width && self.place < settings.queue_depth;
+        // Said before the seat can get another epoch: the coordinator must not take this thread for parked.
+        if used {
+            self.seat.settle(epoch.index);
+        } else {
+            self.seat.parked();
+        }
+        self.epoch = Arc::clone(&epoch);
+        drop(epoch);
+        self.gate.follow(self.epoch.pacer.as_ref());
+        let bytes = slot_bytes(&self.epoch.settings);
+        if used
+            && self.epoch.settings.writes()
+            && self
+                .source
+                .as_ref()
+                .is_none_or(|memory| memory.bytes() < bytes)
+        {
+            self.source = Some(self.filled(bytes)?);
+        }
+        Ok(used)
+    }
+
+    fn filled(&self, bytes: usize) -> io::Result<Memory> {
+        let memory = Memory::new(bytes)?;
+        // SAFETY: the mapping is ours alone and has this many bytes.
+        let slice = unsafe { std::slice::from_raw_parts_mut(memory.base().as_ptr(), bytes) };
+        payload::fill(slice, self.run.seed() ^ self.sequence, 0);
+        Ok(memory)
+    }
+
+    /// Issues one I/O after the other until the epoch turns or the load stops.
+    fn drive(&mut self) {
+        let target = self.seat.served.first;
+        loop {
+            let now_ticks = self.run.clock.now();
+            match self.run.next(
+                &self.epoch,
+                target,
+                &mut self.rng,
+                &mut self.gate,
+                now_ticks,
+            ) {
+                Next::Issue(part) => {
+                    if self.perform(&part) {
+                        return;
+                    }
+                }
+                Next::NotBefore(due) | Next::Refused(due) => {
+                    let left_ns = self.run.clock.ns(due.saturating_sub(self.run.clock.now()));
+                    std::thread::park_timeout(Duration::from_nanos(left_ns));
+                    return;
+                }
+                Next::Blocked => {
+                    std::thread::park_timeout(BLOCKED);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Does one I/O and counts it; whether there is something else to do first.
+    fn perform(&mut self, part: &Part) -> bool {
+        let pointer = self.buffer(part);
+        self.seat.set_in_flight(part.target, 1);
+        let issued_ticks = self.run.clock.now();
+        let result = transfer(self.run, part, pointer);
+        let epoch = self.seat.epoch();
+        let reaped_ticks = self.run.clock.now();
+        self.run.count(
+            epoch.block(self.seat.worker, reaped_ticks),
+            part,
+            result,
+            issued_ticks,
+            reaped_ticks,
+        );
+        self.seat.set_in_flight(part.target, 0);
+        epoch.index != self.epoch.index || self.run.stopping()
+    }
+
+    fn buffer(&mut self, part: &Part) -> NonNull<u8> {
+        match (part.direction, &self.source, &self.epoch.sink) {
+            (Direction::Write, Some(source), _) => {
+                self.sequence += 1;
+                // SAFETY: this thread alone uses the mapping, which holds the largest part of this epoch.
+                let bytes = unsafe {
+                    std::slice::from_raw_parts_mut(source.base().as_ptr(), part.length as usize)
+                };
+                payload::stamp(bytes, part.offset, self.sequence);
+                source.base()
+            }
+            (_, _, Some(sink)) => {
+                let slot_bytes = slot_bytes(&self.epoch.settings);
+                let slot = self.seat.worker % (sink.bytes() / slot_bytes);
+                // SAFETY: the slot lies inside the mapping.
+                unsafe { sink.base().add(slot * slot_bytes) }
+            }
+            // Refused by the kernel with EFAULT, and counted as that.
+            _ => NonNull::dangling(),
+        }
+    }
+}
+
+/// One system call; the result as a ring gives it.
+fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>) -> i32 {
+    let fd = run.targets[part.target].fd.as_raw_fd();
+    let piece = libc::iovec {
+        iov_base: pointer.as_ptr().cast(),
+        iov_len: part.length as usize,
+    };
+    let offset = libc::off_t::try_from(part.offset).unwrap_or(libc::off_t::MAX);
+    // SAFETY: the buffer has part.length bytes; reads of several threads may land in one, which nobody looks at.
+    let moved = unsafe {
+        match part.direction {
+            Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),
+            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, 0),
+        }
+    };
+    let failed = || {
+        -io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO)
+    };
+    if moved < 0 {
+        failed()
+    } else {
+        i32::try_from(moved).unwrap_or(i32::MAX)
+    }
+}

@@ -1,0 +1,398 @@
+//! A worker with a ring of its own: keeps its share of every target's queue depth outstanding.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_uring::{opcode, squeue, types};
+
+use super::buffers::{Arena, Buffer};
+use super::epoch::Epoch;
+use super::fanout::Next;
+use super::knobs::share;
+use super::pacing::Gate;
+use super::pattern::{Part, Rng};
+use super::ring::{self, Ring};
+use super::room::Room;
+use super::run::Run;
+use super::seat::Seat;
+use super::stats::Direction;
+
+/// I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
+const CHUNK: u32 = 4;
+/// Completion of the poll on the worker's eventfd, and of the cancellation when the run is given up.
+const WOKEN: u64 = u64::MAX;
+const CANCELLED: u64 = u64::MAX - 1;
+/// How soon a worker looks again for room on the other targets of a striped I/O.
+const BLOCKED_NS: u64 = 1_000_000;
+/// How long cancelled I/Os have to come back.
+const CANCEL_PATIENCE: Duration = Duration::from_millis(200);
+
+/// An I/O in flight; its number is its index.
+struct Flight {
+    part: Part,
+    issued_ticks: u64,
+    epoch: u32,
+    region: usize,
+}
+
+/// Numbers for I/Os in flight, re-used.
+#[derive(Default)]
+struct Flights {
+    all: Vec<Flight>,
+    free: Vec<usize>,
+}
+
+impl Flights {
+    fn add(&mut self, flight: Flight) -> usize {
+        if let Some(number) = self.free.pop() {
+            self.all[number] = flight;
+            return number;
+        }
+        self.all.push(flight);
+        self.all.len() - 1
+    }
+
+    fn next_number(&self) -> usize {
+        self.free.last().copied().unwrap_or(self.all.len())
+    }
+}
+
+/// Runs a worker until the load stops; how many I/Os never came back. `ready` gets the features or the refusal once.
+pub fn work(
+    run: &Run,
+    seat: &Seat,
+    workers: usize,
+    ready: impl FnOnce(io::Result<Vec<&'static str>>),
+) -> io::Result<usize> {
+    let most = run.limits.max_queue_depth.div_ceil(workers) * run.targets.len();
+    let (mut ring, mut features) = match ring::open(most) {
+        Ok(opened) => opened,
+        Err(error) => {
+            ready(Err(error));
+            return Ok(0);
+        }
+    };
+    let files: Vec<_> = run
+        .targets
+        .iter()
+        .map(|target| target.fd.as_raw_fd())
+        .collect();
+    let mut worker = Worker::new(run, seat, workers, Ring::new(&mut ring, &files));
+    match worker.adopt().and_then(|()| worker.listen()) {
+        Ok(()) => {
+            features.extend(worker.ring.features());
+            ready(Ok(features));
+        }
+        Err(error) => {
+            ready(Err(error));
+            return Ok(0);
+        }
+    }
+    run.wait_for_start();
+    let outcome = worker.run();
+    let lost = worker.room.in_flight();
+    if lost > 0 {
+        // The kernel may still write into these buffers.
+        std::mem::forget(worker.arenas);
+    }
+    outcome.map(|()| lost)
+}
+
+struct Worker<'a> {
+    run: &'a Run,
+    seat: &'a Seat,
+    workers: usize,
+    ring: Ring<'a>,
+    /// For reads and for writes.
+    arenas: [Arena; 2],
+    flights: Flights,
+    room: Room,
+    rngs: Vec<Rng>,
+    gate: Gate,
+    epoch: Arc<Epoch>,
+    /// Outstanding I/Os of earlier epochs.
+    older: usize,
+    sequence: u64,
+    /// Numbers of I/Os queued but not submitted.
+    chunk: Vec<usize>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(run: &'a Run, seat: &'a Seat, workers: usize, ring: Ring<'a>) -> Self {
+        let targets = run.targets.len();
+        let epoch = Arc::clone(&seat.epoch());
+        Self {
+            run,
+            seat,
+            workers,
+            ring,
+            arenas: [Arena::new(false), Arena::new(true)],
+            flights: Flights::default(),
+            room: Room::new(targets),
+            rngs: (0..targets)
+                .map(|target| run.rng(seat.worker, target))
+                .collect(),
+            gate: Gate::default(),
+            epoch,
+            older: 0,
+            sequence: (seat.worker as u64) << 48,
+            chunk: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        self.adopt()?;
+        while !self.run.stopping() {
+            let wake_ticks = self.refill()?;
+            self.stamp();
+            self.ring
+                .wait(self.until(wake_ticks), self.room.in_flight() == 0)?;
+            self.reap()?;
+        }
+        while self.room.in_flight() > 0 && !self.run.abandoned() {
+            self.stamp();
+            self.ring.wait(None, false)?;
+            self.reap()?;
+        }
+        self.cancel()
+    }
+
+    /// Takes over the epoch its seat has now.
+    fn adopt(&mut self) -> io::Result<()> {
+        let epoch = Arc::clone(&self.seat.epoch());
+        let settings = &epoch.settings;
+        let most = |target: usize| {
+            let inside = target < settings.width;
+            let share = if inside {
+                share(settings.queue_depth, target, self.seat.worker, self.workers)
+            } else {
+                0
+            };
+            u32::try_from(share).unwrap_or(u32::MAX)
+        };
+        self.room.deal(most);
+        self.gate.follow(epoch.pacer.as_ref());
+        let (ios, length) = (
+            self.room.capacity(),
+            usize::try_from(settings.part_bytes).unwrap_or(usize::MAX),
+        );
+        self.arenas[0].ensure(&mut self.ring, ios, length)?;
+        if settings.writes() {
+            self.arenas[1].ensure(&mut self.ring, ios, length)?;
+        }
+        self.older = self.room.in_flight();
+        if self.older == 0 {
+            self.seat.settle(epoch.index);
+        }
+        self.epoch = epoch;
+        Ok(())
+    }
+
+    /// Issues what there is room for, but for the last chunk; when to look again at the latest.
+    fn refill(&mut self) -> io::Result<u64> {
+        let now_ticks = self.run.clock.now();
+        if self.room.any_aside() {
+            self.room.retry();
+        }
+        let mut wake_ticks = u64::MAX;
+        while let Some(target) = self.room.take() {
+            let rng = &mut self.rngs[target];
+            match self
+                .run
+                .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
+            {
+                Next::Issue(part) => self.issue(part)?,
+                Next::NotBefore(due) => {
+                    self.room.put_back(target);
+                    return Ok(wake_ticks.min(due));
+                }
+                Next::Refused(due) => {
+                    self.room.set_aside(target);
+                    wake_ticks = wake_ticks.min(due);
+                }
+                Next::Blocked => {
+                    self.room.set_aside(target);
+                    wake_ticks = wake_ticks.min(now_ticks + self.run.clock.ticks(BLOCKED_NS));
+                }
+            }
+        }
+        Ok(wake_ticks)
+    }
+
+    fn until(&self, wake_ticks: u64) -> Option<Duration> {
+        let left = |wake: u64| {
+            Duration::from_nanos(self.run.clock.ns(wake.saturating_sub(self.run.clock.now())))
+        };
+        (wake_ticks != u64::MAX).then(|| left(wake_ticks))
+    }
+
+    fn issue(&mut self, part: Part) -> io::Result<()> {
+        if self.ring.queued() >= CHUNK || self.ring.is_full() {
+            self.stamp();
+            self.ring.submit()?;
+        }
+        let number = self.flights.next_number();
+        let arena = &mut self.arenas[part.direction as usize];
+        let buffer = arena
+            .take(number)
+            .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
+        if part.direction == Direction::Write {
+            self.sequence += 1;
+            arena.prepare(
+                buffer,
+                number,
+                self.run.seed(),
+                part.offset,
+                self.sequence,
+                part.length as usize,
+            );
+        }
+        let entry = self.entry(&part, buffer).user_data(number as u64);
+        // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
+        unsafe { self.ring.push(&entry)? };
+        let count = self.room.issued(part.target);
+        self.seat.set_in_flight(part.target, count);
+        self.flights.add(Flight {
+            part,
+            issued_ticks: 0,
+            epoch: self.epoch.index,
+            region: buffer.region,
+        });
+        self.chunk.push(number);
+        Ok(())
+    }
+
+    fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
+        if self.ring.registry.files {
+            // The flag turns the descriptor into an index of the registered files.
+            let file = types::Fd(i32::try_from(part.target).unwrap_or(-1));
+            return entry(file, part, buffer).flags(squeue::Flags::FIXED_FILE);
+        }
+        entry(
+            types::Fd(self.run.targets[part.target].fd.as_raw_fd()),
+            part,
+            buffer,
+        )
+    }
+
+    /// Starts the clock of queued I/Os, right before the call that submits them.
+    #[inline]
+    fn stamp(&mut self) {
+        if self.chunk.is_empty() {
+            return;
+        }
+        let now_ticks = self.run.clock.now();
+        for number in self.chunk.drain(..) {
+            self.flights.all[number].issued_ticks = now_ticks;
+        }
+    }
+
+    /// Counts all that came back, in the epoch its seat has now.
+    fn reap(&mut self) -> io::Result<()> {
+        let (mut woken, mut count) = (false, 0_u32);
+        self.ring.completions.sync();
+        let epoch = self.seat.epoch();
+        let reaped_ticks = self.run.clock.now();
+        let block = epoch.block(self.seat.worker, reaped_ticks);
+        while let Some(completion) = self.ring.completions.next() {
+            let Some(number) = flight_number(completion.user_data()) else {
+                woken |= completion.user_data() == WOKEN;
+                continue;
+            };
+            count += 1;
+            let flight = &self.flights.all[number];
+            if !(completion.result() == -libc::ECANCELED && self.run.abandoned()) {
+                self.run.count(
+                    block,
+                    &flight.part,
+                    completion.result(),
+                    flight.issued_ticks,
+                    reaped_ticks,
+                );
+            }
+            self.older -= usize::from(flight.epoch != self.epoch.index);
+            self.arenas[flight.part.direction as usize].give_back(&mut self.ring, flight.region);
+            let left = self.room.returned(flight.part.target);
+            self.seat.set_in_flight(flight.part.target, left);
+            self.flights.free.push(number);
+        }
+        let turned = epoch.index != self.epoch.index;
+        drop(epoch);
+        if woken {
+            self.seat.waker.clear();
+            self.listen()?;
+        }
+        if turned {
+            return self.adopt();
+        }
+        if self.older == 0 && count > 0 {
+            self.seat.settle(self.epoch.index);
+        }
+        Ok(())
+    }
+
+    /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.
+    fn listen(&mut self) -> io::Result<()> {
+        let Some(descriptor) = self.seat.waker.descriptor() else {
+            return Ok(());
+        };
+        let poll = opcode::PollAdd::new(types::Fd(descriptor), libc::POLLIN as u32)
+            .build()
+            .user_data(WOKEN);
+        if self.ring.is_full() {
+            self.stamp();
+            self.ring.submit()?;
+        }
+        // SAFETY: the entry points to nothing.
+        unsafe { self.ring.push(&poll) }
+    }
+
+    /// Asks the kernel to give up what is still outstanding and waits a moment for it.
+    fn cancel(&mut self) -> io::Result<()> {
+        if self.room.in_flight() == 0 {
+            return Ok(());
+        }
+        let every = opcode::AsyncCancel2::new(types::CancelBuilder::any().all());
+        let entry = every.build().user_data(CANCELLED);
+        // SAFETY: the entry points to nothing.
+        unsafe { self.ring.push(&entry)? };
+        let deadline = std::time::Instant::now() + CANCEL_PATIENCE;
+        while self.room.in_flight() > 0 {
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.ring.wait(Some(left), false)?;
+            self.reap()?;
+        }
+        Ok(())
+    }
+}
+
+fn flight_number(user_data: u64) -> Option<usize> {
+    if user_data < CANCELLED {
+        usize::try_from(user_data).ok()
+    } else {
+        None
+    }
+}
+
+fn entry(file: types::Fd, part: &Part, buffer: Buffer) -> squeue::Entry {
+    let (pointer, length, offset) = (buffer.pointer.as_ptr(), part.length, part.offset);
+    match (part.direction, buffer.registered) {
+        (Direction::Read, Some(index)) => opcode::ReadFixed::new(file, pointer, length, index)
+            .offset(offset)
+            .build(),
+        (Direction::Read, None) => opcode::Read::new(file, pointer, length)
+            .offset(offset)
+            .build(),
+        (Direction::Write, Some(index)) => opcode::WriteFixed::new(file, pointer, length, index)
+            .offset(offset)
+            .build(),
+        (Direction::Write, None) => opcode::Write::new(file, pointer, length)
+            .offset(offset)
+            .build(),
+    }
+}

@@ -1,0 +1,164 @@
+"""What a run measured, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.backend import EpochStats, LoadBackend
+from engine.job import JobSpec, Knobs
+from engine.measured import BOTH, READ, WRITE, Measured, combine, measure
+
+_READ_IOS, _WRITE_IOS = 0, 4
+"""Positions in collectors.schemas.LOAD."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """The same I/Os by direction and together."""
+
+    read: Measured
+    write: Measured
+    total: Measured
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetResult:
+    """One target in one epoch."""
+
+    name: str
+    split: Split
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EpochResult:
+    """One epoch, without the transient after the turn that opened it."""
+
+    index: int
+    knobs: Knobs
+    start_s: float | None
+    """From the start of the run to the start of measuring; None if the load never settled."""
+    duration_s: float
+    """How long was measured; 0 if the load never settled."""
+    transient_ios: int
+    split: Split
+    targets: tuple[TargetResult, ...]
+    """Those inside the stripe width."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCount:
+    """I/Os of one target and direction that failed in the same way."""
+
+    target: str
+    direction: str
+    errno: int
+    """0 is a short transfer."""
+    first_offset: int
+    ios: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """Which engine did the I/O and why that one."""
+
+    backend: str
+    why: str
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a run was, without its numbers."""
+
+    job: JobSpec
+    engine: EngineFacts
+    targets: tuple[str, ...]
+    notices: tuple[str, ...]
+    """What a reader must know to judge the numbers, one line each."""
+    ended: str
+    """runtime, stopped or failed; empty while it runs."""
+    elapsed_s: float
+    """From start to stop."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunResult:
+    """A whole run."""
+
+    about: About
+    epochs: tuple[EpochResult, ...]
+    total: Split
+    """All epochs together; latencies are merged from their histograms."""
+    errors: tuple[ErrorCount, ...]
+    """I/Os that failed at any time, transient ones too; the most frequent first."""
+    cpu_ns: int
+    """CPU time of the engine's threads over the whole run."""
+    completed_ios: int
+    """All I/Os that succeeded, transient ones too."""
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds measured over all epochs."""
+        return sum(epoch.duration_s for epoch in self.epochs)
+
+    @property
+    def failed_ios(self) -> int:
+        """I/Os that failed at any time."""
+        return sum(error.ios for error in self.errors)
+
+
+def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], now_ns: int) -> RunResult:
+    """Evaluate what an engine measured; an epoch that is still open is measured up to `now_ns`."""
+    stats = engine.epochs()
+    epochs = tuple(epoch_result(epoch, about.targets, stats[0].turned_ns, now_ns) for epoch in stats)
+    return RunResult(
+        about=about,
+        epochs=epochs,
+        total=Split(
+            combine([epoch.split.read for epoch in epochs]),
+            combine([epoch.split.write for epoch in epochs]),
+            combine([epoch.split.total for epoch in epochs]),
+        ),
+        errors=error_counts(engine.errors(), about.targets),
+        cpu_ns=engine.cpu_ns(),
+        completed_ios=int(counters[:, [_READ_IOS, _WRITE_IOS]].sum()),
+    )
+
+
+def nothing_measured(job: JobSpec) -> RunResult:
+    """Build the result of a run that was stopped before it began."""
+    nothing = combine([])
+    about = About(job, EngineFacts("", "not started", ()), (), (), "stopped", 0.0)
+    return RunResult(about, (), Split(nothing, nothing, nothing), (), cpu_ns=0, completed_ios=0)
+
+
+def error_counts(rows: Iterable[tuple[int, str, int, int, int]], names: Sequence[str]) -> tuple[ErrorCount, ...]:
+    """Name the targets in what LoadBackend.errors returns."""
+    return tuple(
+        ErrorCount(names[target], direction, code, offset, ios) for target, direction, code, offset, ios in rows
+    )
+
+
+def epoch_result(stats: EpochStats, names: Sequence[str], run_start_ns: int, now_ns: int) -> EpochResult:
+    """Evaluate one epoch; one that is still open is measured up to `now_ns`."""
+    end_ns = now_ns if stats.end_ns is None else stats.end_ns
+    start_ns = end_ns if stats.start_ns is None else stats.start_ns
+    return EpochResult(
+        index=stats.index,
+        knobs=stats.knobs,
+        start_s=None if stats.start_ns is None else (start_ns - run_start_ns) / 1e9,
+        duration_s=max(end_ns - start_ns, 0) / 1e9,
+        transient_ios=stats.transient_ios,
+        split=_split(stats, None),
+        targets=tuple(
+            TargetResult(name, _split(stats, index)) for index, name in enumerate(names[: stats.knobs.stripe_width])
+        ),
+    )
+
+
+def _split(stats: EpochStats, target: int | None) -> Split:
+    return Split(measure(stats, target, READ), measure(stats, target, WRITE), measure(stats, target, BOTH))

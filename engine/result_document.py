@@ -1,0 +1,121 @@
+"""The JSON document of a run, schema lunscope.run/1: a stable contract."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import TypeAlias
+
+from engine.errno_text import error_message, error_name
+from engine.job import JobSpec, Knobs
+from engine.measured import Measured
+from engine.result import EpochResult, ErrorCount, RunResult, Split
+
+SCHEMA = "lunscope.run/1"
+
+Document: TypeAlias = dict[str, object]
+"""A JSON object; every number in it is finite, and what is not known is null."""
+
+
+def run_document(result: RunResult) -> Document:
+    """Everything a run measured, ready for json.dumps."""
+    about = result.about
+    return {
+        "schema": SCHEMA,
+        "engine": {
+            "backend": about.engine.backend,
+            "version": importlib.metadata.version("lunscope"),
+            "features": list(about.engine.features),
+            "why": about.engine.why,
+        },
+        "job": _job(about.job),
+        "targets": list(about.targets),
+        "notices": list(about.notices),
+        "ended": about.ended,
+        "elapsed_s": about.elapsed_s,
+        "duration_s": result.duration_s,
+        "epochs": [_epoch(epoch) for epoch in result.epochs],
+        **_split(result.total, result.duration_s),
+        "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
+        "errors": [_error(error) for error in result.errors],
+    }
+
+
+def _job(job: JobSpec) -> Document:
+    return {
+        "name": job.name,
+        "targets": [target.path for target in job.targets],
+        "access": job.access.value,
+        "mode": job.mode.value,
+        "backend": job.backend.value,
+        "stripe_unit_bytes": job.stripe_unit_bytes,
+        "threads": job.threads,
+        "size_bytes": job.size_bytes,
+        "runtime_s": job.runtime_s,
+        "seed": job.seed,
+        "knobs": _knobs(job.knobs),
+    }
+
+
+def _knobs(knobs: Knobs) -> Document:
+    return {
+        "queue_depth": knobs.queue_depth,
+        "stripe_width": knobs.stripe_width,
+        "blocks": [{"block_bytes": share.block_bytes, "percent": share.percent} for share in knobs.blocks],
+        "read_pct": knobs.read_pct,
+        "rate_iops": knobs.rate_iops,
+    }
+
+
+def _epoch(epoch: EpochResult) -> Document:
+    return {
+        "index": epoch.index,
+        "knobs": _knobs(epoch.knobs),
+        "start_s": epoch.start_s,
+        "duration_s": epoch.duration_s,
+        "transient_ios": epoch.transient_ios,
+        **_split(epoch.split, epoch.duration_s),
+        "targets": [{"name": target.name, **_split(target.split, epoch.duration_s)} for target in epoch.targets],
+    }
+
+
+def _split(split: Split, duration_s: float) -> Document:
+    return {
+        "read": _block(split.read, duration_s),
+        "write": _block(split.write, duration_s),
+        "total": _block(split.total, duration_s),
+    }
+
+
+def _block(measured: Measured, duration_s: float) -> Document:
+    return {
+        "ios": measured.ios,
+        "bytes": measured.bytes,
+        "iops": measured.ios / duration_s if duration_s else None,
+        "bytes_per_s": measured.bytes / duration_s if duration_s else None,
+        "latency_us": {
+            "min": _us(measured.least_ns),
+            "mean": _us(measured.mean_ns),
+            "p50": _us(measured.percentile_ns(50)),
+            "p90": _us(measured.percentile_ns(90)),
+            "p99": _us(measured.percentile_ns(99)),
+            "p99_9": _us(measured.percentile_ns(99.9)),
+            "max": _us(measured.largest_ns),
+            "avg_peak": _us(measured.average_peak_ns),
+        },
+    }
+
+
+def _us(value_ns: float | None) -> float | None:
+    return None if value_ns is None else round(value_ns / 1000, 3)
+
+
+def _error(error: ErrorCount) -> Document:
+    return {
+        "target": error.target,
+        "direction": error.direction,
+        "errno": error.errno,
+        "name": error_name(error.errno),
+        "message": error_message(error.errno),
+        "first_offset": error.first_offset,
+        "ios": error.ios,
+    }

@@ -1,0 +1,101 @@
+"""What is set up for one run: open targets and an engine over them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from engine._native import uring_refusal
+from engine.backend import LoadBackend
+from engine.errors import RefusedError, StoppedError
+from engine.guard import OpenTarget, fill_scratch, open_targets, recheck_targets
+from engine.job import JobSpec, Knobs, Permissions
+from engine.select import Choice, any_on_tmpfs, build, choose, notices_of
+from engine.tap import CounterTap
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rig:
+    """Owns descriptors and engine until `close`."""
+
+    job: JobSpec
+    targets: list[OpenTarget]
+    names: tuple[str, ...]
+    choice: Choice
+    knobs: Knobs
+    """What the engine was built with."""
+    engine: LoadBackend
+    tap: CounterTap
+
+    def rebuilt(self, knobs: Knobs) -> Rig:
+        """Another engine over the same targets, for knobs that were turned before the start."""
+        self.engine.stop()
+        choice, engine = build(self.choice, self.job, knobs, self.targets)
+        return replace(self, choice=choice, knobs=knobs, engine=engine, tap=CounterTap(engine))
+
+    def notices(self, knobs: Knobs) -> tuple[str, ...]:
+        """Say what a reader of the numbers must know, one line each."""
+        return notices_of(self.choice, knobs, self.targets)
+
+    def check_again(self) -> None:
+        """Look at all targets once more, right before I/O.
+
+        Raises:
+            RefusedError: a target is no longer what it was when it was opened.
+        """
+        recheck_targets(self.targets)
+
+    def check_writable(self, knobs: Knobs) -> None:
+        """Look at the targets that these knobs write to.
+
+        Raises:
+            RefusedError: one was not opened for writing, or is no longer what it was.
+        """
+        written = self.targets[: knobs.stripe_width]
+        for target in written:
+            if not target.writable:
+                raise RefusedError(
+                    f"{target.name}: opened for reading only: stop, and start again with --allow-write {target.path}"
+                )
+        recheck_targets(written)
+
+    def close(self) -> bool:
+        """Stop the engine and let go of the targets, scratch files included; whether all I/Os came back."""
+        try:
+            return self.engine.stop()
+        finally:
+            close_all(self.targets)
+
+
+def close_all(targets: Sequence[OpenTarget]) -> None:
+    """Close targets, each one even if another cannot be closed."""
+    for position, target in enumerate(targets):
+        try:
+            target.close()
+        except OSError:
+            close_all(targets[position + 1 :])
+            raise
+
+
+def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], None], stop: threading.Event) -> Rig:
+    """Open and check the targets, fill scratch files, choose an engine and build it; blocks.
+
+    Raises:
+        UsageError: the job cannot be meant.
+        RefusedError: the guard refuses a target.
+        StoppedError: `stop` was set.
+        LunscopeError: the disk is full, or the kernel refuses what the engine needs.
+    """
+    targets = open_targets(job, permissions)
+    try:
+        fill_scratch(targets, job.seed, progress, stop)
+        if stop.is_set():
+            raise StoppedError("stopped before the load began")
+        wanted = choose(job, uring_refusal=uring_refusal(), on_tmpfs=any_on_tmpfs(targets))
+        choice, engine = build(wanted, job, job.knobs, targets)
+    except BaseException:
+        close_all(targets)
+        raise
+    return Rig(job, targets, tuple(target.name for target in targets), choice, job.knobs, engine, CounterTap(engine))
+

@@ -1,0 +1,55 @@
+"""Frozen views of the load: where it stands, and what its counters say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.backend import Cells
+from engine.job import JobSpec, Knobs
+
+
+class LoadState(StrEnum):
+    """Where a load stands."""
+
+    IDLE = "idle"
+    PREPARING = "preparing"
+    ARMED = "armed"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStatus:
+    """A frozen view of the load for screens."""
+
+    state: LoadState = LoadState.IDLE
+    job: JobSpec | None = None
+    knobs: Knobs | None = None
+    targets: tuple[str, ...] = ()
+    """What people read: path, or "scratch 1 (256 MiB in ~/.cache/lunscope)"."""
+    backend: str = ""
+    progress: float | None = None
+    """Share of the preparation done, 0 to 1, while preparing."""
+    message: str = ""
+    """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
+    epoch: int = 0
+    elapsed_s: float = 0.0
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadReading:
+    """What the load collector turns into a table and histograms."""
+
+    keys: tuple[str, ...]
+    """One per target and unique per run; the same object during a run."""
+    names: tuple[str, ...]
+    values: NDArray[np.uint64]
+    """Shape (targets, 14), columns as collectors.schemas.LOAD."""
+    cells: Cells

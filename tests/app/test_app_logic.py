@@ -1,0 +1,302 @@
+"""What screens decide before anything is drawn: knob steps, effects, history, moments, forms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
+from collectors.rates import derive
+from engine.errors import UsageError
+from engine.events import Event, EventKind
+from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, TargetSpec
+from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
+from tui.clock import parse_moment, span_text
+from tui.effect import change_pct, last_effect
+from tui.history import FEWEST_TICKS, KEPT, History
+from tui.job_form import form_values, job_from
+from tui.knob_turns import QUEUE_DEPTHS, TURNS, Bench
+from tui.subjects import Subject, hottest, next_subject, trace_of
+from tui.totals import ALL_DISKS, total_disks
+
+BENCH = Bench(4)
+
+
+def turn(name: str, knobs: Knobs, bench: Bench = BENCH) -> Knobs:
+    return TURNS[name](knobs, bench)
+
+
+def test_queue_depth_climbs_the_ladder_and_comes_back() -> None:
+    knobs = Knobs(queue_depth=1)
+    seen = [knobs.queue_depth]
+    for _ in range(9):
+        knobs = turn("queue_depth_up", knobs)
+        seen.append(knobs.queue_depth)
+    assert seen == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
+    for depth in reversed(seen[:-1]):
+        knobs = turn("queue_depth_down", knobs)
+        assert knobs.queue_depth == depth
+    assert QUEUE_DEPTHS[-1] == MAX_QUEUE_DEPTH
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("queue_depth_up", 10, 12),
+        ("queue_depth_down", 10, 8),
+        ("queue_depth_down", 1, 1),
+        ("queue_depth_up", MAX_QUEUE_DEPTH, MAX_QUEUE_DEPTH),
+        ("queue_depth_double", 10, 20),
+        ("queue_depth_double", MAX_QUEUE_DEPTH - 1, MAX_QUEUE_DEPTH),
+        ("queue_depth_halve", 1, 1),
+        ("queue_depth_halve", 5, 2),
+    ],
+)
+def test_queue_depth_between_rungs_and_at_the_ends(name: str, before: int, after: int) -> None:
+    assert turn(name, Knobs(queue_depth=before)).queue_depth == after
+
+
+def test_width_stays_within_the_targets() -> None:
+    assert turn("stripe_width_up", Knobs(stripe_width=4)).stripe_width == 4
+    assert turn("stripe_width_up", Knobs(stripe_width=3)).stripe_width == 4
+    assert turn("stripe_width_down", Knobs(stripe_width=1)).stripe_width == 1
+
+
+def test_block_size_doubles_every_size_of_a_mix_within_the_limits() -> None:
+    mix = Knobs(blocks=(BlockShare(4096, 60), BlockShare(16384, 40)))
+    assert turn("block_size_up", mix).blocks == (BlockShare(8192, 60), BlockShare(32768, 40))
+    assert turn("block_size_down", Knobs(blocks=(BlockShare(512),))).blocks == (BlockShare(512),)
+    largest = Knobs(blocks=(BlockShare(MAX_BLOCK_BYTES),))
+    assert turn("block_size_up", largest) == largest
+
+
+def test_read_share_steps_by_ten_and_ends_at_the_ends() -> None:
+    assert turn("read_share_down", Knobs(read_pct=100)).read_pct == 90
+    assert turn("read_share_down", Knobs(read_pct=75)).read_pct == 70
+    assert turn("read_share_up", Knobs(read_pct=75)).read_pct == 80
+    assert turn("read_share_down", Knobs(read_pct=0)).read_pct == 0
+
+
+def test_rate_comes_down_from_what_the_load_does_and_goes_off_when_it_limits_nothing() -> None:
+    busy = Bench(1, iops=12_345.0)
+    limited = turn("rate_down", Knobs(), busy)
+    assert limited.rate_iops == 10_000
+    assert turn("rate_down", limited, busy).rate_iops == 5_000
+    assert turn("rate_up", limited, Bench(1, iops=9_990.0)).rate_iops == 20_000
+    assert turn("rate_up", replace(limited, rate_iops=20_000.0), busy).rate_iops is None
+    assert turn("rate_up", Knobs(), busy).rate_iops is None
+
+
+def load_frame(tick: int, iops: float, latency_ms: float, p99_ms: float) -> Frame:
+    row = {
+        "iops": np.array([iops]),
+        "await_ms": np.array([latency_ms]),
+        "p99_ms": np.array([p99_ms]),
+        "max_ms": np.array([2 * p99_ms]),
+    }
+    tables = {"load_total": FrameTable(LOAD_ROWS, row)}
+    return Frame(START_NS + tick * SECOND_NS, tick * SECOND_NS, 1.0, tables, Topology(host=HostFacts()))
+
+
+LOAD_ROWS = Rows(("load:1",), ("load",))
+
+
+def knob_event(time_ns: int) -> Event:
+    return Event(EventKind.KNOB, "queue depth 8 -> 16", time_ns, 0)
+
+
+def test_effect_leaves_out_the_interval_of_the_turn() -> None:
+    history = History()
+    for tick in range(6):
+        history.add(load_frame(tick, 1000, 1.0, 2.0))
+    history.add(load_frame(6, 1, 500.0, 900.0))
+    for tick in range(7, 10):
+        history.add(load_frame(tick, 3000, 2.0, 6.0))
+    turned_ns = START_NS + 5 * SECOND_NS + SECOND_NS // 2
+    effect = last_effect(history.series("load_total", "load:1"), [knob_event(turned_ns)])
+    assert effect.before.iops == pytest.approx(1000)
+    assert effect.after.iops == pytest.approx(3000)
+    assert effect.after.mean_ms == pytest.approx(2.0)
+    assert (effect.before.p99_ms, effect.after.p99_ms) == (2.0, 6.0)
+    assert effect.after.intervals == 3
+    assert change_pct(effect.before.iops, effect.after.iops) == pytest.approx(200)
+
+
+def test_effect_weighs_latency_by_ios_and_stays_within_one_epoch() -> None:
+    history = History()
+    for tick, (iops, latency) in enumerate([(9, 9), (9, 9), (100, 1.0), (300, 2.0), (5, 5), (10, 1)]):
+        history.add(load_frame(tick, iops, latency, 1.0))
+    turns = [knob_event(START_NS + SECOND_NS), knob_event(START_NS + 3 * SECOND_NS + 1)]
+    effect = last_effect(history.series("load_total", "load:1"), turns)
+    assert effect.before.mean_ms == pytest.approx((100 * 1.0 + 300 * 2.0) / 400)
+    assert effect.before.intervals == 2
+
+
+def test_effect_without_a_turn_has_no_before() -> None:
+    history = History()
+    for tick in range(3):
+        history.add(load_frame(tick, 1000, 1.0, 2.0))
+    effect = last_effect(history.series("load_total", "load:1"), [])
+    assert effect.turn is None
+    assert math.isnan(effect.before.iops)
+    assert math.isnan(change_pct(effect.before.iops, effect.after.iops))
+    assert last_effect(None, []).after.intervals == 0
+
+
+def test_history_keeps_the_past_of_rows_that_stay() -> None:
+    samples = make_samples(("vda", "vdb"), 6)
+    more = make_samples(("vda", "vdb", "sdc"), 10)
+    history = History()
+    for before, now in pairwise(samples):
+        history.add(derive(before, now))
+    for before, now in pairwise(more[6:]):
+        history.add(derive(before, now))
+    past = history.series("disks", "vda@0")
+    assert past is not None
+    assert len(past) == 5 + 3
+    assert np.isfinite(past.values["iops"]).all()
+    late = history.series("disks", "sdc@2")
+    assert late is not None
+    assert np.isnan(late.values["iops"][:5]).all()
+    assert np.isfinite(late.values["iops"][5:]).all()
+    assert history.series("disks", "nobody") is None
+
+
+def test_history_ends_where_it_is_asked_to() -> None:
+    samples = make_samples(count=10)
+    history = History()
+    for before, now in pairwise(samples):
+        history.add(derive(before, now))
+    held = history.series("disks", "vda@0", samples[4].time_ns)
+    assert held is not None
+    assert held.times_ns[-1] == samples[4].time_ns
+    history.replace([derive(samples[0], samples[1])])
+    other = history.series("disks", "vda@0")
+    assert other is not None
+    assert len(other) == 1
+
+
+def test_history_forgets_the_oldest_and_stays_within_its_budget() -> None:
+    fields = len(KEPT["disks"])
+    history = History(budget_bytes=40 * 3 * fields * 4)
+    samples = make_samples(count=60)
+    for before, now in pairwise(samples):
+        history.add(derive(before, now))
+    past = history.series("disks", "vda@0")
+    assert past is not None
+    assert len(past) == 40
+    assert past.times_ns[-1] == samples[-1].time_ns
+    assert list(np.diff(past.times_ns)) == [SECOND_NS] * 39
+    assert FEWEST_TICKS <= 40
+
+
+def test_totals_count_stacked_devices_once() -> None:
+    topology = make_topology(("sda", "sdb", "dm-0"))
+    stacked = dict(topology.devices)
+    stacked["dm-0@2"] = replace(stacked["dm-0@2"], slaves=("sda", "sdb"))
+    rows = Rows(tuple(stacked), ("sda", "sdb", "dm-0"))
+    nan = math.nan
+    columns = {
+        "iops": np.array([100.0, 300.0, 400.0]),
+        "await_ms": np.array([1.0, 2.0, 1.9]),
+        "busy_pct": np.array([10.0, nan, 90.0]),
+        "queue_ms": np.array([nan, nan, nan]),
+    }
+    total = total_disks(FrameTable(rows, columns), Topology(stacked))
+    assert total.rows.keys == (ALL_DISKS,)
+    assert total.value("iops", 0) == 400
+    assert total.value("await_ms", 0) == pytest.approx(1.75)
+    assert total.value("busy_pct", 0) == 10
+    assert math.isnan(total.value("queue_ms", 0))
+
+
+def test_subjects_offer_the_load_only_where_there_is_one() -> None:
+    samples = make_samples(count=3)
+    frame = derive(samples[1], samples[2])
+    assert next_subject(Subject.DISK, frame) is Subject.ALL_DISKS
+    assert next_subject(Subject.ALL_DISKS, frame) is Subject.DISK
+    loaded = replace(frame, tables={**frame.tables, **load_frame(2, 1, 1, 1).tables})
+    assert next_subject(Subject.ALL_DISKS, loaded) is Subject.LOAD
+    trace = trace_of(Subject.LOAD, None, loaded)
+    assert trace is not None
+    assert trace.key == "load:1"
+    assert trace_of(Subject.LOAD, "vda@0", frame) == trace_of(Subject.DISK, "vda@0", frame)
+    assert hottest(frame.tables["disks"]) == "sdc@2"
+    assert hottest(None) is None
+
+
+START, END = START_NS, START_NS + 3 * 3600 * SECOND_NS
+
+
+@pytest.mark.parametrize(
+    ("text", "offset_s"),
+    [("10m", 600), ("+90s", 3600 + 90), ("-5m", 3600 - 300), ("50%", 5400), ("1h30m", 5400), (" +1.5s ", 3601.5)],
+)
+def test_moments_relative_to_start_and_position(text: str, offset_s: float) -> None:
+    assert parse_moment(text, START, END, START + 3600 * SECOND_NS) == START + round(offset_s * SECOND_NS)
+
+
+def test_clock_times_are_found_within_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    try:
+        assert parse_moment("01:02:03", START, END, START) == START + 3723 * SECOND_NS
+        assert parse_moment("2026-01-01 02:00", START, END, START) == START + 7200 * SECOND_NS
+        late = START + 23 * 3600 * SECOND_NS
+        assert parse_moment("00:30", late, late + 7200 * SECOND_NS, late) == late + 5400 * SECOND_NS
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["", "soon", "25:00", "12:60", "x%", "+", "1:2:3:4", "9999999999999999h"])
+def test_what_is_no_time_is_told(text: str) -> None:
+    if text.endswith("h"):
+        assert parse_moment(text, START, END, START) > END
+        return
+    with pytest.raises(UsageError):
+        parse_moment(text, START, END, START)
+
+
+def test_spans() -> None:
+    assert [span_text(seconds) for seconds in (0, 7.9, 61, 3723)] == ["0:00", "0:07", "1:01", "1:02:03"]
+
+
+def test_form_gives_back_the_job_it_shows() -> None:
+    job = JobSpec(
+        targets=(TargetSpec("/dev/a b"), TargetSpec(None)), size_bytes=1 << 20, runtime_s=90.0, threads=2, seed=7
+    )
+    assert job_from(form_values(job, destroy_data=True), job) == job
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "told"),
+    [
+        ("targets", "", "targets"),
+        ("targets", "'a", "targets"),
+        ("size", "huge", "huge"),
+        ("runtime", "x", "x"),
+        ("threads", "-1", "threads"),
+        ("seed", "one", "seed"),
+        ("stripe_unit", "", "size"),
+    ],
+)
+def test_form_names_what_it_cannot_read(field: str, text: str, told: str) -> None:
+    values = form_values(JobSpec(), destroy_data=False) | {field: text}
+    with pytest.raises(UsageError, match=told):
+        job_from(values, JobSpec())
+
+
+def test_form_spreads_over_all_targets_when_their_number_changes() -> None:
+    values = form_values(JobSpec(), destroy_data=False) | {"targets": "scratch scratch /tmp/x"}
+    job = job_from(values, JobSpec())
+    assert job.targets == (TargetSpec(None), TargetSpec(None), TargetSpec("/tmp/x"))
+    assert job.knobs.stripe_width == 3
+    back = job_from(values | {"targets": "scratch"}, job)
+    assert back.knobs.stripe_width == 1

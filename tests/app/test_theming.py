@@ -1,0 +1,149 @@
+"""Themes: all bundled ones are complete and legible; a broken one of the user's is a notice and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.color import Color
+from textual.theme import BUILTIN_THEMES, Theme
+from textual.widgets import Label
+
+from tests.app.shows import OneWidget, disks
+from tui.columns import grid_columns
+from tui.glyphs import ASCII, UNICODE, choose_glyphs
+from tui.theming import (
+    ThemeError,
+    bundled_themes,
+    default_theme,
+    parse_theme,
+    register_themes,
+    user_themes,
+    variable_defaults,
+)
+from tui.widgets.grid import Grid
+
+SOUND = 'name = "mine"\nprimary = "#00ff00"\n'
+_LEGIBLE = ("read", "write", "total", "queue", "service", "peak", "busy", "hot", "warm", "event", "exact", "sampled",
+            "kernel", "muted", "match")  # fmt: skip
+
+
+def test_bundled_themes_define_the_same_variables() -> None:
+    names = [theme.name for theme in bundled_themes()]
+    assert names == ["lunscope-dark", "lunscope-light", "lunscope-colourblind", "lunscope-ansi"]
+    ansi_only = {"ansi-background", "ansi-foreground"}
+    assert len({frozenset(set(theme.variables) - ansi_only) for theme in bundled_themes()}) == 1
+
+
+@pytest.mark.parametrize("theme", [theme for theme in bundled_themes() if not theme.ansi], ids=lambda theme: theme.name)
+def test_text_contrasts_with_its_background(theme: Theme) -> None:
+    """WCAG asks for 4.5; the row under the cursor may fall to 3."""
+    background = Color.parse(theme.background or "")
+    for name in _LEGIBLE:
+        assert _contrast(Color.parse(theme.variables[name]), background) >= 4.5, name
+    for name in ("exact", "sampled", "kernel", "hot", "warm"):
+        assert _contrast(Color.parse(theme.variables[name]), Color.parse(theme.variables["cursor"])) >= 3, name
+
+
+def _contrast(one: Color, other: Color) -> float:
+    """WCAG 2 contrast ratio."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("name", [*BUILTIN_THEMES, *(theme.name for theme in bundled_themes())])
+async def test_every_theme_styles_the_widgets(name: str) -> None:
+    grid = Grid("disks", grid_columns("disks", ["iops"]))
+    async with OneWidget(grid, theme=name).run_test(size=(40, 5)) as pilot:
+        grid.show(disks(["sda"], iops=[1]))
+        await pilot.pause()
+        assert "sda" in grid.render_line(1).text
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("name = ", "Invalid value"),
+        ('primary = "red"', "name is missing"),
+        ('name = "x"', "primary is missing"),
+        ('name = "X Y"\nprimary = "red"', "name = 'X Y' must be"),
+        (SOUND + 'colour = "red"', "unknown key 'colour'"),
+        (SOUND + 'error = "notacolour"', "error = 'notacolour' must be a colour"),
+        (SOUND + "dark = 1", "dark = 1 must be true or false"),
+        (SOUND + "luminosity_spread = 7.0", "luminosity_spread = 7.0 must be"),
+        (SOUND + "variables = 3", "variables must be a table"),
+        (SOUND + '[variables]\nhot = "red; } * { display: none"', "variable hot = 'red; }"),
+        (SOUND + '[variables]\nhott = "red"', "unknown variable 'hott'"),
+        (SOUND + '[variables]\nblock-cursor-text-style = "loud"', "must be a text style"),
+    ],
+)
+def test_broken_themes_are_refused_by_name_of_the_fault(text: str, complaint: str) -> None:
+    with pytest.raises(ThemeError) as refusal:
+        parse_theme(text, "mine.toml")
+    assert str(refusal.value).startswith("theme mine.toml skipped: ")
+    assert complaint in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+async def test_user_themes_load_and_broken_ones_become_notices(tmp_path: Path) -> None:
+    (tmp_path / "good.toml").write_text(SOUND + 'ansi = true\n[variables]\nhot = "ansi_red"\n')
+    (tmp_path / "bad.toml").write_text(SOUND + "speed = 1\n")
+    (tmp_path / "huge.toml").write_text("#" * 100_000)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "folder.toml").mkdir()
+    app = OneWidget(Label("x"))
+    notices = register_themes(app, tmp_path)
+    assert "mine" in app.available_themes
+    assert len(notices) == 3
+    async with app.run_test() as pilot:
+        app.theme = "mine"
+        await pilot.pause()
+        assert app.theme_variables["hot"] == "ansi_red"
+        assert app.theme_variables["read"] == "ansi_cyan"
+
+
+def test_no_theme_folder_is_no_notice(tmp_path: Path) -> None:
+    assert user_themes(tmp_path / "none").notices == ()
+
+
+def test_themes_are_looked_for_in_the_config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = tmp_path / "lunscope" / "themes"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text(SOUND)
+    app: App[None] = App()
+    assert register_themes(app) == ()
+    assert "mine" in app.available_themes
+
+
+def test_defaults_follow_the_darkness_of_a_theme() -> None:
+    light = variable_defaults(BUILTIN_THEMES["textual-light"])
+    assert light["read"] != variable_defaults(BUILTIN_THEMES["nord"])["read"]
+    assert variable_defaults(BUILTIN_THEMES["ansi-dark"])["read"].startswith("ansi_")
+    assert default_theme("truecolor") == "lunscope-dark"
+    assert default_theme("standard") == "lunscope-ansi"
+    assert default_theme(None) == "lunscope-ansi"
+
+
+@pytest.mark.parametrize(
+    ("environ", "glyphs"),
+    [
+        ({"LANG": "en_GB.UTF-8"}, UNICODE),
+        ({"LANG": "C"}, UNICODE),
+        ({}, UNICODE),
+        ({"LANG": "de_DE.ISO-8859-1"}, ASCII),
+        ({"LANG": "en_GB.UTF-8", "LC_ALL": "C"}, ASCII),
+        ({"LANG": "de_DE.ISO-8859-1", "LC_ALL": "C.utf8"}, UNICODE),
+        ({"LANG": "en_GB.UTF-8", "TERM": "linux"}, ASCII),
+    ],
+)
+def test_marks_follow_locale_and_terminal(environ: dict[str, str], glyphs: object) -> None:
+    assert choose_glyphs("auto", environ) is glyphs
+    assert choose_glyphs("unicode", environ) is UNICODE
+    assert choose_glyphs("ascii", environ) is ASCII

@@ -1,0 +1,110 @@
+"""The load backends under one set of tests: every test that takes `backend` runs once with each."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import _native
+from engine.backend import LoadBackend
+from engine.job import BlockShare, Knobs
+from tests import needs
+
+BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads")]
+"""Parameters for `@pytest.mark.parametrize("backend", BACKENDS)`."""
+
+READS, READ_BYTES, READ_PEAK, WRITES, WRITE_BYTES = 0, 1, 3, 4, 5
+ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH = 8, 9, 10, 11, 12, 13
+"""Columns of LoadBackend.counters, as collectors.schemas.LOAD."""
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A target of any backend: an open descriptor and what the guard would say about it."""
+
+    fd: int
+    name: str
+    size_bytes: int
+    align_bytes: int = 512
+    writable: bool = False
+
+
+def make_engine(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **settings: Any) -> LoadBackend:
+    """Set up a load on open files; it is not started."""
+    native = [
+        _native.LoadTarget(target.fd, target.name, target.size_bytes, target.align_bytes, writable=target.writable)
+        for target in targets
+    ]
+    assert backend in {"uring", "threads"}
+    return _native.LoadEngine(native, knobs, backend="uring" if backend == "uring" else "threads", **settings)
+
+
+@contextmanager
+def running(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **settings: Any) -> Iterator[LoadBackend]:
+    """Run a load for as long as the block lasts."""
+    engine = make_engine(backend, targets, knobs, **settings)
+    engine.start()
+    try:
+        yield engine
+    finally:
+        assert engine.stop(), "I/Os did not come back"
+        assert engine.fault == ""
+
+
+@contextmanager
+def opened(
+    *paths: str | Path, size_bytes: int, writable: bool = False, direct: bool = True
+) -> Iterator[list[OpenFile]]:
+    """Open targets for as long as the block lasts."""
+    flags = (os.O_RDWR if writable else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
+    files = [OpenFile(os.open(path, flags), str(path), size_bytes, 512 if direct else 1, writable) for path in paths]
+    try:
+        yield files
+    finally:
+        for file in files:
+            os.close(file.fd)
+
+
+def filled_file(path: Path, size_bytes: int = 1 << 20) -> Path:
+    """A file full of incompressible data."""
+    with path.open("wb") as file:
+        assert _native.fill(file.fileno(), 0, size_bytes, seed=1) == size_bytes
+        os.fsync(file.fileno())
+    return path
+
+
+def empty_file(path: Path, size_bytes: int = 1 << 20) -> Path:
+    """A file of zeros without blocks of its own."""
+    with path.open("wb") as file:
+        file.truncate(size_bytes)
+    return path
+
+
+def knobs_of(queue_depth: int = 4, block_bytes: int = 4096, **others: Any) -> Knobs:
+    """Knobs with one block size."""
+    return Knobs(queue_depth=queue_depth, blocks=(BlockShare(block_bytes),), **others)
+
+
+def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 20.0) -> None:
+    """Wait for a condition; the limit only ends a test that would otherwise hang."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.001)
+
+
+def ios(engine: LoadBackend) -> int:
+    """I/Os completed since the start."""
+    return int(engine.counters()[:, [READS, WRITES]].sum())
+
+
+def measuring(engine: LoadBackend) -> bool:
+    """Whether the open epoch has settled."""
+    return engine.epochs()[-1].start_ns is not None

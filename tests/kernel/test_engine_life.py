@@ -1,0 +1,197 @@
+"""Beginning and end of loads: nothing is left behind, however they end."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from engine import _native
+from engine.job import Knobs
+from tests.kernel.backends import (
+    BACKENDS,
+    OpenFile,
+    eventually,
+    filled_file,
+    ios,
+    knobs_of,
+    make_engine,
+    measuring,
+    opened,
+    running,
+)
+
+MIB = 1 << 20
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def _load_threads() -> int:
+    names = []
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            names.append((task / "comm").read_text())
+        except FileNotFoundError:
+            continue
+    return sum(name.startswith("load") for name in names)
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_loads_leave_no_descriptors_threads_or_memory(backend: str, tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+
+    def once() -> None:
+        with (
+            opened(path, size_bytes=MIB, writable=True) as targets,
+            running(backend, targets, knobs_of(16, 65536, read_pct=50.0), threads=2) as engine,
+        ):
+            eventually(lambda: ios(engine) > 50, "I/Os")
+
+    for _ in range(5):
+        once()
+    gc.collect()
+    descriptors, resident = _descriptors(), _resident_bytes()
+    for _ in range(30):
+        once()
+    gc.collect()
+    assert _descriptors() == descriptors
+    assert _load_threads() == 0
+    # 30 loads of 2 MiB of buffers each would show.
+    assert _resident_bytes() - resident < 16 * MIB
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_thousands_of_turns_take_no_memory_to_speak_of(backend: str, tmp_path: Path) -> None:
+    paths = [filled_file(tmp_path / f"data{number}") for number in range(4)]
+    with opened(*paths, size_bytes=MIB) as targets, running(backend, targets, knobs_of(2, stripe_width=4)) as engine:
+        for number in range(200):
+            engine.apply(knobs_of(1 + number % 4, stripe_width=4))
+        resident = _resident_bytes()
+        for number in range(2000):
+            engine.apply(knobs_of(1 + number % 4, stripe_width=4))
+        assert _resident_bytes() - resident < 16 * MIB
+        assert len(engine.epochs()) == 2201
+
+
+@pytest.mark.parametrize(("backend", "depth"), [("uring", 32), ("threads", 15)])
+def test_memory_stays_small_with_many_targets(backend: str, depth: int, tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    gc.collect()
+    resident = _resident_bytes()
+    with opened(path, size_bytes=MIB) as (target,):
+        targets = [OpenFile(target.fd, f"data {number}", MIB) for number in range(64)]
+        with running(backend, targets, knobs_of(depth, stripe_width=64), threads=4) as engine:
+            eventually(lambda: measuring(engine) and bool((engine.counters()[:, 0] > 100).all()), "I/Os on all")
+            buffers = 64 * depth * 4096
+            assert _resident_bytes() - resident - buffers < 64 * MIB
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_load_ends_after_its_runtime(backend: str, tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    with opened(path, size_bytes=MIB) as targets:
+        engine = make_engine(backend, targets, knobs_of(4), runtime_s=0.4)
+        assert not engine.running
+        engine.start()
+        assert engine.running
+        eventually(lambda: not engine.running, "the end")
+        assert engine.stop()
+        done = ios(engine)
+    (epoch,) = engine.epochs()
+    assert epoch.start_ns is not None
+    assert epoch.end_ns is not None
+    assert epoch.end_ns - epoch.turned_ns >= 0.4e9
+    assert engine.fault == ""
+    assert ios(engine) == done
+    assert engine.stop()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_load_may_end_before_it_began(backend: str, tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    with opened(path, size_bytes=MIB) as targets:
+        engine = make_engine(backend, targets, knobs_of(4))
+        assert engine.stop()
+        assert ios(engine) == 0
+        assert engine.epochs() == []
+        with pytest.raises(ValueError, match="before"):
+            engine.start()
+        dropped = make_engine(backend, targets, knobs_of(4))
+        dropped.start()
+        del dropped
+    assert _load_threads() == 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_descriptor_may_be_closed_once_the_target_is_made(backend: str, tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    with opened(path, size_bytes=MIB) as targets:
+        engine = make_engine(backend, targets, knobs_of(4))
+    engine.start()
+    eventually(lambda: ios(engine) > 100, "I/Os")
+    assert engine.stop()
+    assert engine.errors() == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_python_runs_on_while_a_load_is_stopped_and_read(backend: str, tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    with opened(path, size_bytes=MIB) as targets, running(backend, targets, knobs_of(8), threads=2) as engine:
+        done = threading.Event()
+
+        def read() -> None:
+            while not done.is_set():
+                engine.counters()
+                engine.cells()
+                engine.epochs()[-1].counts.sum()
+
+        readers = [threading.Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for number in range(100):
+            engine.apply(knobs_of(1 + number % 8))
+        done.set()
+        for reader in readers:
+            reader.join()
+    measured = sum(int(epoch.counts[:, :, 0].sum()) + epoch.transient_ios for epoch in engine.epochs())
+    assert measured == ios(engine)
+
+
+def test_times_are_those_of_the_monotonic_clock(tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    before = time.monotonic_ns()
+    with opened(path, size_bytes=MIB) as targets, running("threads", targets, Knobs()) as engine:
+        eventually(lambda: measuring(engine), "measuring")
+    (epoch,) = engine.epochs()
+    assert epoch.start_ns is not None
+    assert epoch.end_ns is not None
+    assert before < epoch.turned_ns < epoch.start_ns < epoch.end_ns < time.monotonic_ns()
+
+
+def test_constructor_arguments_are_checked(tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    with opened(path, size_bytes=MIB) as (file,):
+        target = _native.LoadTarget(file.fd, "data", MIB, 512, writable=False)
+        with pytest.raises(ValueError, match="targets"):
+            _native.LoadEngine([], Knobs(), backend="threads")
+        with pytest.raises(ValueError, match="threads 0"):
+            _native.LoadEngine([target], Knobs(), backend="uring", threads=0)
+        with pytest.raises(ValueError, match="stripe_unit_bytes"):
+            _native.LoadEngine([target], Knobs(), backend="threads", stripe_unit_bytes=0)
+        with pytest.raises(ValueError, match="runtime_s"):
+            _native.LoadEngine([target], Knobs(), backend="threads", runtime_s=-1.0)
+        with pytest.raises(ValueError, match="size_bytes"):
+            _native.LoadTarget(file.fd, "data", 0, 512, writable=False)
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            _native.LoadTarget(9999, "data", MIB, 512, writable=False)

@@ -1,0 +1,49 @@
+"""Epochs made by hand, through the asyncio engine's own books."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.aio.epoch import SETTLE_NS, Epoch, EpochSnapshot
+from engine.job import Knobs
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Io:
+    """One I/O that completed `at_s` seconds into the measured time; a latency of None is an error."""
+
+    target: int = 0
+    direction: int = 0
+    length: int = 4096
+    latency_ns: int | None = 100_000
+    at_s: float = 0.0
+
+
+def epoch(
+    ios: Iterable[Io],
+    *,
+    knobs: Knobs = Knobs(),
+    targets: int = 1,
+    index: int = 0,
+    turned_ns: int = 0,
+    duration_s: float = 2.0,
+    transient: int = 0,
+    settled: bool = True,
+) -> EpochSnapshot:
+    made = Epoch(index, knobs, turned_ns, targets)
+    for _ in range(transient):
+        made.record(0, 0, 4096, 1, turned_ns)
+    start_ns = turned_ns + SETTLE_NS
+    if settled:
+        made.begin(start_ns)
+    for io in ios:
+        if io.latency_ns is None:
+            made.record_error(io.target, io.direction)
+        else:
+            now_ns = start_ns + round(io.at_s * SECOND_NS)
+            made.record(io.target, io.direction, io.length, io.latency_ns, now_ns)
+    made.end_ns = start_ns + round(duration_s * SECOND_NS)
+    return made.snapshot()

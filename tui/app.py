@@ -1,0 +1,198 @@
+"""The app: it owns the current frame, hands it to the screen on top, and routes actions."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual.app import SystemCommand
+from textual.binding import BindingType
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
+
+from collectors.model import Source
+from engine.control import LoadState
+from tui.clock import SECOND_NS, span_text
+from tui.events_log import EventLog
+from tui.feed import Feed, FeedEnded, FrameArrived
+from tui.history import History
+from tui.keys import ACTIONS, BY_METHOD, Action, Place, bindings_of, is_usable, keys_in_force
+from tui.load_desk import LoadDesk
+from tui.scope import Recording, Scope
+from tui.screens.base import View
+from tui.screens.dialogs import TypeToConfirm
+from tui.screens.events import EventsScreen
+from tui.screens.help import HelpScreen
+from tui.screens.load import LoadScreen
+from tui.screens.overview import OverviewScreen
+from tui.session_actions import SessionActions
+from tui.settings import Settings
+from tui.transport import transport_of
+from tui.widgets.chart import Chart
+
+SPANS_S = (60, 300, 900, 3600)
+"""What the charts may show of the past."""
+ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
+
+
+class LunscopeApp(SessionActions, inherit_bindings=False):
+    """An oscilloscope for storage over any source of samples, which it is given and never builds."""
+
+    TITLE = "lunscope"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.ANYWHERE)]
+    DEFAULT_MODE = Place.OVERVIEW.value
+
+    def __init__(
+        self,
+        source: Source,
+        desk: LoadDesk | None = None,
+        *,
+        recording: Recording | None = None,
+        settings: Settings | None = None,
+        autostart: bool = False,
+    ) -> None:
+        super().__init__()
+        self._settings = settings or Settings()
+        self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
+        self._start_at_load = desk is not None and autostart
+        self.scope = Scope(
+            transport=transport_of(source),
+            history=History(),
+            events=EventLog(),
+            desk=desk,
+            recording=recording,
+            interval_s=source.interval_s,
+            keys=self._settings.keys,
+        )
+        self._feed = Feed(source, self.scope.transport, self.scope.history, self.scope.events, self.post_message)
+        self.add_mode(Place.OVERVIEW.value, lambda: OverviewScreen(self.scope))
+        self.add_mode(Place.LOAD.value, lambda: LoadScreen(self.scope, autostart=self._start_at_load))
+        self.add_mode(Place.EVENTS.value, lambda: EventsScreen(self.scope))
+
+    def on_mount(self) -> None:
+        """Draw the skeleton first; read the first sample once it is on the screen."""
+        for notice in self._notices:
+            self.notify(notice, severity="warning", timeout=15, markup=False)
+        self.set_keymap(self._settings.keys)
+        if self._start_at_load:
+            self.switch_mode(Place.LOAD.value)
+        self.call_after_refresh(self._feed.start)
+
+    def on_unmount(self) -> None:
+        """End the feed before the loop that it posts to."""
+        self._feed.close()
+
+    def _choose_theme(self) -> tuple[str, ...]:
+        wanted = self._settings.theme or self.theme
+        if wanted in self.available_themes:
+            self.theme = wanted
+            return ()
+        offered = ", ".join(name for name in self.available_themes if name.startswith("lunscope"))
+        return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
+
+    # ----------------------------------------------------------------- frames
+
+    def on_frame_arrived(self, message: FrameArrived) -> None:
+        """Show a frame, unless an older one is held."""
+        if self.scope.frame is None:
+            self.call_after_refresh(gc.freeze)
+        self.scope.latest_ns = message.frame.time_ns
+        self.scope.frame = self.scope.transport.shown(message.frame)
+        self.paint()
+
+    def on_feed_ended(self, message: FeedEnded) -> None:
+        """Say why no frame comes any more; screen and load go on."""
+        self.scope.ended = message.reason
+        if message.reason:
+            self.notify(message.reason, title="The monitor stopped", severity="error", timeout=30, markup=False)
+        self.paint()
+
+    def paint(self) -> None:
+        """Draw the topmost view, which a dialog may cover; not while it is only half there."""
+        if not self.is_running:
+            return
+        view = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
+        if view is not None and view.is_mounted and view.is_attached:
+            with self.batch_update():
+                view.show(self.scope.frame)
+
+    # ---------------------------------------------------------------- actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's signature
+        """Whether an action means anything now: replay keys need a recording and stay out of text fields."""
+        entry = BY_METHOD.get(action)
+        if entry is None:
+            return True
+        if entry.priority and self._is_taken(entry):
+            return False
+        return is_usable(entry, replay=self.scope.transport.seekable, load=self.scope.desk is not None)
+
+    def _is_taken(self, action: Action) -> bool:
+        """Whether what has the focus needs the keys itself: a text field all, a chart those that move its cursor."""
+        if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
+            return True
+        return isinstance(self.focused, Chart) and action.id in ARROW_ACTIONS
+
+    def action_view_overview(self) -> None:
+        """Disks, charts, host."""
+        self.switch_mode(Place.OVERVIEW.value)
+
+    def action_view_load(self) -> None:
+        """Job, knobs, live effect."""
+        self.switch_mode(Place.LOAD.value)
+
+    def action_view_events(self) -> None:
+        """Show what happened when."""
+        self.switch_mode(Place.EVENTS.value)
+
+    def action_view_help(self) -> None:
+        """All keys and figures."""
+        notices = self.scope.frame.topology.host.notices if self.scope.frame else ()
+        self.push_screen(HelpScreen(self._keys_text, notices))
+
+    def action_view_longer(self) -> None:
+        """Show a longer past in the charts."""
+        self._change_span(1)
+
+    def action_view_shorter(self) -> None:
+        """Show a shorter past in the charts."""
+        self._change_span(-1)
+
+    def _change_span(self, direction: int) -> None:
+        position = SPANS_S.index(self.scope.span_ns // SECOND_NS) + direction
+        self.scope.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS
+        self.notify(f"charts show the last {span_text(self.scope.span_ns / SECOND_NS)}", timeout=2, markup=False)
+        self.paint()
+
+    def action_view_theme(self) -> None:
+        """Take the next of lunscope's themes."""
+        names = [name for name in self.available_themes if name.startswith("lunscope")]
+        position = names.index(self.theme) if self.theme in names else -1
+        self.theme = names[(position + 1) % len(names)]
+        self.notify(f"theme {self.theme}", markup=False)
+
+    def action_session_quit(self) -> None:
+        """Leave; a load that writes asks first, any other is simply stopped."""
+        desk = self.scope.desk
+        if desk is None or desk.status.state is not LoadState.RUNNING or desk.knobs.read_pct >= 100:
+            self.exit()
+            return
+        text = "The load is writing. Type quit to stop it and leave:"
+        question = TypeToConfirm("Quit", text, expected="quit", warning="")
+        self.push_screen(question, lambda answer: self.exit() if answer else None)
+
+    def _keys_text(self, action: Action) -> str:
+        keys = keys_in_force(action, self.scope.keys)
+        return " ".join(self.get_key_display(action.binding().with_key(key)) for key in keys)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Fill the palette: every action that works here, and Textual's own for themes and pictures."""
+        place = screen.PLACE if isinstance(screen, View) else Place.ANYWHERE
+        for action in ACTIONS:
+            if action.place in {place, Place.ANYWHERE} and self.check_action(action.method, ()):
+                target = self if action.place is Place.ANYWHERE else screen
+                callback = functools.partial(self.run_action, action.call, target)
+                yield SystemCommand(action.title, self._keys_text(action), callback)
+        yield from (entry for entry in super().get_system_commands(screen) if entry.title in {"Theme", "Screenshot"})

@@ -1,0 +1,127 @@
+"""`lunscope run`: watch this host and drive a load beside it, on the screen or without."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from engine.control import LoadControl
+from engine.guard.words import printable
+from engine.job import JobSpec, Permissions
+from engine.result import RunResult
+from engine.result_document import run_document
+from engine.result_text import summary_lines
+from engine.scratch import FOLDER_VARIABLE
+from engine.validate import validate
+from tui.headless import HeadlessRun, bounded, exit_code
+from tui.monitor import Monitor
+from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
+from tui.roots import root_options
+from tui.signals import EndingSignals
+from tui.watching import Watching, open_source
+
+SCREEN_TARGETS = 4
+"""Scratch files made for the screen, so that there is a stripe width to turn."""
+_LAST_SAMPLE_S = 2.0
+"""How long a recording waits for the sample that has the last I/Os."""
+_LINE_CELLS = 72
+
+
+@click.command(short_help="watch this host and drive a load beside it")
+@click.argument("job_file", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
+@load_options
+@permission_options
+@click.option("--headless", is_flag=True, help="No screen, even on a terminal; runs 10 s unless --runtime says more.")
+@click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.run/1) at the end.")
+@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
+@click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
+@click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
+@click.option(
+    "--scratch-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help=f"Folder for scratch files, also ${FOLDER_VARIABLE}. [lunscope's folder in the user's cache]",
+)
+@root_options
+def command(
+    job_file: Path | None,
+    *,
+    allow_write: tuple[str, ...],
+    destroy_data: bool,
+    headless: bool,
+    as_json: bool,
+    record: Path | None,
+    overwrite: bool,
+    interval: float,
+    scratch_dir: Path | None,
+    procfs: Path,
+    sysfs: Path,
+    **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
+) -> int:
+    """Watch this host and drive a load: with the screens on a terminal, else for a bounded time with a summary.
+
+    JOB is a TOML file with the names of the options below; an option that is given wins over it. Without any target a
+    scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
+    itself, unless --allow-write names it.
+
+    Exits 0 if the load ran, 1 if it failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP
+    ended it, after the summary of what was measured.
+    """
+    if scratch_dir is not None:
+        os.environ[FOLDER_VARIABLE] = str(scratch_dir)
+    job = make_job(job_file, LoadOptions(**knobs))
+    permissions = make_permissions(allow_write, destroy_data=destroy_data)
+    watching = Watching(interval, procfs, sysfs, record, overwrite)
+    on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
+    job = with_scratch_targets(job, SCREEN_TARGETS if on_screen else 1)
+    validate(job)
+    if on_screen:
+        return _on_screen(job, permissions, watching)
+    return _headless(bounded(job), permissions, watching, as_json=as_json)
+
+
+def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
+    from tui.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
+
+    control = LoadControl()
+    source, recording = open_source(watching, control)
+    return start_live(source, control=control, job=job, permissions=permissions, recording=recording, autostart=True)
+
+
+def _headless(job: JobSpec, permissions: Permissions, watching: Watching, *, as_json: bool) -> int:
+    control = LoadControl()
+    with EndingSignals() as signals:
+        source, recording = open_source(watching, control)
+        monitor = Monitor(source)
+        try:
+            monitor.start()
+            result = HeadlessRun(control, monitor, signals, _tell).drive(job, permissions)
+            if recording is not None:
+                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
+        finally:
+            monitor.close()
+        _print(result, as_json=as_json)
+        trouble = monitor.failure or (recording.trouble if recording is not None else "")
+        if trouble:
+            click.echo(f"lunscope: {printable(str(trouble))}", err=True)
+        code = exit_code(result, control.status.state, signals)
+        return 1 if trouble and not code else code
+
+
+def _tell(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{printable(text):<{_LINE_CELLS}}\r")
+        sys.stderr.flush()
+
+
+def _print(result: RunResult, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(run_document(result), allow_nan=False))
+    else:
+        for line in summary_lines(result):
+            click.echo(printable(line))

@@ -1,0 +1,104 @@
+"""A load without a screen: bounded, summed up at its end, and ended cleanly by a signal."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from collectors.model import Step
+from collectors.rates import derive
+from engine.control import LoadControl, LoadState, LoadStatus
+from engine.errors import StoppedError
+from engine.job import JobSpec, Permissions
+from engine.result import RunResult, nothing_measured
+from tui.monitor import Monitor
+from tui.signals import EndingSignals
+
+DEFAULT_RUNTIME_S = 10.0
+_LOOK_S = 0.05
+_TELL_S = 1.0
+
+Tell = Callable[[str], None]
+"""Shows one line of progress, instead of the one before."""
+
+
+def bounded(job: JobSpec) -> JobSpec:
+    """Give a job without a runtime one: nobody is there to stop it."""
+    return job if job.runtime_s is not None else replace(job, runtime_s=DEFAULT_RUNTIME_S)
+
+
+class HeadlessRun:
+    """Takes one job from its preparation to its result, in the main thread, which alone hears signals."""
+
+    def __init__(self, control: LoadControl, monitor: Monitor, signals: EndingSignals, tell: Tell) -> None:
+        self._control = control
+        self._monitor = monitor
+        self._signals = signals
+        self._tell = tell
+
+    def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
+        """Prepare and run until the runtime is over or a signal comes.
+
+        Raises:
+            LunscopeError: the job cannot be prepared or started; nothing is left behind.
+        """
+        try:
+            self._prepare(job, permissions)
+            if self._signals.wait(0) is None:
+                self._control.start()
+                self._follow()
+        except StoppedError:
+            pass
+        finally:
+            self._control.stop()
+            self._tell("")
+        return self._control.result() or nothing_measured(job)
+
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            preparation = pool.submit(self._control.arm, job, permissions)
+            while not preparation.done():
+                if self._signals.wait(_LOOK_S) is not None:
+                    self._control.stop()
+                    break
+                progress = self._control.status.progress
+                if progress:
+                    self._tell(f"preparing: {100 * progress:.0f} %")
+            preparation.result()
+
+    def _follow(self) -> None:
+        told_s = time.monotonic()
+        while not self._control.wait(0) and self._signals.wait(_LOOK_S) is None:
+            if time.monotonic() - told_s >= _TELL_S:
+                told_s += _TELL_S
+                self._tell(progress_line(self._control.status, self._monitor.step))
+
+
+def progress_line(status: LoadStatus, step: Step | None) -> str:
+    """Say in one line how the load does: IOPS, mean latency and queue depth of the last sample."""
+    figures = "" if step is None else _figures(step)
+    depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
+    errors = f"  {status.errors:,} errors" if status.errors else ""
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}"
+
+
+def _figures(step: Step) -> str:
+    total = derive(step.previous, step.current).tables.get("load_total")
+    if total is None or not len(total.rows):
+        return ""
+    iops, await_ms = total.value("iops", 0), total.value("await_ms", 0)
+    if math.isnan(iops):
+        return ""
+    latency = "" if math.isnan(await_ms) else f"  lat {await_ms:.3f} ms"
+    return f"  {iops:,.0f} IOPS{latency}"
+
+
+def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
+    """Tell 0 from 1 (the load failed, or not one I/O worked) and 128 + the signal that ended it."""
+    signal = signals.wait(0)
+    if signal is not None:
+        return 128 + signal
+    return 1 if state is LoadState.FAILED or (result.failed_ios and not result.completed_ios) else 0

@@ -1,0 +1,95 @@
+"""The job as text fields: what the form shows, and what it makes of what was typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from engine.errors import UsageError
+from engine.job import MAX_THREADS, Access, Backend, JobSpec, Mode, TargetSpec
+from engine.sizes import format_duration, format_size, parse_duration, parse_size
+
+SCRATCH = "scratch"
+KEEP, DESTROY = "refuse", "destroy"
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One field of the form; with `choices` it is picked, without it is typed."""
+
+    id: str
+    title: str
+    hint: str
+    choices: tuple[str, ...] = ()
+
+
+FORM = (
+    FormField("targets", "Targets", "devices or files; scratch = a file made and removed by lunscope; twice for two"),
+    FormField("access", "Access", "order of the offsets", tuple(Access)),
+    FormField("mode", "Mode", "how targets are opened", tuple(Mode)),
+    FormField("backend", "Engine", "auto takes the best that works", tuple(Backend)),
+    FormField("size", "Size", "bytes used of each target, e.g. 1g; empty: all of it"),
+    FormField("runtime", "Runtime", "e.g. 30s, 5m; empty: until stopped"),
+    FormField("stripe_unit", "Stripe unit", "bytes on one target before the next, e.g. 64k"),
+    FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
+    FormField("seed", "Seed", "the same seed gives the same offsets"),
+    FormField("destroy", "Signatures", "targets that carry a filesystem, LVM, ...", (KEEP, DESTROY)),
+)
+
+
+def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
+    """Write a job as the form shows it."""
+    return {
+        "targets": shlex.join(target.path or SCRATCH for target in job.targets),
+        "access": job.access,
+        "mode": job.mode,
+        "backend": job.backend,
+        "size": "" if job.size_bytes is None else format_size(job.size_bytes),
+        "runtime": "" if job.runtime_s is None else format_duration(job.runtime_s),
+        "stripe_unit": format_size(job.stripe_unit_bytes),
+        "threads": str(job.threads),
+        "seed": str(job.seed),
+        "destroy": DESTROY if destroy_data else KEEP,
+    }
+
+
+def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
+    """Make the job that the form describes; knobs stay as they are, the stripe width within the targets.
+
+    Raises:
+        UsageError: a field cannot be read; the text names it.
+    """
+    targets = _targets(values["targets"])
+    width = min(job.knobs.stripe_width, len(targets))
+    if len(targets) != len(job.targets):
+        width = len(targets)
+    return replace(
+        job,
+        targets=targets,
+        access=Access(values["access"]),
+        mode=Mode(values["mode"]),
+        backend=Backend(values["backend"]),
+        size_bytes=parse_size(values["size"]) if values["size"].strip() else None,
+        runtime_s=parse_duration(values["runtime"]) if values["runtime"].strip() else None,
+        stripe_unit_bytes=parse_size(values["stripe_unit"]),
+        threads=_whole("threads", values["threads"]),
+        seed=_whole("seed", values["seed"]),
+        knobs=replace(job.knobs, stripe_width=width),
+    )
+
+
+def _targets(text: str) -> tuple[TargetSpec, ...]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"targets: {error}") from None
+    if not words:
+        raise UsageError(f"targets: name a device or a file, or write {SCRATCH}")
+    return tuple(TargetSpec(None if word == SCRATCH else word) for word in words)
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise UsageError(f"{name}: {text!r} is not a whole number")
+    return int(text)

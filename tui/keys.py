@@ -1,0 +1,146 @@
+"""The registry of actions: bindings, key line, help and palette all come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding
+
+
+class Place(StrEnum):
+    """Where an action works: everywhere, or on one screen only."""
+
+    ANYWHERE = "anywhere"
+    OVERVIEW = "overview"
+    DISK = "disk"
+    LOAD = "load"
+    EVENTS = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a person can do; `load.start` calls `action_load_start` of the screen it belongs to, or of the app."""
+
+    id: str
+    title: str
+    keys: str
+    """Default keys in Textual's names, separated by commas; the first is the one shown."""
+    place: Place = Place.ANYWHERE
+    short: str = ""
+    """Word for the key line; empty keeps the action off it."""
+    replay: bool | None = None
+    """True: only over a recording; False: only live; None: both."""
+    priority: bool = False
+    """Whether it comes before what the focused widget does with the key."""
+
+    @property
+    def method(self) -> str:
+        """Name of the Textual action."""
+        return "turn_knob" if self.id.startswith("knob.") else self.id.replace(".", "_")
+
+    @property
+    def call(self) -> str:
+        """The Textual action with its parameter: all knobs share one."""
+        return f"{self.method}('{self.id.removeprefix('knob.')}')" if self.id.startswith("knob.") else self.method
+
+    def binding(self) -> Binding:
+        """Make the binding whose key a keymap may replace by the action's id."""
+        return Binding(self.keys, self.call, self.title, show=bool(self.short), id=self.id, priority=self.priority)
+
+
+def _replay(id_: str, title: str, keys: str, short: str = "") -> Action:
+    return Action(id_, title, keys, short=short, replay=True, priority=True)
+
+
+def _load(id_: str, title: str, keys: str, short: str = "") -> Action:
+    return Action(id_, title, keys, Place.LOAD, short, replay=False)
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("view.help", "Help: keys, figures, tiers", "question_mark,f1", short="Help"),
+    Action("session.quit", "Quit", "q,ctrl+q,ctrl+c", short="Quit"),
+    Action("session.pause", "Hold the picture, or go on", "space", short="Pause"),
+    Action("view.overview", "Overview: disks, charts, host", "1"),
+    Action("view.load", "Load: job, knobs, live effect", "2"),
+    Action("view.events", "Events: what happened when", "3"),
+    Action("view.longer", "Charts show a longer past", "z"),
+    Action("view.shorter", "Charts show a shorter past", "Z"),
+    Action("view.theme", "Next theme", "ctrl+t"),
+    Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
+    _replay("session.step_back", "One sample back", "comma"),
+    _replay("session.step_forward", "One sample on", "full_stop", "Step"),
+    _replay("session.back", "Back 10 s", "left"),
+    _replay("session.forward", "On 10 s", "right"),
+    _replay("session.back_minute", "Back 1 min", "shift+left"),
+    _replay("session.forward_minute", "On 1 min", "shift+right"),
+    _replay("session.first", "To the start", "home"),
+    _replay("session.last", "To the end", "end"),
+    _replay("session.goto", "Go to a time", "g", "Go to"),
+    _replay("session.slower", "Half the speed", "s"),
+    _replay("session.faster", "Twice the speed", "f", "Faster"),
+    _load("load.start", "Start the load (arms it first)", "s", "Start"),
+    _load("load.stop", "Stop the load", "x", "Stop"),
+    _load("load.arm", "Arm: check the targets and fill scratch files", "a", "Arm"),
+    _load("load.edit", "Edit the job; Esc goes back to the knobs", "e", "Edit job"),
+    _load("knob.queue_depth_up", "Queue depth up", "plus,equals_sign"),
+    _load("knob.queue_depth_down", "Queue depth down", "minus"),
+    _load("knob.queue_depth_double", "Queue depth doubled", "right_square_bracket"),
+    _load("knob.queue_depth_halve", "Queue depth halved", "left_square_bracket"),
+    _load("knob.stripe_width_up", "Stripe width up", "w"),
+    _load("knob.stripe_width_down", "Stripe width down", "W"),
+    _load("knob.block_size_up", "Block size doubled", "b"),
+    _load("knob.block_size_down", "Block size halved", "B"),
+    _load("knob.read_share_up", "Read share up 10 %", "r"),
+    _load("knob.read_share_down", "Read share down 10 %: the rest is written", "R"),
+    _load("knob.rate_up", "Rate limit up, then off", "t"),
+    _load("knob.rate_down", "Rate limit down", "T"),
+)
+"""In the order of the help screen."""
+
+BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
+BY_METHOD: Mapping[str, Action] = {action.method: action for action in ACTIONS}
+"""The knobs, which share a method, also share where it works."""
+
+
+def is_usable(action: Action, *, replay: bool, load: bool) -> bool:
+    """Whether an action can do anything: over a recording or live, with or without a load to drive."""
+    if action.place is Place.LOAD and not load:
+        return False
+    return action.replay is None or action.replay == replay
+
+
+def actions_of(place: Place) -> Iterator[Action]:
+    """All actions that are bound at a place."""
+    return (action for action in ACTIONS if action.place is place)
+
+
+def bindings_of(place: Place) -> list[Binding]:
+    """Bindings of a screen, or of the app for those that work anywhere."""
+    return [action.binding() for action in actions_of(place)]
+
+
+def keys_in_force(action: Action, overrides: Mapping[str, str]) -> list[str]:
+    """Keys of an action after the operator's own settings."""
+    return [key.strip() for key in overrides.get(action.id, action.keys).split(",")]
+
+
+def clashes(overrides: Mapping[str, str]) -> Iterator[tuple[str, Action, Action]]:
+    """Keys that two actions of one place would share, as (key, first, second)."""
+    taken: dict[tuple[Place, str], Action] = {}
+    for action in ACTIONS:
+        for key in keys_in_force(action, overrides):
+            for place in _seen_with(action.place):
+                other = taken.setdefault((place, key), action)
+                if other is not action and not _exclusive(other, action):
+                    yield key, other, action
+                    break
+
+
+def _exclusive(first: Action, second: Action) -> bool:
+    return first.replay is not None and second.replay is not None and first.replay != second.replay
+
+
+def _seen_with(place: Place) -> Iterable[Place]:
+    return tuple(Place) if place is Place.ANYWHERE else (place,)

@@ -1,0 +1,25 @@
+"""What disks are called on the screen."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from collectors.model import FrameTable, Topology
+
+
+@functools.lru_cache(maxsize=4)
+def disk_labels(topology: Topology) -> Mapping[str, str]:
+    """By key: the kernel's name, followed by what the operator calls the device where that is another."""
+    return {
+        key: f"{device.name} {device.friendly_name}"
+        for key, device in topology.devices.items()
+        if device.friendly_name and device.friendly_name != device.name
+    }
+
+
+def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
+    """By key: what a target is called without the explanation in brackets that scratch files carry."""
+    if targets is None:
+        return {}
+    return {key: name.partition(" (")[0] for key, name in zip(targets.rows.keys, targets.rows.names, strict=True)}

@@ -1,0 +1,167 @@
+"""The options that say what to drive, and the job they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from engine.errors import LunscopeError
+from engine.job import Access, Backend, BlockShare, JobSpec, Mode, Permissions, TargetSpec
+from engine.jobfile import READ_WRITE, access_and_mix, load_job
+from engine.sizes import parse_blocks, parse_duration, parse_size
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _parsed(
+    parse: Callable[[str], object],
+) -> Callable[[click.Context, click.Parameter, str | None], object]:
+    """Make a callback that parses an option's value; click names the option in the error."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: str | None) -> object:
+        try:
+            return None if value is None else parse(value)
+        except LunscopeError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """The options as given; None was not given and leaves what the job file says."""
+
+    target: tuple[str, ...] = ()
+    bs: tuple[BlockShare, ...] | None = None
+    rw: str | None = None
+    read_pct: float | None = None
+    qd: int | None = None
+    stripe_width: int | None = None
+    stripe_unit: int | None = None
+    threads: int | None = None
+    rate: float | None = None
+    mode: str | None = None
+    runtime: float | None = None
+    size: int | None = None
+    seed: int | None = None
+    engine: str | None = None
+
+
+_OPTIONS = (
+    click.option(
+        "--target",
+        "-t",
+        multiple=True,
+        metavar="PATH",
+        help="Device or file; repeat for a stripe. None: a scratch file.",
+    ),
+    click.option(
+        "--bs",
+        callback=_parsed(parse_blocks),
+        metavar="SIZE[:PCT,...]",
+        help="Block size, or a mix: 4k:60,16k:40. [4k]",
+    ),
+    click.option("--rw", type=click.Choice(list(READ_WRITE)), help="Order and direction. [randread]"),
+    click.option("--read-pct", type=float, metavar="PCT", help="Share of reads, 0 to 100."),
+    click.option("--qd", type=int, metavar="N", help="Outstanding I/Os kept on each target. [1]"),
+    click.option("--stripe-width", type=int, metavar="N", help="Over how many targets the load is spread. [all given]"),
+    click.option(
+        "--stripe-unit", callback=_parsed(parse_size), metavar="SIZE", help="Bytes on one target before the next. [64k]"
+    ),
+    click.option("--threads", type=int, metavar="N", help="Worker threads of the engine. [1]"),
+    click.option("--rate", type=float, metavar="IOPS", help="At most so many I/Os per second over all targets."),
+    click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
+    click.option(
+        "--runtime",
+        callback=_parsed(parse_duration),
+        metavar="TIME",
+        help="How long, as 30s or 5m. [10s without screen]",
+    ),
+    click.option(
+        "--size", callback=_parsed(parse_size), metavar="SIZE", help="Bytes used of each target. [all; scratch: 256m]"
+    ),
+    click.option("--seed", type=int, metavar="N", help="Same seed, same offsets and data. [1]"),
+    click.option("--engine", type=click.Choice([name.value for name in Backend]), help="Who does the I/O. [auto]"),
+)
+
+_PERMISSION_OPTIONS = (
+    click.option(
+        "--allow-write", multiple=True, metavar="PATH", help="Allow writing to exactly this target; repeat for more."
+    ),
+    click.option(
+        "--destroy-data", is_flag=True, help="With --allow-write: even where data, a filesystem or a label is."
+    ),
+)
+
+
+def load_options(command: _Command) -> _Command:
+    """Add the options of LoadOptions to a command, which gets them as keyword arguments."""
+    return _decorated(command, _OPTIONS)
+
+
+def permission_options(command: _Command) -> _Command:
+    """Add --allow-write and --destroy-data."""
+    return _decorated(command, _PERMISSION_OPTIONS)
+
+
+def _decorated(command: _Command, options: tuple[Callable[[_Command], _Command], ...]) -> _Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def make_permissions(allow_write: tuple[str, ...], *, destroy_data: bool) -> Permissions:
+    """Gather what the operator allowed."""
+    return Permissions(frozenset(allow_write), destroy_data)
+
+
+def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
+    """Merge options over a job file, or over the defaults; an option that was given wins.
+
+    What it makes is not validated: scratch files may still be added.
+
+    Raises:
+        LunscopeError: the job file cannot be read.
+        UsageError: it says what cannot be meant, or --rw and --read-pct contradict each other.
+    """
+    job = JobSpec() if job_file is None else load_job(job_file)
+    access, read_pct = _mix(job, options)
+    given = {
+        "targets": tuple(TargetSpec(path) for path in options.target) or None,
+        "mode": None if options.mode is None else Mode(options.mode),
+        "backend": None if options.engine is None else Backend(options.engine),
+        "stripe_unit_bytes": options.stripe_unit,
+        "threads": options.threads,
+        "size_bytes": options.size,
+        "runtime_s": options.runtime,
+        "seed": options.seed,
+    }
+    knobs = {
+        "queue_depth": options.qd,
+        "stripe_width": options.stripe_width or len(options.target) or None,
+        "blocks": options.bs,
+        "rate_iops": options.rate,
+    }
+    return replace(job, access=access, knobs=replace(job.knobs, read_pct=read_pct, **_given(knobs)), **_given(given))
+
+
+def _mix(job: JobSpec, options: LoadOptions) -> tuple[Access, float]:
+    if options.rw is not None:
+        return access_and_mix(options.rw, options.read_pct)
+    return job.access, job.knobs.read_pct if options.read_pct is None else options.read_pct
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def with_scratch_targets(job: JobSpec, at_least: int) -> JobSpec:
+    """Give a job without any named target as many scratch files as its stripe is wide, and at least so many."""
+    if any(target.path is not None for target in job.targets):
+        return job
+    count = max(at_least, job.knobs.stripe_width, len(job.targets))
+    return replace(job, targets=(TargetSpec(),) * count)

@@ -1,0 +1,52 @@
+"""What the app shares with its screens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from collectors.model import Frame
+from tui.events_log import EventLog
+from tui.history import History
+from tui.load_desk import LoadDesk
+from tui.transport import Transport
+
+
+class Recording(Protocol):
+    """A session file that is being written."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is written."""
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is written any more, in one line; empty while all is well."""
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The instrument behind the screens; the app alone sets `frame`, the feed alone fills `history` and `events`."""
+
+    transport: Transport
+    history: History
+    events: EventLog
+    desk: LoadDesk | None
+    """None where no load can be driven: watching only, or over a recording."""
+    recording: Recording | None
+    interval_s: float
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The operator's own keys by action id."""
+    span_ns: int = 300 * 1_000_000_000
+    """How much of the past the charts show."""
+    frame: Frame | None = None
+    """The frame on the screen."""
+    latest_ns: int = 0
+    """Wall time of the newest frame, shown or not."""
+    ended: str | None = None
+    """Why the source ended, empty at the end of a recording; None while it runs."""

@@ -1,0 +1,88 @@
+"""What all views have in common: header, tabs, transport bar and key line around a body."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from collectors.model import Frame
+from engine.control import LoadState
+from tui.keys import BY_ID, Place, keys_in_force
+from tui.scope import Scope
+from tui.widgets.header import HeaderLine, Tabs
+from tui.widgets.key_line import KeyLine
+from tui.widgets.transport import TransportBar
+
+WIDTHS = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
+HEIGHTS = [(0, "-flat"), (18, "-low"), (40, "-tall")]
+"""From which size on a screen has which class, by which its style sheet shows more."""
+
+
+class View(Screen[None]):
+    """A screen that shows frames; the app hands them to the one on top only."""
+
+    PLACE: ClassVar[Place]
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__()
+        self.scope = scope
+
+    def compose(self) -> ComposeResult:
+        """Frame around the body."""
+        yield HeaderLine()
+        yield Tabs()
+        yield from self.compose_body()
+        yield TransportBar()
+        yield KeyLine()
+
+    @abstractmethod
+    def compose_body(self) -> ComposeResult:
+        """Make the widgets between tabs and transport bar."""
+
+    @abstractmethod
+    def show_frame(self, frame: Frame) -> None:
+        """Draw one frame in the body."""
+
+    def show(self, frame: Frame | None) -> None:
+        """Draw a frame, or before the first one what is known already."""
+        self.query_one(HeaderLine).show(frame, self.scope)
+        self.query_one(TransportBar).show(self.scope)
+        self.query_one(Tabs).show(self.PLACE, *self.note(frame))
+        if frame is not None:
+            self.show_frame(frame)
+
+    def note(self, frame: Frame | None) -> tuple[str, str]:
+        """Tell what matters on every screen, as text and style: the load, else how many notices wait."""
+        status = self.scope.desk.status if self.scope.desk else None
+        if status is not None and status.state is not LoadState.IDLE:
+            return f"load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
+        count = len(frame.topology.host.notices) if frame else 0
+        if not count:
+            return "", ""
+        return f"{count} notice{'s' if count > 1 else ''} on this host: {self.key_text('view.help')}", "$warning"
+
+    def key_text(self, action_id: str) -> str:
+        """Give the key of an action as it is shown."""
+        return self.app.get_key_display(BY_ID[action_id].binding().with_key(self._first_key(action_id)))
+
+    def _first_key(self, action_id: str) -> str:
+        return keys_in_force(BY_ID[action_id], self.scope.keys)[0]
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what arrived while another screen was on top."""
+        self.call_after_refresh(self.refresh_view)
+
+    def on_resize(self) -> None:
+        """Draw again: lines are fitted to the width."""
+        self.call_after_refresh(self.refresh_view)
+
+    def refresh_view(self) -> None:
+        """Draw the present frame and the keys again."""
+        if self.is_mounted:
+            self.show(self.scope.frame)
+            self.query_one(KeyLine).show(self.PLACE, self.scope, self.key_text)

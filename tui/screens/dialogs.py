@@ -1,0 +1,87 @@
+"""Dialogs: one question each, answered or left with Esc."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from collectors.text import safe_text
+
+
+class Dialog(ModalScreen[str | None]):
+    """A box with a text and a line to type on; Esc answers None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Leave", show=False)]
+    DEFAULT_CSS = """
+    Dialog { align: center middle; }
+    Dialog Vertical {
+        width: 72; max-width: 100%; height: auto; max-height: 100%;
+        border: round $accent; padding: 0 1; background: $surface;
+    }
+    Dialog Static { height: auto; }
+    Dialog .warning { color: $error; text-style: bold; }
+    """
+
+    def __init__(self, title: str, text: str, *, warning: str = "", value: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._warning = warning
+        self._value = value
+
+    def compose(self) -> ComposeResult:
+        """Text, warning, and the line to type on."""
+        box = Vertical()
+        box.border_title = self._title
+        with box:
+            if self._warning:
+                yield Static(safe_text(self._warning), markup=False, classes="warning")
+            yield Static(self._text, markup=False)
+            yield Input(self._value, compact=True)
+            yield Static("Enter: go on   Esc: leave", markup=False)
+
+    @on(Input.Submitted)
+    def _answer(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value)
+
+
+class TypeToConfirm(Dialog):
+    """Asks for a word to be typed exactly; answers it, or None for anything else."""
+
+    def __init__(self, title: str, text: str, *, expected: str, warning: str) -> None:
+        super().__init__(title, text, warning=warning)
+        self._expected = expected
+
+    @on(Input.Submitted)
+    def _answer(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value if event.value == self._expected else None)
+
+
+def confirm_write(path: str) -> TypeToConfirm:
+    """Asks for the name of what is going to be written."""
+    return TypeToConfirm(
+        "Write to a target",
+        f"The load is going to WRITE to\n\n    {safe_text(path)}\n\n"
+        "What is on it now is lost. Type its name to allow that:",
+        expected=path,
+        warning="This destroys data.",
+    )
+
+
+def confirm_destroy() -> TypeToConfirm:
+    """Asks before targets that carry a filesystem or the like may be written."""
+    return TypeToConfirm(
+        "Destroy what the targets carry",
+        "Targets that carry a filesystem, LVM, LUKS, md, swap or a partition table are refused.\n"
+        "To write over them all the same, type: destroy",
+        expected="destroy",
+        warning="Filesystems and volumes on the targets are destroyed.",
+    )

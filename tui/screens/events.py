@@ -1,0 +1,81 @@
+"""What happened when; Enter goes there in a recording."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from collectors.model import Frame
+from collectors.text import safe_text
+from engine.events import Event
+from tui.clock import day_and_clock
+from tui.glyphs import glyphs_of
+from tui.keys import Place, bindings_of
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.transport import ReplayTransport
+from tui.widgets.line import TextLine
+
+MOST_LISTED = 1000
+
+
+class EventsScreen(View):
+    """The newest events first."""
+
+    PLACE = Place.EVENTS
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.EVENTS)]
+    DEFAULT_CSS = """
+    EventsScreen OptionList { height: 1fr; border: none; padding: 0; }
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._version = -1
+        self._listed: list[Event] = []
+
+    def compose_body(self) -> ComposeResult:
+        """Count and list."""
+        yield TextLine(" no events yet", id="count")
+        yield OptionList(markup=False, compact=True)
+
+    def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - events are the session's, not the frame's
+        """List the events again where they changed."""
+        log = self.scope.events
+        if log.version == self._version:
+            return
+        self._version = log.version
+        events = log.all()
+        self._list(events[: -MOST_LISTED - 1 : -1])
+        shown = "" if len(events) <= MOST_LISTED else f", the newest {MOST_LISTED} listed"
+        hint = "; Enter goes there" if isinstance(self.scope.transport, ReplayTransport) else ""
+        self.query_one("#count", TextLine).put(f" {len(events)} events{shown}{hint}")
+
+    def _list(self, events: list[Event]) -> None:
+        """Put events in the list; the cursor stays on its event, or on the newest."""
+        listing = self.query_one(OptionList)
+        position = listing.highlighted
+        under_cursor = self._listed[position] if position else None
+        self._listed = events
+        listing.clear_options()
+        listing.add_options(Option(self._line(event)) for event in events)
+        if events:
+            listing.highlighted = events.index(under_cursor) if under_cursor in events else 0
+
+    @on(OptionList.OptionSelected)
+    def _go_there(self, event: OptionList.OptionSelected) -> None:
+        transport = self.scope.transport
+        if isinstance(transport, ReplayTransport):
+            transport.seek(self._listed[event.option_index].time_ns)
+        else:
+            self.notify("a live host cannot be rewound; record it and replay the file", markup=False)
+
+    def _line(self, event: Event) -> Content:
+        mark = glyphs_of(self).event_marks[event.kind]
+        when = f" {day_and_clock(event.time_ns)}  "
+        return Content.assemble((when, "dim"), (f"{mark} {event.kind.value:<8}", "bold"), safe_text(event.text))

@@ -1,0 +1,90 @@
+"""Help: generated from the registry of actions and the registry of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from collectors.fields import FIELDS, Field
+from collectors.model import Tier
+from collectors.text import safe_text
+from tui.keys import ACTIONS, Action, Place
+from tui.widgets.grid import Grid
+
+TIER_TEXTS = (
+    (Tier.EXACT, "measured for every I/O, by the kernel's tracepoints or the engine's own clock"),
+    (Tier.SAMPLED, "estimated from many looks at what is in flight; good to a few percent when busy"),
+    (Tier.KERNEL, "from the kernel's counters alone: means over the interval, %busy over-reports on parallel devices"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """All keys and all figures; `?` or Esc closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss(None)", "Close", show=False)]
+    DEFAULT_CSS = """
+    HelpScreen { align: center middle; }
+    HelpScreen VerticalScroll { width: 100%; max-width: 110; height: 100%; background: $surface; padding: 0 1; }
+    HelpScreen Static { height: auto; }
+    """
+
+    def __init__(self, keys_text: Callable[[Action], str], notices: Sequence[str]) -> None:
+        super().__init__()
+        self._notices = notices
+        self._keys_text = keys_text
+
+    def compose(self) -> ComposeResult:
+        """One long page."""
+        with VerticalScroll():
+            yield Static(Content("\n").join(help_lines(self._keys_text, self._notices)))
+
+
+def help_lines(keys_text: Callable[[Action], str], notices: Sequence[str]) -> Iterator[Content]:
+    """Write the page: notices, keys by place, what tiers mean, figures by table."""
+    yield Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
+    if notices:
+        yield from _heading("Notices on this host")
+        yield from (Content.assemble(("  ! ", "bold $warning"), safe_text(notice)) for notice in notices)
+    for place in Place:
+        actions = [action for action in ACTIONS if action.place is place]
+        if actions:
+            yield from _heading("Keys everywhere" if place is Place.ANYWHERE else f"Keys of {place.value}")
+            yield from (_key_line(keys_text(action), action.title + _limits(action)) for action in actions)
+    yield from _heading("Keys of tables")
+    yield from (_key_line(*entry) for entry in _table_keys())
+    yield from _heading("Where a figure comes from")
+    yield from (Content.assemble((f"  {tier.name.lower():<18}", "bold"), text) for tier, text in TIER_TEXTS)
+    for table in dict.fromkeys(field.table for field in FIELDS):
+        yield from _heading(f"Figures of {table.replace('_', ' ')}")
+        yield from (_field_line(field) for field in FIELDS if field.table == table)
+
+
+def _heading(text: str) -> tuple[Content, Content]:
+    return Content(""), Content.assemble((text, "bold underline"))
+
+
+def _key_line(keys: str, text: str) -> Content:
+    return Content.assemble((f"  {keys:<18}", "bold $accent"), text)
+
+
+def _limits(action: Action) -> str:
+    return "  (recordings only)" if action.replay else ""
+
+
+def _field_line(field: Field) -> Content:
+    unit = f"[{field.unit}] " if field.unit else ""
+    tier = f" ({field.tier.name.lower()})" if field.tier is not Tier.KERNEL else ""
+    return Content.assemble((f"  {field.title:<12}", "bold"), (unit, "$accent"), field.help, (tier, "dim"))
+
+
+def _table_keys() -> Iterator[tuple[str, str]]:
+    for binding in Grid.BINDINGS:
+        if isinstance(binding, Binding):
+            yield binding.key.replace(",", " "), binding.description

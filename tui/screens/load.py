@@ -1,0 +1,261 @@
+"""The load: job, knobs, and what each turn of a knob does."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Grid as Cells
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Input
+
+from collectors.model import Frame
+from engine.errors import LunscopeError
+from engine.job import Knobs
+from tui.columns import grid_columns
+from tui.curves import IOPS, LOAD_LATENCY, draw
+from tui.effect import last_effect
+from tui.job_form import DESTROY, job_from
+from tui.keys import Place, bindings_of
+from tui.knob_turns import TURNS, Bench
+from tui.labels import target_labels
+from tui.load_desk import BUSY_STATES, LoadDesk
+from tui.load_text import message_line, state_line
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.screens.dialogs import confirm_write
+from tui.widgets.chart import Chart
+from tui.widgets.effect import EffectPanel
+from tui.widgets.grid import Grid
+from tui.widgets.grid_rows import NAME
+from tui.widgets.knobs import KnobPanel
+from tui.widgets.line import TextLine
+from tui.widgets.load_form import LoadForm
+
+TARGET_COLUMNS = (
+    "iops",
+    "await_ms",
+    "p99_ms",
+    "max_ms",
+    "bytes_per_s",
+    "in_flight",
+    "queue_depth",
+    "errors",
+    "read_await_ms",
+    "write_await_ms",
+    "p50_ms",
+    "p999_ms",
+)
+STATUS_PERIOD_S = 0.2
+
+
+class LoadDone(Message, bubble=False):
+    """Arming, starting or stopping came to an end; `error` is empty when all went well."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__()
+        self.error = error
+
+
+class LoadScreen(View):
+    """Form and state of the load; blocking work runs in threads that only post messages."""
+
+    PLACE = Place.LOAD
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of(Place.LOAD),
+        Binding("escape", "leave_form", "Back to the knobs", show=False),
+    ]
+    DEFAULT_CSS = """
+    LoadScreen #knob_row { height: 5; }
+    LoadScreen #lower { height: 1fr; }
+    LoadScreen #targets_grid { height: 1fr; min-height: 3; }
+    LoadScreen #charts { height: 2fr; grid-size: 2 1; grid-gutter: 0 1; }
+    LoadScreen.-narrow #charts { grid-size: 1 1; }
+    LoadScreen #charts Chart { width: 1fr; height: 1fr; }
+    LoadScreen.-narrow #iops { display: none; }
+    LoadScreen.-flat #charts { display: none; }
+    LoadScreen.-flat #knob_row { height: auto; }
+    """
+
+    def __init__(self, scope: Scope, *, autostart: bool = False) -> None:
+        super().__init__(scope)
+        self._autostart = autostart
+        self._error = ""
+
+    def compose_body(self) -> ComposeResult:
+        """State, knobs beside their effect, then the form or the running load."""
+        yield TextLine(" ", id="load_state")
+        with Horizontal(id="knob_row"):
+            yield KnobPanel()
+            yield EffectPanel()
+        yield TextLine(" ", id="load_message")
+        with ContentSwitcher(initial="running", id="lower"):
+            yield LoadForm(id="form")
+            with Vertical(id="running"):
+                yield Grid("load", grid_columns("load", TARGET_COLUMNS), sort=NAME, id="targets_grid")
+                with Cells(id="charts"):
+                    yield LOAD_LATENCY.make()
+                    yield IOPS.make()
+
+    def on_mount(self) -> None:
+        """Keep the state fresh between frames while something is under way, and start what `run` asked for."""
+        self.set_interval(STATUS_PERIOD_S, self._tick)
+        if self.scope.desk is None:
+            return
+        self._fill_form(self.scope.desk)
+        if self._autostart:
+            self.call_after_refresh(self.action_load_start)
+
+    def show_frame(self, frame: Frame) -> None:
+        """Targets, charts, effect and state."""
+        targets = frame.tables.get("load")
+        self.query_one("#targets_grid", Grid).show(targets, target_labels(targets))
+        total = frame.tables.get("load_total")
+        key = total.rows.keys[0] if total is not None and len(total.rows) else ""
+        series = self.scope.history.series("load_total", key, frame.time_ns, self.scope.span_ns) if key else None
+        if series is not None:
+            for panel in (LOAD_LATENCY, IOPS):
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
+        self.query_one(EffectPanel).show(last_effect(series, self.scope.events.all()), frame.time_ns)
+        self._show_state()
+
+    # ------------------------------------------------------------------ state
+
+    def _tick(self) -> None:
+        desk = self.scope.desk
+        if self.is_current and desk is not None and desk.status.state in BUSY_STATES:
+            self._show_state()
+
+    def _show_state(self) -> None:
+        desk = self.scope.desk
+        self.query_one("#load_state", TextLine).put(state_line(desk, self.key_text))
+        self.query_one("#load_message", TextLine).put(message_line(desk, self._error))
+        if desk is not None:
+            self.query_one(KnobPanel).show(desk.knobs, len(desk.job.targets), self.key_text)
+
+    def _report(self, error: str) -> None:
+        self._error = error
+        self._show_state()
+
+    # ------------------------------------------------------------------- form
+
+    def _fill_form(self, desk: LoadDesk) -> None:
+        self.query_one(LoadForm).fill(desk.job, destroy_data=desk.permissions.destroy_data)
+
+    def action_load_edit(self) -> None:
+        """Show the form, filled with the job in hand."""
+        if self.scope.desk is None:
+            return
+        self._fill_form(self.scope.desk)
+        self.query_one("#lower", ContentSwitcher).current = "form"
+        self.query_one("#targets", Input).focus()
+
+    def action_leave_form(self) -> None:
+        """Go back to the running load and to the knobs."""
+        self.query_one("#lower", ContentSwitcher).current = "running"
+        self.query_one("#targets_grid", Grid).focus()
+
+    @on(LoadForm.Edited)
+    def _edited(self) -> None:
+        desk = self.scope.desk
+        if desk is None:
+            return
+        values = self.query_one(LoadForm).values()
+        try:
+            desk.edit(job_from(values, desk.job), destroy_data=values["destroy"] == DESTROY)
+        except LunscopeError as error:
+            self._report(str(error))
+        else:
+            self._report("")
+
+    # -------------------------------------------------------------- operation
+
+    def action_load_arm(self) -> None:
+        """Check and prepare the targets."""
+        if self.scope.desk is not None:
+            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.arm))
+
+    def action_load_start(self) -> None:
+        """Start the load."""
+        if self.scope.desk is not None:
+            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.start))
+
+    def action_load_stop(self) -> None:
+        """Stop the load, or its preparation."""
+        if self.scope.desk is not None:
+            self._in_thread(self.scope.desk.stop)
+
+    def _when_typed(self, knobs: Knobs, then: Callable[[], None]) -> None:
+        """Go on once every name that these knobs need was typed."""
+        desk = self.scope.desk
+        assert desk is not None
+        missing = desk.unconfirmed(knobs)
+        if not missing:
+            then()
+            return
+
+        def typed(answer: str | None) -> None:
+            if answer is None:
+                self._report(f"{missing[0]}: name not typed, nothing was written")
+                return
+            desk.confirm(answer)
+            self._when_typed(knobs, then)
+
+        self.app.push_screen(confirm_write(missing[0]), typed)
+
+    def _in_thread(self, operation: Callable[[], None]) -> None:
+        """Run what blocks in a thread of its own; a thread worker of Textual would hold up the exit."""
+
+        def work() -> None:
+            try:
+                operation()
+            except LunscopeError as error:
+                self.post_message(LoadDone(str(error)))
+            except Exception as error:
+                self.post_message(LoadDone(f"{type(error).__name__}: {error}"))
+            else:
+                self.post_message(LoadDone(""))
+
+        self._report("")
+        threading.Thread(target=work, name="lunscope-load-screen", daemon=True).start()
+
+    @on(LoadDone)
+    def _done(self, message: LoadDone) -> None:
+        self._report(message.error)
+        if not message.error and self.query_one("#lower", ContentSwitcher).current == "form":
+            self.action_leave_form()
+
+    # ------------------------------------------------------------------ knobs
+
+    def action_turn_knob(self, name: str) -> None:
+        """Turn a knob by one step; a turn that begins to write asks for names first."""
+        desk = self.scope.desk
+        if desk is None:
+            return
+        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops()))
+        if knobs == desk.knobs:
+            self._report("the knob is at its end")
+        elif desk.needs_restart(knobs):
+            self._report("the targets are open for reading only: stop, turn this knob, and start again")
+        else:
+            self._when_typed(knobs, functools.partial(self._apply, desk, knobs))
+
+    def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
+        try:
+            desk.turn(knobs)
+        except LunscopeError as error:
+            self._report(str(error))
+        else:
+            self._report("")
+
+    def _iops(self) -> float | None:
+        total = self.scope.frame.tables.get("load_total") if self.scope.frame else None
+        iops = total.value("iops", 0) if total is not None and len(total.rows) else math.nan
+        return iops if math.isfinite(iops) else None

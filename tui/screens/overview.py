@@ -1,0 +1,139 @@
+"""The first screen: which disk is hot, why, and how it got there."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Grid as Cells
+
+from collectors.heat import verdict
+from collectors.model import Frame, FrameTable
+from tui.columns import grid_columns
+from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.host_text import host_line
+from tui.keys import Place, bindings_of
+from tui.labels import disk_labels
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.screens.disk import DiskView
+from tui.subjects import Subject, hottest, next_subject, row_of, trace_of
+from tui.widgets.chart import Chart
+from tui.widgets.grid import Grid
+from tui.widgets.line import TextLine
+
+DISK_COLUMNS = (
+    "heat",
+    "queue_ms",
+    "service_ms",
+    "await_ms",
+    "busy_pct",
+    "in_flight",
+    "iops",
+    "bytes_per_s",
+    "max_ms",
+    "read_await_ms",
+    "write_await_ms",
+    "reads_per_s",
+    "writes_per_s",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
+    "in_flight_peak",
+    "read_bytes_per_io",
+    "write_bytes_per_io",
+)
+PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
+GRID_HEAD_LINES = 3
+PROCESS_COLUMNS = ("pid", "read_bytes_per_s", "write_bytes_per_s", "syscalls_read_per_s", "syscalls_write_per_s")
+
+
+class OverviewScreen(View):
+    """Disks by heat, the verdict in words, charts of the chosen one, and the host."""
+
+    PLACE = Place.OVERVIEW
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.OVERVIEW)]
+    DEFAULT_CSS = """
+    OverviewScreen #disks { height: 6; }
+    OverviewScreen #charts { height: 1fr; min-height: 3; grid-size: 2 1; grid-gutter: 0 1; }
+    OverviewScreen #charts Chart { width: 1fr; height: 1fr; }
+    OverviewScreen #throughput, OverviewScreen #in_flight { display: none; }
+    OverviewScreen #processes { height: 10; display: none; }
+    OverviewScreen.-tall #charts { grid-size: 2 2; }
+    OverviewScreen.-tall #throughput, OverviewScreen.-tall #in_flight { display: block; }
+    OverviewScreen.-tall #processes { display: block; }
+    OverviewScreen.-flat #charts, OverviewScreen.-flat #host { display: none; }
+    OverviewScreen.-narrow #charts { grid-size: 1 1; }
+    OverviewScreen.-narrow #iops { display: none; }
+    OverviewScreen.-flat #disks { height: 1fr; }
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._chosen: str | None = None
+        self._subject: Subject = Subject.DISK
+        self._grid_lines = 0
+
+    def compose_body(self) -> ComposeResult:
+        """Grid, verdict, charts, host, processes."""
+        yield Grid("disks", grid_columns("disks", DISK_COLUMNS), sort="heat", id="disks")
+        yield TextLine(" ", id="verdict")
+        with Cells(id="charts"):
+            yield from (panel.make() for panel in PANELS)
+        yield Grid("processes", grid_columns("processes", PROCESS_COLUMNS), sort="read_bytes_per_s", id="processes")
+        yield TextLine(" ", id="host")
+
+    def show_frame(self, frame: Frame) -> None:
+        """Grids, verdict, charts, host."""
+        disks = frame.tables.get("disks")
+        self._fit_grid(disks)
+        self.query_one("#disks", Grid).show(disks, disk_labels(frame.topology))
+        self.query_one("#processes", Grid).show(frame.tables.get("processes"))
+        self.query_one("#host", TextLine).put(host_line(frame))
+        self._show_verdict(frame)
+        self._show_charts(frame)
+
+    def _show_verdict(self, frame: Frame) -> None:
+        row = row_of(self._followed(frame), frame.tables.get("disks"))
+        self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}" if row is not None else " ")
+
+    def _followed(self, frame: Frame) -> str | None:
+        """Choose the disk under the cursor, else the hottest."""
+        return self._chosen or hottest(frame.tables.get("disks"))
+
+    def _show_charts(self, frame: Frame) -> None:
+        trace = trace_of(self._subject, self._followed(frame), frame)
+        if trace is None:
+            return
+        series = self.scope.history.series(trace.table, trace.key, frame.time_ns, self.scope.span_ns)
+        for panel in PANELS:
+            chart = self.query_one(f"#{panel.id}", Chart)
+            chart.set_title(f"{panel.title} of {trace.title}")
+            if series is not None and chart.display:
+                draw(chart, series, panel, self.scope)
+
+    def _fit_grid(self, disks: FrameTable | None) -> None:
+        """Give the grid the lines its rows need, up to half of the screen; a layout only when disks come or go."""
+        rows = 0 if disks is None else len(disks.rows)
+        lines = min(rows + GRID_HEAD_LINES, self.size.height // 2 - 3)
+        if lines != self._grid_lines:
+            self._grid_lines = lines
+            self.query_one("#disks").styles.height = max(lines, 2)
+
+    @on(Grid.RowHighlighted, "#disks")
+    def _highlighted(self, event: Grid.RowHighlighted) -> None:
+        self._chosen = event.key
+        if self.scope.frame is not None:
+            self._show_verdict(self.scope.frame)
+            self._show_charts(self.scope.frame)
+
+    @on(Grid.RowSelected, "#disks")
+    def _selected(self, event: Grid.RowSelected) -> None:
+        self.app.push_screen(DiskView(self.scope, event.key))
+
+    def action_view_subject(self) -> None:
+        """Draw another subject."""
+        if self.scope.frame is not None:
+            self._subject = next_subject(self._subject, self.scope.frame)
+            self._show_charts(self.scope.frame)

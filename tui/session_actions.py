@@ -1,0 +1,89 @@
+"""What the keys of the transport do; the app mixes this in."""
+
+from __future__ import annotations
+
+from engine.errors import UsageError
+from tui.clock import parse_moment
+from tui.scope import Scope
+from tui.screens.dialogs import Dialog
+from tui.themed_app import ThemedApp
+from tui.transport import ReplayTransport
+
+SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
+
+
+class SessionActions(ThemedApp[None]):
+    """Pause, step, seek and speed."""
+
+    scope: Scope
+
+    def paint(self) -> None:
+        """Draw the screen on top again."""
+        raise NotImplementedError
+
+    @property
+    def _replay(self) -> ReplayTransport:
+        transport = self.scope.transport
+        assert isinstance(transport, ReplayTransport), "check_action keeps these keys from a live host"
+        return transport
+
+    def action_session_pause(self) -> None:
+        """Hold the picture, or go on."""
+        self.scope.transport.pause(self.scope.frame)
+        self.paint()
+
+    def action_session_step_back(self) -> None:
+        """One sample back."""
+        self._replay.step(-1)
+
+    def action_session_step_forward(self) -> None:
+        """One sample on."""
+        self._replay.step(1)
+
+    def action_session_back(self) -> None:
+        """Go a short way back."""
+        self._replay.move(-SHORT_SEEK_S)
+
+    def action_session_forward(self) -> None:
+        """Go a short way on."""
+        self._replay.move(SHORT_SEEK_S)
+
+    def action_session_back_minute(self) -> None:
+        """Go a minute back."""
+        self._replay.move(-LONG_SEEK_S)
+
+    def action_session_forward_minute(self) -> None:
+        """Go a minute on."""
+        self._replay.move(LONG_SEEK_S)
+
+    def action_session_first(self) -> None:
+        """To the first sample."""
+        self._replay.seek(self._replay.start_ns)
+
+    def action_session_last(self) -> None:
+        """To the last sample."""
+        self._replay.seek(self._replay.end_ns)
+
+    def action_session_slower(self) -> None:
+        """Half the speed."""
+        self._replay.change_speed(0.5)
+        self.paint()
+
+    def action_session_faster(self) -> None:
+        """Twice the speed."""
+        self._replay.change_speed(2.0)
+        self.paint()
+
+    def action_session_goto(self) -> None:
+        """Ask for a time and go there."""
+        text = "A time such as 14:03:22, 10m from the start, +90s or -5m from here, 50%:"
+        self.push_screen(Dialog("Go to", text), self._go_to)
+
+    def _go_to(self, answer: str | None) -> None:
+        if not answer:
+            return
+        replay = self._replay
+        try:
+            replay.seek(parse_moment(answer, replay.start_ns, replay.end_ns, replay.position_ns))
+        except UsageError as error:
+            self.notify(str(error), severity="error", markup=False)

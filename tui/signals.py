@@ -1,0 +1,49 @@
+"""Signals that ask a headless command to end, waited for instead of handled."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from types import FrameType, TracebackType
+from typing import Self
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class EndingSignals:
+    """While entered, SIGINT, SIGTERM and SIGHUP only make `wait` return; what was ignored (nohup) stays ignored.
+
+    The handlers do nothing and the number arrives through a pipe, so that no lock is ever taken in a handler. To be
+    used in the main thread.
+    """
+
+    def __init__(self) -> None:
+        self._read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._seen: signal.Signals | None = None
+
+    def __enter__(self) -> Self:
+        self._wakeup_fd = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        caught = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, _wake) for number in caught}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wakeup_fd)
+        os.close(self._read_fd)
+        os.close(self._write_fd)
+
+    def wait(self, timeout_s: float) -> signal.Signals | None:
+        """Wait for a signal; returns the first that ever came, at once from then on."""
+        if self._seen is None and select.select([self._read_fd], [], [], timeout_s)[0]:
+            arrived = (number for number in os.read(self._read_fd, 64) if number in self._before)
+            self._seen = next(map(signal.Signals, arrived), None)
+        return self._seen
+
+
+def _wake(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the C handler has written the number into the pipe."""

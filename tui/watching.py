@@ -1,0 +1,43 @@
+"""What a verb that samples this host needs to know, and the source that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.live import LiveSource
+from collectors.load import LoadCollector
+from collectors.model import Source
+from collectors.recording import RecordingSource
+from collectors.session.writer import SessionWriter
+from engine.control import LoadControl
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How to sample, and where to record."""
+
+    interval_s: float
+    procfs: Path
+    sysfs: Path
+    record: Path | None
+    overwrite: bool
+    tier: str = "auto"
+
+
+def open_source(watching: Watching, control: LoadControl) -> tuple[Source, RecordingSource | None]:
+    """Open this host as a source with the load of `control` beside it, through a recording if one is wanted.
+
+    Raises:
+        LunscopeError: the kernel cannot be read, or the session file not made.
+    """
+    load = LoadCollector(control)
+    live = LiveSource(watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load])
+    if watching.record is None:
+        return live, None
+    try:
+        recording = RecordingSource(live, SessionWriter(watching.record, overwrite=watching.overwrite))
+    except BaseException:
+        live.close()
+        raise
+    return recording, recording

@@ -1,0 +1,150 @@
+"""The lines of a chart as strips of styled text."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.strip import Strip
+
+from engine.events import Event
+from tui.safe import cell_text, fit, width_of
+from tui.widgets.axis import LABEL_WIDTH, tick_label
+from tui.widgets.chart_model import ChartData, ChartFrame, ChartLook, Scales, Subject, cell_of
+from tui.widgets.chart_title import heading, title_runs
+from tui.widgets.plot import EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
+from tui.widgets.timescale import clock_ticks, envelope
+
+_OWNER_PARTS = {GRID_LINE: "grid-line", EVENT_LINE: "event", INSPECT_LINE: "inspect", NOTHING: "empty"}
+_CELLS_PER_CLOCK = 12
+_CELLS_PER_EVENT_LINE = 4
+"""Where events are denser than this, their lines would hide the curves' ground; the marks on the axis remain."""
+_EVENT_LABEL_MOST = 24
+
+
+def title_line(data: ChartData, subject: Subject, width: int, look: ChartLook) -> Strip:
+    """Draw the title with the legend."""
+    point = -1 if data.inspected is None else data.inspected
+    curves = [(series.name, float(series.values[point])) for series in data.series if len(series.values)]
+    inspected_ns = None if data.inspected is None else int(data.times_ns[data.inspected])
+    head = heading(subject.title, subject.unit, inspected_ns)
+    segments = [
+        Segment(text, look.style("chart--title" if number is None else data.series[number].style))
+        for text, number in title_runs(head, subject.unit, curves, width, look.glyphs)
+    ]
+    return Strip(segments, width)
+
+
+def empty_lines(subject: Subject, size: Size, look: ChartLook) -> list[Strip]:
+    """Draw the title and say that there is nothing to show yet."""
+    nothing = ChartData(np.empty(0, dtype=np.int64), (), (), 0)
+    texts = ["", "waiting for data".center(size.width), *[""] * size.height][: max(0, size.height - 1)]
+    style = look.style("chart--empty")
+    body = [Strip([Segment(fit(text, size.width), style)], size.width) for text in texts]
+    return [title_line(nothing, subject, size.width, look), *body]
+
+
+class ChartPainter:
+    """Draws one chart once: its figures in one frame, by one pair of scales."""
+
+    def __init__(self, data: ChartData, subject: Subject, frame: ChartFrame, scales: Scales, look: ChartLook) -> None:
+        self._data = data
+        self._subject = subject
+        self._frame = frame
+        self._scales = scales
+        self._look = look
+        self._width = frame.axis_width + frame.cells
+        self._events = self._events_in_sight()
+
+    def lines(self) -> list[Strip]:
+        """Draw title, plot and time axis."""
+        lines = [title_line(self._data, self._subject, self._width, self._look)]
+        if self._frame.rows:
+            lines += self._plot_lines()
+        if self._frame.time_axis:
+            lines.append(self._time_axis_line())
+        return lines
+
+    def _events_in_sight(self) -> list[tuple[int, Event]]:
+        """List cells and events in order of time."""
+        scale, frame = self._scales.time, self._frame
+        seen = [event for event in self._data.events if scale.start_ns <= event.time_ns < scale.end_ns]
+        seen.sort(key=lambda event: event.time_ns)
+        return [(cell_of(scale, event.time_ns, frame), event) for event in seen]
+
+    def _plot_lines(self) -> list[Strip]:
+        axis, frame, look = self._scales.values, self._frame, self._look
+        plot = Plot(frame.rows, frame.cells, look.glyphs)
+        heights = axis.place(np.array(axis.ticks))
+        labels = {plot.row_of(height): tick for height, tick in zip(heights, axis.ticks, strict=True)}
+        self._fill(plot, list(labels))
+        parts = {number: series.style for number, series in enumerate(self._data.series)}
+        parts |= {owner: f"chart--{part}" for owner, part in _OWNER_PARTS.items()}
+        lines = []
+        for row in range(frame.rows):
+            segments = [Segment(text, look.style(parts[owner])) for text, owner in plot.runs(row)]
+            if frame.axis_width:
+                segments.insert(0, Segment(self._axis_text(labels.get(row)), look.style("chart--axis")))
+            lines.append(Strip(segments, self._width))
+        return lines
+
+    def _fill(self, plot: Plot, tick_rows: list[int]) -> None:
+        """Draw what lies in the plot from back to front."""
+        scales, data = self._scales, self._data
+        for row in tick_rows:
+            plot.draw_grid_line(row)
+        if len(self._events) <= self._frame.cells // _CELLS_PER_EVENT_LINE:
+            for cell, _ in self._events:
+                plot.draw_event_line(cell)
+        spans = []
+        for series in data.series:
+            low, high = envelope(data.times_ns, series.values, scales.time)
+            spans.append(Span(scales.values.place(low), scales.values.place(high)))
+        plot.draw_curves(spans, scales.time.start_ns // scales.time.column_ns)
+        self._label_events(plot)
+        if data.inspected is not None:
+            plot.draw_inspect_line(cell_of(scales.time, int(data.times_ns[data.inspected]), self._frame))
+
+    def _label_events(self, plot: Plot) -> None:
+        """Write the text of each event beside its line, where there is room before the next."""
+        ends = [cell for cell, _ in self._events] + [self._frame.cells]
+        for (cell, event), end in zip(self._events, ends[1:], strict=True):
+            text = cell_text(event.text)[:_EVENT_LABEL_MOST]
+            if width_of(text) == len(text) < end - cell - 1:
+                plot.draw_label(0, cell + 1, text)
+
+    def _axis_text(self, tick: float | None) -> str:
+        glyphs = self._look.glyphs
+        if tick is None:
+            return glyphs.vertical.rjust(self._frame.axis_width)
+        return tick_label(tick, self._subject.unit).rjust(LABEL_WIDTH) + glyphs.tick_left
+
+    def _time_axis_line(self) -> Strip:
+        """Draw the clock under the plot with the marks of the events."""
+        frame, look = self._frame, self._look
+        marks = {cell: look.glyphs.event_marks[event.kind] for cell, event in self._events}
+        chars = self._clock_chars(marks)
+        axis_style, event_style = look.style("chart--axis"), look.style("chart--event")
+        segments = [Segment(look.glyphs.corner.rjust(frame.axis_width), axis_style)] if frame.axis_width else []
+        start = 0
+        for cell, mark in marks.items():
+            if cell > start:
+                segments.append(Segment("".join(chars[start:cell]), axis_style))
+            segments.append(Segment(mark, event_style))
+            start = cell + 1
+        if start < frame.cells:
+            segments.append(Segment("".join(chars[start:]), axis_style))
+        return Strip(segments, self._width)
+
+    def _clock_chars(self, marks: dict[int, str]) -> list[str]:
+        """Write clock times where no mark would hide part of them, as half a time is another."""
+        glyphs, scale, frame = self._look.glyphs, self._scales.time, self._frame
+        chars = [glyphs.horizontal] * frame.cells
+        free_from = 0
+        for time_ns, label in clock_ticks(scale.start_ns, scale.end_ns, frame.cells // _CELLS_PER_CLOCK):
+            cell = cell_of(scale, time_ns, frame)
+            end = cell + 1 + len(label)
+            if free_from <= cell and end < frame.cells and marks.keys().isdisjoint(range(cell, end + 1)):
+                chars[cell:end] = [glyphs.tick_below, *label]
+                free_from = end + 1
+        return chars

@@ -1,0 +1,107 @@
+"""The first lines of every screen: whose numbers these are and how far to trust them."""
+
+from __future__ import annotations
+
+import math
+
+from textual.content import Content
+
+from collectors.fields import Unit
+from collectors.model import Frame, Tier
+from collectors.moments import clock_text
+from collectors.text import safe_text
+from tui.format import format_quantity
+from tui.keys import Place
+from tui.scope import Recording, Scope
+from tui.widgets.line import TextLine
+
+LATE_SHARE = 0.2
+"""Share of the interval by which a tick may come late before it is worth a colour."""
+COSTLY_PCT = 5.0
+
+
+class HeaderLine(TextLine):
+    """Host, clock, interval, tier, the monitor's own cost and lateness, and whether all this is recorded."""
+
+    DEFAULT_CSS = """
+    HeaderLine { background: $panel; color: $foreground; }
+    """
+
+    def show(self, frame: Frame | None, scope: Scope) -> None:
+        """Show what the frame says about itself."""
+        width = self.size.width or 80
+        if frame is None:
+            self.put(" lunscope  waiting for the first sample")
+            return
+        left = [(" lunscope ", "bold"), (safe_text(frame.topology.host.hostname) or "this host", "bold $accent")]
+        parts = [
+            (clock_text(frame.time_ns), ""),
+            _interval(frame, scope),
+            (_tier_text(frame.topology.host.tier), ""),
+            _cost(frame),
+            _lateness(frame, scope),
+        ]
+        content = Content.assemble(*left)
+        mark = _recording_mark(scope.recording)
+        for part in parts:
+            addition = Content.assemble("  ", part)
+            if part[0] and content.cell_length + addition.cell_length + mark.cell_length + 1 <= width:
+                content += addition
+        gap = width - content.cell_length - mark.cell_length - 1
+        self.put(content + Content(" " * max(1, gap)) + mark)
+
+
+def _interval(frame: Frame, scope: Scope) -> tuple[str, str]:
+    seconds = frame.elapsed_s if math.isfinite(frame.elapsed_s) else scope.interval_s
+    return f"{seconds:.3g} s", ""
+
+
+def _tier_text(tier: Tier) -> str:
+    return "" if tier is Tier.NONE else f"tier {tier.name.lower()}"
+
+
+def _cost(frame: Frame) -> tuple[str, str]:
+    if not math.isfinite(frame.cost_pct):
+        return "", ""
+    return (
+        f"cost {format_quantity(frame.cost_pct, Unit.PERCENT, 4)} %",
+        "$warning" if frame.cost_pct > COSTLY_PCT else "",
+    )
+
+
+def _lateness(frame: Frame, scope: Scope) -> tuple[str, str]:
+    late = frame.late_s > LATE_SHARE * scope.interval_s
+    return f"late {format_quantity(frame.late_s * 1e3, Unit.MILLISECONDS, 5)} ms", "bold $warning" if late else ""
+
+
+def _recording_mark(recording: Recording | None) -> Content:
+    if recording is None:
+        return Content("")
+    if recording.trouble:
+        return Content.assemble(("NOT RECORDING", "bold $error"))
+    size = format_quantity(float(recording.size_bytes), Unit.BYTES, 5)
+    return Content.assemble(("● REC", "bold $error"), f" {size}")
+
+
+class Tabs(TextLine):
+    """The screens by their keys; the current one is bracketed, for terminals without colour."""
+
+    DEFAULT_CSS = """
+    Tabs { background: $panel; color: $text-muted; }
+    """
+
+    TITLES = ((Place.OVERVIEW, "1 Overview"), (Place.LOAD, "2 Load"), (Place.EVENTS, "3 Events"))
+
+    def show(self, place: Place, note: str, style: str = "") -> None:
+        """Show which screen this is, and at the right what matters on every screen."""
+        content = Content(" ")
+        for tab, title in self.TITLES:
+            current = tab is place
+            text = Content.assemble((f"[{title}]" if current else f" {title} ", "bold $foreground" if current else ""))
+            content += text.stylize(f"@click=app.view_{tab.value}") if not current else text
+            content += Content(" ")
+        room = (self.size.width or 80) - content.cell_length - 1
+        if note and room > 3:
+            shown = Content.assemble((note if len(note) <= room else note[: room - 1] + "…", style))
+            content += Content(" " * (room - shown.cell_length)) + shown
+        self.put(content)

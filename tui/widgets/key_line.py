@@ -1,0 +1,43 @@
+"""The last line of every screen: the keys that matter here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.content import Content
+
+from tui.keys import ACTIONS, Action, Place, is_usable
+from tui.scope import Scope
+from tui.widgets.line import TextLine
+
+
+class KeyLine(TextLine):
+    """As many actions of the registry as fit, those of the screen first; each can be clicked."""
+
+    DEFAULT_CSS = """
+    KeyLine { background: $panel; color: $foreground; }
+    """
+
+    def show(self, place: Place, scope: Scope, key_text: Callable[[str], str]) -> None:
+        """Show the keys of a screen."""
+        width = self.size.width or 80
+        content = Content(" ")
+        for action in footer_actions(place, scope):
+            key = key_text(action.id)
+            entry = Content.assemble((key, "bold $accent"), f" {action.short}  ")
+            if content.cell_length + entry.cell_length > width + 2:
+                break
+            content += entry.stylize(f"@click={_target(action)}")
+        self.put(content)
+
+
+def footer_actions(place: Place, scope: Scope) -> list[Action]:
+    """Actions of the key line: the screen's own first, then those that work anywhere."""
+    replay, load = scope.transport.seekable, scope.desk is not None
+    usable = [action for action in ACTIONS if action.short and is_usable(action, replay=replay, load=load)]
+    own = [action for action in usable if action.place is place]
+    return own + [action for action in usable if action.place is Place.ANYWHERE]
+
+
+def _target(action: Action) -> str:
+    return f"{'app' if action.place is Place.ANYWHERE else 'screen'}.{action.call}"

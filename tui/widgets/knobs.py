@@ -1,0 +1,91 @@
+"""The knobs with their values, and beside each the keys that turn it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from engine.job import Knobs
+from engine.sizes import format_blocks
+from tui.widgets.line import TextLine
+
+KeyText = Callable[[str], str]
+"""From an action id to the key as it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnobRow:
+    """One knob of the panel; `down` and `up` are action ids."""
+
+    title: str
+    down: str
+    up: str
+    value: Callable[[Knobs, int], str]
+    more: tuple[str, ...] = ()
+    hint: str = ""
+
+
+ROWS = (
+    KnobRow(
+        "Queue depth",
+        "knob.queue_depth_down",
+        "knob.queue_depth_up",
+        lambda knobs, _targets: str(knobs.queue_depth),
+        ("knob.queue_depth_halve", "knob.queue_depth_double"),
+        "/2 x2",
+    ),
+    KnobRow(
+        "Stripe width",
+        "knob.stripe_width_down",
+        "knob.stripe_width_up",
+        lambda knobs, targets: f"{knobs.stripe_width} of {targets}",
+    ),
+    KnobRow(
+        "Block size",
+        "knob.block_size_down",
+        "knob.block_size_up",
+        lambda knobs, _targets: format_blocks(knobs.blocks),
+    ),
+    KnobRow(
+        "Reads",
+        "knob.read_share_down",
+        "knob.read_share_up",
+        lambda knobs, _targets: f"{knobs.read_pct:g} %",
+    ),
+    KnobRow(
+        "Rate limit",
+        "knob.rate_down",
+        "knob.rate_up",
+        lambda knobs, _targets: "none" if knobs.rate_iops is None else f"{knobs.rate_iops:,.0f}/s",
+    ),
+)
+VALUE_WIDTH = 11
+
+
+class KnobPanel(TextLine):
+    """One line per knob: title, key down, value, key up."""
+
+    DEFAULT_CSS = """
+    KnobPanel { height: 5; width: 42; }
+    """
+
+    def show(self, knobs: Knobs, targets: int, key_text: KeyText) -> None:
+        """Show the values in force."""
+        self.put(Content("\n").join(_line(row, knobs, targets, key_text) for row in ROWS))
+
+
+def _line(row: KnobRow, knobs: Knobs, targets: int, key_text: KeyText) -> Content:
+    value = row.value(knobs, targets)
+    shown = value if len(value) <= VALUE_WIDTH else value[: VALUE_WIDTH - 1] + "…"
+    parts: list[tuple[str, str] | str] = [
+        f" {row.title:<13}",
+        (f"{key_text(row.down):>2}", "bold $accent"),
+        (f" {shown:^{VALUE_WIDTH}} ", "bold reverse"),
+        (f"{key_text(row.up):<2}", "bold $accent"),
+    ]
+    if row.more:
+        keys = " ".join(key_text(action_id) for action_id in row.more)
+        parts += [" ", (keys, "bold $accent"), (f" {row.hint}", "dim")]
+    return Content.assemble(*parts)
