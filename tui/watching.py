@@ -8,7 +8,7 @@ from pathlib import Path
 from collectors.live import LiveSource
 from collectors.load import LoadCollector
 from collectors.model import Source
-from collectors.recording import RecordingSource
+from collectors.recorder import RecordingSource
 from collectors.session.writer import SessionWriter
 from engine.control import LoadControl
 
