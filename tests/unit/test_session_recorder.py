@@ -76,8 +76,9 @@ def test_a_file_that_fails_is_told_once_and_watching_goes_on(tmp_path: Path) -> 
     assert "recording stopped: " in events[0][1].text
     assert str(path) in events[0][1].text
     assert len(seen) == 10
-    assert (source.ticks, source.left_out) == (4, 0)
+    assert (source.ticks, source.left_out, source.waiting) == (4, 0, 0)
     assert "removed" in source.trouble
+    assert source.path == str(path)
     source.close()
 
 
