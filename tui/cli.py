@@ -38,10 +38,21 @@ class LazyVerbs(click.Group):
         command: click.Command = importlib.import_module(f"tui.commands.{cmd_name}").command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the verbs without importing one."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
 
-@click.command(cls=LazyVerbs)
-def cli() -> None:
-    """Lunscope: an oscilloscope for storage."""
+
+@click.command(cls=LazyVerbs, invoke_without_command=True, subcommand_metavar="[VERB] [ARGS]...")
+@click.version_option(package_name="lunscope")
+@click.pass_context
+def cli(context: click.Context) -> int | None:
+    """Lunscope: an oscilloscope for storage. Without a verb it watches this host."""
+    if context.invoked_subcommand is None:
+        watch = cli.get_command(context, "watch")
+        return None if watch is None else context.invoke(watch)
+    return None
 
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
