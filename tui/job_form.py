@@ -25,7 +25,7 @@ class FormField:
 
 
 FORM = (
-    FormField("targets", "Targets", "devices or files; scratch = a file made and removed by lunscope; twice for two"),
+    FormField("targets", "Targets", "targets: devices or files; scratch = a file of our own"),
     FormField("access", "Access", "order of the offsets", tuple(Access)),
     FormField("mode", "Mode", "how targets are opened", tuple(Mode)),
     FormField("backend", "Engine", "auto takes the best that works", tuple(Backend)),

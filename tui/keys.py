@@ -68,6 +68,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.longer", "Charts show a longer past", "z"),
     Action("view.shorter", "Charts show a shorter past", "Z"),
     Action("view.theme", "Next theme", "ctrl+t"),
+    Action("view.disk", "Details of the disk under the cursor", "enter", Place.OVERVIEW, "Details"),
+    Action("disk.back", "Back to the overview", "escape", Place.DISK, "Back"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
     _replay("session.step_back", "One sample back", "comma"),
     _replay("session.step_forward", "One sample on", "full_stop", "Step"),

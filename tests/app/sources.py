@@ -24,7 +24,7 @@ from collectors.model import (
     Tier,
     Topology,
 )
-from collectors.schemas import DISK, HOST, PROCESS
+from collectors.schemas import DISK, HOST, LOAD, PROCESS
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 
@@ -278,3 +278,37 @@ def renamed(sample: Sample, names: Sequence[str]) -> Sample:
         topology=replace(sample.topology, devices=devices),
         tables={**sample.tables, "disk": disk},
     )
+
+
+def with_load(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples with a load of two targets beside them whose queue depth is raised half way."""
+    rows = Rows(("load:1:0", "load:1:1"), ("/dev/vdb", "/dev/sdc"))
+    turn = len(samples) // 2
+    return [_with_load(sample, tick, turn, rows) for tick, sample in enumerate(samples)]
+
+
+def _with_load(sample: Sample, tick: int, turn: int, rows: Rows) -> Sample:
+    ios = 4_000 * min(tick, turn) + 6_500 * max(0, tick - turn)
+    latency_ns = 4_000 * 2_000_000 * min(tick, turn) + 6_500 * 2_400_000 * max(0, tick - turn)
+    load = table(
+        LOAD,
+        rows,
+        read_ios=ios,
+        read_bytes=ios * 8192,
+        read_latency_ns=latency_ns,
+        read_peak_ns=(9_000_000 + tick * 100_000, 31_000_000),
+        write_ios=0,
+        write_bytes=0,
+        write_latency_ns=0,
+        write_peak_ns=0,
+        errors=0,
+        in_flight_now=8,
+        queue_depth=8 if tick < turn else 16,
+        active=1,
+        failing=0,
+        epoch=0 if tick < turn else 1,
+    )
+    data: dict[str, str | int | float | None] = {"knob": "queue_depth", "from": 8, "to": 16, "epoch": 1}
+    turned = Event(EventKind.KNOB, "queue depth 8 -> 16", sample.time_ns - SECOND_NS // 2, sample.monotonic_ns, data)
+    events = (*sample.events, turned) if tick == turn + 1 else sample.events
+    return replace(sample, tables={**sample.tables, "load": load}, events=events)

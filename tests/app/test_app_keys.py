@@ -15,6 +15,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tui.app import LunscopeApp
 from tui.job_form import SCRATCH
 from tui.keys import ACTIONS, BY_ID, Action
+from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.load import LoadScreen
@@ -109,6 +110,20 @@ async def shorter(stage: Stage) -> None:
     before = stage.app.scope.span_ns
     await stage.press()
     assert stage.app.scope.span_ns < before
+
+
+async def details(stage: Stage) -> None:
+    await stage.press()
+    assert isinstance(stage.app.screen, DiskView)
+    assert "mq-deadline" in screen_text(stage.pilot)
+    assert "SN00002" in screen_text(stage.pilot)
+
+
+async def back(stage: Stage) -> None:
+    await stage.pilot.press("enter")
+    assert isinstance(stage.app.screen, DiskView)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
 
 
 async def subject(stage: Stage) -> None:
@@ -213,6 +228,8 @@ CASES: dict[str, Case] = {
     "view.theme": theme,
     "view.longer": longer,
     "view.shorter": shorter,
+    "view.disk": details,
+    "disk.back": back,
     "view.subject": subject,
     "session.step_back": moves(-1),
     "session.step_forward": moves(1),

@@ -9,6 +9,7 @@ import pytest
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, Action, Place, clashes
 from tui.knob_turns import TURNS
+from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
@@ -17,6 +18,7 @@ from tui.settings import load_settings
 OWNERS = {
     Place.ANYWHERE: LunscopeApp,
     Place.OVERVIEW: OverviewScreen,
+    Place.DISK: DiskView,
     Place.LOAD: LoadScreen,
     Place.EVENTS: EventsScreen,
 }

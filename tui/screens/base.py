@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
@@ -13,8 +14,10 @@ from collectors.text import safe_text
 from engine.control import LoadState
 from tui.keys import BY_ID, Place, keys_in_force
 from tui.scope import Scope
+from tui.transport import ReplayTransport
 from tui.widgets.header import HeaderLine, Tabs
 from tui.widgets.key_line import KeyLine
+from tui.widgets.timeline import Timeline
 from tui.widgets.transport import TransportBar
 
 WIDTHS = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
@@ -79,6 +82,13 @@ class View(Screen[None]):
 
     def _first_key(self, action_id: str) -> str:
         return keys_in_force(BY_ID[action_id], self.scope.keys)[0]
+
+    @on(Timeline.Seek)
+    def _seek(self, event: Timeline.Seek) -> None:
+        """Go where the timeline was clicked."""
+        event.stop()
+        if isinstance(self.scope.transport, ReplayTransport):
+            self.scope.transport.seek(event.time_ns)
 
     def on_screen_resume(self) -> None:
         """Catch up with what arrived while another screen was on top."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Grid as Cells
 from textual.content import Content
 
@@ -13,24 +14,27 @@ from collectors.heat import verdict
 from collectors.model import Frame
 from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.device_facts import facts_of
-from tui.keys import Place
+from tui.keys import Place, bindings_of
+from tui.safe import fit
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.subjects import row_of
 from tui.widgets.chart import Chart
 from tui.widgets.line import TextLine
 
+TITLE_WIDTH = 13
+TWO_COLUMNS_FROM = 70
+
 
 class DiskView(View):
     """Facts beside charts of latency, IOPS, throughput and what is in flight."""
 
     PLACE = Place.DISK
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter", "app.pop_screen", "Back", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.DISK)]
     DEFAULT_CSS = """
-    DiskView #facts { height: 6; }
+    DiskView #facts { height: 8; }
     DiskView.-tiny #facts, DiskView.-flat #facts { height: 1fr; }
     DiskView #charts { grid-size: 2 2; grid-gutter: 0 1; height: 1fr; }
-    DiskView.-tall #facts { height: 16; }
     """
 
     PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
@@ -52,9 +56,27 @@ class DiskView(View):
         row = row_of(self._key, frame.tables.get("disks"))
         self.query_one("#verdict", TextLine).put(" this disk is gone" if row is None else f" {verdict(frame, row)}")
         if device is not None:
-            facts = [Content.assemble((f" {title:<12}", "bold"), value) for title, value in facts_of(device)]
-            self.query_one("#facts", TextLine).put(Content("\n").join(facts))
+            self.query_one("#facts", TextLine).put(_two_columns(list(facts_of(device)), self.size.width))
         series = self.scope.history.series("disks", self._key, frame.time_ns, self.scope.span_ns)
         if series is not None:
             for panel in self.PANELS:
                 draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
+
+    def action_disk_back(self) -> None:
+        """Go back to the overview."""
+        self.app.pop_screen()
+
+
+def _two_columns(facts: Sequence[tuple[str, str]], width: int) -> Content:
+    """Facts side by side, in two columns where there is room for them."""
+    half = (len(facts) + 1) // 2 if width >= TWO_COLUMNS_FROM else len(facts)
+    room = width // 2 - TITLE_WIDTH
+    lines = []
+    for position in range(half):
+        left = facts[position]
+        parts = [(f" {left[0]:<{TITLE_WIDTH - 1}}", "bold"), fit(left[1], room) if half < len(facts) else left[1]]
+        if half + position < len(facts):
+            title, value = facts[half + position]
+            parts += [(f"{title:<{TITLE_WIDTH}}", "bold"), value]
+        lines.append(Content.assemble(*parts))
+    return Content("\n").join(lines)

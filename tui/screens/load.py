@@ -22,6 +22,7 @@ from engine.job import Knobs
 from tui.columns import grid_columns
 from tui.curves import IOPS, LOAD_LATENCY, draw
 from tui.effect import last_effect
+from tui.fitting import fit_to_rows
 from tui.job_form import DESTROY, KEEP, job_from
 from tui.keys import Place, bindings_of
 from tui.knob_turns import TURNS, Bench
@@ -76,8 +77,8 @@ class LoadScreen(View):
     LoadScreen #knob_row { height: 5; }
     LoadScreen #load_message { height: 2; text-wrap: wrap; padding: 0 1; }
     LoadScreen #lower { height: 1fr; }
-    LoadScreen #targets_grid { height: 1fr; min-height: 3; }
-    LoadScreen #charts { height: 2fr; grid-size: 2 1; grid-gutter: 0 1; }
+    LoadScreen #targets_grid { height: 4; min-height: 3; }
+    LoadScreen #charts { height: 1fr; grid-size: 2 1; grid-gutter: 0 1; }
     LoadScreen.-narrow #charts { grid-size: 1 1; }
     LoadScreen #charts Chart { width: 1fr; height: 1fr; }
     LoadScreen.-narrow #iops { display: none; }
@@ -117,7 +118,10 @@ class LoadScreen(View):
     def show_frame(self, frame: Frame) -> None:
         """Targets, charts, effect and state."""
         targets = frame.tables.get("load")
-        self.query_one("#targets_grid", Grid).show(targets, target_labels(targets))
+        grid = self.query_one("#targets_grid", Grid)
+        charts = self.query_one("#charts").display
+        fit_to_rows(grid, targets, self.query_one("#lower").size.height // 3 if charts else None)
+        grid.show(targets, target_labels(targets))
         total = frame.tables.get("load_total")
         key = total.rows.keys[0] if total is not None and len(total.rows) else ""
         series = self.scope.history.series("load_total", key, frame.time_ns, self.scope.span_ns) if key else None

@@ -13,6 +13,7 @@ from collectors.heat import verdict
 from collectors.model import Frame, FrameTable
 from tui.columns import grid_columns
 from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.fitting import fit_to_rows
 from tui.host_text import host_line
 from tui.keys import Place, bindings_of
 from tui.labels import disk_labels
@@ -46,7 +47,6 @@ DISK_COLUMNS = (
     "write_bytes_per_io",
 )
 PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
-GRID_HEAD_LINES = 3
 PROCESS_COLUMNS = ("pid", "read_bytes_per_s", "write_bytes_per_s", "syscalls_read_per_s", "syscalls_write_per_s")
 
 
@@ -73,7 +73,6 @@ class OverviewScreen(View):
         super().__init__(scope)
         self._chosen: str | None = None
         self._subject: Subject = Subject.DISK
-        self._grid_lines: int | None = 0
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
@@ -114,13 +113,9 @@ class OverviewScreen(View):
                 draw(chart, series, panel, self.scope)
 
     def _fit_grid(self, disks: FrameTable | None) -> None:
-        """Give the grid the lines its rows need, up to half of the screen; a layout only when disks come or go."""
-        rows = 0 if disks is None else len(disks.rows)
-        charts = self.query_one("#charts").display
-        lines = min(rows + GRID_HEAD_LINES, self.size.height // 2 - 3) if charts else None
-        if lines != self._grid_lines:
-            self._grid_lines = lines
-            self.query_one("#disks").styles.height = "1fr" if lines is None else max(lines, 2)
+        """Give the grid what its rows need, up to half of the screen, or all where there are no charts."""
+        most = self.size.height // 2 - 3 if self.query_one("#charts").display else None
+        fit_to_rows(self.query_one("#disks", Grid), disks, most)
 
     @on(Grid.RowHighlighted, "#disks")
     def _highlighted(self, event: Grid.RowHighlighted) -> None:
@@ -132,6 +127,12 @@ class OverviewScreen(View):
     @on(Grid.RowSelected, "#disks")
     def _selected(self, event: Grid.RowSelected) -> None:
         self.app.push_screen(DiskView(self.scope, event.key))
+
+    def action_view_disk(self) -> None:
+        """Show what is known of the disk; with the grid in focus its own Enter comes first."""
+        key = self._followed(self.scope.frame) if self.scope.frame is not None else None
+        if key is not None:
+            self.app.push_screen(DiskView(self.scope, key))
 
     def action_view_subject(self) -> None:
         """Draw another subject."""

@@ -1,0 +1,64 @@
+"""How the screens look, over frozen samples, at the size everybody has and at a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from engine.control import LoadControl
+from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from tests.app.sources import ListRecording, ListSource, make_samples, with_load
+from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to
+
+SnapCompare = Callable[..., bool]
+JOB = JobSpec(
+    targets=(TargetSpec("/dev/vdb"), TargetSpec("/dev/sdc")),
+    knobs=Knobs(queue_depth=16, stripe_width=2, blocks=(BlockShare(8192),)),
+)
+
+
+def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    async def run(pilot: Pilot[None]) -> None:
+        if isinstance(source, ListRecording):
+            await rewind_to(pilot, source, 90)
+        else:
+            await play(pilot, source, 40)
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return run
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("screen", "keys"),
+    [
+        ("overview", ()),
+        ("disk", ("enter",)),
+        ("load", ("2",)),
+        ("form", ("2", "e", "tab")),
+        ("events", ("3",)),
+        ("help", ("question_mark",)),
+    ],
+)
+def test_screen(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    source = ListSource(with_load(make_samples(count=40)))
+    control = LoadControl()
+    app = make_app(source, control, JOB)
+    assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
+    control.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_replay(size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    source = ListRecording(make_samples(count=150))
+    assert snap_compare(make_app(source), terminal_size=size, run_before=played(source))
+
+
+def test_monochrome(snap_compare: SnapCompare) -> None:
+    source = ListSource(make_samples(count=40))
+    app = make_app(source, settings=replace(FROZEN, theme="lunscope-ansi", glyphs="ascii"))
+    assert snap_compare(app, terminal_size=SIZES[0], run_before=played(source))

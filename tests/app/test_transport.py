@@ -1,0 +1,172 @@
+"""Moving in time over real session files, as the keys and the timeline do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import OptionList
+
+from collectors.model import Sample
+from collectors.replay import ReplaySource
+from collectors.session.writer import SessionWriter
+from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
+from tests.app.stage import FROZEN, on_stage, screen_text, until
+from tui.app import LunscopeApp
+from tui.transport import FASTEST, SLOWEST, LiveTransport, ReplayTransport, transport_of
+from tui.widgets.timeline import Timeline
+
+COUNT = 150
+
+
+def record(path: Path, samples: Sequence[Sample]) -> Path:
+    writer = SessionWriter(path)
+    for sample in samples:
+        writer.write(sample)
+    writer.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(tmp_path_factory.mktemp("session") / "night.luns", make_samples(count=COUNT))
+
+
+def replaying(session: Path) -> tuple[LunscopeApp, ReplaySource]:
+    source = ReplaySource(session)
+    source.pause(True)
+    return LunscopeApp(source, settings=FROZEN), source
+
+
+def second(app: LunscopeApp) -> float:
+    """Seconds from the start to the frame on the screen; -1 before the first."""
+    return (app.scope.frame.time_ns - START_NS) / SECOND_NS if app.scope.frame else -1
+
+
+async def at(pilot: Pilot[None], app: LunscopeApp, wanted: float) -> None:
+    await until(pilot, lambda: second(app) == wanted)
+    await pilot.pause()
+
+
+async def test_steps_and_seeks(session: Path) -> None:
+    app, source = replaying(session)
+    async with on_stage(app) as pilot:
+        await at(pilot, app, 0)
+        await pilot.press("full_stop", "full_stop")
+        await at(pilot, app, 2)
+        await pilot.press("comma")
+        await at(pilot, app, 1)
+        await pilot.press("right", "right", "right")
+        await at(pilot, app, 31)
+        await pilot.press("end")
+        await at(pilot, app, COUNT - 1)
+        assert "END" in screen_text(pilot)
+        await pilot.press("shift+left")
+        await at(pilot, app, COUNT - 61)
+        assert "PAUSED 00:01:29 / 00:02:29 1x" in screen_text(pilot)
+    source.close()
+
+
+async def test_playing_goes_on_and_faster(session: Path) -> None:
+    app, source = replaying(session)
+    async with on_stage(app) as pilot:
+        await at(pilot, app, 0)
+        await pilot.press(*"fffffff")
+        assert source.speed == 128
+        await pilot.press("space")
+        assert "REPLAY" in screen_text(pilot)
+        await at(pilot, app, COUNT - 1)
+        await pilot.press("space")
+        await until(pilot, lambda: second(app) < COUNT - 1)
+    source.close()
+
+
+async def test_a_click_on_the_timeline_goes_there(session: Path) -> None:
+    app, source = replaying(session)
+    async with on_stage(app) as pilot:
+        await at(pilot, app, 0)
+        timeline = app.screen.query_one(Timeline)
+        assert timeline.display
+        await pilot.click(timeline, offset=(timeline.size.width // 2, 0))
+        await until(pilot, lambda: 65 <= second(app) <= 85)
+    source.close()
+
+
+async def test_enter_on_an_event_goes_there(session: Path) -> None:
+    app, source = replaying(session)
+    async with on_stage(app) as pilot:
+        await at(pilot, app, 0)
+        await pilot.press("3")
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 15)
+        assert "15 events; Enter goes there" in screen_text(pilot)
+        await pilot.press("down", "down", "enter")
+        await at(pilot, app, COUNT - 25)
+        await pilot.press("1")
+        await pilot.pause()
+        assert f"00:02:{COUNT - 25 - 120:02}" in screen_text(pilot)
+    source.close()
+
+
+async def test_charts_show_the_past_of_the_moment(session: Path) -> None:
+    app, source = replaying(session)
+    async with on_stage(app) as pilot:
+        await at(pilot, app, 0)
+        await pilot.press("end")
+        await at(pilot, app, COUNT - 1)
+
+        def ticks() -> int:
+            series = app.scope.history.series("disks", "sdc@2")
+            return 0 if series is None else len(series)
+
+        await until(pilot, lambda: ticks() == COUNT)
+        await pilot.press("left")
+        await at(pilot, app, COUNT - 11)
+        await until(pilot, lambda: ticks() == COUNT - 10)
+    source.close()
+
+
+async def test_damage_is_told(session: Path, tmp_path: Path) -> None:
+    whole = session.read_bytes()
+    torn = tmp_path / "torn.luns"
+    torn.write_bytes(whole[: len(whole) * 3 // 4])
+    source = ReplaySource(torn)
+    app = LunscopeApp(source, settings=FROZEN)
+    async with on_stage(app) as pilot:
+        await until(pilot, lambda: app.scope.frame)
+        assert source.notice
+        await until(pilot, lambda: source.notice[:20] in screen_text(pilot))
+    source.close()
+
+
+def test_what_is_asked_for_in_a_row_adds_up(session: Path) -> None:
+    source = ReplaySource(session)
+    transport = ReplayTransport(source)
+    for _ in range(3):
+        transport.move(10)
+    assert transport.position_ns == START_NS + 30 * SECOND_NS
+    transport.move(-3600)
+    assert transport.position_ns == START_NS
+    transport.move(1e9)
+    assert transport.position_ns == transport.end_ns
+    source.close()
+
+
+def test_speed_stays_within_its_ends(session: Path) -> None:
+    source = ReplaySource(session)
+    transport = ReplayTransport(source)
+    for _ in range(30):
+        transport.change_speed(2)
+    assert transport.speed == FASTEST
+    for _ in range(30):
+        transport.change_speed(0.5)
+    assert transport.speed == SLOWEST
+    source.close()
+
+
+def test_the_transport_fits_the_source(session: Path) -> None:
+    source = ReplaySource(session)
+    assert isinstance(transport_of(source), ReplayTransport)
+    assert isinstance(transport_of(ListSource(make_samples(count=2))), LiveTransport)
+    source.close()
