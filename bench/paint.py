@@ -17,7 +17,8 @@ from collectors.model import FrameTable, Rows, Tier
 from engine.events import Event, EventKind
 from tui.columns import grid_columns
 from tui.glyphs import UNICODE
-from tui.theming import BASE_CSS, DEFAULT_THEME, bundled_themes, variable_defaults
+from tui.themed_app import ThemedApp
+from tui.theming import DEFAULT_THEME
 from tui.widgets.chart import Chart, ChartSeries
 from tui.widgets.grid import Grid
 
@@ -44,19 +45,11 @@ class PaintCost:
     lines_sent: float
 
 
-class _Bench(App[None]):
-    CSS_PATH = BASE_CSS
-
+class _Bench(ThemedApp[None]):
     def __init__(self, widget: Widget) -> None:
-        super().__init__()
-        for theme in bundled_themes():
-            self.register_theme(theme)
+        super().__init__(glyphs=UNICODE)
         self.theme = DEFAULT_THEME
-        self.glyphs = UNICODE
         self._widget = widget
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return variable_defaults(self.current_theme)
 
     def compose(self) -> ComposeResult:
         yield self._widget

@@ -5,8 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from threading import Event as StopFlag
 
 from collectors.model import Sample, Source, Step
@@ -20,22 +19,6 @@ _MOST_WAITING = 64
 """Samples held for a disk that takes no writes; beyond it they are left out, and said to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingState:
-    """How a recording stands, for the screen."""
-
-    path: Path
-    ticks: int
-    """Samples in the file."""
-    size_bytes: int
-    waiting: int
-    """Samples read but not yet in the file: the disk is slow."""
-    left_out: int
-    """Samples that never came into the file because the disk took none for too long."""
-    failure: str
-    """Why recording stopped, with the mend; empty while it goes on."""
-
-
 class RecordingSource:
     """A source that records what it passes on.
 
@@ -47,7 +30,7 @@ class RecordingSource:
         self._source = source
         self._writer = writer
         self._queue: queue.Queue[_Job | None] = queue.Queue(_MOST_WAITING)
-        self._failure = ""
+        self._trouble = ""
         self._told = False
         self._missed: list[Sample] = []
         self._left_out = 0
@@ -66,11 +49,34 @@ class RecordingSource:
         return self._source.interval_s
 
     @property
-    def recording(self) -> RecordingState:
-        """How the recording stands."""
-        writer = self._writer
-        waiting = self._queue.qsize()
-        return RecordingState(writer.path, writer.ticks, writer.size_bytes, waiting, self._left_out, self._failure)
+    def path(self) -> str:
+        """The session file."""
+        return str(self._writer.path)
+
+    @property
+    def ticks(self) -> int:
+        """Samples in the file."""
+        return self._writer.ticks
+
+    @property
+    def size_bytes(self) -> int:
+        """What the recording takes on its disk now."""
+        return self._writer.size_bytes
+
+    @property
+    def waiting(self) -> int:
+        """Samples read but not yet in the file, because its disk is slow."""
+        return self._queue.qsize()
+
+    @property
+    def left_out(self) -> int:
+        """Samples that never come into the file, because its disk took none for too long."""
+        return self._left_out
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is written any more, with the mend; empty while all is well."""
+        return self._trouble
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield the steps of the source underneath, each recorded."""
@@ -85,25 +91,25 @@ class RecordingSource:
         self._offer(_Job(event=event))
 
     def close(self) -> None:
-        """Finish the file, then close the source; may be called twice.
+        """Close the other source, then finish the file; may be called twice.
 
         Raises:
             LunscopeError: the file could not be completed.
         """
-        if self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join()
         try:
-            self._writer.close()
-        finally:
             self._source.close()
+        finally:
+            if self._thread.is_alive():
+                self._queue.put(None)
+                self._thread.join()
+            self._writer.close()
 
     def _with_own_event(self, step: Step) -> Step:
         """Tell once that recording stopped."""
-        if not self._failure or self._told:
+        if not self._trouble or self._told:
             return step
         self._told = True
-        event = Event.now(EventKind.MONITOR, f"recording stopped: {self._failure}")
+        event = Event.now(EventKind.MONITOR, f"recording stopped: {self._trouble}")
         return Step(step.previous, replace(step.current, events=(*step.current.events, event)))
 
     def _record(self, sample: Sample, *, gap: bool) -> None:
@@ -111,7 +117,7 @@ class RecordingSource:
         if self._offer(job):
             self._missed.clear()
             job.done.wait(_PATIENCE_S)
-        elif not self._failure:
+        elif not self._trouble:
             # Only the events are of use later; the tables of a long stall would fill the memory.
             self._missed.append(replace(sample, tables={}, histograms={}))
             self._left_out += 1
@@ -126,7 +132,7 @@ class RecordingSource:
         return replace(sample, events=(*missed, own, *sample.events))
 
     def _offer(self, job: _Job) -> bool:
-        if self._failure:
+        if self._trouble or not self._thread.is_alive():
             return False
         try:
             self._queue.put_nowait(job)
@@ -137,10 +143,10 @@ class RecordingSource:
     def _write_all(self) -> None:
         while (job := self._queue.get()) is not None:
             try:
-                if not self._failure:
+                if not self._trouble:
                     job.write(self._writer)
             except LunscopeError as error:
-                self._failure = str(error)
+                self._trouble = str(error)
             finally:
                 job.done.set()
 

@@ -29,6 +29,7 @@ from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.session_actions import SessionActions
 from tui.settings import Settings
+from tui.theming import BASE_CSS, default_theme, register_themes, variable_defaults
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
 
@@ -41,6 +42,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     """An oscilloscope for storage over any source of samples, which it is given and never builds."""
 
     TITLE = "lunscope"
+    CSS_PATH = BASE_CSS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.ANYWHERE)]
     DEFAULT_MODE = Place.OVERVIEW.value
 
@@ -55,7 +57,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     ) -> None:
         super().__init__()
         self._settings = settings or Settings()
-        self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
+        self._notices = (*self._settings.problems, *register_themes(self), *self._choose_theme())
         self._start_at_load = desk is not None and autostart
         self.scope = Scope(
             transport=transport_of(source),
@@ -85,12 +87,17 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._feed.close()
 
     def _choose_theme(self) -> tuple[str, ...]:
-        wanted = self._settings.theme or self.theme
-        if wanted in self.available_themes:
-            self.theme = wanted
+        fallback = default_theme(self.console.color_system)
+        wanted = self._settings.theme or fallback
+        self.theme = wanted if wanted in self.available_themes else fallback
+        if self.theme == wanted:
             return ()
         offered = ", ".join(name for name in self.available_themes if name.startswith("lunscope"))
         return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Give our variables to themes that lack them, Textual's own among them."""
+        return variable_defaults(self.current_theme)
 
     # ----------------------------------------------------------------- frames
 

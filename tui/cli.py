@@ -15,7 +15,11 @@ from engine.guard.words import printable
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
     "run": "watch this host and drive a load beside it",
+    "report": "disks as text or JSON lines, like sar",
+    "record": "this host into a session file, without a screen",
     "replay": "a recording on the same screens",
+    "export": "the figures of a recording as csv or jsonl",
+    "doctor": "what works on this host, and what would lift it",
 }
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
 
@@ -34,10 +38,21 @@ class LazyVerbs(click.Group):
         command: click.Command = importlib.import_module(f"tui.commands.{cmd_name}").command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the verbs without importing one."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
 
-@click.command(cls=LazyVerbs)
-def cli() -> None:
-    """Lunscope: an oscilloscope for storage."""
+
+@click.command(cls=LazyVerbs, invoke_without_command=True, subcommand_metavar="[VERB] [ARGS]...")
+@click.version_option(package_name="lunscope")
+@click.pass_context
+def cli(context: click.Context) -> int | None:
+    """Lunscope: an oscilloscope for storage. Without a verb it watches this host."""
+    if context.invoked_subcommand is None:
+        watch = cli.get_command(context, "watch")
+        return None if watch is None else context.invoke(watch)
+    return None
 
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,9 +30,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Before and after the last turn; `turn` is None before the first."""
+    """Before and after the last turn; `time_ns` is None before the first.
 
-    turn: Event | None
+    Turns in such quick succession that no whole interval lies between them count as one.
+    """
+
+    text: str
+    time_ns: int | None
     before: Level
     after: Level
 
@@ -41,23 +46,49 @@ def change_pct(before: float, after: float) -> float:
     return (after / before - 1) * 100 if before > 0 and math.isfinite(before) else math.nan
 
 
-def last_effect(series: Series | None, events: list[Event]) -> Effect:
-    """Compare around the newest knob event that the series reaches back to.
+def last_effect(series: Series | None, events: Sequence[Event]) -> Effect:
+    """Compare around the newest turn that the series reaches back to.
 
-    The interval in which the knob was turned belongs to neither side.
+    The interval in which a knob was turned belongs to neither side.
     """
-    none = _level(series, np.zeros(0, np.intp))
     if series is None or len(series) < 2:
-        return Effect(None, none, none)
-    turns = [event for event in events if event.kind is EventKind.KNOB and event.time_ns <= series.times_ns[-1]]
+        nothing = _level(series, np.zeros(0, np.intp))
+        return Effect("", None, nothing, nothing)
+    newest_ns = int(series.times_ns[-1])
+    turns = [event for event in events if event.kind is EventKind.KNOB and event.time_ns <= newest_ns]
     if not turns:
-        return Effect(None, none, _level(series, np.arange(1, len(series))[-COMPARED_INTERVALS:]))
-    turn_ns = turns[-1].time_ns
-    earlier_ns = turns[-2].time_ns if len(turns) > 1 else 0
+        return Effect("", None, _level(series, np.zeros(0, np.intp)), _between(series, 0, newest_ns))
+    first, before = _first_of_burst(series, turns)
+    after = _between(series, turns[-1].time_ns, newest_ns)
+    return Effect(_words(turns[first:]), turns[-1].time_ns, before, after)
+
+
+def _first_of_burst(series: Series, turns: Sequence[Event]) -> tuple[int, Level]:
+    """Position of the oldest turn since which no whole interval passed before the newest, and the level before it."""
+    for position in range(len(turns) - 1, -1, -1):
+        since_ns = turns[position - 1].time_ns if position else 0
+        before = _between(series, since_ns, turns[position].time_ns)
+        if before.intervals or not position or since_ns < series.times_ns[0]:
+            return position, before
+    raise AssertionError("there is a turn")
+
+
+def _words(burst: Sequence[Event]) -> str:
+    """One knob turned several times reads as one turn."""
+    last = burst[-1]
+    if len(burst) == 1:
+        return last.text
+    knob, begin, end = last.data.get("knob"), burst[0].data.get("from"), last.data.get("to")
+    if knob is None or any(event.data.get("knob") != knob for event in burst):
+        return f"{last.text} and {len(burst) - 1} more"
+    return f"{str(knob).replace('_', ' ')} {begin} -> {end}"
+
+
+def _between(series: Series, begin_ns: int, end_ns: int) -> Level:
+    """Return the last whole intervals within a stretch of time."""
     ends, starts = series.times_ns[1:], series.times_ns[:-1]
-    after = np.flatnonzero(starts >= turn_ns) + 1
-    before = np.flatnonzero((ends <= turn_ns) & (starts >= earlier_ns)) + 1
-    return Effect(turns[-1], _level(series, before[-COMPARED_INTERVALS:]), _level(series, after[-COMPARED_INTERVALS:]))
+    chosen = np.flatnonzero((starts >= begin_ns) & (ends <= end_ns)) + 1
+    return _level(series, chosen[-COMPARED_INTERVALS:])
 
 
 def _level(series: Series | None, chosen: NDArray[np.intp]) -> Level:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from textual.app import App
+
+from collectors.session.when import parse_when
 from engine.errors import UsageError
-from tui.clock import parse_moment
 from tui.scope import Scope
 from tui.screens.dialogs import Dialog
-from tui.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 
 
-class SessionActions(ThemedApp[None]):
+class SessionActions(App[None]):
     """Pause, step, seek and speed."""
 
     scope: Scope
@@ -76,7 +77,7 @@ class SessionActions(ThemedApp[None]):
 
     def action_session_goto(self) -> None:
         """Ask for a time and go there."""
-        text = "A time such as 14:03:22, 10m from the start, +90s or -5m from here, 50%:"
+        text = "A time of the recording, such as 14:03, 14:03:22, 2026-05-01T14:03, or +10m (after the start):"
         self.push_screen(Dialog("Go to", text), self._go_to)
 
     def _go_to(self, answer: str | None) -> None:
@@ -84,6 +85,6 @@ class SessionActions(ThemedApp[None]):
             return
         replay = self._replay
         try:
-            replay.seek(parse_moment(answer, replay.start_ns, replay.end_ns, replay.position_ns))
+            replay.seek(parse_when(answer, replay.start_ns, replay.end_ns))
         except UsageError as error:
             self.notify(str(error), severity="error", markup=False)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
+
+_LOOK_S = 0.1
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -21,6 +26,9 @@ class EndingSignals:
     def __init__(self) -> None:
         self._read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._seen: signal.Signals | None = None
+        # Not select(2): with thousands of kept-open counters descriptors go above its 1,023.
+        self._arrival = select.poll()
+        self._arrival.register(self._read_fd, select.POLLIN)
 
     def __enter__(self) -> Self:
         self._wakeup_fd = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
@@ -39,7 +47,7 @@ class EndingSignals:
 
     def wait(self, timeout_s: float) -> signal.Signals | None:
         """Wait for a signal; returns the first that ever came, at once from then on."""
-        if self._seen is None and select.select([self._read_fd], [], [], timeout_s)[0]:
+        if self._seen is None and self._arrival.poll(timeout_s * 1000):
             arrived = (number for number in os.read(self._read_fd, 64) if number in self._before)
             self._seen = next(map(signal.Signals, arrived), None)
         return self._seen
@@ -47,3 +55,24 @@ class EndingSignals:
 
 def _wake(number: int, frame: FrameType | None) -> None:
     """Do nothing: the C handler has written the number into the pipe."""
+
+
+@contextmanager
+def stop_on_signal(stop: threading.Event) -> Iterator[None]:
+    """While entered, a signal that ends the program sets `stop` instead, from a thread and never from a handler."""
+    over = threading.Event()
+
+    def watch(signals: EndingSignals) -> None:
+        while not over.is_set():
+            if signals.wait(_LOOK_S) is not None:
+                stop.set()
+                return
+
+    with EndingSignals() as signals:
+        watcher = threading.Thread(target=watch, args=(signals,), name="lunscope-signals")
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -83,6 +84,15 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
     """
     wanted = ANSI_THEME if theme.ansi else DEFAULT_THEME if theme.dark else "lunscope-light"
     return next(dict(bundled.variables) for bundled in bundled_themes() if bundled.name == wanted)
+
+
+def ansi_color(environ: Mapping[str, str] = os.environ) -> bool | None:
+    """Choose what an app passes to Textual as `ansi_color`: true under NO_COLOR, else what the theme says.
+
+    Only so does Textual drop colours altogether. By itself it turns them to greys, and the terminal's own default
+    colours, of which it knows no shade, to black on black.
+    """
+    return True if "NO_COLOR" in environ else None
 
 
 def default_theme(color_system: str | None) -> str:

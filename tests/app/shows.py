@@ -6,32 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widget import Widget
 
 from collectors.model import FrameTable, Rows
 from tui.glyphs import UNICODE, Glyphs
-from tui.theming import BASE_CSS, DEFAULT_THEME, register_themes, variable_defaults
+from tui.themed_app import ThemedApp
+from tui.theming import DEFAULT_THEME
 
 NO_FOLDER = Path("/nonexistent")
 """No themes of whoever runs the tests."""
 
 
-class OneWidget(App[None]):
+class OneWidget(ThemedApp[None]):
     """An app that shows one widget and remembers the messages that came from it."""
 
-    CSS_PATH = BASE_CSS
-
     def __init__(self, widget: Widget, theme: str = DEFAULT_THEME, glyphs: Glyphs = UNICODE) -> None:
-        super().__init__()
-        register_themes(self, NO_FOLDER)
+        super().__init__(glyphs=glyphs, theme_folder=NO_FOLDER)
         self.theme = theme
-        self.glyphs = glyphs
         self.widget = widget
         self.heard: list[object] = []
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return variable_defaults(self.current_theme)
 
     def compose(self) -> ComposeResult:
         yield self.widget

@@ -15,7 +15,7 @@ from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
-from tui.clock import parse_moment, span_text
+from tui.clock import span_text
 from tui.effect import change_pct, last_effect
 from tui.history import FEWEST_TICKS, KEPT, History
 from tui.job_form import form_values, job_from
@@ -105,8 +105,9 @@ def load_frame(tick: int, iops: float, latency_ms: float, p99_ms: float) -> Fram
 LOAD_ROWS = Rows(("load:1",), ("load",))
 
 
-def knob_event(time_ns: int) -> Event:
-    return Event(EventKind.KNOB, "queue depth 8 -> 16", time_ns, 0)
+def knob_event(time_ns: int, begin: int = 8, end: int = 16, knob: str = "queue_depth") -> Event:
+    data: dict[str, str | int | float | None] = {"knob": knob, "from": begin, "to": end}
+    return Event(EventKind.KNOB, f"{knob.replace('_', ' ')} {begin} -> {end}", time_ns, 0, data)
 
 
 def test_effect_leaves_out_the_interval_of_the_turn() -> None:
@@ -136,12 +137,26 @@ def test_effect_weighs_latency_by_ios_and_stays_within_one_epoch() -> None:
     assert effect.before.intervals == 2
 
 
+def test_quick_turns_count_as_one() -> None:
+    history = History()
+    for tick, iops in enumerate([1000, 1000, 1000, 1500, 4000, 4000]):
+        history.add(load_frame(tick, iops, 1.0, 2.0))
+    series = history.series("load_total", "load:1")
+    first_ns = START_NS + 2 * SECOND_NS + SECOND_NS // 4
+    turns = [knob_event(first_ns, 8, 16), knob_event(first_ns + SECOND_NS // 8, 16, 32)]
+    effect = last_effect(series, turns)
+    assert effect.text == "queue depth 8 -> 32"
+    assert (effect.before.iops, effect.after.iops) == (1000, 4000)
+    turns.append(knob_event(first_ns + SECOND_NS // 6, 1, 2, knob="stripe_width"))
+    assert last_effect(series, turns).text == "stripe width 1 -> 2 and 2 more"
+
+
 def test_effect_without_a_turn_has_no_before() -> None:
     history = History()
     for tick in range(3):
         history.add(load_frame(tick, 1000, 1.0, 2.0))
     effect = last_effect(history.series("load_total", "load:1"), [])
-    assert effect.turn is None
+    assert effect.time_ns is None
     assert math.isnan(effect.before.iops)
     assert math.isnan(change_pct(effect.before.iops, effect.after.iops))
     assert last_effect(None, []).after.intervals == 0
@@ -227,41 +242,6 @@ def test_subjects_offer_the_load_only_where_there_is_one() -> None:
     assert trace_of(Subject.LOAD, "vda@0", frame) == trace_of(Subject.DISK, "vda@0", frame)
     assert hottest(frame.tables["disks"]) == "sdc@2"
     assert hottest(None) is None
-
-
-START, END = START_NS, START_NS + 3 * 3600 * SECOND_NS
-
-
-@pytest.mark.parametrize(
-    ("text", "offset_s"),
-    [("10m", 600), ("+90s", 3600 + 90), ("-5m", 3600 - 300), ("50%", 5400), ("1h30m", 5400), (" +1.5s ", 3601.5)],
-)
-def test_moments_relative_to_start_and_position(text: str, offset_s: float) -> None:
-    assert parse_moment(text, START, END, START + 3600 * SECOND_NS) == START + round(offset_s * SECOND_NS)
-
-
-def test_clock_times_are_found_within_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    try:
-        assert parse_moment("01:02:03", START, END, START) == START + 3723 * SECOND_NS
-        assert parse_moment("2026-01-01 02:00", START, END, START) == START + 7200 * SECOND_NS
-        late = START + 23 * 3600 * SECOND_NS
-        assert parse_moment("00:30", late, late + 7200 * SECOND_NS, late) == late + 5400 * SECOND_NS
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-@pytest.mark.parametrize("text", ["", "soon", "25:00", "12:60", "x%", "+", "1:2:3:4", "9999999999999999h"])
-def test_what_is_no_time_is_told(text: str) -> None:
-    if text.endswith("h"):
-        assert parse_moment(text, START, END, START) > END
-        return
-    with pytest.raises(UsageError):
-        parse_moment(text, START, END, START)
 
 
 def test_spans() -> None:

@@ -66,6 +66,24 @@ async def test_every_theme_styles_the_widgets(name: str) -> None:
         assert "sda" in grid.render_line(1).text
 
 
+@pytest.mark.parametrize("name", [theme.name for theme in bundled_themes()])
+async def test_without_colour_text_stays_legible_and_the_cursor_shows(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    grid = Grid("disks", grid_columns("disks", ["iops"]))
+    app = OneWidget(grid, theme=name)
+    async with app.run_test(size=(40, 5)) as pilot:
+        grid.show(disks(["sda", "sdb"], iops=[2, 1]))
+        await pilot.pause()
+        lines = app.screen._compositor.render_strips()
+        styles = [segment.style for line in lines for segment in line if segment.style is not None]
+        assert all((style.color is None or style.color.is_default) for style in styles)
+        assert all((style.bgcolor is None or style.bgcolor.is_default) for style in styles)
+        assert any(segment.style is not None and segment.style.reverse for segment in lines[1])
+        assert not any(segment.style is not None and segment.style.reverse for segment in lines[2])
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -57,18 +57,18 @@ def run() -> list[Step]:
 
 GOLDEN = """\
 Linux 6.18.44 (lab)  2025-11-21  x86_64  (4 CPU)
-e exact, s sampled (estimate), k kernel counters, - not known
+~ sampled (estimate), : kernel counters, - not known; exact bears no mark
 
 04:40:01 disk         IOPS       Thr   await       Q        S    In fl   Busy
                        1/s     KiB/s      ms      ms       ms               %
-04:40:01 vda        1000.0    4000.0   8.000   6.000s   2.000s     8.0   50.0s
-04:40:02 vda        2000.0    8000.0   8.000   7.000s   1.000s    16.0   50.0s
-04:40:02 nvme0n1      10.0   10240.0   12.50       -        -      0.1    4.0k
+04:40:01 vda        1000.0    4000.0   8.000   6.000~   2.000~     8.0   50.0~
+04:40:02 vda        2000.0    8000.0   8.000   7.000~   1.000~    16.0   50.0~
+04:40:02 nvme0n1      10.0   10240.0   12.50       -        -      0.1    4.0:
 
 Average: disk         IOPS       Thr   await       Q        S    In fl   Busy
                        1/s     KiB/s      ms      ms       ms               %
-Average: vda        1500.0    6000.0   8.000   6.667s   1.333s    12.0   50.0s
-Average: nvme0n1       5.0    5120.0   12.50       -        -      0.1    2.0k
+Average: vda        1500.0    6000.0   8.000   6.667~   1.333~    12.0   50.0~
+Average: nvme0n1       5.0    5120.0   12.50       -        -      0.1    2.0:
 """
 
 

@@ -76,9 +76,9 @@ def test_a_file_that_fails_is_told_once_and_watching_goes_on(tmp_path: Path) -> 
     assert "recording stopped: " in events[0][1].text
     assert str(path) in events[0][1].text
     assert len(seen) == 10
-    state = source.recording
-    assert (state.ticks, state.left_out) == (4, 0)
-    assert "removed" in state.failure
+    assert (source.ticks, source.left_out, source.waiting) == (4, 0, 0)
+    assert "removed" in source.trouble
+    assert source.path == str(path)
     source.close()
 
 
@@ -106,19 +106,19 @@ def test_a_disk_that_takes_nothing_does_not_stop_the_screen_and_the_hole_is_told
     steps = source.steps(StopFlag())
     for _ in range(10):
         next(steps)
-    assert source.recording.left_out >= 5
-    assert source.recording.waiting == 4
+    assert source.left_out >= 5
+    assert source.waiting == 4
     writer.go.set()
-    while source.recording.waiting:
+    while source.waiting:
         threading.Event().wait(0.001)
     assert len(list(steps)) == 2
     source.close()
     with SessionReader(tmp_path / "a.lun") as reader:
         kept = list(reader.steps(0, len(reader)))
-        assert len(kept) + source.recording.left_out == 12
+        assert len(kept) + source.left_out == 12
         assert kept[-2].previous is None
         told = [event for event in kept[-2].current.events if event.kind is EventKind.MONITOR]
-        assert [event.text.split(":")[0] for event in told] == [f"{source.recording.left_out} samples not recorded"]
+        assert [event.text.split(":")[0] for event in told] == [f"{source.left_out} samples not recorded"]
         assert [event.text for event in reader.events() if event.kind is EventKind.NOTE] == [f"n{i}" for i in range(12)]
 
 

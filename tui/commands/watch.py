@@ -13,9 +13,9 @@ from tui.watching import Watching, open_source
 
 
 @click.command(short_help="this host's disks on the screen, live")
-@click.option("--interval", "interval_s", type=float, default=1.0, show_default=True, metavar="S", help="Seconds.")
-@click.option("--record", "record", type=click.Path(dir_okay=False, path_type=Path), help="Record what is read.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing recording.")
+@click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
+@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
+@click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
 @click.option(
     "--tier",
     type=click.Choice(["auto", "exact", "sampled", "kernel"]),
@@ -23,13 +23,23 @@ from tui.watching import Watching, open_source
     show_default=True,
     help="How figures are obtained.",
 )
-@click.option("--theme", help="A theme of lunscope's, of Textual's, or of your own.")
+@click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
 @root_options
 def command(
-    *, interval_s: float, record: Path | None, tier: str, theme: str | None, procfs: Path, sysfs: Path, overwrite: bool
+    *,
+    interval: float,
+    record: Path | None,
+    overwrite: bool,
+    tier: str,
+    theme: str | None,
+    procfs: Path,
+    sysfs: Path,
 ) -> int:
-    """Show this host's disks live: queue time, service time, busy, the hot ones and why."""
+    """Watch this host's disks: queue time, service time, busy, which one is hot and why.
+
+    A load waits on its own screen until it is started there; nothing is driven or written before.
+    """
     require_terminal("lunscope report, or lunscope record -o FILE")
     control = LoadControl()
-    source, recording = open_source(Watching(interval_s, procfs, sysfs, record, overwrite, tier), control)
+    source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier), control)
     return start_live(source, control=control, recording=recording, theme=theme)

@@ -27,10 +27,10 @@ class EffectPanel(TextLine):
 
 
 def _title(effect: Effect, now_ns: int) -> Content:
-    if effect.turn is None:
+    if effect.time_ns is None:
         return Content.assemble((f"{'':<8}{'before':>8}   {'now':>7}", "dim"))
-    ago = span_text((now_ns - effect.turn.time_ns) / SECOND_NS)
-    return Content.assemble((safe_text(effect.turn.text), "bold"), (f"  {ago} ago", "dim"))
+    ago = span_text((now_ns - effect.time_ns) / SECOND_NS)
+    return Content.assemble((safe_text(effect.text), "bold"), (f"  {ago} ago", "dim"))
 
 
 def _rows(effect: Effect) -> list[Content]:

@@ -21,7 +21,6 @@ from tui.widgets.grid_lines import GridLayout, GridLook, RowPainter, header_line
 from tui.widgets.grid_rows import NAME, Sorting
 from tui.widgets.lines import replace_changed
 from tui.widgets.row_view import RowView
-from tui.widgets.scrollbar import PlainScrollBarRender
 
 _PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
 _UNITS_FROM_HEIGHT = 12
@@ -241,11 +240,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             self._after_change(follow_cursor=True)
             if event.chain == 2:
                 self.action_select()
-
-    def on_mount(self) -> None:
-        """Draw the scrollbar with what the terminal has."""
-        if not glyphs_of(self).braille:
-            self.vertical_scrollbar.renderer = PlainScrollBarRender  # type: ignore[misc]  # ours alone, not all bars
 
     def on_resize(self) -> None:
         """Lay out anew and keep the cursor in sight."""

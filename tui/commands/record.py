@@ -1,0 +1,74 @@
+"""`lunscope record`: this host into a session file, without a screen."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import click
+
+from collectors.live import LiveSource
+from collectors.recorder import RecordingSource
+from collectors.session.writer import SessionWriter
+from engine.errors import LunscopeError
+from engine.sizes import format_size, parse_duration
+from tui.roots import root_options
+from tui.signals import stop_on_signal
+
+
+@click.command(short_help="this host into a session file, without a screen")
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
+@click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
+@click.option("--duration", metavar="TIME", help="How long: seconds, or 90s, 10m, 8h; until interrupted if not given.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it is a session.")
+@click.option(
+    "--tier",
+    type=click.Choice(["auto", "sampled", "kernel"]),
+    default="auto",
+    show_default=True,
+    help="How figures are obtained.",
+)
+@root_options
+def command(
+    *,
+    output: Path,
+    interval: float,
+    duration: str | None,
+    overwrite: bool,
+    tier: str,
+    procfs: Path,
+    sysfs: Path,
+) -> None:
+    """Record every sample of this host until interrupted, or for a time.
+
+    SIGINT, SIGTERM and SIGHUP end it with a complete file. A file cut off by anything else can be replayed too.
+    """
+    duration_s = None if duration is None else parse_duration(duration)
+    stop = threading.Event()
+    live = LiveSource(interval, procfs, sysfs, tier)
+    try:
+        source = RecordingSource(live, SessionWriter(output, overwrite=overwrite))
+    except BaseException:
+        live.close()
+        raise
+    try:
+        with stop_on_signal(stop):
+            _record(source, stop, duration_s)
+    finally:
+        source.close()
+    click.echo(f"{output}: {source.ticks:,} samples, {format_size(output.stat().st_size)}", err=True)
+
+
+def _record(source: RecordingSource, stop: threading.Event, duration_s: float | None) -> None:
+    """Pull samples until the time is over.
+
+    Raises:
+        LunscopeError: the file cannot be written any more.
+    """
+    first_ns: int | None = None
+    for step in source.steps(stop):
+        if source.trouble:
+            raise LunscopeError(source.trouble)
+        first_ns = step.current.monotonic_ns if first_ns is None else first_ns
+        if duration_s is not None and step.current.monotonic_ns - first_ns >= duration_s * 1e9:
+            return

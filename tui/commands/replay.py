@@ -1,0 +1,31 @@
+"""`lunscope replay`: a recording on the same screens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from collectors.replay import ReplaySource
+from collectors.session.when import parse_when
+from tui.start import require_terminal, start_replay
+
+
+@click.command(short_help="a recording on the same screens")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--speed", type=float, default=1.0, show_default=True, metavar="N", help="Recorded seconds per second, 0.1 to 1000."
+)
+@click.option("--at", metavar="TIME", help="Begin at 14:30, 2026-05-01T14:30:05, or +90s after the start.")
+@click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
+def command(file: Path, speed: float, at: str | None, theme: str | None) -> int:
+    """Show a recording as if it were live, and move in it: pause, step, seek, faster, slower; ? lists the keys."""
+    require_terminal("lunscope export FILE, or lunscope report --from FILE")
+    source = ReplaySource(file, speed)
+    try:
+        if at is not None:
+            source.seek(parse_when(at, source.start_ns, source.end_ns))
+    except BaseException:
+        source.close()
+        raise
+    return start_replay(source, theme=theme)

@@ -1,0 +1,87 @@
+"""`lunscope report`: what sar prints, with queue and service time, live or from a recording."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from collectors.coarser import coarser
+from collectors.live import LiveSource
+from collectors.model import Step
+from collectors.report import ReportOptions, report_json, report_text
+from collectors.session.reader import SessionReader
+from engine.errors import UsageError
+from tui.roots import root_options
+from tui.signals import stop_on_signal
+
+
+@click.command(short_help="disks as text or JSON lines, like sar")
+@click.option("-d", "disks", is_flag=True, help="Disks; what is shown when nothing else is asked for.")
+@click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
+@click.option("--all", "all_disks", is_flag=True, help="Also disks without any I/O in the interval.")
+@click.option(
+    "--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="A recording, not this host."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document per interval and line (lunscope.report/1).")
+@click.option(
+    "--tier",
+    type=click.Choice(["auto", "sampled", "kernel"]),
+    default="auto",
+    show_default=True,
+    help="How figures are obtained.",
+)
+@click.argument("interval", type=float, required=False)
+@click.argument("count", type=click.IntRange(min=1), required=False)
+@root_options
+def command(
+    *,
+    disks: bool,  # noqa: ARG001 (disks are shown anyway)
+    split: bool,
+    all_disks: bool,
+    recording: Path | None,
+    as_json: bool,
+    tier: str,
+    interval: float | None,
+    count: int | None,
+    procfs: Path,
+    sysfs: Path,
+) -> None:
+    """Report disks every INTERVAL seconds, COUNT times, with averages over the whole time at the end.
+
+    Without INTERVAL one second is measured once; with INTERVAL alone it goes on until interrupted. From a recording
+    every recorded interval is shown, or longer ones of INTERVAL seconds.
+    """
+    if interval is not None and interval <= 0:
+        raise UsageError(f"interval {interval:g} s: give a length above 0")
+    options = ReportOptions(split=split, all_disks=all_disks, count=count)
+    if recording is not None:
+        reader = SessionReader(recording)
+        steps = reader.steps(reader.first, len(reader) - 1)
+        _print(coarser(steps, interval) if interval else steps, options, as_json=as_json)
+        if reader.notice:
+            click.echo(f"lunscope: {recording}: {reader.notice}", err=True)
+        return
+    if interval is None:
+        interval, options = 1.0, ReportOptions(split=split, all_disks=all_disks, count=1)
+    with _live(interval, procfs, sysfs, tier) as steps:
+        _print(steps, options, as_json=as_json)
+
+
+@contextmanager
+def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[Iterator[Step]]:
+    stop = threading.Event()
+    source = LiveSource(interval_s, procfs, sysfs, tier)
+    try:
+        with stop_on_signal(stop):
+            yield coarser(source.steps(stop), interval_s)
+    finally:
+        source.close()
+
+
+def _print(steps: Iterator[Step], options: ReportOptions, *, as_json: bool) -> None:
+    for line in report_json(steps, options) if as_json else report_text(steps, options):
+        click.echo(line)
