@@ -29,6 +29,7 @@ class RecordingSource:
     def __init__(self, source: Source, writer: SessionWriter) -> None:
         self._source = source
         self._writer = writer
+        writer.interval_s = source.interval_s
         self._queue: queue.Queue[_Job | None] = queue.Queue(_MOST_WAITING)
         self._trouble = ""
         self._told = False
