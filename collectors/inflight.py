@@ -79,7 +79,7 @@ class InflightWatch:
         return set(self._idle_ticks)
 
     def _before(self, rows: Rows, weighted: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Times of the last tick in the order of this one's rows; a row that is new has done nothing yet."""
+        """Put the times of the last tick in the order of this one's rows; a row that is new has done nothing yet."""
         if rows is self._rows:
             return self._weighted
         if self._rows is None:
