@@ -114,6 +114,7 @@ def test_a_disk_that_takes_nothing_does_not_stop_the_screen_and_the_hole_is_told
         threading.Event().wait(0.001)
     assert len(list(steps)) == 2
     source.close()
+    assert source.trouble.endswith(f"a.lun: {source.left_out} samples left out")
     with SessionReader(tmp_path / "a.lun") as reader:
         kept = list(reader.steps(0, len(reader)))
         assert len(kept) + source.left_out == 12
