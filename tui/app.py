@@ -17,6 +17,7 @@ from engine.control import LoadState
 from tui.clock import SECOND_NS, span_text
 from tui.events_log import EventLog
 from tui.feed import Feed, FeedEnded, FrameArrived
+from tui.glyphs import choose_glyphs
 from tui.history import History
 from tui.keys import ACTIONS, BY_METHOD, Action, Place, bindings_of, is_usable, keys_in_force
 from tui.load_desk import LoadDesk
@@ -29,7 +30,6 @@ from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.session_actions import SessionActions
 from tui.settings import Settings
-from tui.theming import BASE_CSS, default_theme, register_themes, variable_defaults
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
 
@@ -42,7 +42,6 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     """An oscilloscope for storage over any source of samples, which it is given and never builds."""
 
     TITLE = "lunscope"
-    CSS_PATH = BASE_CSS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.ANYWHERE)]
     DEFAULT_MODE = Place.OVERVIEW.value
 
@@ -55,9 +54,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         settings: Settings | None = None,
         autostart: bool = False,
     ) -> None:
-        super().__init__()
         self._settings = settings or Settings()
-        self._notices = (*self._settings.problems, *register_themes(self), *self._choose_theme())
+        super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
+        self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
         self._start_at_load = desk is not None and autostart
         self.scope = Scope(
             transport=transport_of(source),
@@ -87,17 +86,12 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._feed.close()
 
     def _choose_theme(self) -> tuple[str, ...]:
-        fallback = default_theme(self.console.color_system)
-        wanted = self._settings.theme or fallback
-        self.theme = wanted if wanted in self.available_themes else fallback
-        if self.theme == wanted:
+        wanted = self._settings.theme or self.theme
+        if wanted in self.available_themes:
+            self.theme = wanted
             return ()
         offered = ", ".join(name for name in self.available_themes if name.startswith("lunscope"))
         return (f"no theme {wanted!r}; there are {offered} and Textual's own",)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Give our variables to themes that lack them, Textual's own among them."""
-        return variable_defaults(self.current_theme)
 
     # ----------------------------------------------------------------- frames
 
@@ -105,7 +99,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Show a frame, unless an older one is held."""
         if self.scope.frame is None:
             self.call_after_refresh(gc.freeze)
-        self.scope.latest_ns = message.frame.time_ns
+        self.scope.latest = message.frame
+        self.scope.transport.arrived()
         self.scope.frame = self.scope.transport.shown(message.frame)
         self.paint()
 

@@ -99,10 +99,15 @@ class LoadDesk:
         state = self.status.state
         if state in BUSY_STATES:
             raise UsageError(f"wait: the load is {state}")
-        self._require_typed(knobs)
-        if state is LoadState.RUNNING or (state is LoadState.ARMED and self._is_armed()):
+        if self.is_turned_live():
+            self._require_typed(knobs)
             self.control.turn(knobs)
         self._job = replace(self._job, knobs=knobs)
+
+    def is_turned_live(self) -> bool:
+        """Whether a turn reaches a load; otherwise it changes the job that is started later."""
+        state = self.status.state
+        return state is LoadState.RUNNING or (state is LoadState.ARMED and self._is_armed())
 
     def needs_restart(self, knobs: Knobs) -> bool:
         """Whether a running load was armed without the permission to write that these knobs need."""

@@ -46,7 +46,12 @@ class Scope:
     """How much of the past the charts show."""
     frame: Frame | None = None
     """The frame on the screen."""
-    latest_ns: int = 0
-    """Wall time of the newest frame, shown or not."""
+    latest: Frame | None = None
+    """The newest frame, shown or not."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
+
+    @property
+    def latest_ns(self) -> int:
+        """Wall time of the newest frame; 0 before the first."""
+        return 0 if self.latest is None else self.latest.time_ns

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from textual.app import App
-
 from collectors.session.when import parse_when
 from engine.errors import UsageError
 from tui.scope import Scope
 from tui.screens.dialogs import Dialog
+from tui.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 
 
-class SessionActions(App[None]):
+class SessionActions(ThemedApp[None]):
     """Pause, step, seek and speed."""
 
     scope: Scope
@@ -31,6 +30,8 @@ class SessionActions(App[None]):
     def action_session_pause(self) -> None:
         """Hold the picture, or go on."""
         self.scope.transport.pause(self.scope.frame)
+        if self.scope.latest is not None:
+            self.scope.frame = self.scope.transport.shown(self.scope.latest)
         self.paint()
 
     def action_session_step_back(self) -> None:

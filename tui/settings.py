@@ -1,4 +1,4 @@
-"""What the operator set in `config.toml`: theme and keys."""
+"""What the operator set in `config.toml`: theme, marks and keys."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from pathlib import Path
 
 from textual.keys import KEY_DISPLAY_ALIASES, REPLACED_KEYS, Keys
 
+from tui.glyphs import GlyphSetting
 from tui.keys import BY_ID, clashes
 
-_SECTIONS = {"theme", "keys"}
+_SECTIONS = {"theme", "glyphs", "keys"}
+_GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,10 @@ class Settings:
     """Settings in force; what could not be used is told in `problems` and left at its default."""
 
     theme: str | None = None
+    glyphs: GlyphSetting = "auto"
+    """Marks in UTF-8, in ASCII, or what the terminal allows."""
+    theme_folder: Path | None = None
+    """Where the operator's own themes are; None is the XDG folder."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Action id to keys separated by commas."""
     problems: tuple[str, ...] = ()
@@ -51,8 +57,11 @@ def load_settings(path: Path | None = None) -> Settings:
     if theme is not None and not isinstance(theme, str):
         problems.append(f"{file}: theme must be a name in quotes")
         theme = None
+    glyphs = next((known for known in _GLYPHS if known == document.get("glyphs", "auto")), None)
+    if glyphs is None:
+        problems.append(f"{file}: glyphs must be one of {', '.join(_GLYPHS)}")
     keys = _keys(document.get("keys", {}), file, problems)
-    return Settings(theme, keys, tuple(problems))
+    return Settings(theme, glyphs or "auto", None, keys, tuple(problems))
 
 
 def _keys(section: object, file: Path, problems: list[str]) -> dict[str, str]:

@@ -36,6 +36,9 @@ class LiveTransport:
         """Choose the frame to show when `latest` arrived."""
         return self.held or latest
 
+    def arrived(self) -> None:
+        """Nothing was asked for, so nothing is settled by a frame."""
+
     def past(self, _end_ns: int, _count: int) -> list[Step]:
         """Nothing: what a live host did is known only from the frames that came."""
         return []
@@ -98,9 +101,12 @@ class ReplayTransport:
         self._source.pause(not self.paused)
 
     def shown(self, latest: Frame) -> Frame:
-        """Take the frame that arrived: a paused cursor yields only what was asked for."""
-        self._aim_ns = None
+        """Take the latest frame: a paused cursor yields only what was asked for."""
         return latest
+
+    def arrived(self) -> None:
+        """Forget what was asked for: the cursor is there."""
+        self._aim_ns = None
 
     def step(self, count: int) -> None:
         """Pause, and move by samples."""

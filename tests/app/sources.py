@@ -44,9 +44,12 @@ class ListSource:
         self._crash = crash
         self._allowed = threading.Semaphore(0)
         self.closed = False
+        self.released = 0
+        """How many samples were let out."""
 
     def advance(self, count: int = 1) -> None:
         """Let further samples out."""
+        self.released += count
         self._allowed.release(count)
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:

@@ -74,6 +74,7 @@ def test_no_settings_file_is_no_problem(tmp_path: Path) -> None:
         ('thme = "x"\n', "unknown setting 'thme'; did you mean 'theme'?"),
         ("theme = 3\n", "theme must be a name"),
         ("keys = 3\n", "keys must be a table"),
+        ('glyphs = "fancy"\n', "glyphs must be one of auto, unicode, ascii"),
         ("theme = \n", "config.toml"),
     ],
 )

@@ -46,10 +46,15 @@ class Dialog(ModalScreen[str | None]):
             yield Input(self._value, compact=True)
             yield Static("Enter: go on   Esc: leave", markup=False)
 
+    def answer_of(self, typed: str) -> str | None:
+        """Make the answer of what was typed."""
+        return typed
+
     @on(Input.Submitted)
-    def _answer(self, event: Input.Submitted) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
+        """Answer; subclasses change `answer_of`, as handlers of base classes run besides their own."""
         event.stop()
-        self.dismiss(event.value)
+        self.dismiss(self.answer_of(event.value))
 
 
 class TypeToConfirm(Dialog):
@@ -59,10 +64,9 @@ class TypeToConfirm(Dialog):
         super().__init__(title, text, warning=warning)
         self._expected = expected
 
-    @on(Input.Submitted)
-    def _answer(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.dismiss(event.value if event.value == self._expected else None)
+    def answer_of(self, typed: str) -> str | None:
+        """Take nothing but the word itself."""
+        return typed if typed == self._expected else None
 
 
 def confirm_write(path: str) -> TypeToConfirm:

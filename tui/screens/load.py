@@ -244,8 +244,10 @@ class LoadScreen(View):
             self._report("the knob is at its end")
         elif desk.needs_restart(knobs):
             self._report("the targets are open for reading only: stop, turn this knob, and start again")
-        else:
+        elif desk.is_turned_live():
             self._when_typed(knobs, functools.partial(self._apply, desk, knobs))
+        else:
+            self._apply(desk, knobs)
 
     def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
         try:

@@ -1,0 +1,79 @@
+"""The app over synthetic samples, and how tests wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from engine.control import LoadControl
+from engine.job import JobSpec, Permissions
+from tests.app.sources import ListRecording, ListSource
+from tui.app import LunscopeApp
+from tui.load_desk import LoadDesk
+from tui.settings import Settings
+from tui.theming import DEFAULT_THEME
+
+SIZES = ((80, 24), (200, 60))
+FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/nonexistent"))
+"""Settings that do not depend on whose machine the tests run on."""
+PATIENCE_S = 20.0
+
+
+def make_app(
+    source: ListSource, control: LoadControl | None = None, job: JobSpec | None = None, settings: Settings = FROZEN
+) -> LunscopeApp:
+    desk = None if control is None else LoadDesk(control, job or JobSpec(), Permissions())
+    return LunscopeApp(source, desk, settings=settings)
+
+
+@asynccontextmanager
+async def on_stage(app: LunscopeApp, size: tuple[int, int] = SIZES[0]) -> AsyncIterator[Pilot[None]]:
+    """Run the app and wait for its first layout."""
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield pilot
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that:\n" + screen_text(pilot)
+        await pilot.pause()
+        await asyncio.sleep(0.005)
+
+
+async def play(pilot: Pilot[None], source: ListSource, count: int) -> None:
+    """Let samples out and wait until the last of them arrived."""
+    app = pilot.app
+    assert isinstance(app, LunscopeApp)
+    source.advance(count)
+    position = source.released - 1
+    await until(pilot, lambda: app.scope.latest_ns == source.samples[position].time_ns)
+    await pilot.pause()
+
+
+async def rewind_to(pilot: Pilot[None], source: ListRecording, position: int) -> None:
+    """Put a recording's cursor on a sample and wait until it is shown."""
+    source.seek(source.samples[position].time_ns)
+    await until(pilot, lambda: shown_position(pilot, source) == position)
+
+
+def shown_position(pilot: Pilot[None], source: ListSource) -> int:
+    """Number of the sample on the screen, -1 before the first."""
+    app = pilot.app
+    assert isinstance(app, LunscopeApp)
+    times = [sample.time_ns for sample in source.samples]
+    return times.index(app.scope.frame.time_ns) if app.scope.frame else -1
+
+
+def screen_text(pilot: Pilot[None]) -> str:
+    """Everything on the screen as text."""
+    screen = pilot.app.screen
+    strips = screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)

@@ -1,0 +1,300 @@
+"""Every key of the registry is pressed at both sizes, and does what its title says."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import pytest
+from textual.pilot import Pilot
+
+from engine.control import LoadControl
+from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from tests.app.sources import ListRecording, ListSource, make_samples
+from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
+from tui.app import LunscopeApp
+from tui.job_form import SCRATCH
+from tui.keys import ACTIONS, BY_ID, Action
+from tui.screens.events import EventsScreen
+from tui.screens.help import HelpScreen
+from tui.screens.load import LoadScreen
+from tui.screens.overview import OverviewScreen
+
+JOB = JobSpec(
+    targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
+    knobs=Knobs(queue_depth=8, stripe_width=2, blocks=(BlockShare(8192),), read_pct=50.0, rate_iops=1000.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a case may look at."""
+
+    app: LunscopeApp
+    pilot: Pilot[None]
+    source: ListSource
+    key: str
+
+    async def press(self) -> None:
+        await self.pilot.press(self.key)
+        await self.pilot.pause()
+
+    @property
+    def recording(self) -> ListRecording:
+        assert isinstance(self.source, ListRecording)
+        return self.source
+
+    @property
+    def knobs(self) -> Knobs:
+        assert self.app.scope.desk is not None
+        return self.app.scope.desk.knobs
+
+
+Case = Callable[[Stage], Awaitable[None]]
+
+
+def shows(screen: type) -> Case:
+    async def case(stage: Stage) -> None:
+        for away in ("1", "3"):
+            await stage.pilot.press(away)
+        await stage.press()
+        assert isinstance(stage.app.screen, screen)
+
+    return case
+
+
+async def overview(stage: Stage) -> None:
+    await stage.pilot.press("3")
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def help_opens_and_closes(stage: Stage) -> None:
+    await stage.press()
+    assert isinstance(stage.app.screen, HelpScreen)
+    await stage.press()
+    assert isinstance(stage.app.screen, OverviewScreen)
+
+
+async def quits(stage: Stage) -> None:
+    await stage.press()
+    await until(stage.pilot, lambda: stage.app._exit)
+
+
+async def holds(stage: Stage) -> None:
+    await stage.press()
+    held = stage.app.scope.frame
+    await play(stage.pilot, stage.source, 3)
+    assert stage.app.scope.frame is held
+    assert "HELD" in screen_text(stage.pilot)
+    await stage.press()
+    assert shown_position(stage.pilot, stage.source) == stage.source.released - 1
+    assert "LIVE" in screen_text(stage.pilot)
+
+
+async def theme(stage: Stage) -> None:
+    before = stage.app.theme
+    await stage.press()
+    assert stage.app.theme != before
+    assert stage.app.theme.startswith("lunscope")
+
+
+async def longer(stage: Stage) -> None:
+    before = stage.app.scope.span_ns
+    await stage.press()
+    assert stage.app.scope.span_ns > before
+
+
+async def shorter(stage: Stage) -> None:
+    before = stage.app.scope.span_ns
+    await stage.press()
+    assert stage.app.scope.span_ns < before
+
+
+async def subject(stage: Stage) -> None:
+    assert "Latency of sdc" in screen_text(stage.pilot)
+    await stage.press()
+    assert "Latency of all disks" in screen_text(stage.pilot)
+    await stage.press()
+    assert "Latency of sdc" in screen_text(stage.pilot)
+
+
+def moves(samples: int) -> Case:
+    """The cursor moves by so many samples of a second each."""
+
+    async def case(stage: Stage) -> None:
+        before = shown_position(stage.pilot, stage.source)
+        await stage.press()
+        await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) == before + samples)
+
+    return case
+
+
+def goes_to(position: int) -> Case:
+    async def case(stage: Stage) -> None:
+        await stage.press()
+        await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) == position)
+
+    return case
+
+
+async def goes_to_a_typed_time(stage: Stage) -> None:
+    await stage.press()
+    await stage.pilot.press(*"+7s", "enter")
+    await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) == 7)
+    await stage.press()
+    await stage.pilot.press(*"soon", "enter")
+    await until(stage.pilot, lambda: any("'soon'" in note.message for note in stage.app._notifications))
+    assert shown_position(stage.pilot, stage.source) == 7
+
+
+def speeds(factor: float) -> Case:
+    async def case(stage: Stage) -> None:
+        before = stage.recording.speed
+        await stage.press()
+        assert stage.recording.speed == before * factor
+        assert f"{before * factor:g}x" in screen_text(stage.pilot)
+
+    return case
+
+
+def turns(**changes: object) -> Case:
+    """The knob of the job in hand gets this value, and the screen says so."""
+
+    async def case(stage: Stage) -> None:
+        await stage.pilot.press("2")
+        before = stage.knobs
+        await stage.press()
+        for name, value in changes.items():
+            assert getattr(before, name) != value
+            assert getattr(stage.knobs, name) == value
+
+    return case
+
+
+async def start_asks_before_it_writes(stage: Stage) -> None:
+    await stage.pilot.press("2")
+    await stage.press()
+    assert "WRITE" in screen_text(stage.pilot)
+    await stage.pilot.press("x", "enter")
+    await stage.pilot.pause()
+    assert "name not typed" in screen_text(stage.pilot)
+    assert stage.app.scope.desk is not None
+    assert stage.app.scope.desk.permissions.allow_write == frozenset()
+
+
+async def stop_is_harmless_without_a_load(stage: Stage) -> None:
+    await stage.pilot.press("2")
+    await stage.press()
+    assert stage.app.scope.desk is not None
+    assert stage.app.scope.desk.status.state == "idle"
+    assert "IDLE" in screen_text(stage.pilot)
+
+
+async def edits(stage: Stage) -> None:
+    await stage.pilot.press("2")
+    await stage.press()
+    assert "Targets" in screen_text(stage.pilot)
+    await stage.pilot.press("ctrl+u", *SCRATCH)
+    assert stage.app.scope.desk is not None
+    assert stage.app.scope.desk.job.targets == (TargetSpec(None),)
+    assert stage.knobs.stripe_width == 1
+    await stage.pilot.press("escape")
+    assert "Targets" not in screen_text(stage.pilot)
+
+
+CASES: dict[str, Case] = {
+    "view.help": help_opens_and_closes,
+    "session.quit": quits,
+    "session.pause": holds,
+    "view.overview": overview,
+    "view.load": shows(LoadScreen),
+    "view.events": shows(EventsScreen),
+    "view.theme": theme,
+    "view.longer": longer,
+    "view.shorter": shorter,
+    "view.subject": subject,
+    "session.step_back": moves(-1),
+    "session.step_forward": moves(1),
+    "session.back": moves(-10),
+    "session.forward": moves(10),
+    "session.back_minute": moves(-60),
+    "session.forward_minute": moves(60),
+    "session.first": goes_to(0),
+    "session.last": goes_to(149),
+    "session.goto": goes_to_a_typed_time,
+    "session.slower": speeds(0.5),
+    "session.faster": speeds(2.0),
+    "load.start": start_asks_before_it_writes,
+    "load.stop": stop_is_harmless_without_a_load,
+    "load.arm": start_asks_before_it_writes,
+    "load.edit": edits,
+    "knob.queue_depth_up": turns(queue_depth=12),
+    "knob.queue_depth_down": turns(queue_depth=6),
+    "knob.queue_depth_double": turns(queue_depth=16),
+    "knob.queue_depth_halve": turns(queue_depth=4),
+    "knob.stripe_width_up": turns(stripe_width=3),
+    "knob.stripe_width_down": turns(stripe_width=1),
+    "knob.block_size_up": turns(blocks=(BlockShare(16384),)),
+    "knob.block_size_down": turns(blocks=(BlockShare(4096),)),
+    "knob.read_share_up": turns(read_pct=60.0),
+    "knob.read_share_down": turns(read_pct=40.0),
+    "knob.rate_up": turns(rate_iops=2000.0),
+    "knob.rate_down": turns(rate_iops=500.0),
+}
+
+
+def test_every_action_is_tried() -> None:
+    assert CASES.keys() == BY_ID.keys()
+
+
+PRESSES = [
+    pytest.param(size, action, key, id=f"{action.id}-{key}-{size[0]}x{size[1]}")
+    for size in SIZES
+    for action in ACTIONS
+    for key in action.keys.split(",")
+]
+
+
+@pytest.mark.parametrize(("size", "action", "key"), PRESSES)
+async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
+    source = ListRecording(make_samples(count=150)) if action.replay else ListSource(make_samples(count=20))
+    control = None if action.replay else LoadControl()
+    app = make_app(source, control, JOB)
+    async with on_stage(app, size) as pilot:
+        if isinstance(source, ListRecording):
+            await rewind_to(pilot, source, 75)
+        else:
+            await play(pilot, source, 8)
+        await CASES[action.id](Stage(app, pilot, source, key))
+    if control is not None:
+        control.close()
+
+
+async def test_replay_keys_do_nothing_on_a_live_host() -> None:
+    source = ListSource(make_samples(count=20))
+    app = make_app(source)
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 8)
+        before = app.scope.frame
+        for action in ACTIONS:
+            if action.replay:
+                await pilot.press(action.keys.split(",")[0])
+                await pilot.pause()
+                assert isinstance(app.screen, OverviewScreen)
+        assert app.scope.frame is before
+        assert "LIVE" in screen_text(pilot)
+
+
+async def test_keys_of_the_operator_replace_the_defaults() -> None:
+    source = ListSource(make_samples(count=20))
+    app = make_app(source, settings=replace(FROZEN, keys={"view.events": "E", "session.pause": "p"}))
+    async with on_stage(app) as pilot:
+        await play(pilot, source, 3)
+        await pilot.press("3")
+        assert isinstance(app.screen, OverviewScreen)
+        await pilot.press("p")
+        assert app.scope.transport.paused
+        assert "p Pause" in screen_text(pilot)
+        await pilot.press("E")
+        assert isinstance(app.screen, EventsScreen)
