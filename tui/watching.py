@@ -25,30 +25,7 @@ class Watching:
     tier: str = "auto"
 
 
-class Recording:
-    """What screens and summaries say about the session file being written."""
-
-    def __init__(self, source: RecordingSource) -> None:
-        self._source = source
-
-    @property
-    def path(self) -> str:
-        """Where it is."""
-        return str(self._source.recording.path)
-
-    @property
-    def size_bytes(self) -> int:
-        """How much is written."""
-        return self._source.recording.size_bytes
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing is written any more, or not all was, in one line; empty while all is well."""
-        state = self._source.recording
-        return state.failure or (f"{state.path}: {state.left_out} samples left out" if state.left_out else "")
-
-
-def open_source(watching: Watching, control: LoadControl) -> tuple[Source, Recording | None]:
+def open_source(watching: Watching, control: LoadControl) -> tuple[Source, RecordingSource | None]:
     """Open this host as a source with the load of `control` beside it, through a recording if one is wanted.
 
     Raises:
@@ -63,4 +40,4 @@ def open_source(watching: Watching, control: LoadControl) -> tuple[Source, Recor
     except BaseException:
         live.close()
         raise
-    return recording, Recording(recording)
+    return recording, recording
