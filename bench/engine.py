@@ -127,7 +127,7 @@ def run_fio(path: str, depth: int) -> Result:
 
 
 def compare(path: str, depth: int, rounds: int) -> list[dict[str, Result]]:
-    """Rounds of every contender, each in an order of its own."""
+    """Make rounds of every contender, each in an order of its own."""
     contenders: dict[str, Callable[[str, int], Result]] = {"fio": run_fio, "control": run_fio, "engine": run_engine}
     done = []
     for number in range(rounds):

@@ -85,7 +85,7 @@ def _words(burst: Sequence[Event]) -> str:
 
 
 def _between(series: Series, begin_ns: int, end_ns: int) -> Level:
-    """Return the last whole intervals within a stretch of time."""
+    """Level of the last whole intervals within a stretch of time."""
     ends, starts = series.times_ns[1:], series.times_ns[:-1]
     chosen = np.flatnonzero((starts >= begin_ns) & (ends <= end_ns)) + 1
     return _level(series, chosen[-COMPARED_INTERVALS:])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
 from collectors.fields import get_field
-from collectors.model import Frame
+from collectors.model import Frame, FrameTable
 from tui.format import format_quantity
 
 _FIGURES = (
@@ -26,20 +26,24 @@ _SHORT = {
 }
 
 
-def host_line(frame: Frame) -> Content:
-    """CPU, pressure and memory of a frame, the most telling first; empty without a host table."""
-    if "host" not in frame.tables:
-        return Content("")
-    return Content.assemble(*_parts(frame))
+def host_line(frame: Frame, width: int) -> Content:
+    """CPU, pressure and memory of a frame, as many whole groups as fit; empty without a host table."""
+    line = Content("")
+    host = frame.tables.get("host")
+    if host is None:
+        return line
+    for title, field_ids in _FIGURES:
+        group = Content.assemble((f" {title} ", "bold"), *_parts(host, field_ids))
+        if line.cell_length + group.cell_length > width + 1:
+            break
+        line += group
+    return line
 
 
-def _parts(frame: Frame) -> Iterator[tuple[str, str]]:
-    host = frame.tables["host"]
-    for group, field_ids in _FIGURES:
-        yield f" {group} ", "bold"
-        for field_id in field_ids:
-            field = get_field("host", field_id)
-            figure = format_quantity(host.value(field_id, 0), field.unit, 4)
-            percent = "%" if field_id.endswith("_pct") and figure != "-" else ""
-            yield f"{_SHORT.get(field_id, field.title)} ", "dim"
-            yield f"{figure}{percent} ", ""
+def _parts(host: FrameTable, field_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for field_id in field_ids:
+        field = get_field("host", field_id)
+        figure = format_quantity(host.value(field_id, 0), field.unit, 4)
+        percent = "%" if field_id.endswith("_pct") and figure != "-" else ""
+        yield f"{_SHORT.get(field_id, field.title)} ", "dim"
+        yield f"{figure}{percent} ", ""

@@ -27,9 +27,7 @@ _STYLES = {
 def state_line(desk: LoadDesk | None, key_text: KeyText) -> Content:
     """Tell state, engine, targets, time and errors; before the start, the keys that lead on."""
     if desk is None:
-        return Content.assemble(
-            (" no load can be driven here ", "bold"), ("(a recording, or watch: use lunscope run)", "dim")
-        )
+        return Content.assemble((" A RECORDING ", "bold"), ("what its load did is shown, nothing is driven", "dim"))
     status = desk.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
     return Content.assemble(head, " ", _middle(status, desk), (_next_keys(status.state, key_text), "dim"))

@@ -127,6 +127,20 @@ def test_averages_outlive_wraps_resets_and_late_comers() -> None:
     assert (vdb[1], vdb[2], vdb[4]) == ("vdb", "8.0", "10.00")
 
 
+def test_looks_over_part_of_the_report_do_not_speak_for_all_of_it() -> None:
+    who = raw.rows("vda")
+    looks = {"driver_in_flight_samples": 1_000, "driver_busy_samples": 1_000, "driver_in_flight_sum": 8_000}
+    steps = chain(
+        raw.sample(0, disks=raw.disks(who, {})),
+        raw.sample(1, disks=raw.disks(who, {"reads": 1_000, "read_ms": 1_000, "busy_ms": 100, **LOOKS})),
+        raw.sample(2, disks=raw.disks(who, {"reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **LOOKS, **looks})),
+    )
+    lines = list(report_text(steps))
+    assert lines[-5].split()[-1] == "100.0s"
+    assert lines[-1].split()[-1] == "10.0k"
+    assert lines[-1].split()[5:7] == ["0.000s", "8.000s"]
+
+
 def test_a_gap_is_said_and_not_averaged() -> None:
     steps = run()
     steps[2] = Step(None, steps[2].current)

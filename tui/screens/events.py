@@ -31,7 +31,9 @@ class EventsScreen(View):
     PLACE = Place.EVENTS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.EVENTS)]
     DEFAULT_CSS = """
-    EventsScreen OptionList { height: 1fr; border: none; padding: 0; }
+    EventsScreen OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
+    EventsScreen #detail { height: 3; padding: 0 1; text-wrap: wrap; color: $text-muted; }
+    EventsScreen.-flat #detail, EventsScreen.-flat #count { display: none; }
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -43,6 +45,7 @@ class EventsScreen(View):
         """Count and list."""
         yield TextLine(" no events yet", id="count")
         yield OptionList(markup=False, compact=True)
+        yield TextLine(" ", id="detail")
 
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - events are the session's, not the frame's
         """List the events again where they changed."""
@@ -74,6 +77,12 @@ class EventsScreen(View):
             transport.seek(self._listed[event.option_index].time_ns)
         else:
             self.notify("a live host cannot be rewound; record it and replay the file", markup=False)
+
+    @on(OptionList.OptionHighlighted)
+    def _show_detail(self, event: OptionList.OptionHighlighted) -> None:
+        """Tell the whole event, which the list cuts to a line."""
+        if event.option_index < len(self._listed):
+            self.query_one("#detail", TextLine).put(safe_text(self._listed[event.option_index].text))
 
     def _line(self, event: Event) -> Content:
         mark = glyphs_of(self).event_marks[event.kind]

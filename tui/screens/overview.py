@@ -19,6 +19,7 @@ from tui.labels import disk_labels
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.disk import DiskView
+from tui.shown import present_disks
 from tui.subjects import Subject, hottest, next_subject, row_of, trace_of
 from tui.widgets.chart import Chart
 from tui.widgets.grid import Grid
@@ -86,11 +87,11 @@ class OverviewScreen(View):
 
     def show_frame(self, frame: Frame) -> None:
         """Grids, verdict, charts, host."""
-        disks = frame.tables.get("disks")
+        disks = _shown_disks(frame)
         self._fit_grid(disks)
         self.query_one("#disks", Grid).show(disks, disk_labels(frame.topology))
         self.query_one("#processes", Grid).show(frame.tables.get("processes"))
-        self.query_one("#host", TextLine).put(host_line(frame))
+        self.query_one("#host", TextLine).put(host_line(frame, self.size.width))
         self._show_verdict(frame)
         self._show_charts(frame)
 
@@ -100,7 +101,7 @@ class OverviewScreen(View):
 
     def _followed(self, frame: Frame) -> str | None:
         """Choose the disk under the cursor, else the hottest."""
-        return self._chosen or hottest(frame.tables.get("disks"))
+        return self._chosen or hottest(_shown_disks(frame))
 
     def _show_charts(self, frame: Frame) -> None:
         trace = trace_of(self._subject, self._followed(frame), frame)
@@ -137,3 +138,8 @@ class OverviewScreen(View):
         if self.scope.frame is not None:
             self._subject = next_subject(self._subject, self.scope.frame)
             self._show_charts(self.scope.frame)
+
+
+def _shown_disks(frame: Frame) -> FrameTable | None:
+    disks = frame.tables.get("disks")
+    return None if disks is None else present_disks(disks, frame.topology)
