@@ -33,6 +33,7 @@ class AioEngine:
         knobs: Knobs,
         *,
         sequential: bool = False,
+        stripe_unit_bytes: int = 65536,
         seed: int = 1,
         max_queue_depth: int = MAX_OUTSTANDING,
         runtime_s: float | None = None,
@@ -43,13 +44,12 @@ class AioEngine:
             ValueError: a knob is out of range for the targets.
             OSError: no descriptor is left.
         """
-        check_knobs(knobs, targets, max_queue_depth)
+        check_knobs(knobs, targets, max_queue_depth, stripe_unit_bytes)
         self._targets = tuple(targets)
         self._max_queue_depth = max_queue_depth
+        self._stripe_unit_bytes = stripe_unit_bytes
         self._runtime_s = runtime_s
-        self._plans = [
-            Plan(target.size_bytes, seed, index, sequential=sequential) for index, target in enumerate(targets)
-        ]
+        self._plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
         self._fds = [os.dup(target.fd) for target in targets]
         self._ledger = Ledger(len(targets), knobs)
         self._pool = CallPool(MAX_OUTSTANDING)
@@ -73,7 +73,13 @@ class AioEngine:
         return ["asyncio", "aiofiles"]
 
     def start(self) -> None:
-        """Start the event loop; epoch 0 opens."""
+        """Start the event loop; epoch 0 opens.
+
+        Raises:
+            ValueError: it was stopped before.
+        """
+        if self._stopping.is_set():
+            raise ValueError("the load was stopped before")
         self._ledger.open(time.monotonic_ns())
         self._thread.start()
 
@@ -81,9 +87,11 @@ class AioEngine:
         """Turn to new knobs and return the index of the epoch this opens; the event loop looks every 10 ms.
 
         Raises:
-            ValueError: a knob is out of range; the load goes on with the old ones.
+            ValueError: a knob is out of range, and the load goes on with the old ones; or the load has ended.
         """
-        check_knobs(knobs, self._targets, self._max_queue_depth)
+        if self._stopping.is_set():
+            raise ValueError("the load has ended")
+        check_knobs(knobs, self._targets, self._max_queue_depth, self._stripe_unit_bytes)
         return self._ledger.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:
@@ -119,7 +127,7 @@ class AioEngine:
         return True
 
     def _run(self) -> None:
-        loop = SlotLoop(self._fds, self._plans, self._ledger, self._pool, self._stopping)
+        loop = SlotLoop(self._fds, self._plan, self._ledger, self._pool, self._stopping)
         with self._pool.counted():
             broken = run_loop(loop, self._runtime_s)
         if broken is not None:

@@ -9,6 +9,7 @@ from engine.aio.epoch import SETTLE_NS, Epoch, EpochSnapshot
 from engine.job import Knobs
 
 SECOND_NS = 1_000_000_000
+DEFAULTS = Knobs()
 
 
 @dataclass(frozen=True)
