@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from engine.job import Knobs
 
 __all__ = [
-    "BlockReader",
-    "EpochStats",
     "HISTOGRAM_BUCKETS",
     "HISTOGRAM_SUB_BITS",
+    "BlockReader",
+    "EpochStats",
     "InflightSampler",
     "LoadEngine",
     "LoadTarget",
