@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from engine.job import Backend
 from engine.result import RunResult
+from engine.sizes import format_size
 
 _SHORT_S = 1.0
 _BUSY_SHARE = 0.9
@@ -14,7 +15,8 @@ _BUSY_SHARE = 0.9
 
 def caveats(result: RunResult) -> list[str]:
     """Gather notices of targets and engine and what the numbers themselves give away, one line each."""
-    return [*result.about.notices, *_unsettled(result), *_too_short(result), *_driver_bound(result)]
+    found = (_unsettled(result), _too_short(result), _split_blocks(result), _driver_bound(result))
+    return [*result.about.notices, *(line for lines in found for line in lines)]
 
 
 def _unsettled(result: RunResult) -> Iterator[str]:
@@ -26,6 +28,18 @@ def _unsettled(result: RunResult) -> Iterator[str]:
 def _too_short(result: RunResult) -> Iterator[str]:
     if 0 < result.duration_s < _SHORT_S:
         yield f"measured for {result.duration_s:.2f} s only: too short to judge by"
+
+
+def _split_blocks(result: RunResult) -> Iterator[str]:
+    unit = result.about.job.stripe_unit_bytes
+    for epoch in result.epochs:
+        knobs = epoch.knobs
+        if knobs.stripe_width > 1 and any(unit % share.block_bytes for share in knobs.blocks):
+            yield (
+                f"blocks that do not lie within one stripe unit ({format_size(unit)}) were split: "
+                "IOPS and latencies are those of the parts, each on one target"
+            )
+            return
 
 
 def _driver_bound(result: RunResult) -> Iterator[str]:

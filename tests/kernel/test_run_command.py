@@ -371,6 +371,18 @@ def test_a_signal_at_any_moment_leaves_nothing(scratch: Path, seed: int) -> None
     assert not scratch.exists() or list(scratch.iterdir()) == []
 
 
+def test_a_third_signal_ends_what_hangs(scratch: Path) -> None:
+    with started("--json", "--size", "1g", "--stripe-width", "4", "--scratch-dir", scratch) as process:
+        wait_until(lambda: has_open(process, scratch))
+        process.send_signal(signal.SIGSTOP)
+        for number in ENDINGS:
+            process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=30)
+    assert -process.returncode in ENDINGS
+    assert list(scratch.iterdir()) == []
+
+
 def test_nohup_is_respected(scratch: Path) -> None:
     ignoring = ["nohup", *COMMAND, "--json", "--size", "4m", "--runtime", "500ms", "--scratch-dir", str(scratch)]
     process = subprocess.Popen(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.caveats import caveats
-from engine.job import JobSpec, Knobs, TargetSpec
+from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
 from engine.result import About, EngineFacts, RunResult
 from engine.result_text import summary_lines
 from tests.unit.synthetic import Io, epoch
@@ -54,6 +54,18 @@ def test_a_busy_engine_is_called_driver_bound() -> None:
 
 def test_a_short_run_says_so() -> None:
     assert any("too short" in line for line in caveats(one_epoch(ios=10, duration_s=0.4)))
+
+
+def test_blocks_that_were_split_over_the_stripe_are_told() -> None:
+    def notes(knobs: Knobs) -> list[str]:
+        job = JobSpec(targets=(TargetSpec(),) * 2, knobs=knobs)
+        return caveats(result_of([epoch([Io()], knobs=knobs, targets=2)], job, ("a", "b")))
+
+    split, whole, single = (BlockShare(131072),), (BlockShare(65536),), (BlockShare(98304),)
+    assert any("were split" in line for line in notes(Knobs(stripe_width=2, blocks=split)))
+    assert any("were split" in line for line in notes(Knobs(stripe_width=2, blocks=single)))
+    assert not any("were split" in line for line in notes(Knobs(stripe_width=2, blocks=whole)))
+    assert not any("were split" in line for line in notes(Knobs(stripe_width=1, blocks=split)))
 
 
 def test_a_run_without_any_io_has_a_summary() -> None:
