@@ -136,9 +136,9 @@ def test_looks_over_part_of_the_report_do_not_speak_for_all_of_it() -> None:
         raw.sample(2, disks=raw.disks(who, {"reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **LOOKS, **looks})),
     )
     lines = list(report_text(steps))
-    assert lines[-5].split()[-1] == "100.0s"
-    assert lines[-1].split()[-1] == "10.0k"
-    assert lines[-1].split()[5:7] == ["0.000s", "8.000s"]
+    assert lines[-5].split()[-1] == "100.0~"
+    assert lines[-1].split()[-1] == "10.0:"
+    assert lines[-1].split()[5:7] == ["0.000~", "8.000~"]
 
 
 def test_a_gap_is_said_and_not_averaged() -> None:
