@@ -34,7 +34,12 @@ FORM = (
     FormField("stripe_unit", "Stripe unit", "bytes on one target before the next, e.g. 64k"),
     FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
     FormField("seed", "Seed", "the same seed gives the same offsets"),
-    FormField("destroy", "Signatures", "targets that carry a filesystem, LVM, ...", (KEEP, DESTROY)),
+    FormField(
+        "destroy",
+        "Existing data",
+        "of targets written to: files, filesystems, LVM, ... (--destroy-data)",
+        (KEEP, DESTROY),
+    ),
 )
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 
 from collectors.model import FrameTable, Topology
 
 
 @functools.lru_cache(maxsize=4)
 def disk_labels(topology: Topology) -> Mapping[str, str]:
-    """By key: the kernel's name, followed by what the operator calls the device where that is another."""
+    """By key: the kernel's name, then what the operator calls the device where that is another; of a file its last part."""
     return {
-        key: f"{device.name} {device.friendly_name}"
+        key: f"{device.name} {PurePosixPath(device.friendly_name).name}"
         for key, device in topology.devices.items()
         if device.friendly_name and device.friendly_name != device.name
     }

@@ -51,7 +51,10 @@ class LoadDesk:
 
         Raises:
             UsageError: the load runs or is being prepared.
+            RefusedError: destroying was not permitted by its own word.
         """
+        if destroy_data and not self._permissions.destroy_data:
+            raise RefusedError("destroying data needs its own confirmation")
         if self.status.state in BUSY_STATES | {LoadState.RUNNING}:
             raise UsageError(f"the job cannot be changed while it is {self.status.state}: stop it first")
         self._job = job
@@ -68,6 +71,10 @@ class LoadDesk:
         """Allow writing to a path whose name the operator typed."""
         self._typed.add(path)
         self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write | {path})
+
+    def permit_destroying(self) -> None:
+        """Permit writing over filesystems and the like, after the operator typed the word for it."""
+        self._permissions = replace(self._permissions, destroy_data=True)
 
     def arm(self) -> None:
         """Check and prepare the targets; blocks.

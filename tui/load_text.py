@@ -62,10 +62,10 @@ def _next_keys(state: LoadState, key_text: KeyText) -> str:
 def message_line(desk: LoadDesk | None, error: str) -> Content:
     """Tell the last refusal or failure, else the load's own notice."""
     if error:
-        return Content.assemble((f" {safe_text(error)}", "bold $error"))
+        return Content.assemble((safe_text(error), "bold $error"))
     status = desk.status if desk is not None else None
     if status is None or not status.message:
         return Content(" ")
     return Content.assemble(
-        (f" {safe_text(status.message)}", "bold $error" if status.state is LoadState.FAILED else "$warning")
+        (safe_text(status.message), "bold $error" if status.state is LoadState.FAILED else "$warning")
     )

@@ -16,6 +16,7 @@ class LiveTransport:
     """A live host: time goes on; a pause only holds what is shown."""
 
     seekable = False
+    notice = ""
     seeks = 0
     stride_ns = math.inf
     """A live host never jumps: what is missing is a gap."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Iterator, Sequence
@@ -112,12 +113,15 @@ def make_topology(names: Sequence[str], tier: Tier = Tier.SAMPLED) -> Topology:
     return Topology(devices, host)
 
 
-def make_samples(names: Sequence[str] = ("vda", "vdb", "sdc"), count: int = 40, events: bool = True) -> list[Sample]:
+@functools.cache
+def make_samples(
+    names: Sequence[str] = ("vda", "vdb", "sdc"), count: int = 40, events: bool = True
+) -> tuple[Sample, ...]:
     """Samples a second apart; later names are hotter, and all swing so that charts have a shape."""
     topology = make_topology(names)
     rows = Rows(tuple(topology.devices), tuple(names))
     processes = Rows(("101:5", "202:6"), ("postgres", "rsync"))
-    return [_sample(tick, topology, rows, processes, events=events) for tick in range(count)]
+    return tuple(_sample(tick, topology, rows, processes, events=events) for tick in range(count))
 
 
 def _sample(tick: int, topology: Topology, rows: Rows, processes: Rows, *, events: bool) -> Sample:
@@ -210,6 +214,11 @@ class ListRecording(ListSource):
     @property
     def end_ns(self) -> int:
         return self.samples[-1].time_ns
+
+    @property
+    def position(self) -> int:
+        """Number of the sample last yielded."""
+        return max(self._shown, 0)
 
     @property
     def position_ns(self) -> int:

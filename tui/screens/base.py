@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from collectors.model import Frame
+from collectors.text import safe_text
 from engine.control import LoadState
 from tui.keys import BY_ID, Place, keys_in_force
 from tui.scope import Scope
@@ -17,7 +18,7 @@ from tui.widgets.key_line import KeyLine
 from tui.widgets.transport import TransportBar
 
 WIDTHS = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
-HEIGHTS = [(0, "-flat"), (18, "-low"), (40, "-tall")]
+HEIGHTS = [(0, "-tiny"), (10, "-flat"), (18, "-low"), (40, "-tall")]
 """From which size on a screen has which class, by which its style sheet shows more."""
 
 
@@ -25,6 +26,10 @@ class View(Screen[None]):
     """A screen that shows frames; the app hands them to the one on top only."""
 
     PLACE: ClassVar[Place]
+    DEFAULT_CSS = """
+    View.-tiny Tabs, View.-tiny KeyLine, View.-tiny .extra { display: none; }
+    View.-flat .extra { display: none; }
+    """
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
 
@@ -57,10 +62,12 @@ class View(Screen[None]):
             self.show_frame(frame)
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
-        """Tell what matters on every screen, as text and style: the load, else how many notices wait."""
+        """Tell what matters on every screen, as text and style: damage of a file, the load, how many notices wait."""
         status = self.scope.desk.status if self.scope.desk else None
         if status is not None and status.state is not LoadState.IDLE:
             return f"load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
+        if self.scope.transport.notice:
+            return safe_text(self.scope.transport.notice), "bold $warning"
         count = len(frame.topology.host.notices) if frame else 0
         if not count:
             return "", ""

@@ -84,8 +84,8 @@ def confirm_destroy() -> TypeToConfirm:
     """Asks before targets that carry a filesystem or the like may be written."""
     return TypeToConfirm(
         "Destroy what the targets carry",
-        "Targets that carry a filesystem, LVM, LUKS, md, swap or a partition table are refused.\n"
-        "To write over them all the same, type: destroy",
+        "Targets that hold data (files with content, filesystems, LVM, LUKS, md, swap,\n"
+        "partition tables) are refused. To write over them all the same, type: destroy",
         expected="destroy",
-        warning="Filesystems and volumes on the targets are destroyed.",
+        warning="What the targets hold is destroyed.",
     )

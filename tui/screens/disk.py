@@ -28,6 +28,7 @@ class DiskView(View):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter", "app.pop_screen", "Back", show=False)]
     DEFAULT_CSS = """
     DiskView #facts { height: 6; }
+    DiskView.-tiny #facts, DiskView.-flat #facts { height: 1fr; }
     DiskView #charts { grid-size: 2 2; grid-gutter: 0 1; height: 1fr; }
     DiskView.-tall #facts { height: 16; }
     """
@@ -42,7 +43,7 @@ class DiskView(View):
         """Verdict, facts, charts."""
         yield TextLine(" ", id="verdict")
         yield TextLine(" ", id="facts")
-        with Cells(id="charts"):
+        with Cells(id="charts", classes="extra"):
             yield from (panel.make() for panel in self.PANELS)
 
     def show_frame(self, frame: Frame) -> None:

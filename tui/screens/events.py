@@ -33,7 +33,7 @@ class EventsScreen(View):
     DEFAULT_CSS = """
     EventsScreen OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
     EventsScreen #detail { height: 3; padding: 0 1; text-wrap: wrap; color: $text-muted; }
-    EventsScreen.-flat #detail, EventsScreen.-flat #count { display: none; }
+    EventsScreen.-tiny #count { display: none; }
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -45,7 +45,7 @@ class EventsScreen(View):
         """Count and list."""
         yield TextLine(" no events yet", id="count")
         yield OptionList(markup=False, compact=True)
-        yield TextLine(" ", id="detail")
+        yield TextLine(" ", id="detail", classes="extra")
 
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - events are the session's, not the frame's
         """List the events again where they changed."""

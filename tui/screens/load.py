@@ -22,7 +22,7 @@ from engine.job import Knobs
 from tui.columns import grid_columns
 from tui.curves import IOPS, LOAD_LATENCY, draw
 from tui.effect import last_effect
-from tui.job_form import DESTROY, job_from
+from tui.job_form import DESTROY, KEEP, job_from
 from tui.keys import Place, bindings_of
 from tui.knob_turns import TURNS, Bench
 from tui.labels import target_labels
@@ -30,14 +30,14 @@ from tui.load_desk import BUSY_STATES, LoadDesk
 from tui.load_text import message_line, state_line
 from tui.scope import Scope
 from tui.screens.base import View
-from tui.screens.dialogs import confirm_write
+from tui.screens.dialogs import confirm_destroy, confirm_write
 from tui.widgets.chart import Chart
 from tui.widgets.effect import EffectPanel
 from tui.widgets.grid import Grid
 from tui.widgets.grid_rows import NAME
 from tui.widgets.knobs import KnobPanel
 from tui.widgets.line import TextLine
-from tui.widgets.load_form import LoadForm
+from tui.widgets.load_form import Choice, LoadForm
 
 TARGET_COLUMNS = (
     "iops",
@@ -74,14 +74,15 @@ class LoadScreen(View):
     ]
     DEFAULT_CSS = """
     LoadScreen #knob_row { height: 5; }
+    LoadScreen #load_message { height: 2; text-wrap: wrap; padding: 0 1; }
     LoadScreen #lower { height: 1fr; }
     LoadScreen #targets_grid { height: 1fr; min-height: 3; }
     LoadScreen #charts { height: 2fr; grid-size: 2 1; grid-gutter: 0 1; }
     LoadScreen.-narrow #charts { grid-size: 1 1; }
     LoadScreen #charts Chart { width: 1fr; height: 1fr; }
     LoadScreen.-narrow #iops { display: none; }
-    LoadScreen.-flat #charts { display: none; }
-    LoadScreen.-flat #knob_row { height: auto; }
+    LoadScreen.-tiny #knob_row { height: 1; }
+    LoadScreen.-tiny #load_message { display: none; }
     """
 
     def __init__(self, scope: Scope, *, autostart: bool = False) -> None:
@@ -100,7 +101,7 @@ class LoadScreen(View):
             yield LoadForm(id="form")
             with Vertical(id="running"):
                 yield Grid("load", grid_columns("load", TARGET_COLUMNS), sort=NAME, id="targets_grid")
-                with Cells(id="charts"):
+                with Cells(id="charts", classes="extra"):
                     yield LOAD_LATENCY.make()
                     yield IOPS.make()
 
@@ -168,12 +169,24 @@ class LoadScreen(View):
         if desk is None:
             return
         values = self.query_one(LoadForm).values()
+        destroy = values["destroy"] == DESTROY
+        if destroy and not desk.permissions.destroy_data:
+            self.app.push_screen(confirm_destroy(), functools.partial(self._destroy_answered, desk))
+            return
         try:
-            desk.edit(job_from(values, desk.job), destroy_data=values["destroy"] == DESTROY)
+            desk.edit(job_from(values, desk.job), destroy_data=destroy)
         except LunscopeError as error:
             self._report(str(error))
         else:
             self._report("")
+
+    def _destroy_answered(self, desk: LoadDesk, answer: str | None) -> None:
+        """Take the word for it, or put the field back."""
+        if answer is not None:
+            desk.permit_destroying()
+            self._edited()
+        else:
+            self.query_one("#destroy", Choice).value = KEEP
 
     # -------------------------------------------------------------- operation
 

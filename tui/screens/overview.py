@@ -64,26 +64,25 @@ class OverviewScreen(View):
     OverviewScreen.-tall #charts { grid-size: 2 2; }
     OverviewScreen.-tall #throughput, OverviewScreen.-tall #in_flight { display: block; }
     OverviewScreen.-tall #processes { display: block; }
-    OverviewScreen.-flat #charts, OverviewScreen.-flat #host { display: none; }
+    OverviewScreen.-tiny #verdict { display: none; }
     OverviewScreen.-narrow #charts { grid-size: 1 1; }
     OverviewScreen.-narrow #iops { display: none; }
-    OverviewScreen.-flat #disks { height: 1fr; }
     """
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self._chosen: str | None = None
         self._subject: Subject = Subject.DISK
-        self._grid_lines = 0
+        self._grid_lines: int | None = 0
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
         yield Grid("disks", grid_columns("disks", DISK_COLUMNS), sort="heat", id="disks")
         yield TextLine(" ", id="verdict")
-        with Cells(id="charts"):
+        with Cells(id="charts", classes="extra"):
             yield from (panel.make() for panel in PANELS)
         yield Grid("processes", grid_columns("processes", PROCESS_COLUMNS), sort="read_bytes_per_s", id="processes")
-        yield TextLine(" ", id="host")
+        yield TextLine(" ", id="host", classes="extra")
 
     def show_frame(self, frame: Frame) -> None:
         """Grids, verdict, charts, host."""
@@ -117,10 +116,11 @@ class OverviewScreen(View):
     def _fit_grid(self, disks: FrameTable | None) -> None:
         """Give the grid the lines its rows need, up to half of the screen; a layout only when disks come or go."""
         rows = 0 if disks is None else len(disks.rows)
-        lines = min(rows + GRID_HEAD_LINES, self.size.height // 2 - 3)
+        charts = self.query_one("#charts").display
+        lines = min(rows + GRID_HEAD_LINES, self.size.height // 2 - 3) if charts else None
         if lines != self._grid_lines:
             self._grid_lines = lines
-            self.query_one("#disks").styles.height = max(lines, 2)
+            self.query_one("#disks").styles.height = "1fr" if lines is None else max(lines, 2)
 
     @on(Grid.RowHighlighted, "#disks")
     def _highlighted(self, event: Grid.RowHighlighted) -> None:

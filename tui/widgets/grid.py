@@ -346,7 +346,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             rows = view.order.window(top, self._body_height)
             lines += RowPainter(layout, look).paint(view.table, view.names, rows, view.cursor - top)
         blank = Strip.blank(layout.width, look.plain["exact"])
-        return lines + [blank] * (self._area.height - len(lines))
+        return (lines + [blank] * self._area.height)[: self._area.height]
 
     def _draw_header(self, layout: GridLayout, look: GridLook) -> Strip:
         if not self._filter.text and not self._filter.editing:

@@ -1,0 +1,235 @@
+"""The load screen over a real load: what is started runs, what is turned turns, what is not confirmed is not written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from collectors.live import LiveSource
+from collectors.load import LoadCollector
+from engine.control import LoadControl, LoadState
+from engine.events import EventKind
+from engine.job import Backend, JobSpec, Knobs, Permissions, TargetSpec
+from engine.scratch import FOLDER_VARIABLE
+from tests import needs
+from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
+from tui.app import LunscopeApp
+from tui.load_desk import LoadDesk
+from tui.screens.dialogs import TypeToConfirm
+from tui.screens.load import LoadScreen
+
+SCRATCH = JobSpec(targets=(TargetSpec(), TargetSpec()), size_bytes=1 << 20, knobs=Knobs(queue_depth=2, stripe_width=2))
+
+
+class LoadStage:
+    """The app over this host and a real control, and what tests ask of it."""
+
+    def __init__(self, app: LunscopeApp, pilot: Pilot[None], control: LoadControl) -> None:
+        self.app = app
+        self.pilot = pilot
+        self.control = control
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def state(self, state: LoadState) -> None:
+        await until(self.pilot, lambda: self.control.status.state is state)
+        await self.shows(state.upper())
+
+    async def shows(self, text: str) -> None:
+        await until(self.pilot, lambda: text in screen_text(self.pilot))
+
+    def events(self, kind: EventKind) -> list[str]:
+        return [event.text for event in self.app.scope.events.all() if event.kind is kind]
+
+
+@asynccontextmanager
+async def load_stage(
+    job: JobSpec,
+    size: tuple[int, int] = SIZES[1],
+    permissions: Permissions = Permissions(),  # noqa: B008 - frozen
+    *,
+    autostart: bool = False,
+) -> AsyncIterator[LoadStage]:
+    control = LoadControl()
+    source = LiveSource(0.1, extra_collectors=[LoadCollector(control)])
+    app = LunscopeApp(source, LoadDesk(control, job, permissions), settings=FROZEN, autostart=autostart)
+    try:
+        async with on_stage(app, size) as pilot:
+            stage = LoadStage(app, pilot, control)
+            if not autostart:
+                await stage.press("2")
+            yield stage
+    finally:
+        control.close()
+        source.close()
+
+
+@pytest.fixture(autouse=True)
+def scratch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    return folder
+
+
+@pytest.fixture
+def data_file(tmp_path: Path) -> Path:
+    path = tmp_path / "data.bin"
+    path.write_bytes(b"precious" * (1 << 17))
+    return path
+
+
+@needs.io_uring
+@pytest.mark.parametrize("size", SIZES)
+async def test_start_turn_and_stop(size: tuple[int, int], scratch_folder: Path) -> None:
+    async with load_stage(SCRATCH, size) as stage:
+        await stage.shows("IDLE")
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        assert stage.control.status.targets[0].startswith("scratch 1")
+        await until(stage.pilot, lambda: stage.app.scope.frame and "load_total" in stage.app.scope.frame.tables)
+        await stage.press("plus")
+        await until(stage.pilot, lambda: stage.control.status.epoch == 1)
+        knobs = stage.control.status.knobs
+        assert knobs is not None
+        assert knobs.queue_depth == 3
+        await until(stage.pilot, lambda: "queue depth 2 -> 3" in stage.events(EventKind.KNOB))
+        await stage.shows("queue depth 2 -> 3")
+        await stage.press("W")
+        await until(stage.pilot, lambda: stage.control.status.epoch == 2)
+        await stage.press("x")
+        await stage.state(LoadState.FINISHED)
+        result = stage.control.result()
+        assert result is not None
+        assert not list(scratch_folder.iterdir())
+
+
+async def test_autostart_runs_at_once_on_the_load_screen() -> None:
+    job = JobSpec(size_bytes=1 << 20, backend=Backend.AIO)
+    async with load_stage(job, autostart=True) as stage:
+        assert isinstance(stage.app.screen, LoadScreen)
+        await stage.state(LoadState.RUNNING)
+
+
+async def test_arm_then_knobs_then_start() -> None:
+    job = JobSpec(size_bytes=1 << 20, backend=Backend.AIO)
+    async with load_stage(job) as stage:
+        await stage.press("a")
+        await stage.state(LoadState.ARMED)
+        await stage.press("right_square_bracket")
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        assert stage.control.status.knobs is not None
+        assert stage.control.status.knobs.queue_depth == 2
+        assert stage.events(EventKind.LOAD) != []
+
+
+async def test_stop_disarms() -> None:
+    async with load_stage(JobSpec(size_bytes=1 << 20, backend=Backend.AIO)) as stage:
+        await stage.press("a")
+        await stage.state(LoadState.ARMED)
+        await stage.press("x")
+        await stage.state(LoadState.IDLE)
+
+
+async def test_what_is_wrong_is_one_line() -> None:
+    async with load_stage(JobSpec(targets=(TargetSpec("/nonexistent/[b]disk[/b]"),))) as stage:
+        await stage.press("s")
+        await stage.state(LoadState.FAILED)
+        await stage.shows("/nonexistent/[b]disk[/b]")
+
+
+async def test_a_wrong_field_is_told_and_the_old_job_stays() -> None:
+    async with load_stage(SCRATCH) as stage:
+        await stage.press("e", "tab", "tab", "tab", "tab")
+        await stage.press("ctrl+u", *"much")
+        await stage.shows("'much'")
+        assert stage.app.scope.desk is not None
+        assert stage.app.scope.desk.job.targets == SCRATCH.targets
+
+
+async def test_writing_needs_the_name_typed(data_file: Path) -> None:
+    before = data_file.read_bytes()
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=Knobs(read_pct=0), backend=Backend.AIO)
+    async with load_stage(job, permissions=Permissions(frozenset({str(data_file)}))) as stage:
+        await stage.press("s")
+        assert isinstance(stage.app.screen, TypeToConfirm)
+        await stage.press(*str(data_file)[:-1], "enter")
+        await stage.shows("name not typed")
+        await stage.press("s", "escape")
+        await stage.shows("name not typed")
+        assert stage.control.status.state is LoadState.IDLE
+    assert data_file.read_bytes() == before
+
+
+async def test_writing_starts_once_the_name_is_typed(data_file: Path) -> None:
+    before = data_file.read_bytes()
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=Knobs(read_pct=0), backend=Backend.AIO)
+    async with load_stage(job, permissions=Permissions(destroy_data=True)) as stage:
+        await stage.press("s", *str(data_file), "enter")
+        await stage.state(LoadState.RUNNING)
+        await until(stage.pilot, lambda: data_file.read_bytes() != before)
+        await stage.press("1", "q")
+        await stage.shows("The load is writing")
+        await stage.press("escape")
+        assert stage.control.status.state is LoadState.RUNNING
+        await stage.press("2", "x")
+        await stage.state(LoadState.FINISHED)
+
+
+async def test_turning_to_writes_needs_a_restart_when_armed_for_reading(data_file: Path) -> None:
+    before = data_file.read_bytes()
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), backend=Backend.AIO)
+    async with load_stage(job) as stage:
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        await stage.press("R")
+        await stage.shows("open for reading only")
+        assert stage.control.status.knobs == job.knobs
+    assert data_file.read_bytes() == before
+
+
+async def test_turning_to_writes_asks_for_the_name_even_with_permission(data_file: Path) -> None:
+    before = data_file.read_bytes()
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), backend=Backend.AIO)
+    async with load_stage(job, permissions=Permissions(frozenset({str(data_file)}), destroy_data=True)) as stage:
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        await stage.press("R")
+        assert isinstance(stage.app.screen, TypeToConfirm)
+        assert data_file.read_bytes() == before
+        await stage.press(*str(data_file), "enter")
+        await until(stage.pilot, lambda: stage.control.status.epoch == 1)
+        await until(stage.pilot, lambda: data_file.read_bytes() != before)
+
+
+async def test_existing_data_is_refused_even_with_the_name_typed(data_file: Path) -> None:
+    before = data_file.read_bytes()
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=Knobs(read_pct=0), backend=Backend.AIO)
+    async with load_stage(job) as stage:
+        await stage.press("s", *str(data_file), "enter")
+        await stage.state(LoadState.FAILED)
+        await stage.shows("--destroy-data")
+    assert data_file.read_bytes() == before
+
+
+async def test_destroying_needs_its_own_word() -> None:
+    async with load_stage(SCRATCH) as stage:
+        desk = stage.app.scope.desk
+        assert desk is not None
+        await stage.press("e", *["tab"] * 9)
+        await stage.press("right")
+        assert isinstance(stage.app.screen, TypeToConfirm)
+        await stage.press("escape")
+        assert not desk.permissions.destroy_data
+        await stage.press("right")
+        await stage.press(*"destroy", "enter")
+        await until(stage.pilot, lambda: desk.permissions.destroy_data)
+        await stage.press("left")
+        await until(stage.pilot, lambda: not desk.permissions.destroy_data)
