@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,14 +49,17 @@ class AioEngine:
         self._targets = tuple(targets)
         self._max_queue_depth = max_queue_depth
         self._stripe_unit_bytes = stripe_unit_bytes
-        self._runtime_s = runtime_s
-        self._plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
+        plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
         self._fds = [os.dup(target.fd) for target in targets]
         self._ledger = Ledger(len(targets), knobs)
         self._pool = CallPool(MAX_OUTSTANDING)
         self._stopping = threading.Event()
-        self._fault = ""
-        self._thread = threading.Thread(target=self._run, name="lunscope-aio", daemon=True)
+        self._broken: list[Exception] = []
+        # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
+        loop = SlotLoop(self._fds, plan, self._ledger, self._pool, self._stopping)
+        work = (loop, runtime_s, self._pool, self._fds, self._broken)
+        self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=True)
+        weakref.finalize(self, self._stopping.set)
 
     @property
     def running(self) -> bool:
@@ -65,7 +69,7 @@ class AioEngine:
     @property
     def fault(self) -> str:
         """Why the load ended by itself, empty if it did not."""
-        return self._fault
+        return f"the aio engine broke: {self._broken[0]!r}" if self._broken else ""
 
     @property
     def features(self) -> list[str]:
@@ -121,14 +125,19 @@ class AioEngine:
             self._thread.join(timeout_s)
         if self._thread.is_alive():
             return False
-        self._pool.close()
-        while self._fds:
-            os.close(self._fds.pop())
+        _release(self._pool, self._fds)
         return True
 
-    def _run(self) -> None:
-        loop = SlotLoop(self._fds, self._plan, self._ledger, self._pool, self._stopping)
-        with self._pool.counted():
-            broken = run_loop(loop, self._runtime_s)
-        if broken is not None:
-            self._fault = f"the aio engine broke: {broken!r}"
+
+def _run(loop: SlotLoop, runtime_s: float | None, pool: CallPool, fds: list[int], broken: list[Exception]) -> None:
+    with pool.counted():
+        error = run_loop(loop, runtime_s)
+    if error is not None:
+        broken.append(error)
+    _release(pool, fds)
+
+
+def _release(pool: CallPool, fds: list[int]) -> None:
+    pool.close()
+    while fds:
+        os.close(fds.pop())
