@@ -11,7 +11,7 @@ from collectors.model import FrameTable, Topology
 
 @functools.lru_cache(maxsize=4)
 def disk_labels(topology: Topology) -> Mapping[str, str]:
-    """By key: the kernel's name, then what the operator calls the device where that is another; of a file its last part."""
+    """By key: the kernel's name, then what the operator calls the device, of a file its last part."""
     return {
         key: f"{device.name} {PurePosixPath(device.friendly_name).name}"
         for key, device in topology.devices.items()

@@ -1,4 +1,4 @@
-"""The load screen over a real load: what is started runs, what is turned turns, what is not confirmed is not written."""
+"""The load screen over a real load: what is started runs, what is turned turns, nothing unconfirmed is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collectors.live import LiveSource
 from collectors.load import LoadCollector
 from engine.control import LoadControl, LoadState
 from engine.events import EventKind
-from engine.job import Backend, JobSpec, Knobs, Permissions, TargetSpec
+from engine.job import JobSpec, Knobs, Permissions, TargetSpec
 from engine.scratch import FOLDER_VARIABLE
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
@@ -22,6 +22,9 @@ from tui.load_desk import LoadDesk
 from tui.screens.dialogs import TypeToConfirm
 from tui.screens.load import LoadScreen
 
+GENTLE_IOPS = 500.0
+GENTLE = Knobs(rate_iops=GENTLE_IOPS)
+WRITING = Knobs(rate_iops=GENTLE_IOPS, read_pct=0)
 SCRATCH = JobSpec(targets=(TargetSpec(), TargetSpec()), size_bytes=1 << 20, knobs=Knobs(queue_depth=2, stripe_width=2))
 
 
@@ -79,8 +82,10 @@ def scratch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def data_file(tmp_path: Path) -> Path:
-    path = tmp_path / "data.bin"
+def data_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with content, by a name that is quickly typed."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("d")
     path.write_bytes(b"precious" * (1 << 17))
     return path
 
@@ -111,14 +116,14 @@ async def test_start_turn_and_stop(size: tuple[int, int], scratch_folder: Path) 
 
 
 async def test_autostart_runs_at_once_on_the_load_screen() -> None:
-    job = JobSpec(size_bytes=1 << 20, backend=Backend.AIO)
+    job = JobSpec(size_bytes=1 << 20, knobs=GENTLE)
     async with load_stage(job, autostart=True) as stage:
         assert isinstance(stage.app.screen, LoadScreen)
         await stage.state(LoadState.RUNNING)
 
 
 async def test_arm_then_knobs_then_start() -> None:
-    job = JobSpec(size_bytes=1 << 20, backend=Backend.AIO)
+    job = JobSpec(size_bytes=1 << 20, knobs=GENTLE)
     async with load_stage(job) as stage:
         await stage.press("a")
         await stage.state(LoadState.ARMED)
@@ -131,7 +136,7 @@ async def test_arm_then_knobs_then_start() -> None:
 
 
 async def test_stop_disarms() -> None:
-    async with load_stage(JobSpec(size_bytes=1 << 20, backend=Backend.AIO)) as stage:
+    async with load_stage(JobSpec(size_bytes=1 << 20, knobs=GENTLE)) as stage:
         await stage.press("a")
         await stage.state(LoadState.ARMED)
         await stage.press("x")
@@ -156,11 +161,11 @@ async def test_a_wrong_field_is_told_and_the_old_job_stays() -> None:
 
 async def test_writing_needs_the_name_typed(data_file: Path) -> None:
     before = data_file.read_bytes()
-    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=Knobs(read_pct=0), backend=Backend.AIO)
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
     async with load_stage(job, permissions=Permissions(frozenset({str(data_file)}))) as stage:
         await stage.press("s")
         assert isinstance(stage.app.screen, TypeToConfirm)
-        await stage.press(*str(data_file)[:-1], "enter")
+        await stage.press("D", "enter")
         await stage.shows("name not typed")
         await stage.press("s", "escape")
         await stage.shows("name not typed")
@@ -170,7 +175,7 @@ async def test_writing_needs_the_name_typed(data_file: Path) -> None:
 
 async def test_writing_starts_once_the_name_is_typed(data_file: Path) -> None:
     before = data_file.read_bytes()
-    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=Knobs(read_pct=0), backend=Backend.AIO)
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
     async with load_stage(job, permissions=Permissions(destroy_data=True)) as stage:
         await stage.press("s", *str(data_file), "enter")
         await stage.state(LoadState.RUNNING)
@@ -185,7 +190,7 @@ async def test_writing_starts_once_the_name_is_typed(data_file: Path) -> None:
 
 async def test_turning_to_writes_needs_a_restart_when_armed_for_reading(data_file: Path) -> None:
     before = data_file.read_bytes()
-    job = JobSpec(targets=(TargetSpec(str(data_file)),), backend=Backend.AIO)
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=GENTLE)
     async with load_stage(job) as stage:
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
@@ -197,7 +202,7 @@ async def test_turning_to_writes_needs_a_restart_when_armed_for_reading(data_fil
 
 async def test_turning_to_writes_asks_for_the_name_even_with_permission(data_file: Path) -> None:
     before = data_file.read_bytes()
-    job = JobSpec(targets=(TargetSpec(str(data_file)),), backend=Backend.AIO)
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=GENTLE)
     async with load_stage(job, permissions=Permissions(frozenset({str(data_file)}), destroy_data=True)) as stage:
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
@@ -211,7 +216,7 @@ async def test_turning_to_writes_asks_for_the_name_even_with_permission(data_fil
 
 async def test_existing_data_is_refused_even_with_the_name_typed(data_file: Path) -> None:
     before = data_file.read_bytes()
-    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=Knobs(read_pct=0), backend=Backend.AIO)
+    job = JobSpec(targets=(TargetSpec(str(data_file)),), knobs=WRITING)
     async with load_stage(job) as stage:
         await stage.press("s", *str(data_file), "enter")
         await stage.state(LoadState.FAILED)
