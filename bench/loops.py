@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LOOP_CTL_ADD = 0x4C80
@@ -14,6 +17,8 @@ FIRST_NUMBER = 100_000
 """Far above the numbers anybody else takes."""
 BYTES_EACH = 300_000
 """Kernel memory of one device, generously."""
+THREADS = 64
+"""Adding and removing wait for grace periods of the kernel, which many can do at once."""
 
 
 def memory_available_bytes() -> int:
@@ -23,22 +28,40 @@ def memory_available_bytes() -> int:
     return 0
 
 
-def count_disks() -> int:
-    return sum(1 for _ in Path("/sys/block").iterdir())
+def disk_names() -> list[str]:
+    return [path.name for path in Path("/sys/block").iterdir()]
 
 
 @contextmanager
 def idle_loops(total: int) -> Iterator[int]:
     """Add devices until there are `total` block devices in all, and take every one of them away again."""
-    control = os.open("/dev/loop-control", os.O_RDWR)
-    missing = max(0, total - count_disks())
-    added: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    missing = max(0, total - len(disk_names()))
     try:
-        for number in range(FIRST_NUMBER, FIRST_NUMBER + missing):
-            fcntl.ioctl(control, LOOP_CTL_ADD, number)
-            added.append(number)
-        yield count_disks()
+        _each(LOOP_CTL_ADD, range(FIRST_NUMBER, FIRST_NUMBER + missing))
+        yield len(disk_names())
     finally:
-        for number in added:
-            fcntl.ioctl(control, LOOP_CTL_REMOVE, number)
+        _each(LOOP_CTL_REMOVE, _ours())
+        signal.signal(signal.SIGTERM, before)
+
+
+def _ours() -> list[int]:
+    """Numbers of all devices added here, those of a run that was killed too."""
+    numbers = [int(name.removeprefix("loop")) for name in disk_names() if name.removeprefix("loop").isdigit()]
+    return [number for number in numbers if number >= FIRST_NUMBER]
+
+
+def _each(request: int, numbers: Iterable[int]) -> None:
+    control = os.open("/dev/loop-control", os.O_RDWR)
+
+    def ask(number: int) -> None:
+        # It may be there already, or gone.
+        with suppress(FileExistsError, FileNotFoundError):
+            fcntl.ioctl(control, request, number)
+
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            for _ in pool.map(ask, numbers):
+                pass
+    finally:
         os.close(control)

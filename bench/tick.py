@@ -15,9 +15,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
-from bench.loops import BYTES_EACH, idle_loops, memory_available_bytes
+from bench.loops import BYTES_EACH, disk_names, idle_loops, memory_available_bytes
 from collectors.block import BlockCollector
 from collectors.devices import scan_devices
 from engine._native import BlockReader
@@ -89,36 +88,25 @@ def parse_share(size: int, pairs: int) -> None:
 
 
 def real_tick(size: int, pairs: int) -> None:
-    """Our readers, the kernel alone and iostat on the same devices, taking turns."""
+    """Our readers, the kernel alone and iostat on the same devices, taking turns.
+
+    Each part opens what it needs and closes it again: the limit of descriptors may be too low for all at once.
+    """
     calls = max(3, 20_000 // size)
-    diskstats, sysfs = reader("diskstats"), reader("sysfs")
-    collector = BlockCollector()
-    files = open_stats()
     parts = {
         "kernel, diskstats": lambda: cpu_ms(read_diskstats, calls),
-        "kernel, sysfs": lambda: (
-            cpu_ms(lambda: read_files(files), calls) - cpu_ms(lambda: read_nothing(len(files)), calls)
-        ),
-        "reader, diskstats": lambda: cpu_ms(diskstats.read, calls),
-        "reader, sysfs": lambda: cpu_ms(sysfs.read, calls),
-        "collector tick": lambda: cpu_ms(collector.read, calls),
+        "kernel, sysfs": lambda: kernel_sysfs_ms(calls),
+        "reader, diskstats": lambda: cpu_ms(BlockReader(method="diskstats").read, calls),
+        "reader, sysfs": lambda: cpu_ms(BlockReader(method="sysfs").read, calls),
+        "collector tick": lambda: cpu_ms(BlockCollector().read, calls),
         "iostat -xd 1": iostat_ms,
     }
-    try:
-        found = medians(parts, pairs)
-    finally:
-        for file in files:
-            os.close(file)
-        collector.close()
+    found = medians(parts, pairs)
     kernel_ms = min(found["kernel, diskstats"], found["kernel, sysfs"])
     print(f"{size:,} real devices, CPU ms per sample:")
     for name, value in found.items():
         print(f"  {name:<18} {value:8.2f}   {value / kernel_ms:5.2f}x the kernel's share")
     print(f"  iostat / collector tick: {found['iostat -xd 1'] / found['collector tick']:.1f}x")
-
-
-def reader(method: Literal["diskstats", "sysfs"]) -> BlockReader:
-    return BlockReader(method=method)
 
 
 def read_diskstats() -> None:
@@ -129,12 +117,16 @@ def read_diskstats() -> None:
             pass
 
 
-def open_stats() -> list[int]:
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    names = [path.name for path in Path("/sys/block").iterdir()]
-    # The reader under test needs as many again.
-    return [os.open(f"/sys/block/{name}/stat", os.O_RDONLY) for name in names[: (hard - 600) // 3]]
+def kernel_sysfs_ms(calls: int) -> float:
+    """Have the kernel print every `stat` file, less what Python and the bare system calls cost."""
+    names = disk_names()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    files = [os.open(f"/sys/block/{name}/stat", os.O_RDONLY) for name in names]
+    try:
+        return cpu_ms(lambda: read_files(files), calls) - cpu_ms(lambda: read_nothing(len(files)), calls)
+    finally:
+        for file in files:
+            os.close(file)
 
 
 def read_files(files: list[int]) -> None:

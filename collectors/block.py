@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,27 +13,41 @@ from collectors.inflight import InflightWatch
 from collectors.model import Rows, Table
 from collectors.reading import Reading
 from collectors.schemas import DISK, DISKSTATS_COLUMNS
-from collectors.uevents import UeventCounter
+from collectors.uevents import Budget, UeventCounter
 from engine._native import BlockReader
 
 _EVER_DID_IO = slice(0, 11)
 """Columns every kernel has; all are 0 on a device that never did I/O."""
 
 
+IDENTITY_SHARE = 0.05
+"""Share of the time that reading identities may take on account of uevents that need not be about disks."""
+
+
 class BlockCollector:
     """Reads the DISK table and notices by itself when devices come, go or change under an old name.
 
     Every uevent of the kernel counts in SYSFS/kernel/uevent_seqnum; when it moved, identities are read again around the
-    counters, so that a name that came back as another device never continues the old one's row.
+    counters, so that a name that came back as another device never continues the old one's row. Where uevents of other
+    subsystems never end and devices are many, that is done for `identity_share` of the time at most, and at once only
+    after `rescan`.
     """
 
-    def __init__(self, procfs: str = "/proc", sysfs: str = "/sys", watch: InflightWatch | None = None) -> None:
+    def __init__(
+        self,
+        procfs: str = "/proc",
+        sysfs: str = "/sys",
+        watch: InflightWatch | None = None,
+        identity_share: float = IDENTITY_SHARE,
+    ) -> None:
         self._sysfs = sysfs
         self._watch = watch
         self._reader = BlockReader(procfs, sysfs, spare_columns=len(DISK.columns) - len(DISKSTATS_COLUMNS))
         self._uevents = UeventCounter(sysfs)
         self._generation = 0
         self._stale = True
+        self._urgent = True
+        self._budget = Budget(identity_share)
         self._lives = Lives()
         self._members = Members()
 
@@ -47,8 +62,8 @@ class BlockCollector:
         return 0 if self._watch is None else self._watch.cpu_ns
 
     def rescan(self) -> None:
-        """Look again who is there at the next tick; cheap enough to be called whenever in doubt."""
-        self._stale = True
+        """Look again who is there at the next tick."""
+        self._urgent = True
 
     def read(self) -> Reading:
         """Read all counters.
@@ -75,22 +90,25 @@ class BlockCollector:
         for _ in range(2):
             if self._uevents.moved():
                 self._stale = True
-            if self._stale:
+            due = self._urgent or (self._stale and self._budget.allows())
+            if due:
                 self._reader.rescan()
             values = self._reader.read()
-            if self._stale or self._reader.generation != self._generation:
+            if due or self._reader.generation != self._generation:
                 self._refresh(values)
             if not self._uevents.pending():
                 break
         return values
 
     def _refresh(self, values: NDArray[np.uint64]) -> None:
+        started_s = time.thread_time()
         self._generation = self._reader.generation
-        self._stale = False
+        self._stale = self._urgent = False
         names = self._reader.names()
         incarnations = read_incarnations(self._sysfs, names)
         keys = self._lives.keys(names, self._reader.numbers(), incarnations)
         self._members.update(names, keys, incarnations, values)
+        self._budget.spend(time.thread_time() - started_s)
 
 
 class Members:

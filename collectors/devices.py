@@ -11,6 +11,7 @@ from collectors.device_ids import persistent_id, serial
 from collectors.identity import SECTOR_BYTES, printable, sysfs_name
 from collectors.model import Device, Rows
 from collectors.sysfs_text import flag, number, text
+from collectors.udev_facts import UdevLookup, look_up, with_udev
 from engine._native import read_attributes
 
 Attributes = Mapping[str, bytes | None]
@@ -59,8 +60,11 @@ _THREADS = 4
 _KEY = re.compile(r":(\d+):(\d+)#(\d*)")
 
 
-def scan_devices(sysfs: str, rows: Rows) -> dict[str, Device]:
-    """Facts of the devices of a DISK table, by key; one that has vanished has its names and numbers only."""
+def scan_devices(sysfs: str, rows: Rows, udev: UdevLookup = look_up) -> dict[str, Device]:
+    """Facts of the devices of a DISK table, by key; one that has vanished has its names and numbers only.
+
+    The udev database is asked for what this host's sysfs does not tell.
+    """
     entries = [sysfs_name(name) for name in rows.names]
     try:
         values = read_attributes(str(Path(sysfs, "block")), entries, ATTRIBUTES, threads=_THREADS)
@@ -69,6 +73,8 @@ def scan_devices(sysfs: str, rows: Rows) -> dict[str, Device]:
     devices = {}
     for key, name, found in zip(rows.keys, rows.names, values, strict=True):
         devices[key] = _device(key, name, dict(zip(ATTRIBUTES, found, strict=True)))
+    if Path(sysfs) == Path("/sys"):
+        devices = with_udev(devices, udev)
     return _with_relations(sysfs, devices)
 
 
@@ -134,8 +140,8 @@ def _is_bio_based(found: Attributes) -> bool:
 
     Before Linux 5.0 drivers without `mq` could have a request queue; its scheduler stands in brackets.
     """
-    scheduler = text(found["queue/scheduler"])
-    return bool(scheduler) and found["mq/0/nr_tags"] is None and "[" not in scheduler
+    has_queue = found["queue/logical_block_size"] is not None
+    return has_queue and found["mq/0/nr_tags"] is None and "[" not in text(found["queue/scheduler"])
 
 
 def _with_relations(sysfs: str, devices: dict[str, Device]) -> dict[str, Device]:

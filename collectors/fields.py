@@ -158,7 +158,7 @@ _LOAD = (
     *_load("errors", "errors", Unit.COUNT, "I/Os that failed since the load started."),
 )
 
-TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: "k", Tier.SAMPLED: "s", Tier.EXACT: "e"}
+TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}
 """One character behind a figure that says how it was obtained."""
 
 FIELDS: tuple[Field, ...] = (*_DISKS, *_HOST, *_PROCESSES, *_LOAD)

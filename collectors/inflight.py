@@ -72,12 +72,25 @@ class InflightWatch:
 
     def _choose(self, table: Table) -> set[str]:
         weighted = table.values[:, _WEIGHTED].copy()
-        if table.rows is self._rows:
-            io_ms = (weighted - self._weighted) & _WRAP
-            chosen = self._busiest(table.rows, io_ms)
-            self._idle_ticks = {name: self._ticks_idle(name, io_ms) for name in chosen}
+        io_ms = (weighted - self._before(table.rows, weighted)) & _WRAP
+        chosen = self._busiest(table.rows, io_ms)
+        self._idle_ticks = {name: self._ticks_idle(name, io_ms) for name in chosen}
         self._rows, self._weighted = table.rows, weighted
         return set(self._idle_ticks)
+
+    def _before(self, rows: Rows, weighted: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Put the times of the last tick in the order of this one's rows; a row that is new has done nothing yet."""
+        if rows is self._rows:
+            return self._weighted
+        if self._rows is None:
+            return weighted
+        places = self._rows.positions
+        known = [(row, places[key]) for row, key in enumerate(rows.keys) if key in places]
+        before = weighted.copy()
+        if known:
+            here, there = np.array(known, dtype=np.intp).T
+            before[here] = self._weighted[there]
+        return before
 
     def _ticks_idle(self, name: str, io_ms: NDArray[np.uint64]) -> int:
         return 0 if io_ms[self._positions[name]] > 0 else self._idle_ticks.get(name, 0) + 1

@@ -144,7 +144,16 @@ def _start_watch(tier: str, sysfs: str) -> InflightWatch | None:
         raise UsageError("tier exact is not available in this version: the best is sampled")
     if tier not in {"auto", "sampled", "kernel"}:
         raise UsageError(f"tier {tier!r}: give auto, sampled or kernel")
-    return None if tier == "kernel" else start_watch(sysfs)
+    if tier == "kernel":
+        return None
+    try:
+        return start_watch(sysfs)
+    except OSError as error:
+        if tier == "sampled":
+            raise LunscopeError(
+                f"tier sampled: {error.strerror}: raise the limit of processes, or give auto"
+            ) from error
+        return None
 
 
 def _probe(block: BlockCollector) -> None:

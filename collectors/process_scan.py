@@ -16,16 +16,17 @@ MAX_PROCESSES = 64
 KEPT_S = 30.0
 """A process that stopped doing I/O stays for so long, so that its rate is seen to fall to 0."""
 
+_MISSING = int(MISSING)
 _COUNTERS = ("read_bytes", "write_bytes", "cancelled_write_bytes", "syscr", "syscw")
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIo:
-    """Counters of one process since it started, as columns of the PROCESS schema without its span."""
+    """What one process did between the last two scans, as columns of the PROCESS schema without its span."""
 
     key: str
     name: str
-    counters: tuple[int, ...]
+    grown: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class _Mover:
     name: str
     moved_s: float
     moved_bytes: int
-    counters: tuple[int, ...]
+    grown: tuple[int, ...]
 
 
 class ProcessScanner:
@@ -68,23 +69,31 @@ class ProcessScanner:
             pid: mover for pid, mover in self._movers.items() if pid in seen and now_s - mover.moved_s < KEPT_S
         }
         latest = sorted(self._movers.values(), key=lambda mover: (-mover.moved_s, -mover.moved_bytes))[:MAX_PROCESSES]
-        return tuple(ProcessIo(mover.key, mover.name, mover.counters) for mover in latest)
+        return tuple(ProcessIo(mover.key, mover.name, mover.grown) for mover in latest)
 
     def _note_movers(self, before: Mapping[str, bytes], seen: Mapping[str, bytes], now_s: float) -> None:
+        for pid, mover in self._movers.items():
+            mover.grown = (int(pid), *(0 for _ in _COUNTERS))
         moved = {}
         for pid, text in seen.items():
             if before.get(pid) != text:
-                counters = _parse_io(text)
-                moved_bytes = sum(counters[:2]) - sum(_parse_io(before.get(pid, b""))[:2])
-                if moved_bytes:
-                    moved[pid] = (moved_bytes, counters)
+                grown = _growth(_parse_io(before.get(pid, b"")), _parse_io(text))
+                if grown[0] or grown[1]:
+                    moved[pid] = (int(pid), *grown)
                 elif pid in self._movers:
-                    self._movers[pid].counters = (int(pid), *counters)
+                    self._movers[pid].grown = (int(pid), *grown)
         stats = read_attributes(self._procfs, list(moved), ["stat"])
-        for (pid, (moved_bytes, counters)), (stat,) in zip(moved.items(), stats, strict=True):
+        for (pid, grown), (stat,) in zip(moved.items(), stats, strict=True):
             name, started = _parse_stat(stat or b"")
             if started:
-                self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, moved_bytes, (int(pid), *counters))
+                self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, grown[1] + grown[2], grown)
+
+
+def _growth(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+    """Differences of the counters; a pid that is used again by another process starts from zero."""
+    if any(late < early for early, late in zip(before, after, strict=True)):
+        before = (0,) * len(after)
+    return tuple(_MISSING if _MISSING in pair else pair[1] - pair[0] for pair in zip(before, after, strict=True))
 
 
 def _parse_io(text: bytes) -> tuple[int, ...]:
@@ -96,7 +105,7 @@ def _parse_io(text: bytes) -> tuple[int, ...]:
 
 
 def _count(text: bytes | None) -> int:
-    return int(text) if text is not None and text.isdigit() else int(MISSING)
+    return int(text) if text is not None and text.isdigit() else _MISSING
 
 
 def _parse_stat(text: bytes) -> tuple[str, str]:

@@ -20,18 +20,18 @@ CADENCE_S = 2.0
 CPU_SHARE = 0.02
 """Hosts with very many processes are scanned less often, so that scanning stays below this share of one core."""
 
-_SPAN = PROCESS.index("span_us")
 _NO_ROWS = Rows((), ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    monotonic_ns: int
+    span_ns: int
+    """Time between this scan and the one before it."""
     processes: tuple[ProcessIo, ...]
 
 
 class ProcessCollector:
-    """Serves the latest scan at every tick; `span_us` is 0 while it is the same as the tick before."""
+    """Serves the latest scan at every tick: its rates hold until the next one."""
 
     def __init__(self, procfs: str = "/proc") -> None:
         self._scanner = ProcessScanner(procfs)
@@ -58,12 +58,8 @@ class ProcessCollector:
         if latest is None:
             return Reading({PROCESS.name: self._table})
         if latest is not self._served:
-            self._table = _table(latest, self._served, self._table.rows)
+            self._table = _table(latest, self._table.rows)
             self._served = latest
-        elif self._table.values[:, _SPAN].any():
-            values = self._table.values.copy()
-            values[:, _SPAN] = 0
-            self._table = Table(PROCESS, self._table.rows, values)
         return Reading({PROCESS.name: self._table}, events=self._hidden_event())
 
     def close(self) -> None:
@@ -79,18 +75,18 @@ class ProcessCollector:
         return (Event.now(EventKind.MONITOR, text, hidden=hidden),)
 
     def _scan(self, stop: threading.Event) -> None:
-        pause_s = 0.0
+        pause_s, scanned_ns = 0.0, time.monotonic_ns()
         while not stop.wait(pause_s):
             before = time.thread_time()
             processes = self._scanner.scan()
-            self._latest = _Scan(time.monotonic_ns(), processes)
+            now_ns = time.monotonic_ns()
+            self._latest, scanned_ns = _Scan(now_ns - scanned_ns, processes), now_ns
             pause_s = max(CADENCE_S, (time.thread_time() - before) / CPU_SHARE)
 
 
-def _table(scan: _Scan, previous: _Scan | None, rows: Rows) -> Table:
-    span_us = 0 if previous is None else (scan.monotonic_ns - previous.monotonic_ns) // 1000
+def _table(scan: _Scan, rows: Rows) -> Table:
     keys = tuple(process.key for process in scan.processes)
     if keys != rows.keys:
         rows = Rows(keys, tuple(process.name for process in scan.processes))
-    values = np.array([(*process.counters, span_us) for process in scan.processes], np.uint64)
+    values = np.array([(*process.grown, scan.span_ns // 1000) for process in scan.processes], np.uint64)
     return Table(PROCESS, rows, values.reshape(len(keys), len(PROCESS.columns)))

@@ -58,7 +58,7 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
         elif name == "host":
             tables["host"] = host_table(before(name), table, elapsed_s)
         elif name == "process":
-            tables["processes"] = process_table(before(name), table)
+            tables["processes"] = process_table(table)
         elif name == "load":
             tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s)
     return tables

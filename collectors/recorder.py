@@ -29,6 +29,7 @@ class RecordingSource:
     def __init__(self, source: Source, writer: SessionWriter) -> None:
         self._source = source
         self._writer = writer
+        writer.interval_s = source.interval_s
         self._queue: queue.Queue[_Job | None] = queue.Queue(_MOST_WAITING)
         self._trouble = ""
         self._told = False
@@ -75,8 +76,8 @@ class RecordingSource:
 
     @property
     def trouble(self) -> str:
-        """Why nothing is written any more, with the mend; empty while all is well."""
-        return self._trouble
+        """Why nothing is written any more, or that not all was, in one line; empty while all is well."""
+        return self._trouble or (f"{self.path}: {self._left_out} samples left out" if self._left_out else "")
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield the steps of the source underneath, each recorded."""

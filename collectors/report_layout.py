@@ -37,7 +37,7 @@ DISK_FIELDS_SPLIT = (
 )
 """Columns of `report -d -R`: reads and writes apart."""
 
-LEGEND = "e exact, s sampled (estimate), k kernel counters, - not known"
+LEGEND = "~ sampled (estimate), : kernel counters, - not known; exact bears no mark"
 
 _NAME_WIDTH, _NAME_LIMIT = 8, 32
 _READ_AS = {

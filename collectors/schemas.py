@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collectors.model import Column, Kind, Schema
 
-_COUNTER, _COUNTER32, _GAUGE, _PEAK, _INTERVAL = (
-    Kind.COUNTER,
-    Kind.COUNTER32,
-    Kind.GAUGE,
-    Kind.PEAK,
-    Kind.INTERVAL,
-)
+_COUNTER, _COUNTER32, _GAUGE, _PEAK = Kind.COUNTER, Kind.COUNTER32, Kind.GAUGE, Kind.PEAK
 
 DISKSTATS_COLUMNS: tuple[Column, ...] = (
     Column("reads", _COUNTER),
@@ -72,16 +66,16 @@ PROCESS = Schema(
     "process",
     (
         Column("pid", _GAUGE),
-        Column("read_bytes", _COUNTER),
-        Column("write_bytes", _COUNTER),
-        Column("cancelled_write_bytes", _COUNTER),
-        Column("syscalls_read", _COUNTER),
-        Column("syscalls_write", _COUNTER),
-        Column("span_us", _INTERVAL),
+        Column("read_bytes", _GAUGE),
+        Column("write_bytes", _GAUGE),
+        Column("cancelled_write_bytes", _GAUGE),
+        Column("syscalls_read", _GAUGE),
+        Column("syscalls_write", _GAUGE),
+        Column("span_us", _GAUGE),
     ),
 )
-"""Processes that did I/O of late; key "pid:start time". `span_us` is the time over which the counters grew since their
-previous reading, as processes are read less often than disks; 0 where this tick brought no new reading."""
+"""Processes that did I/O of late; key "pid:start time". Processes are read less often than disks: the counters are what
+they grew by over `span_us`, the time between their last two readings, and stand until the next one."""
 
 LOAD = Schema(
     "load",

@@ -1,8 +1,9 @@
-"""Whether the kernel has announced anything, without listening."""
+"""Whether the kernel has announced anything, without listening, and how often to look into it."""
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 
@@ -35,3 +36,24 @@ class UeventCounter:
 
     def _read(self) -> bytes:
         return b"" if self._file is None else os.pread(self._file, 32, 0)
+
+
+CHEAP_S = 0.005
+"""What costs no more than this may happen at every tick."""
+
+
+class Budget:
+    """Lets something dear happen as often as keeps it within a share of the time."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._next_s = 0.0
+
+    def allows(self) -> bool:
+        """Whether it may happen now."""
+        return time.monotonic() >= self._next_s
+
+    def spend(self, cost_s: float) -> None:
+        """Note what it has just cost."""
+        pause_s = 0.0 if cost_s <= CHEAP_S else cost_s / self._share
+        self._next_s = time.monotonic() + pause_s

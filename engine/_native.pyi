@@ -12,6 +12,24 @@ from numpy.typing import NDArray
 
 from engine.job import Knobs
 
+__all__ = [
+    "HISTOGRAM_BUCKETS",
+    "HISTOGRAM_SUB_BITS",
+    "BlockReader",
+    "EpochStats",
+    "InflightSampler",
+    "LoadEngine",
+    "LoadTarget",
+    "TableCodec",
+    "compress",
+    "decode_cells",
+    "decompress",
+    "encode_cells",
+    "fill",
+    "read_attributes",
+    "uring_refusal",
+]
+
 # ---------------------------------------------------------------------------------------------------------- sample
 
 @final

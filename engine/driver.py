@@ -102,8 +102,8 @@ class LoadDriver:
             rig = self._prepared()
             rig.require_writable(self._knobs)
             recheck_targets(rig.targets)
-            if self._knobs != rig.knobs:
-                self._rig = rig = rig.rebuilt(self._knobs)
+            if self._knobs != self._job.knobs:
+                _apply(rig, self._knobs)
             self._started_ns = time.monotonic_ns()
             rig.engine.start()
 
@@ -118,18 +118,15 @@ class LoadDriver:
             validate(replace(self._job, knobs=knobs))
             epoch = None
             if self.running:
-                epoch = self._apply(self._prepared(), knobs)
+                epoch = self._turn_live(self._prepared(), knobs)
             self._knobs = knobs
             return epoch
 
-    def _apply(self, rig: Rig, knobs: Knobs) -> int:
+    def _turn_live(self, rig: Rig, knobs: Knobs) -> int:
         written = rig.require_writable(knobs)
         if self._knobs.read_pct >= 100 or knobs.stripe_width > self._knobs.stripe_width:
             recheck_targets(written)
-        try:
-            return rig.engine.apply(knobs)
-        except ValueError as error:
-            raise UsageError(str(error)) from error
+        return _apply(rig, knobs)
 
     def request_stop(self) -> None:
         """Make `prepare` give up soon; a running engine goes on until `stop`."""
@@ -192,3 +189,10 @@ class LoadDriver:
         if self._rig is None:
             raise LunscopeError("the load is not prepared")
         return self._rig
+
+
+def _apply(rig: Rig, knobs: Knobs) -> int:
+    try:
+        return rig.engine.apply(knobs)
+    except ValueError as error:
+        raise UsageError(str(error)) from error

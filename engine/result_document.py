@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from typing import TypeAlias
 
+from engine.caveats import caveats
 from engine.errno_text import error_message, error_name
 from engine.job import JobSpec, Knobs
 from engine.measured import Measured
@@ -29,7 +30,7 @@ def run_document(result: RunResult) -> Document:
         },
         "job": _job(about.job),
         "targets": list(about.targets),
-        "notices": list(about.notices),
+        "notices": caveats(result),
         "ended": about.ended,
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,

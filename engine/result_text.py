@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from engine.caveats import caveats
 from engine.describe import describe_job, describe_knobs
 from engine.errno_text import error_message, error_name
-from engine.job import Backend
 from engine.measured import Measured, combine
 from engine.result import RunResult, Split
 
 _MOST_ROWS = 16
-_SHORT_S = 1.0
-_BUSY_SHARE = 0.9
-"""From this share of its threads' time on, the generator may be the limit and not the storage."""
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
 _SLOW_NS = 10_000_000
 """From this mean on latencies are in milliseconds."""
@@ -28,7 +25,7 @@ def summary_lines(result: RunResult) -> list[str]:
         f"ran {about.elapsed_s:.1f} s ({_ENDINGS[about.ended]}), measured {result.duration_s:.1f} s",
         "",
         *_tables(result),
-        *(f"note: {caveat}" for caveat in _caveats(result)),
+        *(f"note: {caveat}" for caveat in (*caveats(result), *_missing_percentiles(result))),
         *(f"error: {line}" for line in _errors(result)),
     ]
 
@@ -94,29 +91,9 @@ def _latency(value_ns: float | None, *, in_ms: bool) -> str:
     return f"{value:.1f}" if value < 100_000 else f"{value:.0f}"
 
 
-def _caveats(result: RunResult) -> Iterator[str]:
-    yield from result.about.notices
-    for epoch in result.epochs:
-        if epoch.start_s is None:
-            yield f"epoch {epoch.index} never settled; its {epoch.transient_ios:,} I/Os are in no statistic"
-    if 0 < result.duration_s < _SHORT_S:
-        yield f"measured for {result.duration_s:.2f} s only: too short to judge by"
+def _missing_percentiles(result: RunResult) -> Iterator[str]:
     if result.total.total.ios and result.total.total.percentile_ns(99.9) is None:
         yield "a - stands for a percentile that needs more I/Os than there were (p99: 100, p99.9: 1,000)"
-    yield from _driver_bound(result)
-
-
-def _driver_bound(result: RunResult) -> Iterator[str]:
-    about = result.about
-    if about.engine.backend != Backend.URING or not about.elapsed_s:
-        return
-    threads = about.job.threads
-    share = result.cpu_ns / 1e9 / about.elapsed_s / threads
-    if share >= _BUSY_SHARE:
-        yield (
-            f"driver-bound: the engine was busy {100 * share:.0f} % of the time with {threads} "
-            f"thread{'s' if threads > 1 else ''}; the storage may be faster than shown: try --threads {2 * threads}"
-        )
 
 
 def _errors(result: RunResult) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engine._native import uring_refusal
 from engine.backend import LoadBackend
@@ -19,20 +19,11 @@ from engine.tap import CounterTap
 class Rig:
     """Owns descriptors and engine until `close`."""
 
-    job: JobSpec
     targets: list[OpenTarget]
     names: tuple[str, ...]
     choice: Choice
-    knobs: Knobs
-    """What the engine was built with."""
     engine: LoadBackend
     tap: CounterTap
-
-    def rebuilt(self, knobs: Knobs) -> Rig:
-        """Another engine over the same targets, for knobs that were turned before the start."""
-        self.engine.stop()
-        choice, engine = build(self.choice, self.job, knobs, self.targets)
-        return replace(self, choice=choice, knobs=knobs, engine=engine, tap=CounterTap(engine))
 
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""
@@ -85,8 +76,8 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
         if stop.is_set():
             raise StoppedError("stopped before the load began")
         wanted = choose(job, uring_refusal=uring_refusal(), on_tmpfs=any_on_tmpfs(targets))
-        choice, engine = build(wanted, job, job.knobs, targets)
+        choice, engine = build(wanted, job, targets)
     except BaseException:
         close_all(targets)
         raise
-    return Rig(job, targets, tuple(target.name for target in targets), choice, job.knobs, engine, CounterTap(engine))
+    return Rig(targets, tuple(target.name for target in targets), choice, engine, CounterTap(engine))

@@ -56,7 +56,7 @@ def any_on_tmpfs(targets: Sequence[OpenTarget], mountinfo: Path = Path("/proc/se
     return any(f"{os.major(device)}:{os.minor(device)}" in tmpfs for device in devices)
 
 
-def build(choice: Choice, job: JobSpec, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[Choice, LoadBackend]:
+def build(choice: Choice, job: JobSpec, targets: Sequence[OpenTarget]) -> tuple[Choice, LoadBackend]:
     """Make the engine; where AUTO took io_uring and the kernel refuses the rings after all, threads do it.
 
     Raises:
@@ -64,30 +64,31 @@ def build(choice: Choice, job: JobSpec, knobs: Knobs, targets: Sequence[OpenTarg
         UsageError: a knob is out of range for the targets.
     """
     try:
-        return choice, _make(choice.backend, job, knobs, targets)
+        return choice, _make(choice.backend, job, targets)
     except ValueError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
         if job.backend is Backend.AUTO and choice.backend is Backend.URING:
-            return build(Choice(Backend.THREADS, f"io_uring was refused: {error}"), job, knobs, targets)
+            return build(Choice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets)
         raise LunscopeError(f"the {choice.backend} engine cannot start: {error}") from error
 
 
-def _make(backend: Backend, job: JobSpec, knobs: Knobs, targets: Sequence[OpenTarget]) -> LoadBackend:
+def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> LoadBackend:
     sequential = job.access is Access.SEQUENTIAL
-    max_queue_depth = min(max(2 * knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
+    max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
     if backend is Backend.AIO:
         return AioEngine(
             [AioTarget(t.fd, t.name, t.size_bytes, t.align_bytes, t.writable) for t in targets],
-            knobs,
+            job.knobs,
             sequential=sequential,
+            stripe_unit_bytes=job.stripe_unit_bytes,
             seed=job.seed,
             max_queue_depth=max_queue_depth,
             runtime_s=job.runtime_s,
         )
     return LoadEngine(
         [LoadTarget(t.fd, t.name, t.size_bytes, t.align_bytes, writable=t.writable) for t in targets],
-        knobs,
+        job.knobs,
         backend="uring" if backend is Backend.URING else "threads",
         threads=job.threads,
         sequential=sequential,

@@ -142,7 +142,7 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
     }
     knobs = {
         "queue_depth": options.qd,
-        "stripe_width": options.stripe_width or len(options.target) or None,
+        "stripe_width": (len(options.target) or None) if options.stripe_width is None else options.stripe_width,
         "blocks": options.bs,
         "rate_iops": options.rate,
     }

@@ -14,18 +14,21 @@ from typing import Self
 _LOOK_S = 0.1
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_IMPATIENT = 3
 
 
 class EndingSignals:
     """While entered, SIGINT, SIGTERM and SIGHUP only make `wait` return; what was ignored (nohup) stays ignored.
 
-    The handlers do nothing and the number arrives through a pipe, so that no lock is ever taken in a handler. To be
-    used in the main thread.
+    The number arrives through a pipe, so that no lock is ever taken in a handler. The third signal ends the process at
+    once, for storage that hangs: scratch files have no names and sessions are whole after every tick. To be used in the
+    main thread.
     """
 
     def __init__(self) -> None:
         self._read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._seen: signal.Signals | None = None
+        self._arrived = 0
         # Not select(2): with thousands of kept-open counters descriptors go above its 1,023.
         self._arrival = select.poll()
         self._arrival.register(self._read_fd, select.POLLIN)
@@ -33,7 +36,7 @@ class EndingSignals:
     def __enter__(self) -> Self:
         self._wakeup_fd = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
         caught = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-        self._before = {number: signal.signal(number, _wake) for number in caught}
+        self._before = {number: signal.signal(number, self._count) for number in caught}
         return self
 
     def __exit__(
@@ -52,9 +55,12 @@ class EndingSignals:
             self._seen = next(map(signal.Signals, arrived), None)
         return self._seen
 
-
-def _wake(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the C handler has written the number into the pipe."""
+    def _count(self, number: int, _frame: FrameType | None) -> None:
+        """See to impatience only: the C handler has written the number into the pipe."""
+        self._arrived += 1
+        if self._arrived == _IMPATIENT:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.derive.growth import aligned, growth, ratio
-from collectors.model import FrameTable, Table
+from collectors.derive.growth import ratio
+from collectors.model import MISSING, FrameTable, Table
 
 _RATES = {
     "read_bytes_per_s": "read_bytes",
@@ -15,10 +15,10 @@ _RATES = {
 }
 
 
-def process_table(previous: Table | None, current: Table) -> FrameTable:
-    """All process fields; rates are NaN where this tick brought no new reading of the process."""
-    before = aligned(previous, current)
-    grown = growth(current.schema.columns, before, current.values)
-    span_s = np.where(grown["span_us"] > 0, grown["span_us"] / 1e6, np.nan)
-    rates = {field_id: ratio(grown[column], span_s) for field_id, column in _RATES.items()}
-    return FrameTable(current.rows, {"pid": grown["pid"]} | rates)
+def process_table(current: Table) -> FrameTable:
+    """All process fields; the raw columns hold growth over `span_us` already."""
+    values = np.where(current.values == MISSING, np.nan, current.values.astype(np.float64))
+    found = {column.id: values[:, position] for position, column in enumerate(current.schema.columns)}
+    span_s = np.where(found["span_us"] > 0, found["span_us"] / 1e6, np.nan)
+    rates = {field_id: ratio(found[column], span_s) for field_id, column in _RATES.items()}
+    return FrameTable(current.rows, {"pid": found["pid"]} | rates)

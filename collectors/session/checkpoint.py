@@ -14,7 +14,7 @@ class Checkpointer:
     """A thread with a connection of its own, because a checkpoint waits for the disk and a tick must not."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._connection = connect(path, "mode=rw")
         self._wanted = threading.Event()
         self._stop = False
         self._thread = threading.Thread(target=self._run, name="session checkpoint", daemon=True)
@@ -31,8 +31,7 @@ class Checkpointer:
         self._thread.join()
 
     def _run(self) -> None:
-        connection = connect(self._path, "mode=rw")
-        with contextlib.closing(connection):
+        with contextlib.closing(self._connection) as connection:
             while True:
                 self._wanted.wait()
                 self._wanted.clear()

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote
 
 from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION, DamageError
-from collectors.session.place import companions
 from engine.errors import LunscopeError
 
 _BUSY_TIMEOUT_S = 2.0
@@ -24,6 +23,16 @@ _LIMITS = {
 }
 _HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NOT_A_SESSION = "not a lunscope session"
+
+
+_COMPANIONS = ("-wal", "-shm", "-journal")
+"""Files SQLite keeps beside a database."""
+
+
+def companions(path: Path) -> list[Path]:
+    """Companion files that are there."""
+    beside = (path.with_name(path.name + suffix) for suffix in _COMPANIONS)
+    return [file for file in beside if os.path.lexists(file)]
 
 
 def connect(path: Path, options: str) -> sqlite3.Connection:

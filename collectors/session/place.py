@@ -6,16 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from collectors.session.database import Database, companions
 from engine.errors import LunscopeError, RefusedError, UsageError
-
-COMPANIONS = ("-wal", "-shm", "-journal")
-"""Files SQLite keeps beside a database."""
-
-
-def companions(path: Path) -> list[Path]:
-    """Companion files that are there."""
-    beside = (path.with_name(path.name + suffix) for suffix in COMPANIONS)
-    return [file for file in beside if os.path.lexists(file)]
 
 
 def create_private(path: Path) -> None:
@@ -37,12 +29,20 @@ def create_private(path: Path) -> None:
         raise LunscopeError(f"{path}: cannot be made: {error.strerror}; record to another folder") from error
 
 
-def remove_old(path: Path) -> None:
+def make_way(path: Path) -> None:
     """Remove a recording that is to be overwritten.
 
     Raises:
+        RefusedError: it is not a session, or nothing of it can be read.
         LunscopeError: it cannot be removed.
     """
+    if path.is_symlink() or not path.is_file():
+        raise RefusedError(f"{path}: not a regular file; it is not overwritten")
+    if path.stat().st_size:
+        try:
+            Database(path).close()
+        except LunscopeError as error:
+            raise RefusedError(f"{path}: not overwritten: no readable lunscope session; remove it first") from error
     try:
         for file in (*companions(path), path):
             file.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from engine.errors import LunscopeError
 from engine.events import Event
 
 _MOMENTS_KEPT = 4
+_LONGEST_INTERVAL_S = 86_400
 _SUSPEND_NS = 5 * 10**9
 _STALE_NS = 60 * 10**9
 """A file that was not closed and got no tick for so long, and for ten intervals, has lost its recorder."""
@@ -41,7 +42,8 @@ class SessionReader:
         self._lock = threading.RLock()
         self._database = Database(self.path)
         self._library = Library(self._database)
-        clock_ns = self._library.header().get("clock_ns")
+        header = self._library.header()
+        clock_ns, interval_s = header.get("clock_ns"), header.get("interval_s")
         self._ticks = TickTable(self._database, clock_ns if type(clock_ns) is int else 0)
         self._events = EventLog(self._database)
         self._decoder = Decoder(self._ticks, self._library, self._events.at)
@@ -52,8 +54,9 @@ class SessionReader:
         except BaseException:
             self._database.close()
             raise
-        self.interval_s = self._timeline.interval_s()
-        """Usual time between samples, in seconds."""
+        told = isinstance(interval_s, float) and 0 < interval_s < _LONGEST_INTERVAL_S
+        self.interval_s: float = float(interval_s or 0) if told else self._timeline.interval_s()
+        """Nominal time between samples in seconds, the usual one where the file does not say."""
 
     def __len__(self) -> int:
         """Index after the last; grows while the file is being written."""
@@ -181,7 +184,8 @@ class SessionReader:
     def _find_first(self) -> int:
         index, count = 0, self._ticks.count()
         if count == 0:
-            raise LunscopeError(f"{self.path}: holds no samples; record again")
+            why = f" ({self._database.notice})" if self._database.notice else ""
+            raise LunscopeError(f"{self.path}: holds no samples{why}; record again")
         while index < count:
             if self._moment(index) is not None:
                 return index

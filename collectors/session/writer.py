@@ -13,21 +13,24 @@ from typing import Self
 from collectors.model import Sample
 from collectors.session import objects
 from collectors.session.checkpoint import Checkpointer
-from collectors.session.database import Database, connect
+from collectors.session.database import companions, connect
 from collectors.session.encoder import EncodedTick, Encoder
-from collectors.session.format import APPLICATION_ID, KEYFRAME_TICKS, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
-from collectors.session.place import companions, create_private, remove_old
+from collectors.session.failure import failure_reason
+from collectors.session.format import APPLICATION_ID, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
+from collectors.session.place import create_private, make_way
 from collectors.session.shelf import Shelf
-from engine.errors import LunscopeError, RefusedError
+from engine.errors import LunscopeError
 from engine.events import Event
+
+_CHECKPOINT_NS = 60 * 10**9
 
 
 class SessionWriter:
     """Writes one recording; safe to be called from several threads.
 
     When `write` has returned, the tick survives the death of this process; a power cut costs what came after the last
-    checkpoint, as does taking the file without its `-wal`: at most two minutes at one tick per second. `close` leaves
-    one single file.
+    checkpoint, as does taking the file without its `-wal`: what a minute brings, and the sync that ends it. `close`
+    leaves one single file.
 
     Raises:
         UsageError: the file exists and may not be overwritten.
@@ -38,12 +41,15 @@ class SessionWriter:
     def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
         self.path = Path(path)
         if overwrite and os.path.lexists(self.path):
-            _make_way(self.path)
+            make_way(self.path)
         create_private(self.path)
         self._lock = threading.Lock()
         self._failure = ""
         self._clock_ns: int | None = None
         self._ticks = 0
+        self._checkpoint_ns = 0
+        self.interval_s: float | None = None
+        """Nominal time between samples, told to readers if set before the first; else they measure it."""
         self._shelf = Shelf()
         self._encoder = Encoder(self._shelf)
         self._connection = self._set_up()
@@ -77,7 +83,8 @@ class SessionWriter:
             except (sqlite3.Error, ValueError) as error:
                 raise self._fail(error) from error
             self._ticks += 1
-            if self._checkpointer is not None and encoded.tick % KEYFRAME_TICKS == 0:
+            if self._checkpointer is not None and sample.monotonic_ns >= self._checkpoint_ns:
+                self._checkpoint_ns = sample.monotonic_ns + _CHECKPOINT_NS
                 self._checkpointer.request()
 
     def add_event(self, event: Event) -> None:
@@ -132,8 +139,12 @@ class SessionWriter:
             for statement in TABLES.values():
                 connection.execute(statement)
             connection.execute("COMMIT")
+            # From here on the main file alone tells what it is.
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except sqlite3.Error as error:
             connection.close()
+            for file in (*companions(self.path), self.path):
+                file.unlink(missing_ok=True)
             raise self._fail(error) from error
         return connection
 
@@ -154,7 +165,7 @@ class SessionWriter:
             raise
 
     def _put_header(self, clock_ns: int) -> None:
-        header = {"clock_ns": clock_ns, "lunscope": metadata.version("lunscope")}
+        header = {"clock_ns": clock_ns, "interval_s": self.interval_s, "lunscope": metadata.version("lunscope")}
         self._shelf.put(ObjectKind.HEADER, objects.dump(header))
 
     def _put_objects(self) -> None:
@@ -198,30 +209,5 @@ class SessionWriter:
             raise self._fail(FileNotFoundError("removed or replaced by another file"))
 
     def _fail(self, error: Exception) -> LunscopeError:
-        self._failure = f"{self.path}: {_reason(error)}"
+        self._failure = f"{self.path}: {failure_reason(error)}"
         return LunscopeError(self._failure)
-
-
-def _make_way(path: Path) -> None:
-    if path.is_symlink() or not path.is_file():
-        raise RefusedError(f"{path}: not a regular file; it is not overwritten")
-    if path.stat().st_size:
-        try:
-            Database(path).close()
-        except LunscopeError as error:
-            raise RefusedError(f"{path}: not overwritten: no readable lunscope session; remove it first") from error
-    remove_old(path)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
-        match error.sqlite_errorcode & 0xFF:
-            case sqlite3.SQLITE_FULL:
-                return "the disk is full; what was recorded so far can be replayed; free space or record elsewhere"
-            case sqlite3.SQLITE_READONLY:
-                return "became read-only or was moved; what was recorded so far can be replayed; record elsewhere"
-            case _:
-                return f"cannot be written ({error}); what was recorded so far can be replayed; record elsewhere"
-    if isinstance(error, FileNotFoundError):
-        return "was removed or replaced while recording; record to a file that stays"
-    return f"cannot be recorded: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,6 +34,7 @@ class AioEngine:
         knobs: Knobs,
         *,
         sequential: bool = False,
+        stripe_unit_bytes: int = 65536,
         seed: int = 1,
         max_queue_depth: int = MAX_OUTSTANDING,
         runtime_s: float | None = None,
@@ -43,19 +45,21 @@ class AioEngine:
             ValueError: a knob is out of range for the targets.
             OSError: no descriptor is left.
         """
-        check_knobs(knobs, targets, max_queue_depth)
+        check_knobs(knobs, targets, max_queue_depth, stripe_unit_bytes)
         self._targets = tuple(targets)
         self._max_queue_depth = max_queue_depth
-        self._runtime_s = runtime_s
-        self._plans = [
-            Plan(target.size_bytes, seed, index, sequential=sequential) for index, target in enumerate(targets)
-        ]
+        self._stripe_unit_bytes = stripe_unit_bytes
+        plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
         self._fds = [os.dup(target.fd) for target in targets]
         self._ledger = Ledger(len(targets), knobs)
         self._pool = CallPool(MAX_OUTSTANDING)
         self._stopping = threading.Event()
-        self._fault = ""
-        self._thread = threading.Thread(target=self._run, name="lunscope-aio", daemon=True)
+        self._broken: list[Exception] = []
+        # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
+        loop = SlotLoop(self._fds, plan, self._ledger, self._pool, self._stopping)
+        work = (loop, runtime_s, self._pool, self._fds, self._broken)
+        self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=True)
+        weakref.finalize(self, self._stopping.set)
 
     @property
     def running(self) -> bool:
@@ -65,7 +69,7 @@ class AioEngine:
     @property
     def fault(self) -> str:
         """Why the load ended by itself, empty if it did not."""
-        return self._fault
+        return f"the aio engine broke: {self._broken[0]!r}" if self._broken else ""
 
     @property
     def features(self) -> list[str]:
@@ -73,7 +77,13 @@ class AioEngine:
         return ["asyncio", "aiofiles"]
 
     def start(self) -> None:
-        """Start the event loop; epoch 0 opens."""
+        """Start the event loop; epoch 0 opens.
+
+        Raises:
+            ValueError: it was stopped before.
+        """
+        if self._stopping.is_set():
+            raise ValueError("the load was stopped before")
         self._ledger.open(time.monotonic_ns())
         self._thread.start()
 
@@ -81,9 +91,11 @@ class AioEngine:
         """Turn to new knobs and return the index of the epoch this opens; the event loop looks every 10 ms.
 
         Raises:
-            ValueError: a knob is out of range; the load goes on with the old ones.
+            ValueError: a knob is out of range, and the load goes on with the old ones; or the load has ended.
         """
-        check_knobs(knobs, self._targets, self._max_queue_depth)
+        if self._stopping.is_set():
+            raise ValueError("the load has ended")
+        check_knobs(knobs, self._targets, self._max_queue_depth, self._stripe_unit_bytes)
         return self._ledger.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:
@@ -113,14 +125,19 @@ class AioEngine:
             self._thread.join(timeout_s)
         if self._thread.is_alive():
             return False
-        self._pool.close()
-        while self._fds:
-            os.close(self._fds.pop())
+        _release(self._pool, self._fds)
         return True
 
-    def _run(self) -> None:
-        loop = SlotLoop(self._fds, self._plans, self._ledger, self._pool, self._stopping)
-        with self._pool.counted():
-            broken = run_loop(loop, self._runtime_s)
-        if broken is not None:
-            self._fault = f"the aio engine broke: {broken!r}"
+
+def _run(loop: SlotLoop, runtime_s: float | None, pool: CallPool, fds: list[int], broken: list[Exception]) -> None:
+    with pool.counted():
+        error = run_loop(loop, runtime_s)
+    if error is not None:
+        broken.append(error)
+    _release(pool, fds)
+
+
+def _release(pool: CallPool, fds: list[int]) -> None:
+    pool.close()
+    while fds:
+        os.close(fds.pop())

@@ -51,8 +51,8 @@ class Epoch:
             self.start_ns = now_ns
 
     def record(self, target: int, direction: int, length: int, latency_ns: int, now_ns: int) -> None:
-        """Count one completed I/O, as transient before measuring began."""
-        if self.start_ns is None:
+        """Count one completed I/O, as transient before measuring began and after it ended."""
+        if self.start_ns is None or self.end_ns is not None:
             self._transient_ios += 1
             return
         self._tallies[target][direction].add(length, latency_ns)
@@ -61,7 +61,7 @@ class Epoch:
 
     def record_error(self, target: int, direction: int) -> None:
         """Count one failed I/O."""
-        if self.start_ns is not None:
+        if self.start_ns is not None and self.end_ns is None:
             self._tallies[target][direction].errors += 1
 
     def snapshot(self) -> EpochSnapshot:

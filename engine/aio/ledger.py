@@ -14,7 +14,7 @@ from engine.aio.tally import READ, WRITE, CellCounter, Tally
 from engine.backend import Cells
 from engine.job import Knobs
 
-FAILING_AFTER = 8
+FAILING_AFTER = 16
 """Errors in a row after which a target is only probed."""
 
 
@@ -54,6 +54,7 @@ class Ledger:
         self._outstanding = 0
         self._older_outstanding = 0
         self._epochs = [Epoch(0, knobs, 0, targets)]
+        self._opened = False
 
     @property
     def _epoch(self) -> Epoch:
@@ -68,10 +69,17 @@ class Ledger:
         """Note when the load starts."""
         with self._lock:
             self._epoch.turned_ns = now_ns
+            self._opened = True
 
     def turn(self, knobs: Knobs, now_ns: int) -> int:
-        """Close the present epoch and open the next; what is outstanding belongs to neither."""
+        """Close the present epoch and open the next; what is outstanding belongs to neither.
+
+        Before the load is open the knobs are those of epoch 0.
+        """
         with self._lock:
+            if not self._opened:
+                self._epochs = [Epoch(0, knobs, 0, len(self._books))]
+                return 0
             self._epoch.end_ns = now_ns
             self._older_outstanding += self._outstanding
             self._outstanding = 0
@@ -79,7 +87,7 @@ class Ledger:
             return self._epoch.index
 
     def close(self, now_ns: int) -> None:
-        """Close the last epoch: what completes from now on is in no epoch."""
+        """Close the last epoch: what completes from now on is transient."""
         with self._lock:
             if self._epoch.end_ns is None:
                 self._epoch.end_ns = now_ns
@@ -90,12 +98,14 @@ class Ledger:
             if not self._older_outstanding and self._epoch.end_ns is None:
                 self._epoch.begin(now_ns)
 
-    def issue(self, target: int) -> tuple[int, Knobs]:
-        """Note one I/O as outstanding; returns the epoch it belongs to and the knobs in force there."""
+    def issue(self, target: int, knobs: Knobs) -> int | None:
+        """Note one I/O as outstanding; returns its epoch, or None if its knobs are no longer in force."""
         with self._lock:
+            if knobs is not self._epoch.knobs:
+                return None
             self._outstanding += 1
             self._books[target].in_flight += 1
-            return self._epoch.index, self._epoch.knobs
+            return self._epoch.index
 
     def complete(self, epoch: int, target: int, io: PlannedIo, latency_ns: int, now_ns: int) -> None:
         """Count one I/O that succeeded."""
@@ -104,8 +114,7 @@ class Ledger:
             self._books[target].errors_in_row = 0
             self._books[target].tallies[io.direction].add(io.length, latency_ns)
             self._cells.add(target, io.direction, latency_ns)
-            if self._epoch.end_ns is None:
-                self._epoch.record(target, io.direction, io.length, latency_ns, now_ns)
+            self._epoch.record(target, io.direction, io.length, latency_ns, now_ns)
 
     def fail(self, epoch: int, target: int, io: PlannedIo, errno: int) -> None:
         """Count one I/O that failed; errno 0 is a short transfer."""
@@ -115,8 +124,7 @@ class Ledger:
             self._books[target].tallies[io.direction].errors += 1
             first, count = self._errors.get((target, io.direction, errno), (io.offset, 0))
             self._errors[target, io.direction, errno] = (first, count + 1)
-            if self._epoch.end_ns is None:
-                self._epoch.record_error(target, io.direction)
+            self._epoch.record_error(target, io.direction)
 
     def _return(self, epoch: int, target: int) -> None:
         self._books[target].in_flight -= 1
@@ -149,6 +157,6 @@ class Ledger:
         return sorted(rows, key=lambda row: -row[4])
 
     def epochs(self) -> list[EpochSnapshot]:
-        """All epochs so far."""
+        """All epochs so far, none before the load is open."""
         with self._lock:
-            return [epoch.snapshot() for epoch in self._epochs]
+            return [epoch.snapshot() for epoch in self._epochs] if self._opened else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.aio.stripe import stripe_of
 from engine.job import MAX_BLOCK_BYTES, Knobs
 from engine.sizes import MIX_TOLERANCE_PERCENT
 
@@ -23,39 +24,57 @@ class AioTarget:
     writable: bool
 
 
-def check_knobs(knobs: Knobs, targets: Sequence[AioTarget], max_queue_depth: int) -> None:
+def check_knobs(knobs: Knobs, targets: Sequence[AioTarget], max_queue_depth: int, stripe_unit_bytes: int) -> None:
     """Refuse knobs that the targets cannot take.
 
     Raises:
         ValueError: says which knob is out of range.
     """
-    if not 1 <= knobs.queue_depth <= max_queue_depth:
-        raise ValueError(f"queue depth {knobs.queue_depth} is outside 1 to {max_queue_depth}")
-    if not 1 <= knobs.stripe_width <= len(targets):
-        raise ValueError(f"stripe width {knobs.stripe_width} is outside 1 to {len(targets)}, the number of targets")
-    if knobs.queue_depth * knobs.stripe_width > MAX_OUTSTANDING:
-        raise ValueError(
-            f"queue depth {knobs.queue_depth} on {knobs.stripe_width} targets is above the {MAX_OUTSTANDING} "
-            "outstanding I/Os of the aio engine: lower one, or use the uring or threads engine"
-        )
+    _check_depth(knobs, len(targets), max_queue_depth)
     if not 0 <= knobs.read_pct <= 100:
-        raise ValueError(f"read share {knobs.read_pct} is outside 0 to 100 %")
+        raise ValueError(f"read_pct {knobs.read_pct} is not in 0..100")
     if knobs.rate_iops is not None and not knobs.rate_iops > 0:
-        raise ValueError(f"rate {knobs.rate_iops} is not above 0")
-    if not knobs.blocks or abs(sum(share.percent for share in knobs.blocks) - 100) > MIX_TOLERANCE_PERCENT:
-        raise ValueError("the shares of the block sizes do not add up to 100 %")
-    for target in targets[: knobs.stripe_width]:
+        raise ValueError(f"rate_iops {knobs.rate_iops} is not above 0")
+    if abs(sum(share.percent for share in knobs.blocks) - 100) > MIX_TOLERANCE_PERCENT:
+        raise ValueError("blocks: their shares do not add up to 100 %")
+    active = targets[: knobs.stripe_width]
+    for target in active:
         _check_target(knobs, target)
+    _check_stripe(knobs, active, stripe_unit_bytes)
+
+
+def _check_depth(knobs: Knobs, targets: int, max_queue_depth: int) -> None:
+    depth, width = knobs.queue_depth, knobs.stripe_width
+    if not 1 <= depth <= max_queue_depth:
+        raise ValueError(f"queue_depth {depth} is not in 1..{max_queue_depth}")
+    if not 1 <= width <= targets:
+        raise ValueError(f"stripe_width {width} is not in 1..{targets}, the number of targets")
+    if depth * width > MAX_OUTSTANDING:
+        raise ValueError(
+            f"queue_depth {depth} on {width} targets is above the {MAX_OUTSTANDING} outstanding I/Os of the aio "
+            "engine: lower one, or use the uring or threads engine"
+        )
 
 
 def _check_target(knobs: Knobs, target: AioTarget) -> None:
     if knobs.read_pct < 100 and not target.writable:
-        raise ValueError(f"{target.name} is not open for writing")
-    for share in knobs.blocks:
-        if not 0 < share.block_bytes <= min(target.size_bytes, MAX_BLOCK_BYTES):
-            raise ValueError(f"block size {share.block_bytes} does not fit {target.name} of {target.size_bytes} bytes")
-        if share.block_bytes % target.align_bytes:
+        raise ValueError(f"read_pct below 100 would write to {target.name}, which is not open for writing")
+    for block in (share.block_bytes for share in knobs.blocks):
+        if block % target.align_bytes:
+            raise ValueError(f"block {block} is not a multiple of {target.align_bytes}, the alignment of {target.name}")
+        if not 0 < block <= min(target.size_bytes, MAX_BLOCK_BYTES):
+            raise ValueError(f"block {block} does not fit {target.name}, which has {target.size_bytes} bytes")
+
+
+def _check_stripe(knobs: Knobs, active: Sequence[AioTarget], stripe_unit_bytes: int) -> None:
+    stripe = stripe_of(knobs, stripe_unit_bytes, [target.size_bytes for target in active])
+    if stripe is None:
+        return
+    for target in active:
+        if stripe_unit_bytes % target.align_bytes:
             raise ValueError(
-                f"block size {share.block_bytes} is not a multiple of the {target.align_bytes} bytes "
-                f"to which {target.name} must be aligned"
+                f"stripe_unit_bytes {stripe_unit_bytes} is not a multiple of the alignment of {target.name}"
             )
+    largest = max(share.block_bytes for share in knobs.blocks)
+    if largest > stripe.capacity_bytes:
+        raise ValueError(f"block {largest} is larger than the stripe of {stripe.capacity_bytes} bytes")

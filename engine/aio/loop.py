@@ -9,22 +9,24 @@ from collections.abc import Sequence
 
 from engine.aio.ledger import Ledger
 from engine.aio.pace import Pace
-from engine.aio.plan import Plan
+from engine.aio.plan import Plan, PlannedIo
 from engine.aio.pool import CallPool
 from engine.aio.slot import Slot
+from engine.job import Knobs
 
 _TICK_S = 0.01
 _PROBE_S = 0.1
+_BLOCKED_S = 0.001
 
 
 class SlotLoop:
     """Tasks, one per outstanding I/O, that come and go with queue depth and stripe width."""
 
     def __init__(
-        self, fds: Sequence[int], plans: Sequence[Plan], ledger: Ledger, pool: CallPool, stopping: threading.Event
+        self, fds: Sequence[int], plan: Plan, ledger: Ledger, pool: CallPool, stopping: threading.Event
     ) -> None:
         self._fds = fds
-        self._plans = plans
+        self._plan = plan
         self._ledger = ledger
         self._pool = pool
         self._stopping = stopping
@@ -67,12 +69,23 @@ class SlotLoop:
                 await asyncio.sleep(_PROBE_S)
                 if place:
                     continue
-            if await self._pace.take(lambda: self._wanted(target, place)):
-                await self._issue(target, slot)
+            knobs = self._ledger.knobs
+            self._plan.enter(knobs)
+            io = self._plan.take(target)
+            if io is not None:
+                await self._issue(target, slot, io, knobs)
+            elif self._plan.blocked(knobs, self._ledger.failing):
+                await asyncio.sleep(_BLOCKED_S)
+            elif await self._pace.take(lambda: self._wanted(target, place)):
+                # Planned with the knobs of the moment, which may have been turned while it waited.
+                knobs = self._ledger.knobs
+                self._plan.enter(knobs)
+                self._plan.draw(target, knobs, self._ledger.failing)
 
-    async def _issue(self, target: int, slot: Slot) -> None:
-        epoch, knobs = self._ledger.issue(target)
-        io = self._plans[target].next(knobs)
+    async def _issue(self, target: int, slot: Slot, io: PlannedIo, knobs: Knobs) -> None:
+        epoch = self._ledger.issue(target, knobs)
+        if epoch is None:
+            return
         try:
             moved, latency_ns = await slot.transfer(io)
         except OSError as error:

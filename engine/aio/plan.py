@@ -1,38 +1,44 @@
-"""Which I/O comes next on a target."""
+"""Which I/O comes next."""
 
 from __future__ import annotations
 
 import itertools
 import random
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.aio.stripe import Stripe, stripe_of
 from engine.aio.tally import READ, WRITE
 from engine.job import Knobs
+
+_LOOKAHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedIo:
-    """One I/O to issue."""
+    """One I/O on one target."""
 
     direction: int
     offset: int
     length: int
+    sequence: int = 0
+    """Number in this run, written into the data."""
 
 
-class Plan:
-    """The stream of I/Os of one target: random or sequential, the same for the same seed."""
+class Stream:
+    """Offsets in one address space: random or one after the other, the same for the same seed."""
 
-    def __init__(self, size_bytes: int, seed: int, target: int, *, sequential: bool) -> None:
-        self._size_bytes = size_bytes
+    def __init__(self, seed: str, *, sequential: bool) -> None:
         self._sequential = sequential
         self._cursor = 0
-        self._random = random.Random(f"{seed}/{target}")  # noqa: S311 (a load needs repeatable numbers, not secret ones)
+        self._random = random.Random(seed)  # noqa: S311 (a load needs repeatable numbers, not secret ones)
 
-    def next(self, knobs: Knobs) -> PlannedIo:
-        """Draw direction, size and offset of the next I/O."""
+    def draw(self, knobs: Knobs, space_bytes: int) -> PlannedIo:
+        """Draw direction, size and offset."""
         direction = READ if self._random.random() * 100 < knobs.read_pct else WRITE
         length = self._length(knobs)
-        return PlannedIo(direction, self._offset(length), length)
+        return PlannedIo(direction, self._offset(length, space_bytes), length)
 
     def _length(self, knobs: Knobs) -> int:
         if len(knobs.blocks) == 1:
@@ -44,9 +50,58 @@ class Plan:
             knobs.blocks[-1].block_bytes,
         )
 
-    def _offset(self, length: int) -> int:
+    def _offset(self, length: int, space_bytes: int) -> int:
         if not self._sequential:
-            return self._random.randrange(self._size_bytes // length) * length
-        offset = self._cursor if self._cursor + length <= self._size_bytes else 0
+            return self._random.randrange(space_bytes // length) * length
+        offset = self._cursor if self._cursor + length <= space_bytes else 0
         self._cursor = offset + length
         return offset
+
+
+class Plan:
+    """I/Os of all targets; a logical I/O that touches several is cut into parts, which wait here for their turn.
+
+    Logical addresses are drawn without regard to who has room, so a target that lags holds the others back once many
+    of its parts wait, as a stripe does.
+    """
+
+    def __init__(self, sizes: Sequence[int], stripe_unit_bytes: int, seed: int, *, sequential: bool) -> None:
+        self._sizes = sizes
+        self._unit_bytes = stripe_unit_bytes
+        self._streams = [Stream(f"{seed}/{target}", sequential=sequential) for target in range(len(sizes))]
+        self._striped = Stream(f"{seed}/stripe", sequential=sequential)
+        self._waiting: list[deque[PlannedIo]] = [deque() for _ in sizes]
+        self._knobs: Knobs | None = None
+        self._stripe: Stripe | None = None
+        self._sequence = itertools.count(1)
+
+    def enter(self, knobs: Knobs) -> None:
+        """Take the knobs in force; parts that were cut for others are dropped."""
+        if knobs is not self._knobs:
+            self._knobs = knobs
+            self._stripe = stripe_of(knobs, self._unit_bytes, self._sizes)
+            for parts in self._waiting:
+                parts.clear()
+
+    def take(self, target: int) -> PlannedIo | None:
+        """Hand out the next part for a target; None if none waits."""
+        return self._waiting[target].popleft() if self._waiting[target] else None
+
+    def blocked(self, knobs: Knobs, failing: Callable[[int], bool]) -> bool:
+        """Whether a target that answers has so many parts waiting that no more are cut."""
+        most = max(knobs.queue_depth, _LOOKAHEAD)
+        return any(len(parts) >= most and not failing(target) for target, parts in enumerate(self._waiting))
+
+    def draw(self, target: int, knobs: Knobs, failing: Callable[[int], bool]) -> None:
+        """Draw one logical I/O; a failing target gets one part at a time, for the probe."""
+        if self._stripe is None:
+            io = self._streams[target].draw(knobs, self._sizes[target])
+            self._put(target, io.direction, io.offset, io.length)
+            return
+        io = self._striped.draw(knobs, self._stripe.capacity_bytes)
+        for part in self._stripe.extents(io.offset, io.length):
+            if not self._waiting[part.target] or not failing(part.target):
+                self._put(part.target, io.direction, part.offset, part.length)
+
+    def _put(self, target: int, direction: int, offset: int, length: int) -> None:
+        self._waiting[target].append(PlannedIo(direction, offset, length, next(self._sequence)))

@@ -15,6 +15,7 @@ from engine.aio.plan import PlannedIo
 from engine.aio.tally import READ
 
 _PAGE = 4096
+_SECTOR = 512
 
 _pread = aiofiles.os.wrap(os.preadv)
 _pwrite = aiofiles.os.wrap(os.pwritev)
@@ -26,8 +27,8 @@ class Buffer:
     def __init__(self, length: int, seed: str) -> None:
         self._memory = mmap.mmap(-1, -(-length // _PAGE) * _PAGE)
         self._memory[:] = random.Random(seed).randbytes(len(self._memory))  # noqa: S311 (filler, not a secret)
-        self._pages = np.frombuffer(self._memory, np.uint64).reshape(-1, _PAGE // 8)
-        self._stamp = 0
+        self._sectors = np.frombuffer(self._memory, "<u8").reshape(-1, _SECTOR // 8)
+        self._places = np.arange(0, len(self._memory), _SECTOR, dtype=np.uint64)
 
     def __len__(self) -> int:
         return len(self._memory)
@@ -36,10 +37,10 @@ class Buffer:
         """Share the first `length` bytes."""
         return memoryview(self._memory)[:length]
 
-    def stamp(self) -> None:
-        """Make every page differ from what was written before, so that nothing can be deduplicated."""
-        self._stamp += 1
-        self._pages[:, 0] = self._stamp
+    def stamp(self, offset: int, sequence: int) -> None:
+        """Mark every 512 bytes with their offset on the target and a number used once, so that none repeats."""
+        self._sectors[:, 0] = offset + self._places
+        self._sectors[:, 1] = sequence
 
 
 class Slot:
@@ -61,7 +62,7 @@ class Slot:
             self._buffer = Buffer(io.length, self._seed)
         call = _pread
         if io.direction != READ:
-            self._buffer.stamp()
+            self._buffer.stamp(io.offset, io.sequence)
             call = _pwrite
         submitted_ns = time.monotonic_ns()
         moved = await call(self._fd, [self._buffer.view(io.length)], io.offset, executor=self._executor)

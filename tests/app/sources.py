@@ -173,11 +173,11 @@ def _sample(tick: int, topology: Topology, rows: Rows, processes: Rows, *, event
         PROCESS,
         processes,
         pid=(101, 202),
-        read_bytes=(tick * 5_000_000, tick * 90_000),
-        write_bytes=(tick * 100_000, tick * 7_000_000),
+        read_bytes=(5_000_000, 90_000),
+        write_bytes=(100_000, 7_000_000),
         cancelled_write_bytes=0,
-        syscalls_read=(tick * 700, tick * 50),
-        syscalls_write=(tick * 90, tick * 400),
+        syscalls_read=(700, 50),
+        syscalls_write=(90, 400),
         span_us=1_000_000,
     )
     now_ns = START_NS + tick * SECOND_NS

@@ -6,18 +6,19 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine import _native
+from engine.aio import AioEngine, AioTarget
 from engine.backend import LoadBackend
 from engine.job import BlockShare, Knobs
 from tests import needs
 
-BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads")]
+BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads"), pytest.param("aio")]
 """Parameters for `@pytest.mark.parametrize("backend", BACKENDS)`."""
 
 READS, READ_BYTES, READ_PEAK, WRITES, WRITE_BYTES = 0, 1, 3, 4, 5
@@ -38,6 +39,9 @@ class OpenFile:
 
 def make_engine(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **settings: Any) -> LoadBackend:
     """Set up a load on open files; it is not started."""
+    if backend == "aio":
+        settings.pop("threads", None)
+        return AioEngine([AioTarget(*astuple(target)) for target in targets], knobs, **settings)
     native = [
         _native.LoadTarget(target.fd, target.name, target.size_bytes, target.align_bytes, writable=target.writable)
         for target in targets

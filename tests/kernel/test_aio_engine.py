@@ -79,8 +79,7 @@ def test_every_io_is_in_one_epoch_or_transient(run: Callable[..., AioEngine]) ->
     epochs = engine.epochs()
     assert [epoch.index for epoch in epochs] == [0, 1, 2, 3]
     booked = sum(int(epoch.counts[:, :, 0].sum()) + epoch.transient_ios for epoch in epochs)
-    after_the_end = int(ios(engine).sum()) - booked
-    assert 0 <= after_the_end <= 8, "only what was outstanding at the stop is in no epoch"
+    assert booked == int(ios(engine).sum())
     for epoch in epochs:
         assert epoch.start_ns is not None
         assert epoch.start_ns - epoch.turned_ns >= 100_000_000
@@ -164,7 +163,7 @@ def test_the_runtime_ends_the_load(run: Callable[..., AioEngine]) -> None:
     assert engine.stop(), "stopping twice is stopping once"
     epoch = engine.epochs()[0]
     assert epoch.end_ns is not None
-    assert 0.3 <= (epoch.end_ns - epoch.turned_ns) / 1e9
+    assert (epoch.end_ns - epoch.turned_ns) / 1e9 >= 0.3
     assert engine.cpu_ns() > 0
 
 

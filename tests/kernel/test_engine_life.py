@@ -130,7 +130,7 @@ def test_a_load_may_end_before_it_began(backend: str, tmp_path: Path) -> None:
         dropped = make_engine(backend, targets, knobs_of(4))
         dropped.start()
         del dropped
-    assert _load_threads() == 0
+    eventually(lambda: _load_threads() == 0, "the end of the dropped load's threads")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -126,6 +126,14 @@ def test_a_full_disk_ends_the_recording_and_keeps_what_was_written(small_disk: P
             assert_same(reader.sample_at(index), samples[index])
 
 
+@needs.root
+def test_a_disk_that_is_full_from_the_start_leaves_nothing_behind(small_disk: Path) -> None:
+    (small_disk / "filler").write_bytes(bytes((2 << 20) - 4096))
+    with pytest.raises(LunscopeError, match=r"a\.lun: the disk is full"):
+        SessionWriter(small_disk / "a.lun")
+    assert [file.name for file in small_disk.iterdir()] == ["filler"]
+
+
 class _Endless:
     seekable = False
     interval_s = 1.0
@@ -196,6 +204,8 @@ def test_a_killed_recording_on_a_read_only_disk_shows_what_it_can_and_says_so(
     path = tmp_path / "a.lun"
     with _recorder(path) as wait_for:
         acknowledged = wait_for(300)
+        while path.stat().st_size < 64 << 10:
+            acknowledged = wait_for(acknowledged + 1)
     with SessionReader(read_only_copy(path, path.with_name("a.lun-wal"))) as reader:
         assert len(reader) > 0
         assert len(reader) >= acknowledged or "shown up to the last checkpoint" in reader.notice

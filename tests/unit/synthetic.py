@@ -9,6 +9,7 @@ from engine.aio.epoch import SETTLE_NS, Epoch, EpochSnapshot
 from engine.job import Knobs
 
 SECOND_NS = 1_000_000_000
+DEFAULTS = Knobs()
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Io:
 def epoch(
     ios: Iterable[Io],
     *,
-    knobs: Knobs = Knobs(),
+    knobs: Knobs | None = None,
     targets: int = 1,
     index: int = 0,
     turned_ns: int = 0,
@@ -33,7 +34,7 @@ def epoch(
     transient: int = 0,
     settled: bool = True,
 ) -> EpochSnapshot:
-    made = Epoch(index, knobs, turned_ns, targets)
+    made = Epoch(index, knobs or Knobs(), turned_ns, targets)
     for _ in range(transient):
         made.record(0, 0, 4096, 1, turned_ns)
     start_ns = turned_ns + SETTLE_NS

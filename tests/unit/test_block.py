@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from collectors import uevents
 from collectors.block import BlockCollector
 from collectors.model import MISSING, Table
 from collectors.schemas import DISK
@@ -21,8 +24,20 @@ def kernel(tmp_path: Path) -> FakeKernel:
     return FakeKernel(tmp_path)
 
 
+@pytest.fixture
+def large_kernel() -> Iterator[FakeKernel]:
+    """A tree in memory, where there is one: thousands of small files take long on a disk."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        yield FakeKernel(Path(folder))
+
+
 def reader(kernel: FakeKernel, method: str = "diskstats") -> BlockReader:
     return BlockReader(str(kernel.procfs), str(kernel.sysfs), method)  # type: ignore[arg-type]
+
+
+def collector_of(kernel: FakeKernel) -> BlockCollector:
+    """A collector that follows every uevent at once."""
+    return BlockCollector(str(kernel.procfs), str(kernel.sysfs), identity_share=float("inf"))
 
 
 def collect(collector: BlockCollector) -> Table:
@@ -106,7 +121,7 @@ def test_names_may_hold_slashes_and_any_bytes(kernel: FakeKernel) -> None:
         one = reader(kernel, method)
         one.read()
         assert sorted(one.names()) == ["cciss/c0d0", odd]
-    table = collect(BlockCollector(str(kernel.procfs), str(kernel.sysfs)))
+    table = collect(collector_of(kernel))
     assert table.rows.names == ("cciss/c0d0", "vol\\xff")
     assert all(key.encode("utf-8") for key in table.rows.keys)
 
@@ -122,7 +137,7 @@ def test_missing_roots_are_told_with_their_path(tmp_path: Path, kernel: FakeKern
 
 def test_rows_stay_the_same_object_until_somebody_comes_or_goes(kernel: FakeKernel) -> None:
     kernel.add(FakeDisk("sda", diskseq=3))
-    collector = BlockCollector(str(kernel.procfs), str(kernel.sysfs))
+    collector = collector_of(kernel)
     rows = collect(collector).rows
     assert rows.keys == ("sda:8:0#3",)
     kernel.uevent()
@@ -133,7 +148,7 @@ def test_rows_stay_the_same_object_until_somebody_comes_or_goes(kernel: FakeKern
 
 def test_a_name_that_returns_as_another_device_has_another_row(kernel: FakeKernel) -> None:
     kernel.add(FakeDisk("sda", diskseq=3, counters=busy_counters(1)))
-    collector = BlockCollector(str(kernel.procfs), str(kernel.sysfs))
+    collector = collector_of(kernel)
     before = collect(collector).rows
     kernel.remove("sda")
     kernel.add(FakeDisk("sda", diskseq=9, counters=busy_counters(2)))
@@ -144,7 +159,7 @@ def test_a_name_that_returns_as_another_device_has_another_row(kernel: FakeKerne
 
 def test_without_diskseq_a_name_that_was_away_has_another_row(kernel: FakeKernel) -> None:
     kernel.add(FakeDisk("sda", diskseq=None))
-    collector = BlockCollector(str(kernel.procfs), str(kernel.sysfs))
+    collector = collector_of(kernel)
     before = collect(collector).rows.keys
     kernel.remove("sda")
     assert collect(collector).rows.keys == ()
@@ -156,7 +171,7 @@ def test_without_diskseq_a_name_that_was_away_has_another_row(kernel: FakeKernel
 
 def test_devices_without_size_and_io_are_left_out_until_they_have_either(kernel: FakeKernel) -> None:
     kernel.add(*(FakeDisk(f"loop{n}", 7, n, sectors=0) for n in range(3)), FakeDisk("sda"))
-    collector = BlockCollector(str(kernel.procfs), str(kernel.sysfs))
+    collector = collector_of(kernel)
     assert collect(collector).rows.names == ("sda",)
     kernel.count("loop1", busy_counters(1))
     kernel.write_diskstats()
@@ -170,15 +185,27 @@ def test_devices_without_size_and_io_are_left_out_until_they_have_either(kernel:
 
 def test_sampler_columns_are_missing_where_nobody_looks(kernel: FakeKernel) -> None:
     kernel.add(FakeDisk("sda", counters=busy_counters(1)))
-    table = collect(BlockCollector(str(kernel.procfs), str(kernel.sysfs)))
+    table = collect(collector_of(kernel))
     assert table.values.shape == (1, len(DISK.columns))
     assert table.values.dtype == np.uint64
     assert (table.values[:, 17:] == MISSING).all()
 
 
-def test_two_thousand_devices_keep_their_order_and_counters(kernel: FakeKernel) -> None:
-    kernel.add(*(FakeDisk(f"sd{n}", minor=n, counters=busy_counters(n)) for n in range(2000)))
-    table = collect(BlockCollector(str(kernel.procfs), str(kernel.sysfs)))
+def test_two_thousand_devices_keep_their_order_and_counters(large_kernel: FakeKernel) -> None:
+    large_kernel.add(*(FakeDisk(f"sd{n}", minor=n, counters=busy_counters(n), lean=True) for n in range(2000)))
+    table = collect(collector_of(large_kernel))
     assert len(table.rows) == 2000
     position = table.rows.names.index("sd1234")
     assert table.values[position, :17].tolist() == list(busy_counters(1234))
+
+
+def test_uevents_of_others_do_not_make_every_tick_dear(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel.add(FakeDisk("sda", diskseq=3))
+    monkeypatch.setattr(uevents, "CHEAP_S", 0.0)
+    collector = BlockCollector(str(kernel.procfs), str(kernel.sysfs), identity_share=1e-9)
+    assert collect(collector).rows.keys == ("sda:8:0#3",)
+    kernel.set("sda", "diskseq", "4\n")
+    kernel.uevent()
+    assert collect(collector).rows.keys == ("sda:8:0#3",)
+    collector.rescan()
+    assert collect(collector).rows.keys == ("sda:8:0#4",)

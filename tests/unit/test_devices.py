@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from collectors.block import BlockCollector
 from collectors.devices import device_kind, scan_devices
 from collectors.hostfacts import device_notices
 from collectors.model import Device
+from collectors.udev_facts import with_udev
 from tests.fake_kernel import FakeDisk, FakeKernel
 
 
@@ -167,3 +169,27 @@ def test_devices_that_do_not_count_are_told(kernel: FakeKernel) -> None:
     (notice,) = device_notices(scan(kernel).values())
     assert notice.startswith("sd0, sd1, sd2, sd3, sd4 and 2 more: ")
     assert device_notices([]) == ()
+
+
+def test_udev_completes_what_sysfs_tells_in_part() -> None:
+    disks = {
+        "a": Device("a", "sda", "disk", 8, 0, vendor="ATA", model="Samsung SSD 870", persistent_id="naa.5"),
+        "b": Device("b", "sdb", "disk", 8, 16, vendor="HP", model="HSV400", persistent_id="naa.6"),
+        "c": Device("c", "sdc", "disk", 8, 32, model="Flash"),
+        "d": Device("d", "sdd", "disk", 8, 48),
+    }
+    asked: list[str] = []
+
+    def udev(names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+        asked.extend(names)
+        return {
+            "sda": {"ID_MODEL": "Samsung_SSD_870_EVO_1TB", "ID_SERIAL_SHORT": "S6", "ID_WWN": "0x5"},
+            "sdc": {"ID_WWN": "0x7", "ID_MODEL": "Fl"},
+        }
+
+    found = with_udev(disks, udev)
+    assert asked == ["sda", "sdc", "sdd"]
+    assert (found["a"].model, found["a"].serial, found["a"].persistent_id) == ("Samsung SSD 870 EVO 1TB", "S6", "naa.5")
+    assert (found["c"].model, found["c"].persistent_id) == ("Flash", "0x7")
+    assert found["b"] is disks["b"]
+    assert found["d"] == disks["d"]

@@ -110,3 +110,16 @@ def test_a_watched_device_that_is_gone_is_let_go(kernel: FakeKernel, watch: Infl
     fewer.tick(watch)
     fewer.tick(watch, sdb=10)
     assert watch.watched == {"sdb"}
+
+
+def test_devices_that_come_and_go_at_every_tick_do_not_blind_the_watch(
+    kernel: FakeKernel, watch: InflightWatch
+) -> None:
+    disks = Disks(kernel)
+    disks.tick(watch)
+    keys, names = disks.rows.keys, disks.rows.names
+    for turn in range(3):
+        disks.rows = Rows((f"sdz#{turn}", *keys), ("sdz", *names))
+        disks.values = np.vstack([np.zeros_like(disks.values[:1]), disks.values[-len(keys) :]])
+        disks.tick(watch, sdb=20)
+        assert watch.watched == {"sdb"}

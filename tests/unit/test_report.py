@@ -57,18 +57,18 @@ def run() -> list[Step]:
 
 GOLDEN = """\
 Linux 6.18.44 (lab)  2025-11-21  x86_64  (4 CPU)
-e exact, s sampled (estimate), k kernel counters, - not known
+~ sampled (estimate), : kernel counters, - not known; exact bears no mark
 
 04:40:01 disk         IOPS       Thr   await       Q        S    In fl   Busy
                        1/s     KiB/s      ms      ms       ms               %
-04:40:01 vda        1000.0    4000.0   8.000   6.000s   2.000s     8.0   50.0s
-04:40:02 vda        2000.0    8000.0   8.000   7.000s   1.000s    16.0   50.0s
-04:40:02 nvme0n1      10.0   10240.0   12.50       -        -      0.1    4.0k
+04:40:01 vda        1000.0    4000.0   8.000   6.000~   2.000~     8.0   50.0~
+04:40:02 vda        2000.0    8000.0   8.000   7.000~   1.000~    16.0   50.0~
+04:40:02 nvme0n1      10.0   10240.0   12.50       -        -      0.1    4.0:
 
 Average: disk         IOPS       Thr   await       Q        S    In fl   Busy
                        1/s     KiB/s      ms      ms       ms               %
-Average: vda        1500.0    6000.0   8.000   6.667s   1.333s    12.0   50.0s
-Average: nvme0n1       5.0    5120.0   12.50       -        -      0.1    2.0k
+Average: vda        1500.0    6000.0   8.000   6.667~   1.333~    12.0   50.0~
+Average: nvme0n1       5.0    5120.0   12.50       -        -      0.1    2.0:
 """
 
 
@@ -125,6 +125,20 @@ def test_averages_outlive_wraps_resets_and_late_comers() -> None:
     vda, vdb = (line.split() for line in list(report_text(steps))[-2:])
     assert (vda[1], vda[2], vda[4]) == ("vda", "20.0", "10.00")
     assert (vdb[1], vdb[2], vdb[4]) == ("vdb", "8.0", "10.00")
+
+
+def test_looks_over_part_of_the_report_do_not_speak_for_all_of_it() -> None:
+    who = raw.rows("vda")
+    looks = {"driver_in_flight_samples": 1_000, "driver_busy_samples": 1_000, "driver_in_flight_sum": 8_000}
+    steps = chain(
+        raw.sample(0, disks=raw.disks(who, {})),
+        raw.sample(1, disks=raw.disks(who, {"reads": 1_000, "read_ms": 1_000, "busy_ms": 100, **LOOKS})),
+        raw.sample(2, disks=raw.disks(who, {"reads": 2_000, "read_ms": 9_000, "busy_ms": 200, **LOOKS, **looks})),
+    )
+    lines = list(report_text(steps))
+    assert lines[-5].split()[-1] == "100.0~"
+    assert lines[-1].split()[-1] == "10.0:"
+    assert lines[-1].split()[5:7] == ["0.000~", "8.000~"]
 
 
 def test_a_gap_is_said_and_not_averaged() -> None:

@@ -90,6 +90,13 @@ def test_indexes_outside_are_index_errors(tmp_path: Path) -> None:
         assert [step.current for step in reader.steps(-5, 99)][2] is reader.sample_at(2)
 
 
+def test_a_recording_whose_samples_are_all_in_its_lost_log_says_so(tmp_path: Path) -> None:
+    with SessionWriter(tmp_path / "a.lun"):
+        shutil.copy(tmp_path / "a.lun", tmp_path / "mailed.lun")
+    with pytest.raises(LunscopeError, match=r"holds no samples .*without its -wal"):
+        SessionReader(tmp_path / "mailed.lun")
+
+
 def test_an_old_recording_that_was_not_closed_says_so(tmp_path: Path) -> None:
     machine, writer = Machine(), SessionWriter(tmp_path / "a.lun")
     for _ in range(3):
@@ -117,7 +124,9 @@ def test_a_main_file_alone_shows_what_was_checkpointed(tmp_path: Path) -> None:
 
 def _checkpoint(path: Path) -> None:
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    busy = frames = moved = 1
+    while busy or frames != moved:
+        busy, frames, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     connection.close()
 
 

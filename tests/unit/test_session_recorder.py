@@ -22,7 +22,7 @@ class Samples:
     """A source that hands out what it was given."""
 
     seekable = False
-    interval_s = 1.0
+    interval_s = 0.25
 
     def __init__(self, samples: list[Sample], gaps: frozenset[int] = frozenset()) -> None:
         self._samples = samples
@@ -60,6 +60,7 @@ def test_every_sample_is_in_the_file_before_it_is_shown(tmp_path: Path) -> None:
     assert below.closed == 2
     with SessionReader(tmp_path / "a.lun") as reader:
         assert len(reader) == 70
+        assert reader.interval_s == 0.25
         assert [i for i, step in enumerate(reader.steps(0, 69)) if step.previous is None] == [0, 5]
 
 
@@ -113,6 +114,7 @@ def test_a_disk_that_takes_nothing_does_not_stop_the_screen_and_the_hole_is_told
         threading.Event().wait(0.001)
     assert len(list(steps)) == 2
     source.close()
+    assert source.trouble.endswith(f"a.lun: {source.left_out} samples left out")
     with SessionReader(tmp_path / "a.lun") as reader:
         kept = list(reader.steps(0, len(reader)))
         assert len(kept) + source.left_out == 12

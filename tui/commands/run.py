@@ -90,7 +90,11 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
 
     control = LoadControl()
     source, recording = open_source(watching, control)
-    return start_live(source, control=control, job=job, permissions=permissions, recording=recording, autostart=True)
+    code = start_live(source, control=control, job=job, permissions=permissions, recording=recording, autostart=True)
+    result = control.result()
+    if result is not None:
+        _print(result, as_json=False)
+    return code
 
 
 def _headless(job: JobSpec, permissions: Permissions, watching: Watching, *, as_json: bool) -> int:

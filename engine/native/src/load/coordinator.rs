@@ -10,6 +10,7 @@ use super::fanout::FanOut;
 use super::knobs::Settings;
 use super::lock::lock;
 use super::pacing::Pacer;
+use super::peaks::SECOND_NS;
 use super::run::Run;
 use super::seat::{Seat, Waker};
 use super::timeline::Timeline;
@@ -17,7 +18,8 @@ use super::worker_threads;
 
 /// Part of every transient even if all older I/Os are back at once: caches and schedulers settle too.
 const SETTLE_NS: u64 = 100_000_000;
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often to ask whether all I/Os of earlier epochs are back.
+const SETTLED_YET: Duration = Duration::from_millis(2);
 
 /// What the engine, its coordinator and its workers share. Locks are taken in this order: timeline, seats, a seat.
 pub struct Core {
@@ -72,34 +74,39 @@ impl Core {
     /// Runs until the load stops, fails or has lasted for `runtime`.
     pub fn coordinate(&self, runtime: Option<Duration>) {
         let deadline = runtime.map(|runtime| std::time::Instant::now() + runtime);
-        while !self.run.stopping() {
+        loop {
+            let nudges = self.run.nudges();
             let left = deadline
                 .map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) || !self.run.fault().is_empty() {
-                self.finish();
+            if self.run.stopping() {
                 return;
             }
-            self.look();
-            self.run.pause(left.unwrap_or(LOOK_EVERY).min(LOOK_EVERY));
+            if left.is_some_and(|left| left.is_zero()) || !self.run.fault().is_empty() {
+                return self.finish();
+            }
+            let next_look = self.look();
+            self.run
+                .pause(nudges, left.unwrap_or(next_look).min(next_look));
         }
     }
 
-    fn look(&self) {
+    /// Does what is due in the open epoch; how long until there is more.
+    fn look(&self) -> Duration {
         let timeline = lock(&self.timeline);
         let (epoch, now) = (timeline.current(), self.run.now());
-        if epoch.end_ns().is_some() {
-            return;
-        }
         if epoch.start_ns().is_some() {
-            epoch.take_second(now.ns);
-        } else if now.ns >= epoch.turned.ns + SETTLE_NS
-            && self
-                .seats()
-                .iter()
-                .all(|seat| seat.has_settled(epoch.index))
-        {
-            epoch.begin(self.run.now());
+            return Duration::from_nanos(epoch.take_second(now.ns));
         }
+        let settling_ns = (epoch.turned.ns + SETTLE_NS).saturating_sub(now.ns);
+        if settling_ns > 0 {
+            return Duration::from_nanos(settling_ns);
+        }
+        let seats = self.seats();
+        if seats.iter().all(|seat| seat.has_settled(epoch.index)) {
+            epoch.begin(self.run.now());
+            return Duration::from_nanos(SECOND_NS);
+        }
+        SETTLED_YET
     }
 
     /// Ends the load: closes its last epoch and lets the workers bring in what is outstanding.

@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The CPU clock of one thread.
+/// CPU time of one thread of this process.
 #[derive(Default)]
 pub struct ThreadCpu {
-    clock: OnceLock<libc::clockid_t>,
+    thread: OnceLock<libc::pid_t>,
     last_ns: AtomicU64,
     ended: AtomicBool,
 }
@@ -14,15 +14,16 @@ pub struct ThreadCpu {
 impl ThreadCpu {
     /// Must be called by the thread itself.
     pub fn begin(&self) {
-        let mut clock = 0;
-        // SAFETY: pthread_self is always valid for the calling thread, and `clock` is a live local.
-        let error = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
-        if error == 0 {
-            self.clock.get_or_init(|| clock);
-        }
+        // SAFETY: gettid takes nothing and cannot fail.
+        self.thread.get_or_init(|| unsafe { libc::gettid() });
     }
 
-    /// To be called by the thread as its last act: its clock may later be another thread's.
+    /// The thread's number, once it has begun.
+    pub fn thread(&self) -> Option<libc::pid_t> {
+        self.thread.get().copied()
+    }
+
+    /// To be called by the thread as its last act: its number may later be another thread's.
     pub fn end(&self) {
         self.ns();
         self.ended.store(true, Relaxed);
@@ -33,15 +34,17 @@ impl ThreadCpu {
         if self.ended.load(Relaxed) {
             return self.last_ns.load(Relaxed);
         }
-        if let Some(ns) = self.clock.get().and_then(|clock| read(*clock)) {
+        if let Some(ns) = self.thread().and_then(thread_ns) {
             self.last_ns.fetch_max(ns, Relaxed);
         }
         self.last_ns.load(Relaxed)
     }
 }
 
-/// None for the clock of a thread that is gone.
-fn read(clock: libc::clockid_t) -> Option<u64> {
+/// CPU time of a thread of this process; None when it is gone.
+pub fn thread_ns(thread: libc::pid_t) -> Option<u64> {
+    // The kernel's encoding of "scheduler time of one thread" (include/linux/posix-timers_types.h).
+    let clock = (!thread << 3) | 6;
     let mut spent = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -9,6 +9,7 @@ use super::coordinator::Core;
 use super::engine::Failure;
 use super::epoch::{Epoch, Served};
 use super::knobs::{MAX_THREADS, Settings};
+use super::refusal::{refused, words};
 use super::run::Run;
 use super::seat::{Seat, Waker};
 use super::{worker_threads, worker_uring};
@@ -143,7 +144,7 @@ fn spawn(
         seat.cpu.begin();
         match work(&run, &seat) {
             Ok(lost_ios) => presence.lost_ios = lost_ios,
-            Err(error) => run.set_fault(format!("worker {}: {error}", seat.worker)),
+            Err(error) => run.set_fault(format!("worker {}: {}", seat.worker, words(&error))),
         }
         seat.cpu.end();
         presence.finished = true;
@@ -153,9 +154,10 @@ fn spawn(
         .stack_size(STACK_BYTES)
         .spawn(body);
     hired.map_err(|error| {
-        io::Error::new(
-            error.kind(),
-            format!("a thread of the load: {error}: use fewer, or raise `ulimit -u`"),
+        refused(
+            &error,
+            "a thread of the load",
+            "use fewer, or raise `ulimit -u`",
         )
     })
 }

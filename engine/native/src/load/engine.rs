@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::coordinator::Core;
 use super::crew::{self, Backend};
 use super::errors::ErrorCount;
+use super::io_workers::IoWorkers;
 use super::knobs::{Knobs, Limits, Settings};
 use super::lock::lock;
 use super::run::Run;
-use super::seat::Seat;
 use super::stats::{Direction, Sums};
 use super::target::Target;
 use super::timeline::AnyEpoch;
@@ -67,6 +67,7 @@ pub struct Engine {
     backend: Backend,
     runtime: Option<Duration>,
     features: Vec<&'static str>,
+    io_workers: IoWorkers,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -94,6 +95,7 @@ impl Engine {
             backend: options.backend,
             runtime: options.runtime,
             features: Vec::new(),
+            io_workers: IoWorkers::default(),
             threads: Mutex::default(),
         };
         engine.features = engine.hire()?;
@@ -163,6 +165,8 @@ impl Engine {
         } else {
             timeline.replace(next);
         }
+        drop(timeline);
+        run.notify();
         Ok(index)
     }
 
@@ -224,12 +228,15 @@ impl Engine {
         self.core.run.targets.len()
     }
 
+    /// CPU time of the workers and of the kernel's helpers behind their rings.
     pub fn cpu_ns(&self) -> u64 {
-        self.core
-            .seats()
-            .iter()
-            .map(|seat: &Arc<Seat>| seat.cpu.ns())
-            .sum()
+        let seats = self.core.seats();
+        let own: u64 = seats.iter().map(|seat| seat.cpu.ns()).sum();
+        if self.backend == Backend::Threads {
+            return own;
+        }
+        let threads: Vec<_> = seats.iter().filter_map(|seat| seat.cpu.thread()).collect();
+        own + self.io_workers.ns(&threads)
     }
 
     /// Stops issuing and waits for what is outstanding; whether all came back in time.

@@ -121,12 +121,13 @@ impl Epoch {
         self.end_ticks.store(now.ticks, Relaxed);
     }
 
-    /// Takes the peaks of the second that has passed, if it has.
-    pub fn take_second(&self, now_ns: u64) {
+    /// Takes the peaks of the second that has passed, if it has; how long until the next has.
+    pub fn take_second(&self, now_ns: u64) -> u64 {
         let mut peaks = lock(&self.peaks);
-        if peaks.second_is_over(now_ns) {
+        if peaks.left_ns(now_ns) == 0 {
             self.fold_peaks(&mut peaks, now_ns);
         }
+        peaks.left_ns(now_ns)
     }
 
     /// Takes the peaks of the last, partial second; only once no worker writes into the measured blocks any more.

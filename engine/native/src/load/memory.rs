@@ -3,6 +3,8 @@
 use std::io;
 use std::ptr::NonNull;
 
+use super::refusal::refused;
+
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Zeroed pages of our own, mapped and present.
@@ -27,10 +29,11 @@ impl Memory {
         // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
         if base == libc::MAP_FAILED {
-            let error = io::Error::last_os_error();
-            return Err(io::Error::new(
-                error.kind(),
-                format!("{bytes} bytes of I/O buffers: {error}"),
+            let what = format!("{bytes} bytes of I/O buffers");
+            return Err(refused(
+                &io::Error::last_os_error(),
+                &what,
+                "use a smaller queue depth or block",
             ));
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;

@@ -1,6 +1,6 @@
 //! Average peak latency: the sum of the largest latencies of every second, and how many seconds had one.
 
-const SECOND_NS: u64 = 1_000_000_000;
+pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// Sum of per-second maxima.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +39,10 @@ impl Peaks {
         self.second_began_ns = Some(now_ns);
     }
 
-    pub fn second_is_over(&self, now_ns: u64) -> bool {
-        self.second_began_ns
-            .is_some_and(|began_ns| now_ns >= began_ns + SECOND_NS)
+    /// What is left of the second that is being collected.
+    pub fn left_ns(&self, now_ns: u64) -> u64 {
+        let began_ns = self.second_began_ns.unwrap_or(now_ns);
+        (began_ns + SECOND_NS).saturating_sub(now_ns)
     }
 
     /// Whether what is left at the end stands for a second: half of one, or all there is.

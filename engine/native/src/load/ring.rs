@@ -1,91 +1,19 @@
-//! An `io_uring` with whatever this kernel grants, and why there is none.
+//! The two queues of an `io_uring` and the system call between them.
 
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
 use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, squeue};
+use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, squeue};
 
 use super::buffers::Registrar;
 use super::memory::Memory;
+use super::refusal::refused;
 
-/// Submissions go in small chunks, so few entries suffice.
-const SUBMISSION_ENTRIES: u32 = 128;
-/// The kernel's `IORING_MAX_CQ_ENTRIES`; more I/Os than that wait in the kernel's overflow list.
-const MOST_COMPLETION_ENTRIES: usize = 65536;
 const REGISTERED_REGIONS: u16 = 64;
 /// `IO_URING_MAX_BUFFER_BYTES`: the kernel registers no larger piece.
 const LARGEST_REGISTERED_BYTES: usize = 1 << 30;
-const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
-
-type Setup = (&'static str, fn(&mut Builder) -> &mut Builder);
-
-/// Set-up flags from the youngest to the oldest; the first kernel that has a flag has all that follow.
-const SETUP: [Setup; 5] = [
-    ("no_sqarray", Builder::setup_no_sqarray),
-    ("defer_taskrun", Builder::setup_defer_taskrun),
-    ("single_issuer", Builder::setup_single_issuer),
-    ("coop_taskrun", Builder::setup_coop_taskrun),
-    ("submit_all", Builder::setup_submit_all),
-];
-
-/// Opens a ring for this many I/Os at once, without the flags the kernel refuses; also names those it took.
-pub fn open(ios: usize) -> io::Result<(IoUring, Vec<&'static str>)> {
-    let completions = ios
-        .next_power_of_two()
-        .clamp(2 * SUBMISSION_ENTRIES as usize, MOST_COMPLETION_ENTRIES);
-    let mut without = 0;
-    loop {
-        let granted = &SETUP[without..];
-        let mut builder = IoUring::builder();
-        builder
-            .setup_clamp()
-            .setup_cqsize(u32::try_from(completions).unwrap_or(u32::MAX))
-            .dontfork();
-        for (_, add) in granted {
-            add(&mut builder);
-        }
-        match builder.build(SUBMISSION_ENTRIES) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && without < SETUP.len() => {
-                without += 1;
-            }
-            Err(error) => return Err(explained(&error)),
-            Ok(ring) if !ring.params().is_feature_ext_arg() => {
-                return Err(io::Error::new(
-                    io::ErrorKind::Unsupported,
-                    "io_uring: needs Linux 5.11: use the threads backend",
-                ));
-            }
-            Ok(ring) => return Ok((ring, granted.iter().map(|(name, _)| *name).collect())),
-        }
-    }
-}
-
-/// Why `io_uring` cannot be used, empty if it can.
-pub fn refusal() -> String {
-    open(1)
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default()
-}
-
-fn explained(error: &io::Error) -> io::Error {
-    let mend = match error.raw_os_error() {
-        Some(libc::ENOSYS) => "this kernel or container has none: use the threads backend",
-        Some(libc::EPERM | libc::EACCES) => {
-            match std::fs::read_to_string(DISABLED).unwrap_or_default().trim() {
-                "1" => "kernel.io_uring_disabled is 1: run as root, or use the threads backend",
-                "2" => "kernel.io_uring_disabled is 2: set it to 0, or use the threads backend",
-                _ => "forbidden here, by seccomp or a security module: use the threads backend",
-            }
-        }
-        Some(libc::ENOMEM) => "not enough locked memory: raise `ulimit -l`",
-        Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise `ulimit -n`",
-        _ => "use the threads backend",
-    };
-    io::Error::new(error.kind(), format!("io_uring: {error}: {mend}"))
-}
 
 /// What the kernel knows ahead of I/O, so that it need not look it up each time.
 pub struct Registry {
@@ -216,10 +144,7 @@ impl<'ring> Ring<'ring> {
                     std::thread::yield_now();
                     Ok(())
                 }
-                _ => Err(io::Error::new(
-                    error.kind(),
-                    format!("io_uring_enter: {error}"),
-                )),
+                _ => Err(refused(&error, "io_uring_enter", "")),
             },
         }
     }
@@ -269,10 +194,13 @@ impl Registrar for Ring<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::ring_setup;
 
     #[test]
     fn a_wait_ends_at_its_timeout() {
-        let Ok((mut ring, _)) = open(8) else { return };
+        let Ok((mut ring, _)) = ring_setup::open(8) else {
+            return;
+        };
         let mut ring = Ring::new(&mut ring, &[]);
         let before = std::time::Instant::now();
         ring.wait(Some(Duration::from_millis(20)), true).unwrap();

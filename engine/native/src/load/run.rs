@@ -39,6 +39,8 @@ struct Life {
     started: bool,
     workers: usize,
     lost_ios: usize,
+    /// Grows whenever something changed that the coordinator should look at.
+    nudges: u64,
 }
 
 impl Run {
@@ -234,16 +236,21 @@ impl Run {
         life.lost_ios == 0
     }
 
-    /// Wakes everyone who waits for the run to start or end.
+    /// Wakes everyone who waits for the run to start, turn or end.
     pub fn notify(&self) {
-        drop(lock(&self.life));
+        lock(&self.life).nudges += 1;
         self.life_changed.notify_all();
     }
 
-    /// Sleeps until the run begins to stop, fails, or the time has passed.
-    pub fn pause(&self, duration: Duration) {
+    /// How often `notify` was called.
+    pub fn nudges(&self) -> u64 {
+        lock(&self.life).nudges
+    }
+
+    /// Sleeps until the time has passed, or `notify` was called since there were this many nudges.
+    pub fn pause(&self, nudges: u64, duration: Duration) {
         let life = lock(&self.life);
-        let idle = |_: &mut Life| !self.stopping() && lock(&self.fault).is_empty();
-        drop(self.life_changed.wait_timeout_while(life, duration, idle));
+        let same = |life: &mut Life| life.nudges == nudges;
+        drop(self.life_changed.wait_timeout_while(life, duration, same));
     }
 }

@@ -10,6 +10,7 @@ use std::thread::Thread;
 use super::cpu::ThreadCpu;
 use super::epoch::{Epoch, Served};
 use super::lock::lock;
+use super::refusal::refused;
 
 /// A parked worker has no I/O at all.
 const PARKED: u64 = u64::MAX;
@@ -27,7 +28,12 @@ impl Waker {
         // SAFETY: eventfd takes no pointers.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            return Err(refused(
+                &error,
+                "an eventfd of the load",
+                "use fewer threads, or raise `ulimit -n`",
+            ));
         }
         // SAFETY: the kernel just gave this descriptor to us alone.
         Ok(Self::Event(unsafe { File::from_raw_fd(fd) }))

@@ -10,10 +10,12 @@ use io_uring::{opcode, squeue, types};
 use super::buffers::{Arena, Buffer};
 use super::epoch::Epoch;
 use super::fanout::Next;
+use super::flight::{Flight, Flights};
 use super::knobs::share;
 use super::pacing::Gate;
 use super::pattern::{Part, Rng};
-use super::ring::{self, Ring};
+use super::ring::Ring;
+use super::ring_setup;
 use super::room::Room;
 use super::run::Run;
 use super::seat::Seat;
@@ -29,36 +31,6 @@ const BLOCKED_NS: u64 = 1_000_000;
 /// How long cancelled I/Os have to come back.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(200);
 
-/// An I/O in flight; its number is its index.
-struct Flight {
-    part: Part,
-    issued_ticks: u64,
-    epoch: u32,
-    region: usize,
-}
-
-/// Numbers for I/Os in flight, re-used.
-#[derive(Default)]
-struct Flights {
-    all: Vec<Flight>,
-    free: Vec<usize>,
-}
-
-impl Flights {
-    fn add(&mut self, flight: Flight) -> usize {
-        if let Some(number) = self.free.pop() {
-            self.all[number] = flight;
-            return number;
-        }
-        self.all.push(flight);
-        self.all.len() - 1
-    }
-
-    fn next_number(&self) -> usize {
-        self.free.last().copied().unwrap_or(self.all.len())
-    }
-}
-
 /// Runs a worker until the load stops; how many I/Os never came back. `ready` gets the features or the refusal once.
 pub fn work(
     run: &Run,
@@ -67,7 +39,7 @@ pub fn work(
     ready: impl FnOnce(io::Result<Vec<&'static str>>),
 ) -> io::Result<usize> {
     let most = run.limits.max_queue_depth.div_ceil(workers) * run.targets.len();
-    let (mut ring, mut features) = match ring::open(most) {
+    let (mut ring, mut features) = match ring_setup::open(most) {
         Ok(opened) => opened,
         Err(error) => {
             ready(Err(error));
@@ -283,10 +255,8 @@ impl<'a> Worker<'a> {
         if self.chunk.is_empty() {
             return;
         }
-        let now_ticks = self.run.clock.now();
-        for number in self.chunk.drain(..) {
-            self.flights.all[number].issued_ticks = now_ticks;
-        }
+        self.flights
+            .stamp(self.chunk.drain(..), self.run.clock.now());
     }
 
     /// Counts all that came back, in the epoch its seat has now.
@@ -302,7 +272,7 @@ impl<'a> Worker<'a> {
                 continue;
             };
             count += 1;
-            let flight = &self.flights.all[number];
+            let flight = self.flights.get(number);
             if !(completion.result() == -libc::ECANCELED && self.run.abandoned()) {
                 self.run.count(
                     block,
@@ -316,7 +286,7 @@ impl<'a> Worker<'a> {
             self.arenas[flight.part.direction as usize].give_back(&mut self.ring, flight.region);
             let left = self.room.returned(flight.part.target);
             self.seat.set_in_flight(flight.part.target, left);
-            self.flights.free.push(number);
+            self.flights.remove(number);
         }
         let turned = epoch.index != self.epoch.index;
         drop(epoch);

@@ -1,0 +1,20 @@
+"""What people are told when a session file takes no more."""
+
+from __future__ import annotations
+
+import sqlite3
+
+
+def failure_reason(error: Exception) -> str:
+    """Say what happened and the mend, for the line that begins with the path."""
+    if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
+        match error.sqlite_errorcode & 0xFF:
+            case sqlite3.SQLITE_FULL:
+                return "the disk is full; what was recorded so far can be replayed; free space or record elsewhere"
+            case sqlite3.SQLITE_READONLY:
+                return "became read-only or was moved; what was recorded so far can be replayed; record elsewhere"
+            case _:
+                return f"cannot be written ({error}); what was recorded so far can be replayed; record elsewhere"
+    if isinstance(error, FileNotFoundError):
+        return "was removed or replaced while recording; record to a file that stays"
+    return f"cannot be recorded: {error}"

@@ -1,0 +1,90 @@
+//! I/Os in flight on one ring, by the number that comes back with their completion.
+
+use super::pattern::Part;
+
+/// An I/O that was issued.
+pub struct Flight {
+    pub part: Part,
+    pub issued_ticks: u64,
+    pub epoch: u32,
+    /// Of the arena that holds its buffer.
+    pub region: usize,
+}
+
+/// Numbers are small and re-used, so that they can stand for buffers too.
+#[derive(Default)]
+pub struct Flights {
+    all: Vec<Flight>,
+    free: Vec<usize>,
+}
+
+impl Flights {
+    /// The number the next I/O gets.
+    #[inline]
+    pub fn next_number(&self) -> usize {
+        self.free.last().copied().unwrap_or(self.all.len())
+    }
+
+    #[inline]
+    pub fn add(&mut self, flight: Flight) {
+        if let Some(number) = self.free.pop() {
+            self.all[number] = flight;
+        } else {
+            self.all.push(flight);
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, number: usize) -> &Flight {
+        &self.all[number]
+    }
+
+    /// Starts the clock of I/Os about to be submitted.
+    #[inline]
+    pub fn stamp(&mut self, numbers: impl Iterator<Item = usize>, now_ticks: u64) {
+        for number in numbers {
+            self.all[number].issued_ticks = now_ticks;
+        }
+    }
+
+    /// Frees a number whose I/O is back.
+    #[inline]
+    pub fn remove(&mut self, number: usize) {
+        self.free.push(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::stats::Direction;
+
+    #[test]
+    fn numbers_in_flight_differ_and_are_used_again() {
+        let mut flights = Flights::default();
+        let add = |flights: &mut Flights, offset| {
+            let (number, part) = (
+                flights.next_number(),
+                Part {
+                    target: 0,
+                    direction: Direction::Read,
+                    offset,
+                    length: 1,
+                },
+            );
+            flights.add(Flight {
+                part,
+                issued_ticks: 0,
+                epoch: 0,
+                region: 0,
+            });
+            number
+        };
+        let numbers: Vec<usize> = (0..3).map(|offset| add(&mut flights, offset)).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        flights.remove(1);
+        assert_eq!(add(&mut flights, 9), 1);
+        assert_eq!(flights.get(1).part.offset, 9);
+        assert_eq!(add(&mut flights, 10), 3);
+    }
+}

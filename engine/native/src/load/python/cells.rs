@@ -1,0 +1,31 @@
+//! Sparse histograms as numpy columns.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+use crate::load::stats::Direction;
+
+/// Target, direction, bucket, count.
+pub type CellArrays<'py> = (
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<u16>>,
+    Bound<'py, PyArray1<u64>>,
+);
+
+pub fn cell_arrays<'py>(
+    py: Python<'py>,
+    cells: &[(usize, Direction, u16, u64)],
+) -> CellArrays<'py> {
+    (
+        PyArray1::from_iter(
+            py,
+            cells
+                .iter()
+                .map(|cell| u32::try_from(cell.0).unwrap_or(u32::MAX)),
+        ),
+        PyArray1::from_iter(py, cells.iter().map(|cell| cell.1 as u8)),
+        PyArray1::from_iter(py, cells.iter().map(|cell| cell.2)),
+        PyArray1::from_iter(py, cells.iter().map(|cell| cell.3)),
+    )
+}

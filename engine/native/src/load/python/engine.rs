@@ -1,0 +1,190 @@
+//! `LoadEngine`.
+
+use std::sync::{Arc, Mutex};
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::arguments::{KnobsArgument, bits, seconds, unsigned};
+use super::cells::{CellArrays, cell_arrays};
+use super::epoch::EpochStats;
+use super::target::LoadTarget;
+use crate::load::crew::Backend;
+use crate::load::engine::{Engine, Options};
+use crate::load::knobs::Limits;
+use crate::load::lock::lock;
+use crate::load::stats::Sums;
+use crate::load::timeline::AnyEpoch;
+
+/// `collectors.schemas.LOAD`.
+const COUNTER_COLUMNS: usize = 14;
+
+#[pyclass(module = "engine._native", frozen)]
+pub struct LoadEngine {
+    engine: Engine,
+    /// Knobs of every epoch as Python gave them; held while turning, so that indices agree.
+    turns: Mutex<Vec<Arc<Py<PyAny>>>>,
+}
+
+#[pymethods]
+impl LoadEngine {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
+    #[pyo3(signature = (targets, knobs, *, backend, threads = 1, sequential = false, stripe_unit_bytes = 65536, seed = 1,
+                        max_queue_depth = 1024, runtime_s = None))]
+    fn new(
+        py: Python<'_>,
+        targets: Vec<Bound<'_, LoadTarget>>,
+        knobs: Bound<'_, PyAny>,
+        backend: &str,
+        threads: i64,
+        sequential: bool,
+        stripe_unit_bytes: i64,
+        seed: i64,
+        max_queue_depth: i64,
+        runtime_s: Option<f64>,
+    ) -> PyResult<Self> {
+        let threads = unsigned("threads", threads)?;
+        let backend = match backend {
+            "uring" => Backend::Uring { threads },
+            "threads" => Backend::Threads,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "backend {other} is not uring or threads"
+                )));
+            }
+        };
+        let stripe_unit_bytes = unsigned("stripe_unit_bytes", stripe_unit_bytes)?;
+        if stripe_unit_bytes == 0 {
+            return Err(PyValueError::new_err("stripe_unit_bytes must be above 0"));
+        }
+        let limits = Limits {
+            max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
+            stripe_unit_bytes,
+            thread_per_io: backend == Backend::Threads,
+        };
+        let runtime = runtime_s
+            .map(|runtime_s| seconds("runtime_s", runtime_s))
+            .transpose()?;
+        let options = Options {
+            backend,
+            limits,
+            sequential,
+            seed: bits(seed),
+            runtime,
+        };
+        let targets = targets
+            .into_iter()
+            .map(|target| Arc::clone(&target.get().0))
+            .collect();
+        let checked = knobs.extract::<KnobsArgument>()?.checked()?;
+        let engine = py.detach(|| Engine::new(targets, &checked, options))?;
+        Ok(Self {
+            engine,
+            turns: Mutex::new(vec![Arc::new(knobs.unbind())]),
+        })
+    }
+
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.engine.start())?)
+    }
+
+    fn apply(&self, py: Python<'_>, knobs: Bound<'_, PyAny>) -> PyResult<u32> {
+        let checked = knobs.extract::<KnobsArgument>()?.checked()?;
+        let knobs = Arc::new(knobs.unbind());
+        py.detach(|| {
+            let mut turns = lock(&self.turns);
+            let index = self.engine.turn(&checked)?;
+            turns.truncate(index as usize);
+            turns.push(knobs);
+            Ok(index)
+        })
+    }
+
+    #[getter]
+    fn running(&self) -> bool {
+        self.engine.running()
+    }
+
+    #[getter]
+    fn fault(&self) -> String {
+        self.engine.fault()
+    }
+
+    #[getter]
+    fn features(&self) -> Vec<&'static str> {
+        self.engine.features().to_vec()
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let rows = py.detach(|| self.engine.counters());
+        let count = rows.len();
+        let values = rows.into_iter().flat_map(|row| {
+            let [read, write] = row.sums;
+            let lane = |sums: &Sums| [sums.ios, sums.bytes, sums.latency_ns, sums.peak_ns];
+            let [first, second] = [lane(&read), lane(&write)];
+            let gauges = [
+                read.errors + write.errors,
+                row.in_flight,
+                row.queue_depth,
+                u64::from(row.active),
+                u64::from(row.failing),
+                row.epoch,
+            ];
+            first.into_iter().chain(second).chain(gauges)
+        });
+        PyArray1::from_iter(py, values).reshape([count, COUNTER_COLUMNS])
+    }
+
+    fn cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
+        let cells = py.detach(|| self.engine.cells());
+        cell_arrays(py, &cells)
+    }
+
+    fn errors(&self, py: Python<'_>) -> Vec<(usize, &'static str, i32, u64, u64)> {
+        let errors = py.detach(|| self.engine.errors());
+        errors
+            .iter()
+            .map(|error| {
+                (
+                    error.target,
+                    error.direction.name(),
+                    error.errno,
+                    error.first_offset,
+                    error.count,
+                )
+            })
+            .collect()
+    }
+
+    fn epochs(&self, py: Python<'_>) -> Vec<EpochStats> {
+        py.detach(|| {
+            let turns = lock(&self.turns);
+            let stats =
+                |(index, (epoch, knobs)): (usize, (AnyEpoch, &Arc<Py<PyAny>>))| EpochStats {
+                    index,
+                    targets: self.engine.targets(),
+                    knobs: Arc::clone(knobs),
+                    epoch,
+                };
+            self.engine
+                .epochs()
+                .into_iter()
+                .zip(turns.iter())
+                .enumerate()
+                .map(stats)
+                .collect()
+        })
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        self.engine.cpu_ns()
+    }
+
+    #[pyo3(signature = (timeout_s = 10.0))]
+    fn stop(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let timeout = seconds("timeout_s", timeout_s)?;
+        Ok(py.detach(|| self.engine.stop(timeout)))
+    }
+}

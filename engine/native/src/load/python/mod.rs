@@ -1,0 +1,56 @@
+//! The load section of `engine/_native.pyi`.
+
+mod arguments;
+mod cells;
+mod engine;
+mod epoch;
+mod target;
+
+use std::io;
+use std::os::fd::RawFd;
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use self::arguments::{bits, unsigned};
+use super::engine::Failure;
+use super::histogram::{BUCKETS, SUB_BITS};
+use super::refusal::{errno, words};
+use super::{fill, ring_setup};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("HISTOGRAM_SUB_BITS", SUB_BITS)?;
+    module.add("HISTOGRAM_BUCKETS", BUCKETS)?;
+    module.add_class::<target::LoadTarget>()?;
+    module.add_class::<epoch::EpochStats>()?;
+    module.add_class::<engine::LoadEngine>()?;
+    module.add_function(wrap_pyfunction!(fill_file, module)?)?;
+    module.add_function(wrap_pyfunction!(uring_refusal, module)?)
+}
+
+/// An `OSError` with the kernel's number, from which Python makes the right subclass.
+fn os_error(error: &io::Error) -> PyErr {
+    PyOSError::new_err((errno(error).unwrap_or(libc::EIO), words(error)))
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Value(text) => PyValueError::new_err(text),
+            Failure::Os(error) => os_error(&error),
+        }
+    }
+}
+
+#[pyfunction]
+#[pyo3(name = "fill")]
+fn fill_file(py: Python<'_>, fd: RawFd, offset: i64, length: i64, seed: i64) -> PyResult<u64> {
+    let (offset, length) = (unsigned("offset", offset)?, unsigned("length", length)?);
+    py.detach(|| fill::fill(fd, offset, length, bits(seed)))
+        .map_err(|error| os_error(&error))
+}
+
+#[pyfunction]
+fn uring_refusal(py: Python<'_>) -> String {
+    py.detach(ring_setup::refusal)
+}

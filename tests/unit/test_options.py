@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from engine.errors import UsageError
+from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.validate import validate
+from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
+
+
+def parse(*arguments: str) -> LoadOptions:
+    seen: list[LoadOptions] = []
+
+    @click.command()
+    @load_options
+    def command(**options: Any) -> None:
+        seen.append(LoadOptions(**options))
+
+    done = CliRunner().invoke(command, arguments, standalone_mode=False)
+    if done.exception is not None:
+        raise done.exception
+    return seen[0]
+
+
+def test_without_options_the_job_is_the_default() -> None:
+    assert make_job(None, parse()) == JobSpec()
+
+
+def test_every_option_reaches_its_field() -> None:
+    job = make_job(
+        None,
+        parse(
+            *("--target", "/dev/a", "-t", "/dev/b", "--bs", "4k:60,16k:40", "--rw", "rw", "--read-pct", "80"),
+            *("--qd", "10", "--stripe-width", "1", "--stripe-unit", "128k", "--threads", "3", "--rate", "500"),
+            *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
+        ),
+    )
+    knobs = Knobs(10, 1, (BlockShare(4096, 60.0), BlockShare(16384, 40.0)), 80.0, 500.0)
+    targets = (TargetSpec("/dev/a"), TargetSpec("/dev/b"))
+    expected = JobSpec(
+        *(targets, knobs, Access.SEQUENTIAL, Mode.DSYNC, Backend.THREADS),
+        stripe_unit_bytes=131072,
+        threads=3,
+        size_bytes=1 << 30,
+        runtime_s=120.0,
+        seed=9,
+    )
+    assert job == expected
+    validate(job)
+
+
+def test_named_targets_are_all_used_unless_the_width_says_otherwise() -> None:
+    assert make_job(None, parse("-t", "a", "-t", "b")).knobs.stripe_width == 2
+    assert make_job(None, parse("-t", "a", "-t", "b", "--stripe-width", "1")).knobs.stripe_width == 1
+
+
+def test_a_width_of_zero_is_not_the_default() -> None:
+    job = with_scratch_targets(make_job(None, parse("--stripe-width", "0")), 1)
+    with pytest.raises(UsageError, match="--stripe-width"):
+        validate(job)
+
+
+def test_an_option_wins_over_the_job_file_and_leaves_the_rest(tmp_path: Path) -> None:
+    file = tmp_path / "job.toml"
+    file.write_text('target = ["/dev/a"]\nrw = "randrw"\nread_pct = 30\nqd = 7\nseed = 3\nmode = "sync"\n')
+    job = make_job(file, parse("--qd", "9"))
+    assert (job.knobs.queue_depth, job.knobs.read_pct, job.seed, job.mode) == (9, 30.0, 3, Mode.SYNC)
+    assert make_job(file, parse("--read-pct", "60")).knobs.read_pct == 60.0
+    other = make_job(file, parse("--rw", "write"))
+    assert (other.access, other.knobs.read_pct) == (Access.SEQUENTIAL, 0.0)
+    assert make_job(file, parse("-t", "/dev/b")).targets == (TargetSpec("/dev/b"),)
+
+
+def test_scratch_targets_are_as_many_as_the_stripe_is_wide() -> None:
+    def count(width: int, at_least: int) -> int:
+        job = make_job(None, parse("--stripe-width", str(width)))
+        return len(with_scratch_targets(job, at_least).targets)
+
+    assert [count(1, 1), count(3, 1), count(1, 4), count(6, 4)] == [1, 3, 4, 6]
+    named = make_job(None, parse("-t", "/dev/a"))
+    assert with_scratch_targets(named, 4) is named
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--bs", "4q"), "'--bs'"),
+        (("--stripe-unit", ""), "'--stripe-unit'"),
+        (("--runtime", "-3s"), "'--runtime'"),
+        (("--size", "1.0001k"), "'--size'"),
+        (("--seed", "x"), "'--seed'"),
+    ],
+)
+def test_a_bad_value_names_its_option(arguments: tuple[str, ...], words: str) -> None:
+    with pytest.raises(click.BadParameter) as raised:
+        parse(*arguments)
+    assert words in raised.value.format_message()
+
+
+def test_permissions_are_exactly_what_was_given() -> None:
+    seen: dict[str, Any] = {}
+
+    @click.command()
+    @permission_options
+    def command(**options: Any) -> None:
+        seen.update(options)
+
+    arguments = ["--allow-write", "/dev/a", "--allow-write", "./b"]
+    assert CliRunner().invoke(command, arguments).exit_code == 0
+    allowed = make_permissions(seen["allow_write"], destroy_data=seen["destroy_data"])
+    assert (allowed.allow_write, allowed.destroy_data) == (frozenset({"/dev/a", "./b"}), False)

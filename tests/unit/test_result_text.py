@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.caveats import caveats
+from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.result import About, EngineFacts, RunResult
+from engine.result_text import summary_lines
+from tests.unit.synthetic import Io, epoch
+from tests.unit.test_result import FACTS, result_of, two_epochs
+
+
+def one_epoch(latency_ns: int = 100_000, ios: int = 2000, duration_s: float = 2.0) -> RunResult:
+    stats = epoch([Io(latency_ns=latency_ns, at_s=number / 1000) for number in range(ios)], duration_s=duration_s)
+    return result_of([stats], JobSpec(targets=(TargetSpec("/dev/loop7"),)), ("/dev/loop7",))
+
+
+def test_figures_carry_their_units() -> None:
+    lines = summary_lines(one_epoch())
+    assert lines[0] == "random, direct, 4k, read, QD 1, stripe width 1; uring engine (the fastest, and it works here)"
+    assert lines[4].split() == ["IOPS", "MiB/s", "mean", "us", "p50", "p90", "p99", "p99.9", "max", "avg", "peak"]
+    assert lines[5].split() == ["1,000", "3.9", *["100.0"] * 7, "read"]
+
+
+def test_slow_storage_is_told_in_milliseconds() -> None:
+    lines = summary_lines(one_epoch(latency_ns=20_000_000))
+    assert "mean ms" in lines[4]
+    assert lines[5].split()[2] == "20.0"
+
+
+def test_too_few_ios_for_a_percentile_print_a_dash() -> None:
+    lines = summary_lines(one_epoch(ios=50))
+    assert lines[5].split()[5:7] == ["-", "-"]
+    assert any(line.startswith("note: a - stands for") for line in lines)
+
+
+def test_epochs_errors_and_what_never_settled_are_told() -> None:
+    text = "\n".join(summary_lines(two_epochs()))
+    assert "epoch 0, 2.0 s: 4k:60,16k:40, 99.5 % read, QD 8, stripe width 1" in text
+    assert "note: epoch 1 never settled; its 4 I/Os are in no statistic" in text
+    assert "error: /dev/loop7: 3 reads failed: EIO Input/output error, first at offset 8192" in text
+    assert "error: /dev/loop7: 1 write failed: short fewer bytes were moved than asked for" in text
+
+
+def test_a_busy_engine_is_called_driver_bound() -> None:
+    result = one_epoch()
+    calm = replace(result, cpu_ns=int(0.5 * result.about.elapsed_s * 1e9))
+    busy = replace(result, cpu_ns=int(0.95 * result.about.elapsed_s * 1e9))
+    assert not any("driver-bound" in line for line in caveats(calm))
+    assert any("driver-bound" in line and "--threads 2" in line for line in caveats(busy))
+    more_threads = About(replace(busy.about.job, threads=2), FACTS, ("a",), (), "runtime", busy.about.elapsed_s)
+    assert not any("driver-bound" in line for line in caveats(replace(busy, about=more_threads)))
+
+
+def test_a_short_run_says_so() -> None:
+    assert any("too short" in line for line in caveats(one_epoch(ios=10, duration_s=0.4)))
+
+
+def test_blocks_that_were_split_over_the_stripe_are_told() -> None:
+    def notes(knobs: Knobs) -> list[str]:
+        job = JobSpec(targets=(TargetSpec(),) * 2, knobs=knobs)
+        return caveats(result_of([epoch([Io()], knobs=knobs, targets=2)], job, ("a", "b")))
+
+    split, whole, single = (BlockShare(131072),), (BlockShare(65536),), (BlockShare(98304),)
+    assert any("were split" in line for line in notes(Knobs(stripe_width=2, blocks=split)))
+    assert any("were split" in line for line in notes(Knobs(stripe_width=2, blocks=single)))
+    assert not any("were split" in line for line in notes(Knobs(stripe_width=2, blocks=whole)))
+    assert not any("were split" in line for line in notes(Knobs(stripe_width=1, blocks=split)))
+
+
+def test_a_run_without_any_io_has_a_summary() -> None:
+    about = About(JobSpec(knobs=Knobs(read_pct=70)), EngineFacts("", "not started", ()), (), (), "stopped", 0.0)
+    result = replace(result_of([epoch([])], JobSpec(), ("a",)), about=about)
+    assert any(line.startswith("        0") for line in summary_lines(result))

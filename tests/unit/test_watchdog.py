@@ -1,0 +1,72 @@
+"""What is noticed about a running load, from counters made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.tap import ACTIVE, FAILING, CounterTap
+from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
+
+SECOND_NS = 1_000_000_000
+
+
+def counters(active: list[int], failing: list[int]) -> NDArray[np.uint64]:
+    values = np.zeros((len(active), 14), np.uint64)
+    values[:, ACTIVE], values[:, FAILING] = active, failing
+    return values
+
+
+def test_a_change_is_news_once() -> None:
+    watch = FailureWatch()
+    assert watch.observe(counters([1, 1], [0, 0]), 0) == FailureNews()
+    assert watch.observe(counters([1, 1], [0, 1]), 0) == FailureNews(began=(1,))
+    assert watch.observe(counters([1, 1], [0, 1]), 0) == FailureNews()
+    assert watch.observe(counters([1, 1], [0, 0]), 0) == FailureNews(recovered=(1,))
+
+
+def test_a_target_that_leaves_the_stripe_has_not_recovered() -> None:
+    watch = FailureWatch()
+    watch.observe(counters([1, 1], [0, 1]), 0)
+    assert watch.observe(counters([1, 0], [0, 1]), 0) == FailureNews()
+    assert watch.observe(counters([1, 1], [0, 1]), 0) == FailureNews(began=(1,))
+
+
+def test_it_gives_up_only_when_every_active_target_fails_for_long() -> None:
+    watch = FailureWatch()
+    late_ns = int((GIVE_UP_S + 1) * SECOND_NS)
+    watch.observe(counters([1, 1, 0], [1, 0, 0]), 0)
+    assert not watch.hopeless(late_ns)
+    watch.observe(counters([1, 1, 0], [1, 1, 0]), SECOND_NS)
+    assert not watch.hopeless(int(GIVE_UP_S * SECOND_NS))
+    assert watch.hopeless(late_ns + SECOND_NS)
+    watch.observe(counters([1, 1, 0], [1, 0, 0]), 2 * SECOND_NS)
+    watch.observe(counters([1, 1, 0], [1, 1, 0]), late_ns)
+    assert not watch.hopeless(late_ns + SECOND_NS), "the time starts anew"
+
+
+class _Engine:
+    """Counters whose peaks are gone once read, as every backend has them."""
+
+    def __init__(self) -> None:
+        self.peak_ns = 0
+
+    def counters(self) -> NDArray[np.uint64]:
+        values = np.zeros((1, 14), np.uint64)
+        values[0, 3], self.peak_ns = self.peak_ns, 0
+        return values
+
+    def cells(self) -> tuple[NDArray[np.uint64], ...]:
+        return ()
+
+
+def test_looking_at_counters_takes_no_peak_from_who_reads_them() -> None:
+    engine = _Engine()
+    tap = CounterTap(engine)  # type: ignore[arg-type]
+    engine.peak_ns = 70
+    assert tap.look()[0, 3] == 70
+    engine.peak_ns = 30
+    assert tap.look()[0, 3] == 70
+    engine.peak_ns = 90
+    assert tap.take()[0][0, 3] == 90
+    assert tap.take()[0][0, 3] == 0
