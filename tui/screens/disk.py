@@ -69,14 +69,13 @@ class DiskView(View):
 
 def _two_columns(facts: Sequence[tuple[str, str]], width: int) -> Content:
     """Facts side by side, in two columns where there is room for them."""
-    half = (len(facts) + 1) // 2 if width >= TWO_COLUMNS_FROM else len(facts)
-    room = width // 2 - TITLE_WIDTH
-    lines = []
-    for position in range(half):
-        left = facts[position]
-        parts = [(f" {left[0]:<{TITLE_WIDTH - 1}}", "bold"), fit(left[1], room) if half < len(facts) else left[1]]
-        if half + position < len(facts):
-            title, value = facts[half + position]
-            parts += [(f"{title:<{TITLE_WIDTH}}", "bold"), value]
-        lines.append(Content.assemble(*parts))
-    return Content("\n").join(lines)
+    if width < TWO_COLUMNS_FROM:
+        return Content("\n").join(_fact(title, value) for title, value in facts)
+    half, room = (len(facts) + 1) // 2, width // 2 - TITLE_WIDTH
+    left = [_fact(title, fit(value, room)) for title, value in facts[:half]]
+    right = [_fact(title, value) for title, value in facts[half:]] + [Content("")]
+    return Content("\n").join(Content.assemble(*pair) for pair in zip(left, right, strict=False))
+
+
+def _fact(title: str, value: str) -> Content:
+    return Content.assemble((f" {title:<{TITLE_WIDTH - 1}}", "bold"), value)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
@@ -126,7 +127,9 @@ class Chart(Widget, can_focus=True):
             self.action_inspect(pages * max(1, len(self._data.times_ns) // 10))
 
     def action_inspect_end(self) -> None:
-        """Put the cursor away."""
+        """Put the cursor away; without one the key goes on to the screen."""
+        if self._inspected_ns is None:
+            raise SkipAction
         self._put(None)
 
     def on_click(self, event: events.Click) -> None:
