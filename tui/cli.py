@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from engine.errors import LunscopeError
-from engine.guard.words import printable
+from engine.text import printable
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",

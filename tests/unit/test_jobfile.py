@@ -90,7 +90,7 @@ def test_several_targets_are_used_all_unless_the_width_says_otherwise() -> None:
         ("stripe-unit = 100", "line 1: stripe-unit: 100 is out of range"),
         (f"rate = {10**400}", "line 1: rate: "),
         ('runtime = "soon"', "line 1: runtime: 'soon' is not a duration"),
-        ("qd =", "not a job file in TOML: Invalid value (at line 1"),
+        ("qd =", "not a job file in TOML: Invalid value (at"),
         (
             'allow_write = ["/dev/sdb"]',
             "line 1: allow_write: not in a job file: give --allow-write on the command line",
@@ -122,7 +122,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert load_job(tmp_path / "good").knobs.queue_depth == 5
 
 
-_NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
+_NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 _JOBS = st.builds(
     JobSpec,
     targets=st.lists(

@@ -116,7 +116,9 @@ def test_what_is_no_mix(text: str, words: str) -> None:
 )
 def test_mixes_round_trip(mix: tuple[list[int], list[float]]) -> None:
     sizes, weights = mix
-    blocks = tuple(BlockShare(size, 100 * weight / sum(weights)) for size, weight in zip(sizes, weights, strict=True))
+    blocks = tuple(
+        BlockShare(size, min(100.0, 100 * weight / sum(weights))) for size, weight in zip(sizes, weights, strict=True)
+    )
     assert parse_blocks(format_blocks(blocks)) == blocks
 
 
