@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from engine.board import Board
 from engine.caretaker import look_after
 from engine.describe import describe_job, knob_changes
-from engine.driver import LoadDriver
 from engine.errors import StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job import JobSpec, Knobs, Permissions
-from engine.result import RunResult
 from engine.status import LoadReading, LoadState, LoadStatus
 from engine.validate import validate
+
+if TYPE_CHECKING:
+    from engine.driver import LoadDriver
+    from engine.result import RunResult
 
 __all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
 
@@ -53,6 +56,8 @@ class LoadControl:
             StoppedError: `stop` was called meanwhile.
             LunscopeError: what is wrong with the job or its targets; nothing is left behind.
         """
+        from engine.driver import LoadDriver  # noqa: PLC0415 (slow to import; the first screen comes before any load)
+
         with self._operation:
             if self._board.status.state is LoadState.RUNNING:
                 raise UsageError("a load is running: stop it first")
