@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collectors.live import LiveSource
 from collectors.load import LoadCollector
 from collectors.model import Source
-from collectors.recorder import RecordingSource
-from collectors.session.writer import SessionWriter
 from engine.control import LoadControl
+
+if TYPE_CHECKING:
+    from collectors.recorder import RecordingSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,9 @@ def open_source(watching: Watching, control: LoadControl) -> tuple[Source, Recor
     live = LiveSource(watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load])
     if watching.record is None:
         return live, None
+    from collectors.recorder import RecordingSource  # noqa: PLC0415 - the first screen waits for nothing it does not need
+    from collectors.session.writer import SessionWriter  # noqa: PLC0415
+
     try:
         recording = RecordingSource(live, SessionWriter(watching.record, overwrite=watching.overwrite))
     except BaseException:
