@@ -221,11 +221,15 @@ class EpochStats:
     def peaks(self) -> NDArray[np.uint64]:
         """Shape (targets + 1, 3, 2): sum of the per-second maxima (ns) and how many seconds had any.
 
-        The middle axis is read, write, both; the last row is over all targets.
+        The middle axis is read, write, both; the last row is over all targets. What is left at the end counts as a
+        second if it is at least half of one, or all there is.
         """
     @property
     def transient_ios(self) -> int:
-        """I/Os that completed between the turn and the start of measuring; in no statistic of any epoch."""
+        """I/Os that completed between the turn and the start of measuring, or after the end; in no statistic.
+
+        Over all epochs the measured I/Os and these add up to the counters.
+        """
     @property
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]: ...
 
@@ -234,7 +238,17 @@ class LoadEngine:
     """Worker threads that keep `queue_depth` I/Os outstanding on each of the first `stripe_width` targets.
 
     Knobs are applied without restarting anything: raising issues more, lowering stops refilling, and workers waiting on
-    a stalled device are woken. Counters only grow and are read without locks.
+    a stalled device are woken. Every I/O is counted in exactly one epoch. An epoch is measured from the moment all I/Os
+    issued before its turn are back, but not before 100 ms have passed.
+
+    Backend "uring" runs `threads` threads with a ring each, which share every target's depth. Backend "threads" runs
+    one thread per outstanding I/O, at most 1,000, whatever `threads` says.
+
+    I/Os no larger than the stripe unit, if it is a multiple of them, are driven on each target by itself. Others are
+    drawn in the address space that the targets form as a stripe and fan out: one part per target touched, which is what
+    queue depths and statistics then count; the rate counts whole I/Os.
+
+    A target with 16 errors in a row is failing: one I/O every 100 ms probes it until one succeeds.
     """
 
     def __new__(
@@ -257,12 +271,19 @@ class LoadEngine:
             ValueError: a knob is out of range for the targets.
         """
     def start(self) -> None:
-        """Start the workers; epoch 0 opens."""
+        """Start the workers; epoch 0 opens.
+
+        Raises:
+            ValueError: the load was started or stopped before.
+        """
     def apply(self, knobs: Knobs) -> int:
         """Turn to new knobs, wake the workers and return the index of the epoch this opens.
 
+        Before the start it replaces the knobs of epoch 0.
+
         Raises:
-            ValueError: a knob is out of range; the load goes on with the old ones.
+            OSError: the kernel refuses threads or memory; the load goes on with the old knobs.
+            ValueError: a knob is out of range, and the load goes on with the old ones; or the load has ended.
         """
     @property
     def running(self) -> bool:
@@ -272,7 +293,7 @@ class LoadEngine:
         """Why the load ended by itself, empty if it did not."""
     @property
     def features(self) -> list[str]:
-        """What the kernel granted: "defer_taskrun", "registered_files", "registered_buffers", ..."""
+        """What the kernel granted: "defer_taskrun", "registered_files", ...; "preadv2" for the threads backend."""
     def counters(self) -> NDArray[np.uint64]:
         """Shape (targets, 14), columns as collectors.schemas.LOAD; takes the peaks, so there is one caller."""
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
@@ -283,11 +304,14 @@ class LoadEngine:
         errno 0 is a short transfer.
         """
     def epochs(self) -> list[EpochStats]:
-        """All epochs so far, the last one open while running."""
+        """All epochs so far, the last one open while running; none before the start."""
     def cpu_ns(self) -> int:
-        """CPU time used by the workers."""
+        """CPU time used by the workers, and by the threads the kernel adds for I/O on rings that would block."""
     def stop(self, timeout_s: float = 10.0) -> bool:
-        """Stop issuing, wait for what is outstanding, join; whether all came back in time. May be called twice."""
+        """Stop issuing, wait for what is outstanding, join; whether all came back in time. May be called twice.
+
+        I/Os that do not come back are cancelled as far as the kernel can; memory it may still write to is kept.
+        """
 
 def fill(fd: int, offset: int, length: int, seed: int) -> int:
     """Write incompressible bytes, the same for the same seed and offset; returns how many, less when the disk is full.

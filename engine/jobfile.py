@@ -16,142 +16,22 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from engine.errors import LunscopeError, UsageError
-from engine.job import Access, Backend, JobSpec, Knobs, Mode, TargetSpec
-from engine.sizes import (
-    format_blocks,
-    format_duration,
-    format_number,
-    format_size,
-    parse_blocks,
-    parse_duration,
-    parse_size,
-)
+from engine.job import JobSpec, Knobs, TargetSpec
+from engine.job_values import READERS, SCRATCH, WrongTypeError
+from engine.read_write import access_and_mix, rw_word
+from engine.sizes import format_blocks, format_duration, format_number, format_size, human_size
+from engine.text import printable
 from engine.validate import knob_problems, setting_problems, validate
 
-__all__ = ["READ_WRITE", "SCRATCH", "access_and_mix", "dump_job", "load_job", "parse_job", "validate"]
+__all__ = ["dump_job", "load_job", "parse_job", "validate"]
 
-SCRATCH = "scratch"
-"""The word for a scratch file; a file of that name is `./scratch`."""
-
-READ_WRITE: dict[str, tuple[Access, float]] = {
-    "read": (Access.SEQUENTIAL, 100.0),
-    "write": (Access.SEQUENTIAL, 0.0),
-    "rw": (Access.SEQUENTIAL, 50.0),
-    "randread": (Access.RANDOM, 100.0),
-    "randwrite": (Access.RANDOM, 0.0),
-    "randrw": (Access.RANDOM, 50.0),
-}
-"""Words of --rw: the order of offsets, and the share of reads that goes with it."""
-
-_MIXES = ("rw", "randrw")
-
-
-def access_and_mix(rw: str | None, read_pct: float | None) -> tuple[Access, float]:
-    """Make order and share of reads of --rw and --read-pct; without both it is random reads.
-
-    Raises:
-        UsageError: the word is unknown, or it says read or write and the share says otherwise.
-    """
-    if rw is None:
-        return Access.RANDOM, 100.0 if read_pct is None else read_pct
-    if rw not in READ_WRITE:
-        raise UsageError(f"--rw: {rw!r} is none of {', '.join(READ_WRITE)}")
-    access, share = READ_WRITE[rw]
-    if read_pct is None or read_pct == share:
-        return access, share
-    if rw not in _MIXES:
-        mix = "rw" if access is Access.SEQUENTIAL else "randrw"
-        raise UsageError(f"--rw {rw} is {share:g} % reads, --read-pct says {read_pct:g}: use --rw {mix} with it")
-    return access, read_pct
-
-
-class _WrongTypeError(Exception):
-    """A value of another type than the key takes; the text says which it takes."""
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise _WrongTypeError('text such as "name"')
-    return value
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _WrongTypeError("a whole number")
-    return value
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise _WrongTypeError("a number")
-    return float(value)
-
-
-def _size(value: object) -> int:
-    if isinstance(value, str):
-        return parse_size(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise _WrongTypeError('a size such as "4k", or bytes')
-
-
-def _blocks(value: object) -> object:
-    return parse_blocks(value) if isinstance(value, str) else parse_blocks(str(_size(value)))
-
-
-def _duration(value: object) -> float:
-    if isinstance(value, str):
-        return parse_duration(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    raise _WrongTypeError('a duration such as "30s", or seconds')
-
-
-def _targets(value: object) -> tuple[TargetSpec, ...]:
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
-        raise _WrongTypeError('a path, or a list of paths such as ["/dev/sdb", "scratch"]')
-    return tuple(TargetSpec(None if name == SCRATCH else name) for name in names)
-
-
-def _word(kind: type[Mode] | type[Backend]) -> Callable[[object], object]:
-    def read(value: object) -> object:
-        if value not in list(kind):
-            raise _WrongTypeError("one of " + ", ".join(f'"{word}"' for word in kind))
-        return kind(str(value))
-
-    return read
-
-
-def _rw(value: object) -> str:
-    if value not in READ_WRITE:
-        raise _WrongTypeError("one of " + ", ".join(f'"{word}"' for word in READ_WRITE))
-    return str(value)
-
-
-_READERS: dict[str, Callable[[object], Any]] = {
-    "target": _targets,
-    "name": _text,
-    "rw": _rw,
-    "read_pct": _number,
-    "bs": _blocks,
-    "qd": _whole,
-    "rate": _number,
-    "stripe_width": _whole,
-    "stripe_unit": _size,
-    "threads": _whole,
-    "mode": _word(Mode),
-    "engine": _word(Backend),
-    "size": _size,
-    "runtime": _duration,
-    "seed": _whole,
-}
+_MAX_FILE_BYTES = 1024 * 1024
 _KNOBS = {"bs": "blocks", "qd": "queue_depth", "rate": "rate_iops", "stripe_width": "stripe_width"}
 _SETTINGS = {
     "target": "targets",
@@ -179,14 +59,14 @@ class _Source:
         pattern = re.compile(rf"""^\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
         lines = (number for number, line in enumerate(self.text.splitlines(), 1) if pattern.match(line))
         number = next(lines, None)
-        return UsageError(f"{self.path}{f', line {number}' if number else ''}: {key}: {what}")
+        return UsageError(f"{self.path}{f', line {number}' if number else ''}: {printable(key)}: {what}")
 
 
 def _unknown(source: _Source, key: str, name: str) -> UsageError:
     if name in _COMMAND_LINE_ONLY:
         return source.error(key, f"not in a job file: give --{name.replace('_', '-')} on the command line")
-    near = difflib.get_close_matches(name, _READERS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_READERS)}"
+    near = difflib.get_close_matches(name, READERS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(READERS)}"
     return source.error(key, f"unknown key: {hint}")
 
 
@@ -194,14 +74,14 @@ def _read_values(source: _Source, table: Mapping[str, object]) -> dict[str, tupl
     values: dict[str, tuple[str, Any]] = {}
     for key, raw in table.items():
         name = key.replace("-", "_")
-        if name not in _READERS:
+        if name not in READERS:
             raise _unknown(source, key, name)
         if name in values:
             raise source.error(key, f"given twice, also as {values[name][0]}")
         try:
-            values[name] = key, _READERS[name](raw)
-        except _WrongTypeError as wrong:
-            raise source.error(key, f"{raw!r} is not {wrong}") from None
+            values[name] = key, READERS[name](raw)
+        except WrongTypeError as wrong:
+            raise source.error(key, f"{raw!a} is not {wrong}") from None
         except UsageError as error:
             raise source.error(key, str(error)) from None
     return values
@@ -248,13 +128,18 @@ def load_job(path: str | Path) -> JobSpec:
         LunscopeError: it cannot be read.
         UsageError: as parse_job.
     """
+    shown = printable(str(path))
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as file:
+            data = file.read(_MAX_FILE_BYTES + 1)
+        text = data.decode("utf-8")
     except OSError as error:
-        raise LunscopeError(f"{path}: cannot read the job file: {error.strerror}") from None
+        raise LunscopeError(f"{shown}: cannot read the job file: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{path}: not a job file: it is not text in UTF-8") from None
-    return parse_job(text, str(path))
+        raise UsageError(f"{shown}: not a job file: it is not text in UTF-8") from None
+    if len(data) > _MAX_FILE_BYTES:
+        raise UsageError(f"{shown}: not a job file: it is larger than {human_size(_MAX_FILE_BYTES)}")
+    return parse_job(text, shown)
 
 
 def _quoted(text: str) -> str:
@@ -278,18 +163,13 @@ def _target_name(spec: TargetSpec) -> str:
     return f"./{SCRATCH}" if spec.path == SCRATCH else spec.path
 
 
-def _rw_word(access: Access, read_pct: float) -> str:
-    exact = [word for word, pair in READ_WRITE.items() if pair == (access, read_pct) and word not in _MIXES]
-    return exact[0] if exact else "rw" if access is Access.SEQUENTIAL else "randrw"
-
-
 def dump_job(job: JobSpec) -> str:
     """Write a job as a job file that `load_job` reads back as the same job."""
     knobs = job.knobs
     lines = {
         "name": _quoted(job.name),
         "target": "[" + ", ".join(_quoted(_target_name(spec)) for spec in job.targets) + "]",
-        "rw": _quoted(_rw_word(job.access, knobs.read_pct)),
+        "rw": _quoted(rw_word(job.access, knobs.read_pct)),
         "read_pct": format_number(knobs.read_pct),
         "bs": _quoted(format_blocks(knobs.blocks)),
         "qd": str(knobs.queue_depth),

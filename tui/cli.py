@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import click
 
-from collectors.text import safe_text
 from engine.errors import LunscopeError
+from engine.text import printable
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
@@ -82,5 +82,5 @@ def _with_hint(error: click.ClickException) -> str:
 
 
 def _complain(text: str, exit_code: int) -> int:
-    click.echo(f"lunscope: {safe_text(text)}", err=True)
+    click.echo(f"lunscope: {printable(text)}", err=True)
     return exit_code

@@ -11,7 +11,8 @@ import click
 
 from engine.errors import LunscopeError
 from engine.job import Access, Backend, BlockShare, JobSpec, Mode, Permissions, TargetSpec
-from engine.jobfile import READ_WRITE, access_and_mix, load_job
+from engine.jobfile import load_job
+from engine.read_write import READ_WRITE, access_and_mix
 from engine.sizes import parse_blocks, parse_duration, parse_size
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

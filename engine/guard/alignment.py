@@ -7,9 +7,9 @@ import stat
 
 from engine.errors import UsageError
 from engine.guard import blockio
-from engine.guard.words import printable
 from engine.job import Mode
 from engine.syscalls import statx
+from engine.text import printable
 
 _FILE_DIO_ALIGN = 4096
 """Safe on every disk in use, for kernels before 6.1 that do not say what a file needs."""

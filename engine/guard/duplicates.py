@@ -11,7 +11,7 @@ from engine.guard.census import Census
 from engine.guard.finding import Found
 from engine.guard.sysblock import BlockDevice, look_up, lun_of
 from engine.guard.usage import below
-from engine.guard.words import printable
+from engine.text import printable
 
 _END = 1 << 63
 _Store = tuple[str, str | int, int]

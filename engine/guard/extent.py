@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from engine.errors import UsageError
-from engine.guard.words import printable
 from engine.job import JobSpec
 from engine.sizes import format_size, human_size
+from engine.text import printable
 
 
 def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec) -> int:

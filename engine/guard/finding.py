@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import LunscopeError, UsageError
-from engine.guard.words import printable
+from engine.text import printable
 
 _STRANGE_KINDS = {
     stat.S_IFDIR: "a folder",

@@ -12,7 +12,7 @@ from engine.guard import blockio
 from engine.guard.emptiness import unwritten_share
 from engine.guard.roots import Roots
 from engine.guard.sysblock import disk_sequence, look_up
-from engine.guard.words import printable
+from engine.text import printable
 
 
 @dataclass(frozen=True, slots=True)

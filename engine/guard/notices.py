@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from engine.guard.census import Census
 from engine.guard.emptiness import unwritten_share, zero_share
 from engine.guard.sysblock import BlockDevice, on_disk, physical_block_bytes
-from engine.guard.words import printable
 from engine.job import JobSpec
 from engine.sizes import format_size
+from engine.text import printable
 
 _SAMPLES = 64
 _ALL_SAMPLES = 1024

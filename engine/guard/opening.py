@@ -18,10 +18,10 @@ from engine.guard.identity import Identity
 from engine.guard.notices import block_notices, file_notices, memory_notice
 from engine.guard.sysblock import look_up, request_limit
 from engine.guard.target import OpenTarget, TargetKind
-from engine.guard.words import printable
 from engine.job import JobSpec, Permissions
 from engine.scratch import DEFAULT_BYTES, check_room, make_named, make_scratch, scratch_folder, shown_folder
 from engine.sizes import human_size, round_up
+from engine.text import printable
 
 
 @dataclass(frozen=True, slots=True)

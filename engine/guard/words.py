@@ -1,4 +1,4 @@
-"""Words of refusals: names from outside are data and must not steer a terminal."""
+"""How the kernel spells names and device numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ import os
 import re
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
-
-
-def printable(text: str) -> str:
-    """Return the text with everything but printable characters spelled out as escapes."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def unescape_octal(text: str) -> str:

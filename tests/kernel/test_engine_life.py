@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 
 from engine import _native
 from engine.job import Knobs
+from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
     OpenFile,
@@ -66,7 +70,7 @@ def test_loads_leave_no_descriptors_threads_or_memory(backend: str, tmp_path: Pa
         once()
     gc.collect()
     assert _descriptors() == descriptors
-    assert _load_threads() == 0
+    eventually(lambda: _load_threads() == 0, "all threads to leave")
     # 30 loads of 2 MiB of buffers each would show.
     assert _resident_bytes() - resident < 16 * MIB
 
@@ -130,7 +134,7 @@ def test_a_load_may_end_before_it_began(backend: str, tmp_path: Path) -> None:
         dropped = make_engine(backend, targets, knobs_of(4))
         dropped.start()
         del dropped
-    eventually(lambda: _load_threads() == 0, "the end of the dropped load's threads")
+    eventually(lambda: _load_threads() == 0, "all threads to leave")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -195,3 +199,58 @@ def test_constructor_arguments_are_checked(tmp_path: Path) -> None:
             _native.LoadTarget(file.fd, "data", 0, 512, writable=False)
         with pytest.raises(OSError, match="Bad file descriptor"):
             _native.LoadTarget(9999, "data", MIB, 512, writable=False)
+
+
+@needs.io_uring
+@pytest.mark.parametrize("backend", ["uring", "threads"])
+def test_cpu_time_includes_what_the_kernel_does_in_other_threads(backend: str, tmp_path: Path) -> None:
+    def thread_cpu_ns() -> int:
+        """CPU time of the load's threads by the scheduler's own books."""
+        spent = 0
+        for task in Path("/proc/self/task").iterdir():
+            if (task / "comm").read_text().startswith(("load", "iou-wrk")):
+                spent += int((task / "schedstat").read_text().split()[0])
+        return spent
+
+    path = filled_file(tmp_path / "data")
+    with (
+        opened(path, size_bytes=MIB, writable=True, direct=False) as targets,
+        running(backend, targets, knobs_of(4, 65536, read_pct=0.0)) as engine,
+    ):
+        eventually(lambda: thread_cpu_ns() > 300_000_000, "0.3 s of CPU")
+        before_ns, counted_ns, after_ns = thread_cpu_ns(), engine.cpu_ns(), thread_cpu_ns()
+    assert 0.95 * before_ns < counted_ns < 1.05 * after_ns
+
+
+def test_errors_of_the_kernel_carry_their_number() -> None:
+    with pytest.raises(OSError, match="Bad file descriptor") as caught:
+        _native.LoadTarget(9999, "data", MIB, 512, writable=True)
+    assert caught.value.errno == errno.EBADF
+
+
+@needs.io_uring
+def test_a_load_runs_with_little_locked_memory(tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    script = """
+import os, resource, sys, time
+sys.path[:0] = sys.argv[2:]
+import numpy
+from engine import _native
+from engine.job import BlockShare, Knobs
+resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+target = _native.LoadTarget(fd, "data", 1 << 20, 512, writable=False)
+engine = _native.LoadEngine([target], Knobs(queue_depth=64, blocks=(BlockShare(65536),)), backend="uring")
+engine.start()
+while not engine.counters()[0, 0] > 100:
+    time.sleep(0.01)
+assert engine.stop() and not engine.errors()
+print(*engine.features)
+"""
+    command = [sys.executable, "-c", script, str(path), *sys.path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "registered_files" in done.stdout
+    assert "registered_buffers" not in done.stdout

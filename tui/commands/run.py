@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from engine.control import LoadControl
-from engine.guard.words import printable
 from engine.job import JobSpec, Permissions
 from engine.result import RunResult
 from engine.result_document import run_document
 from engine.result_text import summary_lines
 from engine.scratch import FOLDER_VARIABLE
+from engine.text import printable
 from engine.validate import validate
 from tui.headless import HeadlessRun, bounded, exit_code
 from tui.monitor import Monitor

@@ -146,7 +146,7 @@ impl Run {
                 u64::from(part.length),
                 self.clock.ns(reaped_ticks.saturating_sub(issued_ticks)),
             );
-            self.health[part.target].succeeded();
+            self.health[part.target].succeeded(issued_ticks);
         } else {
             lane.record_error();
             let errno = if result < 0 { -result } else { SHORT };

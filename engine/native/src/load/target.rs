@@ -1,7 +1,8 @@
 //! One target of the load, and how it fares.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 /// Errors in a row after which a target is only probed.
 const ERRORS_UNTIL_FAILING: u32 = 16;
@@ -22,6 +23,7 @@ pub struct Target {
 pub struct Health {
     errors_in_a_row: AtomicU32,
     failing: AtomicBool,
+    failing_since_ticks: AtomicU64,
     next_probe_ticks: AtomicU64,
 }
 
@@ -35,7 +37,7 @@ pub enum Permit {
 
 impl Health {
     pub fn failing(&self) -> bool {
-        self.failing.load(Relaxed)
+        self.failing.load(Acquire)
     }
 
     /// Asks to issue one I/O; of all workers one gets the probe of a failing target.
@@ -58,19 +60,26 @@ impl Health {
         }
     }
 
+    /// An I/O came back well. One issued before the target was found failing says nothing about it.
     #[inline]
-    pub fn succeeded(&self) {
-        if self.errors_in_a_row.load(Relaxed) != 0 {
-            self.errors_in_a_row.store(0, Relaxed);
-            self.failing.store(false, Relaxed);
+    pub fn succeeded(&self, issued_ticks: u64) {
+        if self.errors_in_a_row.load(Relaxed) == 0
+            || self.failing() && issued_ticks <= self.failing_since_ticks.load(Relaxed)
+        {
+            return;
         }
+        self.errors_in_a_row.store(0, Relaxed);
+        self.failing.store(false, Relaxed);
     }
 
     pub fn failed(&self, now_ticks: u64, probe_interval_ticks: u64) {
         let errors = self.errors_in_a_row.fetch_add(1, Relaxed).saturating_add(1);
-        if errors >= ERRORS_UNTIL_FAILING && !self.failing.swap(true, Relaxed) {
+        if errors >= ERRORS_UNTIL_FAILING && !self.failing() {
+            // Last is the flag, so that whoever sees it sees since when.
+            self.failing_since_ticks.store(now_ticks, Relaxed);
             self.next_probe_ticks
                 .store(now_ticks + probe_interval_ticks, Relaxed);
+            self.failing.store(true, Release);
         }
     }
 }
@@ -90,7 +99,9 @@ mod tests {
         assert_eq!(health.permit(50, 100), Permit::NotBefore(100));
         assert_eq!(health.permit(100, 100), Permit::Issue);
         assert_eq!(health.permit(100, 100), Permit::NotBefore(200));
-        health.succeeded();
+        health.succeeded(0);
+        assert!(health.failing(), "an old success is no answer");
+        health.succeeded(100);
         assert_eq!(health.permit(101, 100), Permit::Issue);
     }
 
@@ -99,7 +110,7 @@ mod tests {
         let health = Health::default();
         for _ in 0..10 * ERRORS_UNTIL_FAILING {
             health.failed(0, 100);
-            health.succeeded();
+            health.succeeded(1);
         }
         assert!(!health.failing());
     }

@@ -1,0 +1,104 @@
+"""Values of a job file: what type each key takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.job import Backend, BlockShare, Mode, TargetSpec
+from engine.read_write import READ_WRITE
+from engine.sizes import parse_blocks, parse_duration, parse_size
+
+SCRATCH = "scratch"
+"""The word for a scratch file; a file of that name is `./scratch`."""
+
+
+class WrongTypeError(Exception):
+    """A value of another type than the key takes; the text says which it takes."""
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise WrongTypeError('text such as "name"')
+    return value
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise WrongTypeError("a whole number")
+    return value
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise WrongTypeError("a number")
+    return _float(value)
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise WrongTypeError("a number that any disk could reach") from None
+
+
+def _size(value: object) -> int:
+    if isinstance(value, str):
+        return parse_size(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise WrongTypeError('a size such as "4k", or bytes')
+
+
+def _blocks(value: object) -> tuple[BlockShare, ...]:
+    return parse_blocks(value) if isinstance(value, str) else parse_blocks(str(_size(value)))
+
+
+def _duration(value: object) -> float:
+    if isinstance(value, str):
+        return parse_duration(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _float(value)
+    raise WrongTypeError('a duration such as "30s", or seconds')
+
+
+def _targets(value: object) -> tuple[TargetSpec, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+        raise WrongTypeError('a path, or a list of paths such as ["/dev/sdb", "scratch"]')
+    return tuple(TargetSpec(None if name == SCRATCH else name) for name in names)
+
+
+def _word(kind: type[Mode] | type[Backend]) -> Callable[[object], object]:
+    def read(value: object) -> object:
+        if not isinstance(value, str) or value not in list(kind):
+            raise WrongTypeError("one of " + ", ".join(f'"{word}"' for word in kind))
+        return kind(value)
+
+    return read
+
+
+def _rw(value: object) -> str:
+    if not isinstance(value, str) or value not in READ_WRITE:
+        raise WrongTypeError("one of " + ", ".join(f'"{word}"' for word in READ_WRITE))
+    return value
+
+
+READERS: dict[str, Callable[[object], Any]] = {
+    "target": _targets,
+    "name": _text,
+    "rw": _rw,
+    "read_pct": _number,
+    "bs": _blocks,
+    "qd": _whole,
+    "rate": _number,
+    "stripe_width": _whole,
+    "stripe_unit": _size,
+    "threads": _whole,
+    "mode": _word(Mode),
+    "engine": _word(Backend),
+    "size": _size,
+    "runtime": _duration,
+    "seed": _whole,
+}
+"""The reader of each key's value; raises WrongTypeError, or UsageError for text that cannot be read."""

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import LunscopeError, UsageError
+from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.jobfile import dump_job, load_job, parse_job
+from engine.read_write import access_and_mix
+
+FULL = """
+# a whole job
+name = "nightly"
+target = ["/dev/sdb", "scratch"]
+rw = "randrw"
+read-pct = 70
+bs = "4k:60,16k:40"
+qd = 16
+rate = 5000
+stripe-width = 2
+stripe_unit = "128k"
+threads = 4
+mode = "dsync"
+engine = "uring"
+size = "1g"
+runtime = "30s"
+seed = 7
+"""
+
+
+def test_every_key() -> None:
+    assert parse_job(FULL) == JobSpec(
+        targets=(TargetSpec("/dev/sdb"), TargetSpec(None)),
+        knobs=Knobs(16, 2, (BlockShare(4096, 60.0), BlockShare(16384, 40.0)), 70.0, 5000.0),
+        access=Access.RANDOM,
+        mode=Mode.DSYNC,
+        backend=Backend.URING,
+        stripe_unit_bytes=128 * 1024,
+        threads=4,
+        size_bytes=1 << 30,
+        runtime_s=30.0,
+        seed=7,
+        name="nightly",
+    )
+
+
+def test_an_empty_file_is_the_default_job() -> None:
+    assert parse_job("") == JobSpec()
+
+
+def test_numbers_may_stand_for_sizes_and_seconds() -> None:
+    job = parse_job('bs = 8192\nsize = 1048576\nruntime = 2.5\ntarget = "/dev/sdb"')
+    assert (job.knobs.blocks, job.size_bytes, job.runtime_s) == ((BlockShare(8192),), 1 << 20, 2.5)
+    assert job.targets == (TargetSpec("/dev/sdb"),)
+
+
+def test_several_targets_are_used_all_unless_the_width_says_otherwise() -> None:
+    assert parse_job('target = ["a", "b", "c"]').knobs.stripe_width == 3
+    assert parse_job('target = ["a", "b", "c"]\nstripe_width = 2').knobs.stripe_width == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("qd = 4\nqdd = 5", "job.toml, line 2: qdd: unknown key: did you mean qd?"),
+        ("\n\nqueue = 5", "job.toml, line 3: queue: unknown key: known are target, name, rw"),
+        ("[run]\nqd = 3", "job.toml, line 1: run: unknown key"),
+        ('qd = "four"', "job.toml, line 1: qd: 'four' is not a whole number"),
+        ("qd = 4.5", "job.toml, line 1: qd: 4.5 is not a whole number"),
+        ("qd = true", "job.toml, line 1: qd: True is not a whole number"),
+        ("# x\n  bs = []", "job.toml, line 2: bs: [] is not a size"),
+        ('bs = "4q"', "job.toml, line 1: bs: '4q' is not a size"),
+        ('bs = "4k:10,8k:10"', "line 1: bs: '4k:10,8k:10': the shares add up to 20 %"),
+        ('mode = "odirect"', 'line 1: mode: \'odirect\' is not one of "direct", "buffered", "sync", "dsync"'),
+        ("mode = []", "line 1: mode: [] is not one of"),
+        ("rw = ['read']", "line 1: rw: ['read'] is not one of"),
+        ('engine = "libaio"', "line 1: engine: 'libaio' is not one of"),
+        ('rw = "readwrite"', "line 1: rw: 'readwrite' is not one of"),
+        ('rw = "randread"\nread_pct = 50', "line 1: rw: --rw randread is 100 % reads, --read-pct says 50"),
+        ("target = []", "line 1: target: [] is not a path"),
+        ("target = [1]", "line 1: target: [1] is not a path"),
+        ('target = ""', "line 1: target: '' is not a path"),
+        ("qd = 1\nqd = 2", "not a job file in TOML: "),
+        ("read-pct = 5\nread_pct = 6", "line 2: read_pct: given twice, also as read-pct"),
+        ("qd = 0", "line 1: qd: 0 is out of range: 1 to 4096"),
+        ("read_pct = nan", "line 1: read_pct: nan is out of range"),
+        ("stripe-unit = 100", "line 1: stripe-unit: 100 is out of range"),
+        (f"rate = {10**400}", "line 1: rate: "),
+        ('runtime = "soon"', "line 1: runtime: 'soon' is not a duration"),
+        ("qd =", "not a job file in TOML: Invalid value (at"),
+        (
+            'allow_write = ["/dev/sdb"]',
+            "line 1: allow_write: not in a job file: give --allow-write on the command line",
+        ),
+        ("destroy-data = true", "line 1: destroy-data: not in a job file: give --destroy-data"),
+        ('"qd\\u001b[31m" = 1', r"qd\x1b[31m: unknown key"),
+    ],
+)
+def test_errors_name_file_line_and_key(text: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_job(text, "job.toml")
+    assert words in str(caught.value)
+    assert str(caught.value).startswith("job.toml")
+    assert str(caught.value).isprintable()
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(LunscopeError, match=r"missing\.toml: cannot read the job file: No such file"):
+        load_job(tmp_path / "missing.toml")
+    with pytest.raises(LunscopeError, match="Is a directory"):
+        load_job(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="not text in UTF-8"):
+        load_job(tmp_path / "binary")
+    (tmp_path / "large").write_bytes(b"#" * (1024 * 1024 + 1))
+    with pytest.raises(UsageError, match="larger than 1 MiB"):
+        load_job(tmp_path / "large")
+    (tmp_path / "good").write_text("qd = 5\n")
+    assert load_job(tmp_path / "good").knobs.queue_depth == 5
+
+
+_NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+_JOBS = st.builds(
+    JobSpec,
+    targets=st.lists(
+        st.builds(TargetSpec, st.none() | _NAMES.filter(lambda name: name != "scratch")), min_size=1, max_size=4
+    ).map(tuple),
+    knobs=st.builds(
+        Knobs,
+        queue_depth=st.integers(1, 4096),
+        stripe_width=st.integers(1, 1024),
+        blocks=st.sampled_from(
+            [
+                (BlockShare(4096),),
+                (BlockShare(4096, 60.0), BlockShare(16384, 40.0)),
+                (BlockShare(512, 33.4), BlockShare(1024, 66.6)),
+            ]
+        ),
+        read_pct=st.floats(0, 100),
+        rate_iops=st.none() | st.floats(1e-3, 1e9),
+    ),
+    access=st.sampled_from(Access),
+    mode=st.sampled_from(Mode),
+    backend=st.sampled_from(Backend),
+    stripe_unit_bytes=st.integers(8, 1 << 20).map(lambda units: units * 512),
+    threads=st.integers(1, 1000),
+    size_bytes=st.none() | st.integers(1, 1 << 50),
+    runtime_s=st.none() | st.floats(1e-6, 1e7),
+    seed=st.integers(0, 2**63 - 1),
+    name=_NAMES,
+)
+
+
+@given(_JOBS)
+def test_jobs_round_trip(job: JobSpec) -> None:
+    assert parse_job(dump_job(job)) == job
+
+
+def test_a_file_called_scratch_stays_a_file() -> None:
+    job = parse_job(dump_job(JobSpec((TargetSpec("scratch"),))))
+    assert job.targets == (TargetSpec("./scratch"),)
+
+
+def test_a_name_that_is_no_unicode_cannot_be_dumped() -> None:
+    with pytest.raises(LunscopeError, match="not UTF-8"):
+        dump_job(JobSpec((TargetSpec("/x/\udcff"),)))
+
+
+def test_order_and_mix() -> None:
+    assert access_and_mix(None, None) == (Access.RANDOM, 100.0)
+    assert access_and_mix(None, 80) == (Access.RANDOM, 80)
+    assert access_and_mix("rw", None) == (Access.SEQUENTIAL, 50.0)
+    assert access_and_mix("randrw", 80) == (Access.RANDOM, 80)
+    assert access_and_mix("write", None) == (Access.SEQUENTIAL, 0.0)
+    assert access_and_mix("randread", 100) == (Access.RANDOM, 100.0)
+    with pytest.raises(UsageError, match="use --rw rw with it"):
+        access_and_mix("read", 50)
+    with pytest.raises(UsageError, match="is none of read, write"):
+        access_and_mix("trim", None)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from engine.errors import UsageError
+from engine.job import Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.validate import validate
+
+TWO = (TargetSpec("/dev/sda"), TargetSpec("/dev/sdb"))
+
+
+def job(**changes: object) -> JobSpec:
+    """A sound job with some changes to its settings and knobs."""
+    knobs = {key: changes.pop(key) for key in list(changes) if key in Knobs.__slots__}
+    return replace(JobSpec(), knobs=replace(Knobs(), **knobs), **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        job(),
+        job(queue_depth=4096),
+        job(targets=TWO, stripe_width=2),
+        job(blocks=(BlockShare(512),)),
+        job(blocks=(BlockShare(1000),), mode=Mode.BUFFERED),
+        job(blocks=(BlockShare(4096, 33.3), BlockShare(8192, 33.3), BlockShare(16384, 33.3))),
+        job(read_pct=0),
+        job(rate_iops=0.5),
+        job(threads=1000, seed=0, runtime_s=0.1, size_bytes=1 << 30),
+        job(backend=Backend.THREADS, queue_depth=1000),
+    ],
+)
+def test_sound_jobs(sound: JobSpec) -> None:
+    validate(sound)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (job(queue_depth=0), "--qd: 0 is out of range: 1 to 4096 per target"),
+        (job(queue_depth=4097), "--qd: 4097 is out of range: 1 to 4096 per target"),
+        (job(queue_depth=-1), "--qd: -1 is out of range"),
+        (job(queue_depth=1001, backend=Backend.THREADS), "--qd: 1001 is out of range: 1 to 1000 with --engine threads"),
+        (job(stripe_width=0), "--stripe-width: 0 is out of range"),
+        (job(stripe_width=2), "--stripe-width: 2 is more than the job has targets: 1 to 1 with 1 target"),
+        (job(targets=TWO, stripe_width=3), "--stripe-width: 3 is more than the job has targets: 1 to 2 with 2 targets"),
+        (job(blocks=(BlockShare(0),)), "--bs: 0 is out of range: 512 to 64m"),
+        (job(blocks=(BlockShare(128 << 20),)), "--bs: 128m is out of range: 512 to 64m"),
+        (job(blocks=(BlockShare(1000),)), "--bs: 1000 is not a multiple of 512"),
+        (job(blocks=()), "--bs: the shares of the mix add up to 0 %"),
+        (job(blocks=(BlockShare(4096, 50), BlockShare(8192, 40))), "--bs: the shares of the mix add up to 90 %"),
+        (job(blocks=(BlockShare(4096, math.nan),)), "--bs: a share of nan % is out of range"),
+        (job(read_pct=101), "--read-pct: 101 is out of range: 0 to 100"),
+        (job(read_pct=-0.5), "--read-pct: -0.5 is out of range"),
+        (job(read_pct=math.nan), "--read-pct: nan is out of range"),
+        (job(rate_iops=0), "--rate: 0 is out of range: above 0"),
+        (job(rate_iops=math.inf), "--rate: inf is out of range"),
+        (job(rate_iops=math.nan), "--rate: nan is out of range"),
+        (job(targets=()), "--target: 0 targets: give 1 to 1024"),
+        (job(targets=TWO * 600), "--target: 1200 targets: give 1 to 1024"),
+        (job(threads=0), "--threads: 0 is out of range: 1 to 1000"),
+        (job(threads=1001), "--threads: 1001 is out of range: 1 to 1000"),
+        (job(stripe_unit_bytes=0), "--stripe-unit: 0 is out of range"),
+        (job(stripe_unit_bytes=5000), "--stripe-unit: 5000 is out of range"),
+        (job(seed=-1), "--seed: -1 is out of range"),
+        (job(seed=1 << 63), "is out of range: 0 to 9223372036854775807"),
+        (job(size_bytes=0), "--size: 0 is out of range: at least one block"),
+        (job(size_bytes=5000), "--size: 5000 is not a multiple of the block (4k): use 4k"),
+        (job(size_bytes=100), "--size: 100 is not a multiple of the block (4k): use 4k"),
+        (
+            job(size_bytes=16384, blocks=(BlockShare(4096, 50), BlockShare(12288, 50))),
+            "--size: 16k is not a multiple of the block (12k): use 12k",
+        ),
+        (job(runtime_s=0.0), "--runtime: 0 is out of range: longer than 0s"),
+        (job(runtime_s=math.nan), "--runtime: nan is out of range"),
+    ],
+)
+def test_problems_name_the_option_and_the_range(bad: JobSpec, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        validate(bad)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
