@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.board import Board
-from engine.caretaker import look_after
 from engine.describe import describe_job, knob_changes
 from engine.errors import StoppedError, UsageError
 from engine.events import Event, EventKind
@@ -63,6 +62,8 @@ class LoadControl:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
             self._runs += 1
+            from engine.driver import LoadDriver  # noqa: PLC0415 - the engines are not what a first screen waits for
+
             self._driver = driver = LoadDriver(job, permissions, self._runs)
             self._board.reset(LoadStatus(LoadState.PREPARING, job, job.knobs, progress=0.0))
             try:
@@ -163,6 +164,8 @@ class LoadControl:
         return self._result
 
     def _look_after(self, driver: LoadDriver) -> None:
+        from engine.caretaker import look_after  # noqa: PLC0415 - as the driver
+
         fault = look_after(driver, self._board, self._ended)
         with self._operation:
             if fault is None or self._driver is not driver or self._board.status.state is not LoadState.RUNNING:

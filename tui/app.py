@@ -13,7 +13,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
 from collectors.model import Source
-from engine.control import LoadState
+from engine.status import LoadState
 from tui.clock import SECOND_NS, span_text
 from tui.events_log import EventLog
 from tui.feed import Feed, FeedEnded, FrameArrived
@@ -24,9 +24,6 @@ from tui.load_desk import LoadDesk
 from tui.scope import Recording, Scope
 from tui.screens.base import View
 from tui.screens.dialogs import TypeToConfirm
-from tui.screens.events import EventsScreen
-from tui.screens.help import HelpScreen
-from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.session_actions import SessionActions
 from tui.settings import Settings
@@ -69,8 +66,18 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         )
         self._feed = Feed(source, self.scope.transport, self.scope.history, self.scope.events, self.post_message)
         self.add_mode(Place.OVERVIEW.value, lambda: OverviewScreen(self.scope))
-        self.add_mode(Place.LOAD.value, lambda: LoadScreen(self.scope, autostart=self._start_at_load))
-        self.add_mode(Place.EVENTS.value, lambda: EventsScreen(self.scope))
+        self.add_mode(Place.LOAD.value, self._load_screen)
+        self.add_mode(Place.EVENTS.value, self._events_screen)
+
+    def _load_screen(self) -> View:
+        from tui.screens.load import LoadScreen  # noqa: PLC0415 - what the first screen does not need comes later
+
+        return LoadScreen(self.scope, autostart=self._start_at_load)
+
+    def _events_screen(self) -> View:
+        from tui.screens.events import EventsScreen  # noqa: PLC0415 - as above
+
+        return EventsScreen(self.scope)
 
     def on_mount(self) -> None:
         """Draw the skeleton first; read the first sample once it is on the screen."""
@@ -151,6 +158,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def action_view_help(self) -> None:
         """All keys and figures."""
+        from tui.screens.help import HelpScreen  # noqa: PLC0415 - as above
+
         notices = self.scope.frame.topology.host.notices if self.scope.frame else ()
         self.push_screen(HelpScreen(self._keys_text, notices))
 

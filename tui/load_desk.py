@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from engine.control import LoadControl, LoadState, LoadStatus
 from engine.errors import RefusedError, UsageError
 from engine.job import JobSpec, Knobs, Permissions
+from engine.status import LoadState, LoadStatus
+
+if TYPE_CHECKING:
+    from engine.control import LoadControl
 
 BUSY_STATES = frozenset({LoadState.PREPARING, LoadState.STOPPING})
 LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textual.content import Content
 
 from collectors.text import safe_text
-from engine.control import LoadState, LoadStatus
+from engine.status import LoadState, LoadStatus
 from tui.clock import span_text
 from tui.load_desk import LoadDesk
 

@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from collectors.model import Frame
 from collectors.text import safe_text
-from engine.control import LoadState
+from engine.status import LoadState
 from tui.keys import BY_ID, Place, keys_in_force
 from tui.scope import Scope
 from tui.transport import ReplayTransport
