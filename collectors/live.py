@@ -66,7 +66,7 @@ class LiveSource:
         self._hotplug = HotplugMonitor(sysfs)
         self._processes = ProcessCollector(procfs)
         host = read_host_facts(procfs, Tier.SAMPLED if watch else Tier.KERNEL, filter(None, [self._hotplug.notice]))
-        self._inventory = Inventory(sysfs, host)
+        self._inventory = Inventory(procfs, sysfs, host)
         self._skips = SkipReporter()
         collectors: Sequence[Collector] = (
             self._block,

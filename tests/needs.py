@@ -66,3 +66,13 @@ iostat = _need("iostat", _tool("iostat"))
 tmux = _need("tmux", _tool("tmux"))
 device_mapper = _need("device mapper", _device_mapper)
 swap = _need("swap", _swap)
+
+
+def _lab() -> str:
+    folder = os.environ.get("LUNSCOPE_LAB", "")
+    if not folder:
+        return "LUNSCOPE_LAB does not name the folder of the storage lab"
+    return "" if Path(folder, "fixtures").is_dir() else f"LUNSCOPE_LAB={folder} has no fixtures"
+
+
+lab = _need("the storage lab", _lab)
