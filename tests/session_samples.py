@@ -39,15 +39,15 @@ def topology_of(rows: Rows, host: str = "node1") -> Topology:
 
 
 def graph_of(rows: Rows) -> Graph:
-    """One LUN of all rows but the first, which is its map."""
-    lun, *others = rows.keys
+    """All rows as paths of a LUN that has no row."""
+    lun = "dm-0:253:0#9"
     return Graph(
         ports=(Port("fc:1", "host1", "fc", queue_limit=512, members=("host1", "nvme0")), Port("x", "host2", "scsi")),
         targets=(TargetPort("fc:2", "\x1b[2J", "fc", "array"),),
-        luns=(Lun(lun, rows.names[0], "dm", "service-time"),),
-        paths=tuple(Path(key, key[:3], lun, "fc:1", "fc:2", preferred=True, failures=3) for key in others),
-        layers=(Layer("dm-0:253:0#9", "dm-0", "lvm", "vg-x", 1 << 30, (lun,)),),
-        mounts=(Mount("dm-0:253:0#9", "/srv", "xfs"),),
+        luns=(Lun(lun, "dm-0", "dm", "service-time"),),
+        paths=tuple(Path(key, key[:3], lun, "fc:1", "fc:2", preferred=True, failures=3) for key in rows.keys),
+        layers=(Layer("dm-1:253:1#9", "dm-1", "lvm", "vg-x", 1 << 30, (lun,)),),
+        mounts=(Mount("dm-1:253:1#9", "/srv", "xfs"),),
         notices=("odd",),
     )
 
