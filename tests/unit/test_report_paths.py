@@ -14,7 +14,11 @@ ABOUT = topology()
 
 def steps() -> list[Step]:
     """Two seconds: one path of the first LUN does 600 I/Os of 1 ms, then the other 200 of 11 ms."""
-    moments = ({}, {"sd0h0": did(600, 1, 500)}, {"sd0h0": did(600, 1, 500), "sd0h1": did(200, 11, 1000)})
+    moments: tuple[dict[str, dict[str, int]], ...] = (
+        {},
+        {"sd0h0": did(600, 1, 500)},
+        {"sd0h0": did(600, 1, 500), "sd0h1": did(200, 11, 1000)},
+    )
     samples = [
         sample(at, disks=disks(WHO, *(of.get(name, {}) for name in WHO.names)), topology=ABOUT)
         for at, of in enumerate(moments, start=1)
@@ -42,7 +46,7 @@ def test_ports_show_their_busy_time_as_a_range() -> None:
 
 
 def test_json_has_what_joins_paths_luns_and_ports() -> None:
-    document = json.loads(list(report_json(steps()))[0])
+    document = json.loads(next(iter(report_json(steps()))))
     assert [disk["name"] for disk in document["disks"]] == []
     (path,) = document["paths"]
     assert (path["name"], path["lun"], path["port"], path["usable"]) == ("sd0h0", "dm-0", "host0", True)
@@ -52,5 +56,5 @@ def test_json_has_what_joins_paths_luns_and_ports() -> None:
 
 
 def test_json_of_one_table_leaves_the_others_empty() -> None:
-    document = json.loads(list(report_json(steps(), ReportOptions(("hbas",))))[0])
+    document = json.loads(next(iter(report_json(steps(), ReportOptions(("hbas",))))))
     assert (document["disks"], document["paths"], len(document["hbas"])) == ([], [], 1)
