@@ -38,13 +38,16 @@ class _Tree:
         ways = Counter((path.port, path.target) for path in self._graph.paths)
         for port in self._graph.ports:
             yield _port_line(port)
-            for (_, target), count in sorted(way for way in ways.items() if way[0][0] == port.key):
+            mine = [(target, count) for (its_port, target), count in ways.items() if its_port == port.key]
+            for target, count in sorted(mine, key=lambda way: natural(way[0])):
                 far = self._targets.get(target)
                 paths = "1 path" if count == 1 else f"{count:,} paths"
                 yield f"  {far.name if far else 'its own disk'}  {paths}"
         for lun in sorted(self._graph.luns, key=lambda lun: natural(lun.name)):
-            yield ""
-            yield from self._lun(lun)
+            device = self._devices.get(lun.key)
+            if device is None or device.size_bytes != 0:
+                yield ""
+                yield from self._lun(lun)
         yield from self._rootless()
         if self._graph.notices:
             yield ""
@@ -62,12 +65,17 @@ class _Tree:
         paths = [self._graph.paths[place] for place in self._graph.paths_of[lun.key]]
         parts = [_named(lun.name, device)]
         if device is not None:
-            parts += [_size(device.size_bytes), f"{device.vendor} {device.model}".strip(), device.persistent_id]
+            # A map has no maker; its paths do.
+            maker = next((made for one in (device, *map(self._device, paths)) if (made := _maker(one))), "")
+            parts += [_size(device.size_bytes), maker, device.persistent_id]
         if lun.multipath:
             usable = sum(path.usable for path in paths)
             policy = f", {lun.policy}" if lun.policy else ""
             parts.append(f"{usable} of {len(paths)} paths usable{policy}")
         return "  ".join(filter(None, [*parts, *self._mounts.get(lun.key, ())]))
+
+    def _device(self, path: Path) -> Device | None:
+        return self._devices.get(path.key)
 
     def _path(self, path: Path) -> str:
         port, target = self._ports.get(path.port), self._targets.get(path.target)
@@ -97,19 +105,23 @@ class _Tree:
 
     def _rootless(self) -> Iterator[str]:
         """Yield layers under which no LUN was found, and those that stand in a circle."""
-        reached = {lun.key for lun in self._graph.luns}
-        waiting = list(reached)
+        reached = self._reached({lun.key for lun in self._graph.luns})
+        bottom_first = sorted(self._graph.layers, key=lambda layer: not set(layer.below) <= {layer.key})
+        for layer in bottom_first:
+            if layer.key not in reached:
+                yield ""
+                yield f"{self._layer(layer)}  on nothing that is known"
+                yield from self._stack(layer.key, "  ", frozenset({layer.key}))
+                reached |= self._reached({layer.key})
+
+    def _reached(self, start: set[str]) -> set[str]:
+        """Keys of all that stands on some devices, and theirs."""
+        reached, waiting = set(start), list(start)
         while waiting:
             fresh = [layer.key for layer in self._above.get(waiting.pop(), ()) if layer.key not in reached]
             reached.update(fresh)
             waiting += fresh
-        for layer in self._graph.layers:
-            if layer.key not in reached and not any(
-                below not in reached for below in layer.below if below != layer.key
-            ):
-                yield ""
-                yield f"{self._layer(layer)}  on nothing that is known"
-                yield from self._stack(layer.key, "  ", frozenset({layer.key}))
+        return reached
 
 
 def _port_line(port: Port) -> str:
@@ -121,6 +133,10 @@ def _port_line(port: Port) -> str:
             None, [port.name, port.transport, port.driver, port.address, parent, others, port.state, port.speed, limit]
         )
     )
+
+
+def _maker(device: Device | None) -> str:
+    return "" if device is None else f"{device.vendor} {device.model}".strip()
 
 
 def _named(name: str, device: Device | None) -> str:
