@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 from collectors.background import BackgroundThread
@@ -11,12 +12,23 @@ from collectors.model import HostFacts, Rows, Topology
 from collectors.reading import Reading
 from collectors.topology.device_mapper import open_maps
 from collectors.topology.scanner import TopologyScanner
+from collectors.topology.states import changed_paths, path_changes
+from engine.events import Event, EventKind
+
+POLL_S = 1.0
+"""States of paths are looked at so often: offline and ANA changes come without a uevent."""
+POLL_SHARE = 0.02
+"""Of one core; with thousands of paths they are looked at more seldom."""
 
 
 class Inventory:
-    """Scans devices on a thread of its own whenever asked; `topology` is the latest result."""
+    """Scans devices on a thread of its own whenever asked, and when paths change; `topology` is the latest result."""
 
-    def __init__(self, procfs: str, sysfs: str, host: HostFacts) -> None:
+    def __init__(self, procfs: str, sysfs: str, host: HostFacts, poll_s: float = POLL_S) -> None:
+        self._sysfs = sysfs
+        self._poll_s = poll_s
+        self._rows: Rows | None = None
+        self._events: list[Event] = []
         self._scanner = TopologyScanner(procfs, sysfs, open_maps(sysfs))
         self._host = host
         self._wanted: Rows | None = None
@@ -33,13 +45,15 @@ class Inventory:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Bring nothing of its own into a sample; the topology is asked for after all collectors have been read.
+        """Hand over what happened to paths; the topology is asked for after all collectors have been read.
 
         Raises:
             RuntimeError: the thread has failed.
         """
         self._thread.check()
-        return Reading()
+        with self._changed:
+            events, self._events = tuple(self._events), []
+        return Reading(events=events)
 
     def request(self, rows: Rows, changed: frozenset[str] | None = None) -> None:
         """Have a table scanned soon; a newer request replaces one that waits and takes over what it was to read.
@@ -69,21 +83,41 @@ class Inventory:
         self._thread.stop()
 
     def _run(self, stop: threading.Event) -> None:
-        while True:
+        pause_s = self._poll_s
+        while not stop.is_set():
             with self._changed:
-                self._changed.wait_for(lambda: self._wanted is not None or stop.is_set())
+                self._changed.wait_for(lambda: self._wanted is not None or stop.is_set(), pause_s)
                 rows, names, self._changed_names = self._wanted, self._changed_names, set()
-            if rows is None or stop.is_set():
+            if stop.is_set():
                 return
+            if rows is None:
+                pause_s = self._poll()
+                continue
             self._scan(rows, None if names is None else frozenset(names))
             with self._changed:
                 if self._wanted is rows:
                     self._wanted = None
                 self._changed.notify_all()
 
+    def _poll(self) -> float:
+        """Look at the states of the known paths; how long to wait before the next look."""
+        started_ns = time.thread_time_ns()
+        names = changed_paths(self._sysfs, self.topology.graph) if self._rows is not None else frozenset()
+        if names and self._rows is not None:
+            self._scan(self._rows, names)
+        cost_s = (time.thread_time_ns() - started_ns) / 1e9
+        return max(self._poll_s, cost_s / POLL_SHARE)
+
     def _scan(self, rows: Rows, changed: frozenset[str] | None) -> None:
+        self._rows = rows
         devices, graph = self._scanner.scan(rows, changed)
         notices = (*self._host.notices, *device_notices(devices.values()), *graph.notices)
         found = Topology(devices, replace(self._host, notices=notices), graph)
         if not found.same_as(self.topology):
+            events = [
+                Event.now(EventKind.HOTPLUG, text, **data)
+                for text, data in path_changes(self.topology.graph, graph, devices)
+            ]
+            with self._changed:
+                self._events += events
             self.topology = found

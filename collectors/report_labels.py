@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from collectors.device_names import label_of
 from collectors.model import Rows, Topology
 from collectors.text import safe_text
 from collectors.topology.graph import Graph, Path, Port
@@ -53,8 +54,7 @@ def _path_label(key: str, name: str, topology: Topology) -> str:
 
 
 def _lun_name(path: Path, topology: Topology) -> str:
-    lun = topology.devices.get(path.lun)
-    return "" if lun is None else lun.friendly_name or lun.name
+    return label_of(topology.devices.get(path.lun), "")
 
 
 @lru_cache(maxsize=4)
