@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from collectors.model import Frame, FrameTable, HostFacts, Step, Topology
 from collectors.moments import clock_text, iso_time
+from collectors.path_verdict import path_verdicts
 from collectors.report_labels import row_labels
 from collectors.report_layout import LEGEND, TITLES, Layout, report_fields, shown_rows
 from collectors.text import safe_text
@@ -41,6 +42,8 @@ class ReportPage:
         if step.previous is not None and "disks" in frame.tables:
             for section in self._sections:
                 yield from section.lines(stamp, frame.tables, frame.topology)
+                if section.table == "paths":
+                    yield from (f"{stamp} ! {verdict}" for verdict in path_verdicts(frame))
         elif self._started:
             yield f"{stamp} (gap)"
         self._started = True
@@ -55,7 +58,7 @@ class Section:
     """One table of a report: disks, paths or ports."""
 
     def __init__(self, table: str, options: PageOptions) -> None:
-        self._table = table
+        self.table = table
         self._options = options
         self._fields = report_fields(table, split=options.split)
         self._layout: Layout | None = None
@@ -64,9 +67,9 @@ class Section:
 
     def lines(self, stamp: str, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
         """Lines of one interval."""
-        table = tables.get(self._table)
+        table = tables.get(self.table)
         if table is None:
-            yield f"{stamp} (no {TITLES[self._table]}s known)"
+            yield f"{stamp} (no {TITLES[self.table]}s known)"
             return
         layout = self._layout
         if layout is None or self._keys != table.rows.keys or self._since_header >= self._options.header_every:
@@ -82,7 +85,7 @@ class Section:
 
     def averages(self, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
         """Lines of the averages, none where nothing was shown."""
-        table = tables.get(self._table)
+        table = tables.get(self.table)
         shown = [] if table is None else shown_rows(table, all_disks=self._options.all_rows)
         if table is not None and shown:
             layout = self._layout_of(table, topology)
@@ -91,7 +94,7 @@ class Section:
             yield from (layout.row("Average:", table, row) for row in shown)
 
     def _layout_of(self, table: FrameTable, topology: Topology) -> Layout:
-        return Layout.of(self._table, self._fields, row_labels(self._table, table.rows, topology))
+        return Layout.of(self.table, self._fields, row_labels(self.table, table.rows, topology))
 
 
 def _banner(host: HostFacts, time_ns: int) -> str:

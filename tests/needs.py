@@ -76,3 +76,12 @@ def _lab() -> str:
 
 
 lab = _need("the storage lab", _lab)
+
+
+def _guest() -> str:
+    if os.environ.get("LUNSCOPE_GUEST") != "1":
+        return "minutes each: run make lab-test, or set LUNSCOPE_GUEST=1"
+    return _lab() or _tool("qemu-system-x86_64")()
+
+
+guest = _need("a guest of the storage lab", _guest)

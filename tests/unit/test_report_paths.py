@@ -58,3 +58,13 @@ def test_json_has_what_joins_paths_luns_and_ports() -> None:
 def test_json_of_one_table_leaves_the_others_empty() -> None:
     document = json.loads(next(iter(report_json(steps(), ReportOptions(("hbas",))))))
     assert (document["disks"], document["paths"], len(document["hbas"])) == ([], [], 1)
+
+
+def test_a_sick_path_is_named_below_the_paths() -> None:
+    both = {"sd0h0": did(600, 1, 500), "sd0h1": did(200, 11, 1000)}
+    moments = [
+        sample(at, disks=disks(WHO, *(of.get(name, {}) for name in WHO.names)), topology=ABOUT)
+        for at, of in enumerate(({}, both), start=1)
+    ]
+    lines = list(report_text([Step(None, moments[0]), Step(*moments)], ReportOptions(("paths",))))
+    assert any(line.endswith("! path sd0h1 carries 25 % of dm-0 and its await is 11.0x its peers'") for line in lines)
