@@ -111,7 +111,10 @@ class Inventory:
     def _scan(self, rows: Rows, changed: frozenset[str] | None) -> None:
         self._rows = rows
         devices, graph = self._scanner.scan(rows, changed)
-        notices = (*self._host.notices, *device_notices(devices.values()), *graph.notices)
+        # An NVMe head shows what its paths count, whether the kernel counts on it or not.
+        heads = {lun.key for lun in graph.luns if lun.multipath == "nvme" and graph.paths_of[lun.key]}
+        uncounted = device_notices(device for key, device in devices.items() if key not in heads)
+        notices = (*self._host.notices, *uncounted, *graph.notices)
         found = Topology(devices, replace(self._host, notices=notices), graph)
         if not found.same_as(self.topology):
             events = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ pytestmark = [
 FIO = "fio --name=x --filename={} --rw=randread --direct=1 --iodepth=16 --ioengine=libaio --runtime=60 --time_based"
 
 
-def documents(text: str) -> list[dict[str, list[dict[str, float]]]]:
+def documents(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
