@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from collectors.topology.buses import Buses
@@ -139,8 +138,3 @@ def _nvme_limit(facts: Facts) -> int | None:
 
 def _number(value: str) -> int | None:
     return int(value) if value.isdecimal() else None
-
-
-def members_text(names: Iterable[str]) -> str:
-    """Members of a port for people: "host1 + nvme0"."""
-    return " + ".join(names)

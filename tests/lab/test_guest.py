@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -25,8 +26,11 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kernel", ["stable", "backports"])
 def test_nvme_paths_add_up_to_the_head_whether_the_kernel_counts_on_it_or_not(kernel: str) -> None:
-    load = f"({FIO.format('/dev/nvme1n1')} >/dev/null 2>&1 &) ; sleep 3; python3 -m tui report --json --tier kernel 4 2"
-    found = documents(run_in_guest("nvme-mp", load, "--kernel", kernel))
+    script = (
+        "for policy in /sys/class/nvme-subsystem/*/iopolicy; do echo round-robin > $policy; done;"
+        f"({FIO.format('/dev/nvme1n1')} >/dev/null 2>&1 &) ; sleep 3; python3 -m tui report --json --tier kernel 4 2"
+    )
+    found = documents(run_in_guest("nvme-mp", script, "--kernel", kernel))
     assert len(found) == 2
     for document in found:
         head = next(disk for disk in document["disks"] if disk["name"] == "nvme1n1")
@@ -42,10 +46,13 @@ def test_nvme_paths_add_up_to_the_head_whether_the_kernel_counts_on_it_or_not(ke
 def test_a_path_of_a_map_goes_offline_under_load_and_comes_back() -> None:
     script = (
         f"({FIO.format('/dev/mapper/mpatha')} >/dev/null 2>&1 &) ; sleep 2;"
-        "(sleep 5; echo offline > /sys/block/sda/device/state; sleep 6; echo running > /sys/block/sda/device/state) &"
-        "python3 -m tui report -d -L --tier kernel 2 10"
+        "path=$(ls /sys/block/$(basename $(readlink /dev/mapper/mpatha))/slaves | head -1);"
+        "state=/sys/block/$path/device/state;"
+        "(sleep 5; echo offline > $state; sleep 8; echo running > $state) & "
+        "python3 -m tui report -d -L --tier kernel 2 12"
     )
     text = run_in_guest("scsi-mp", script)
-    assert "path sda of mpatha lost: running, active -> offline" in text
-    assert "path sda of mpatha back: " in text
+    lost = re.search(r"path (sd[a-z]+) of mpatha lost: running, active -> offline", text)
+    assert lost, text
+    assert f"path {lost[1]} of mpatha back: " in text, text
     assert "its peers'" in text, "the throttled path is not named"
