@@ -48,8 +48,8 @@ def test_a_path_of_a_map_goes_offline_under_load_and_comes_back() -> None:
         f"({FIO.format('/dev/mapper/mpatha')} >/dev/null 2>&1 &) ; sleep 2;"
         "path=$(ls /sys/block/$(basename $(readlink /dev/mapper/mpatha))/slaves | head -1);"
         "state=/sys/block/$path/device/state;"
-        "(sleep 5; echo offline > $state; sleep 8; echo running > $state) & "
-        "python3 -m tui report -d -L --tier kernel 2 12"
+        "(sleep 16; echo offline > $state; sleep 8; echo running > $state) & "
+        "python3 -m tui report -d -L --tier kernel 2 20"
     )
     text = run_in_guest("scsi-mp", script)
     lost = re.search(r"path (sd[a-z]+) of mpatha lost: running, active -> offline", text)
