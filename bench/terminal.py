@@ -51,14 +51,11 @@ class Terminal:
     def close(self, timeout_s: float = 15.0) -> int:
         """End the program (SIGTERM, then SIGKILL) if it still runs and return its exit status."""
         for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.alive():
+                os.kill(self.pid, number)
             deadline = time.monotonic() + timeout_s
-            while time.monotonic() < deadline:
+            while self.alive() and time.monotonic() < deadline:
                 self.drain(0.05)
-                done, status = os.waitpid(self.pid, os.WNOHANG)
-                if done:
-                    os.close(self._descriptor)
-                    return os.waitstatus_to_exitcode(status)
-            os.kill(self.pid, number)
         os.close(self._descriptor)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as StopFlag
 
@@ -59,34 +60,28 @@ class LiveSource:
             raise UsageError(f"interval {interval_s:g} s: give {MIN_INTERVAL_S:g} s to 1 day")
         self.interval_s = interval_s
         self._clock = clock or SystemClock()
-        procfs, sysfs = str(procfs), str(sysfs)
-        watch = _start_watch(tier, sysfs)
-        self._block = BlockCollector(procfs, sysfs, watch)
+        self._roots = str(procfs), str(sysfs)
+        self._watch = _start_watch(tier, str(sysfs))
+        self._block = BlockCollector(*self._roots, self._watch)
         _probe(self._block)
-        self._hotplug = HotplugMonitor(sysfs)
-        self._processes = ProcessCollector(procfs)
-        host = read_host_facts(procfs, Tier.SAMPLED if watch else Tier.KERNEL, filter(None, [self._hotplug.notice]))
-        self._inventory = Inventory(procfs, sysfs, host)
+        self._extra = extra_collectors
+        self._host: _HostReaders | None = None
         self._skips = SkipReporter()
-        collectors: Sequence[Collector] = (
-            self._block,
-            HostCollector(procfs),
-            self._processes,
-            self._hotplug,
-            self._inventory,
-            *extra_collectors,
-        )
-        self._collectors = [Guarded(collector) for collector in collectors]
+        self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
         self._seen_rows: Rows | None = None
         self._seen_changes = 0
         self._background_ns = 0
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
-        """Yield a first step at once, one soon after, then one per interval until `stop` is set."""
+        """Yield a first step at once, one soon after, then one per interval until `stop` is set.
+
+        The threads start here and not before, so that they do not compete with a screen that is being drawn.
+        """
+        host = self._start()
         schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
         due_ns, skipped, previous = schedule.start_ns, 0, None
         while not stop.is_set():
-            sample = self._sample(due_ns, skipped)
+            sample = self._sample(host, due_ns, skipped)
             yield Step(previous, sample)
             previous = sample
             due_ns, skipped = schedule.next(due_ns, self._clock.monotonic_ns())
@@ -98,7 +93,14 @@ class LiveSource:
         for collector in self._collectors:
             collector.close()
 
-    def _sample(self, due_ns: int, skipped: int) -> Sample:
+    def _start(self) -> _HostReaders:
+        if self._host is None:
+            self._host = _HostReaders.start(*self._roots, Tier.SAMPLED if self._watch else Tier.KERNEL)
+            collectors = (self._block, *self._host.collectors, *self._extra)
+            self._collectors = [Guarded(collector) for collector in collectors]
+        return self._host
+
+    def _sample(self, host: _HostReaders, due_ns: int, skipped: int) -> Sample:
         cpu_ns = time.thread_time_ns()
         time_ns, monotonic_ns = self._clock.time_ns(), self._clock.monotonic_ns()
         tables: dict[str, Table] = {}
@@ -109,34 +111,54 @@ class LiveSource:
             tables |= reading.tables
             histograms |= reading.histograms
             events += reading.events
-        self._follow_topology()
+        self._follow_topology(host)
         return Sample(
             time_ns=time_ns,
             monotonic_ns=monotonic_ns,
-            topology=self._inventory.topology,
+            topology=host.inventory.topology,
             tables=tables,
             histograms=histograms,
             events=tuple(events),
             late_ns=max(0, monotonic_ns - due_ns),
-            cost_ns=time.thread_time_ns() - cpu_ns + self._background_cost_ns(),
+            cost_ns=time.thread_time_ns() - cpu_ns + self._background_cost_ns(host),
         )
 
-    def _follow_topology(self) -> None:
+    def _follow_topology(self, host: _HostReaders) -> None:
         """Have devices scanned when rows came or went, or uevents said that facts changed."""
-        changes = self._hotplug.changes
+        changes = host.hotplug.changes
         if changes != self._seen_changes:
             self._block.rescan()
         if changes != self._seen_changes or self._block.rows is not self._seen_rows:
-            self._inventory.request(self._block.rows, self._hotplug.take_touched())
+            host.inventory.request(self._block.rows, host.hotplug.take_touched())
             if self._seen_rows is None:
-                self._inventory.wait(FIRST_TOPOLOGY_S)
+                host.inventory.wait(FIRST_TOPOLOGY_S)
         self._seen_changes, self._seen_rows = changes, self._block.rows
 
-    def _background_cost_ns(self) -> int:
+    def _background_cost_ns(self, host: _HostReaders) -> int:
         """CPU time the threads have used since the last call."""
-        threads = (self._block, self._hotplug, self._processes, self._inventory)
+        threads = (self._block, host.hotplug, host.processes, host.inventory)
         before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
         return self._background_ns - before
+
+
+@dataclass(frozen=True, slots=True)
+class _HostReaders:
+    """Everything that is read beside the block counters, most of it by threads of its own."""
+
+    hotplug: HotplugMonitor
+    processes: ProcessCollector
+    inventory: Inventory
+    load: HostCollector
+
+    @classmethod
+    def start(cls, procfs: str, sysfs: str, tier: Tier) -> _HostReaders:
+        hotplug = HotplugMonitor(sysfs)
+        facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
+        return cls(hotplug, ProcessCollector(procfs), Inventory(procfs, sysfs, facts), HostCollector(procfs))
+
+    @property
+    def collectors(self) -> tuple[Collector, ...]:
+        return self.load, self.processes, self.hotplug, self.inventory
 
 
 def _start_watch(tier: str, sysfs: str) -> InflightWatch | None:

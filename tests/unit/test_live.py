@@ -130,7 +130,8 @@ def test_the_topology_is_kept_until_something_changes(source: LiveSource, kernel
     assert next(steps).current.topology is first
     kernel.add(FakeDisk("sdb", minor=16, diskseq=4))
     next(steps)
-    assert source._inventory.wait(10)
+    assert source._host is not None
+    assert source._host.inventory.wait(10)
     assert set(next(steps).current.topology.devices) == {"sda:8:0#3", "sdb:8:16#4"}
 
 
