@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from engine.board import Board
-from engine.driver import LoadDriver
 from engine.errno_text import describe_error
 from engine.events import EventKind
 from engine.tap import ERRORS
 from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
+
+if TYPE_CHECKING:
+    from engine.driver import LoadDriver
 
 LOOK_S = 0.05
 """How often it looks."""

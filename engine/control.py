@@ -55,6 +55,8 @@ class LoadControl:
             StoppedError: `stop` was called meanwhile.
             LunscopeError: what is wrong with the job or its targets; nothing is left behind.
         """
+        from engine.driver import LoadDriver  # noqa: PLC0415 (slow to import; the first screen comes before any load)
+
         with self._operation:
             if self._board.status.state is LoadState.RUNNING:
                 raise UsageError("a load is running: stop it first")

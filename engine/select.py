@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine._native import LoadEngine, LoadTarget
-from engine.aio import AioEngine, AioTarget
 from engine.backend import LoadBackend
 from engine.errors import LunscopeError, UsageError
 from engine.guard import OpenTarget
@@ -77,6 +76,8 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
     sequential = job.access is Access.SEQUENTIAL
     max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
     if backend is Backend.AIO:
+        from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)
+
         return AioEngine(
             [AioTarget(t.fd, t.name, t.size_bytes, t.align_bytes, t.writable) for t in targets],
             job.knobs,

@@ -37,7 +37,7 @@ def open_source(watching: Watching, control: LoadControl) -> tuple[Source, Recor
     live = LiveSource(watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load])
     if watching.record is None:
         return live, None
-    from collectors.recorder import RecordingSource  # noqa: PLC0415 - the first screen waits for nothing it does not need
+    from collectors.recorder import RecordingSource  # noqa: PLC0415 (watching without recording needs no database)
     from collectors.session.writer import SessionWriter  # noqa: PLC0415
 
     try:
