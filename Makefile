@@ -10,7 +10,7 @@ export MATURIN_NO_INSTALL_RUST := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint format wheel bench clean snapshots
+.PHONY: help build run test lab-test lint format wheel bench clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ lint: build ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
 test: lint ## everything: lint, Rust tests, Python tests
 	cargo test -q --manifest-path $(CRATE)/Cargo.toml
 	$(BIN)/pytest
+
+lab-test: build ## tests against captured hosts and in guests with real multipath; LUNSCOPE_LAB names the lab's folder
+	LUNSCOPE_GUEST=1 $(BIN)/pytest tests/lab
 
 snapshots: build ## accept the screens as they are now as the new snapshots
 	$(BIN)/pytest tests/app --snapshot-update

@@ -12,6 +12,7 @@ PARTS = {
     "engine": "IOPS and CPU per I/O against fio",
     "screen_cost": "what the TUI costs a running load, and how soon a knob is in force after its key",
     "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
+    "topology": "scanning 19,200 paths of 600 LUNs, whole and after one change, and what path roll-ups cost",
     "derive": "deriving frames of 2,000 and 19,200 devices",
     "first_paint": "time to the first painted screen",
     "paint": "repainting grids and charts",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.loops import BYTES_EACH, disk_names, idle_loops, memory_available_bytes
 from collectors.block import BlockCollector
-from collectors.devices import scan_devices
+from collectors.topology.scanner import TopologyScanner
 from engine._native import BlockReader
 from tests.fake_kernel import FakeDisk, FakeKernel, busy_counters
 
@@ -81,7 +81,7 @@ def parse_share(size: int, pairs: int) -> None:
         )
         rows = collector.read().tables["disk"].rows
         started = time.perf_counter()
-        scan_devices(str(kernel.sysfs), rows)
+        TopologyScanner(str(kernel.procfs), str(kernel.sysfs)).scan(rows)
         print(f"{size:,} fake devices: scan of all facts {time.perf_counter() - started:.2f} s wall")
     finally:
         shutil.rmtree(folder)

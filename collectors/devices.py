@@ -1,27 +1,23 @@
-"""Static facts of block devices, read from sysfs when the topology changes."""
+"""Static facts of block devices, from the attributes sysfs has of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from collectors.device_ids import persistent_id, serial
-from collectors.identity import SECTOR_BYTES, printable, sysfs_name
-from collectors.model import Device, Rows
+from collectors.identity import SECTOR_BYTES, sysfs_name
+from collectors.model import Device
 from collectors.sysfs_text import flag, number, text
-from collectors.udev_facts import UdevLookup, look_up, with_udev
 from engine._native import read_attributes
 
 Attributes = Mapping[str, bytes | None]
 
-ATTRIBUTES = (
+_COMMON = (
     "size",
     "diskseq",
     "removable",
     "ro",
-    "hidden",
     "queue/rotational",
     "queue/scheduler",
     "queue/logical_block_size",
@@ -34,8 +30,13 @@ ATTRIBUTES = (
     "device/vendor",
     "device/queue_depth",
     "device/wwid",
-    "device/serial",
     "device/vpd_pg80",
+    "device/state",
+    "device/access_state",
+    "device/preferred_path",
+)
+_OF_OTHERS = (
+    "device/serial",
     "serial",
     "wwid",
     "nguid",
@@ -44,10 +45,18 @@ ATTRIBUTES = (
     "dm/name",
     "dm/uuid",
     "md/uuid",
+    "md/level",
     "loop/backing_file",
+    "ana_state",
+    "ana_grpid",
+    "nsid",
 )
+"""What SCSI disks never have: a host with thousands of them would look for it in vain for half a second."""
+
+ATTRIBUTES = (*_COMMON, *_OF_OTHERS)
 """Below SYSFS/block/X (Documentation/ABI/stable/sysfs-block); most devices have about half of them."""
 
+_SCSI_DISK = re.compile(r"sd[a-z]+")
 _KINDS = (
     (re.compile(r"nvme\d+c\d+n\d+"), "nvme-path"),
     (re.compile(r"dm-\d+"), "dm"),
@@ -55,27 +64,33 @@ _KINDS = (
     (re.compile(r"sr\d+"), "cdrom"),
     (re.compile(r"(loop|zram|ram|nbd|rbd|drbd|bcache|zd)\d+"), ""),
 )
-_STACKED = frozenset({"dm", "md", "bcache", "drbd"})
+STACKED = frozenset({"dm", "md", "bcache", "drbd"})
+"""Kinds that may stand on other devices."""
 _THREADS = 4
 _KEY = re.compile(r":(\d+):(\d+)#(\d*)")
 
 
-def scan_devices(sysfs: str, rows: Rows, udev: UdevLookup = look_up) -> dict[str, Device]:
-    """Facts of the devices of a DISK table, by key; one that has vanished has its names and numbers only.
+def read_devices(sysfs: str, names: Sequence[str]) -> dict[str, Attributes]:
+    """Attributes of devices by kernel name; None where one is missing or has vanished."""
+    scsi = [name for name in names if _SCSI_DISK.fullmatch(name)]
+    others = sorted(set(names).difference(scsi))
+    return _read(sysfs, scsi, _COMMON) | _read(sysfs, others, ATTRIBUTES)
 
-    The udev database is asked for what this host's sysfs does not tell.
-    """
-    entries = [sysfs_name(name) for name in rows.names]
+
+def _read(sysfs: str, names: Sequence[str], attributes: Sequence[str]) -> dict[str, Attributes]:
+    nothing = dict.fromkeys(ATTRIBUTES)
     try:
-        values = read_attributes(str(Path(sysfs, "block")), entries, ATTRIBUTES, threads=_THREADS)
+        values = read_attributes(f"{sysfs}/block", list(map(sysfs_name, names)), attributes, threads=_THREADS)
     except OSError:
-        return {}
-    devices = {}
-    for key, name, found in zip(rows.keys, rows.names, values, strict=True):
-        devices[key] = _device(key, name, dict(zip(ATTRIBUTES, found, strict=True)))
-    if Path(sysfs) == Path("/sys"):
-        devices = with_udev(devices, udev)
-    return _with_relations(sysfs, devices)
+        return dict.fromkeys(names, nothing)
+    return {
+        name: nothing | dict(zip(attributes, found, strict=True)) for name, found in zip(names, values, strict=True)
+    }
+
+
+def is_of(key: str, found: Attributes) -> bool:
+    """Whether what was read is of this incarnation, and not of another device that has the name already."""
+    return number(found["diskseq"]) == _numbers(key)[2]
 
 
 def device_kind(name: str) -> str:
@@ -87,11 +102,11 @@ def device_kind(name: str) -> str:
     return "disk"
 
 
-def _device(key: str, name: str, found: Attributes) -> Device:
+def device_of(
+    key: str, name: str, found: Attributes, *, slaves: tuple[str, ...] = (), holders: tuple[str, ...] = ()
+) -> Device:
+    """Facts of one device from its attributes, and its relatives by kernel name."""
     major, minor, diskseq = _numbers(key)
-    if number(found["diskseq"]) != diskseq:
-        # Another device has the name already; its own row is about to come.
-        found = dict.fromkeys(found)
     sectors = number(found["size"])
     return Device(
         key=key,
@@ -117,6 +132,8 @@ def _device(key: str, name: str, found: Attributes) -> Device:
         removable=flag(found["removable"]),
         bio_based=_is_bio_based(found),
         friendly_name=text(found["dm/name"]) or text(found["loop/backing_file"]),
+        holders=holders,
+        slaves=slaves,
     )
 
 
@@ -142,29 +159,3 @@ def _is_bio_based(found: Attributes) -> bool:
     """
     has_queue = found["queue/logical_block_size"] is not None
     return has_queue and found["mq/0/nr_tags"] is None and "[" not in text(found["queue/scheduler"])
-
-
-def _with_relations(sysfs: str, devices: dict[str, Device]) -> dict[str, Device]:
-    """Add slaves of stacked devices, and the holders these are to whole disks."""
-    slaves = {key: _slaves(sysfs, device.name) for key, device in devices.items() if device.kind in _STACKED}
-    holders: dict[str, list[str]] = {}
-    for key, names in slaves.items():
-        for name in names:
-            holders.setdefault(name, []).append(devices[key].name)
-    changed = {
-        key: replace(device, slaves=slaves.get(key, ()), holders=tuple(sorted(holders.get(device.name, ()))))
-        for key, device in devices.items()
-        if key in slaves or device.name in holders
-    }
-    return devices | changed
-
-
-def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
-    return _listing(Path(sysfs, "block", sysfs_name(name), "slaves"))
-
-
-def _listing(folder: Path) -> tuple[str, ...]:
-    try:
-        return tuple(sorted(printable(entry.name.replace("!", "/")) for entry in folder.iterdir()))
-    except OSError:
-        return ()

@@ -109,6 +109,65 @@ _DISKS = (
     _disk("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
 )
 
+_OF_PATHS = (
+    Field(
+        "lun_share_pct",
+        "paths",
+        "Share",
+        Unit.PERCENT,
+        "This path's part of the reads and writes that all paths of its LUN completed.",
+    ),
+    Field("queue_limit", "paths", "Limit", Unit.COUNT, "Outstanding commands the path admits (queue_depth)."),
+    Field("limit_pct", "paths", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the path admits."),
+)
+
+_PATHS = (
+    *(
+        Field(field.id, "paths", field.title, field.unit, field.help, field.tier)
+        for field in _DISKS
+        if field.id != "heat"
+    ),
+    *_OF_PATHS,
+)
+
+_PORT_HELP = {
+    "busy_pct": "Share of the interval with at least one I/O outstanding on any path of the port; never a sum.",
+    "queue_ms": "Queue time per I/O of all paths of the port, where the in-flight sampler saw nine tenths of them.",
+    "service_ms": "Service time per I/O, likewise.",
+    "in_flight": "Outstanding I/Os of all paths of the port, averaged over the interval (Little's law).",
+}
+
+_OF_PORTS = (
+    Field(
+        "busy_low_pct",
+        "hbas",
+        "Busy>=",
+        Unit.PERCENT,
+        "Least the port can have been busy: as much as the busiest of its paths.",
+    ),
+    Field(
+        "busy_high_pct",
+        "hbas",
+        "Busy<=",
+        Unit.PERCENT,
+        "Most the port can have been busy: all of its paths one after the other, at most 100 %.",
+    ),
+    Field("paths", "hbas", "Paths", Unit.COUNT, "Paths through this port."),
+    Field("queue_limit", "hbas", "Limit", Unit.COUNT, "Outstanding commands the port admits (can_queue)."),
+    Field("limit_pct", "hbas", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the port admits."),
+)
+
+_NOT_OF_PORTS = frozenset({"heat", "read_merges_per_s", "write_merges_per_s", "p50_ms", "p99_ms", "p999_ms", "max_ms"})
+
+_HBAS = (
+    *(
+        Field(field.id, "hbas", field.title, field.unit, _PORT_HELP.get(field.id, field.help), field.tier)
+        for field in _DISKS
+        if field.id not in _NOT_OF_PORTS
+    ),
+    *_OF_PORTS,
+)
+
 _HOST = (
     _host("cpu_user_pct", "user", Unit.PERCENT, "CPU time in user space, of all CPUs."),
     _host("cpu_system_pct", "sys", Unit.PERCENT, "CPU time in the kernel, of all CPUs."),
@@ -161,7 +220,7 @@ _LOAD = (
 TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}
 """One character behind a figure that says how it was obtained."""
 
-FIELDS: tuple[Field, ...] = (*_DISKS, *_HOST, *_PROCESSES, *_LOAD)
+FIELDS: tuple[Field, ...] = (*_DISKS, *_PATHS, *_HBAS, *_HOST, *_PROCESSES, *_LOAD)
 """In the order in which columns are offered."""
 
 _BY_ID = {(field.table, field.id): field for field in FIELDS}

@@ -77,9 +77,9 @@ def verdict(frame: Frame, row: int) -> str:
 def _reason(frame: Frame, row: int) -> str:
     disks = frame.tables["disks"]
     device = frame.topology.devices.get(disks.rows.keys[row])
-    if device is not None and device.iostats is False:
-        return f"its I/O is not counted: echo 1 > /sys/block/{safe_text(device.name)}/queue/iostats"
     if math.isnan(disks.value("iops", row)):
+        if device is not None and device.iostats is False:
+            return f"its I/O is not counted: echo 1 > /sys/block/{safe_text(device.name)}/queue/iostats"
         return "no figures for this interval"
     if not any(disks.value(kind, row) > 0 for kind in ("iops", "discards_per_s", "flushes_per_s")):
         outstanding = disks.value("in_flight", row)

@@ -52,6 +52,7 @@ class HotplugMonitor:
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.changes = 0
         """Grows whenever facts of a disk may be other than before."""
+        self._touched: frozenset[str] | None = frozenset()
         self.notice = ""
         """Why changes are seen late; empty if they are not."""
         self._rescan_s = rescan_s
@@ -78,6 +79,12 @@ class HotplugMonitor:
         with self._lock:
             events, self._events = tuple(self._events), []
         return Reading(events=events)
+
+    def take_touched(self) -> frozenset[str] | None:
+        """Names of the disks announced since the last call; None if all may be other than before."""
+        with self._lock:
+            touched, self._touched = self._touched, frozenset()
+        return touched
 
     def close(self) -> None:
         """Stop the thread."""
@@ -124,6 +131,7 @@ class HotplugMonitor:
             events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in describe(self._sysfs, changes)]
             with self._lock:
                 self._events += events
+                self._touched = None if names is None or self._touched is None else self._touched | names
             self.changes += 1
 
 

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 from collectors.background import BackgroundThread
-from collectors.devices import scan_devices
 from collectors.hostfacts import device_notices
 from collectors.model import HostFacts, Rows, Topology
 from collectors.reading import Reading
+from collectors.topology.device_mapper import open_maps
+from collectors.topology.scanner import TopologyScanner
+from collectors.topology.states import changed_paths, path_changes
+from engine.events import Event, EventKind
+
+POLL_S = 1.0
+"""States of paths are looked at so often: offline and ANA changes come without a uevent."""
+POLL_SHARE = 0.02
+"""Of one core; with thousands of paths they are looked at more seldom."""
 
 
 class Inventory:
-    """Scans devices on a thread of its own whenever asked; `topology` is the latest result."""
+    """Scans devices on a thread of its own whenever asked, and when paths change; `topology` is the latest result."""
 
-    def __init__(self, sysfs: str, host: HostFacts) -> None:
+    def __init__(self, procfs: str, sysfs: str, host: HostFacts, poll_s: float = POLL_S) -> None:
         self._sysfs = sysfs
+        self._poll_s = poll_s
+        self._rows: Rows | None = None
+        self._events: list[Event] = []
+        self._scanner = TopologyScanner(procfs, sysfs, open_maps(sysfs))
         self._host = host
         self._wanted: Rows | None = None
+        self._changed_names: set[str] | None = set()
         self._changed = threading.Condition()
         self.topology = Topology(host=host)
         """One object is kept until a device or a notice changes."""
@@ -31,18 +45,29 @@ class Inventory:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Bring nothing of its own into a sample; the topology is asked for after all collectors have been read.
+        """Hand over what happened to paths; the topology is asked for after all collectors have been read.
 
         Raises:
             RuntimeError: the thread has failed.
         """
         self._thread.check()
-        return Reading()
+        with self._changed:
+            events, self._events = tuple(self._events), []
+        return Reading(events=events)
 
-    def request(self, rows: Rows) -> None:
-        """Have the devices of a table scanned soon; a newer request replaces one that waits."""
+    def request(self, rows: Rows, changed: frozenset[str] | None = None) -> None:
+        """Have a table scanned soon; a newer request replaces one that waits and takes over what it was to read.
+
+        Args:
+            rows: of the DISK table.
+            changed: names of the devices to read again beside new ones; None for all.
+        """
         with self._changed:
             self._wanted = rows
+            if changed is None or self._changed_names is None:
+                self._changed_names = None
+            else:
+                self._changed_names |= changed
             self._changed.notify_all()
 
     def wait(self, timeout_s: float) -> bool:
@@ -58,20 +83,44 @@ class Inventory:
         self._thread.stop()
 
     def _run(self, stop: threading.Event) -> None:
-        while True:
+        pause_s = self._poll_s
+        while not stop.is_set():
             with self._changed:
-                self._changed.wait_for(lambda: self._wanted is not None or stop.is_set())
-                rows = self._wanted
-            if rows is None or stop.is_set():
+                self._changed.wait_for(lambda: self._wanted is not None or stop.is_set(), pause_s)
+                rows, names, self._changed_names = self._wanted, self._changed_names, set()
+            if stop.is_set():
                 return
-            self._scan(rows)
+            if rows is None:
+                pause_s = self._poll()
+                continue
+            self._scan(rows, None if names is None else frozenset(names))
             with self._changed:
                 if self._wanted is rows:
                     self._wanted = None
                 self._changed.notify_all()
 
-    def _scan(self, rows: Rows) -> None:
-        devices = scan_devices(self._sysfs, rows)
-        notices = (*self._host.notices, *device_notices(devices.values()))
-        if devices != self.topology.devices or notices != self.topology.host.notices:
-            self.topology = Topology(devices, replace(self._host, notices=notices))
+    def _poll(self) -> float:
+        """Look at the states of the known paths; how long to wait before the next look."""
+        started_ns = time.thread_time_ns()
+        names = changed_paths(self._sysfs, self.topology.graph) if self._rows is not None else frozenset()
+        if names and self._rows is not None:
+            self._scan(self._rows, names)
+        cost_s = (time.thread_time_ns() - started_ns) / 1e9
+        return max(self._poll_s, cost_s / POLL_SHARE)
+
+    def _scan(self, rows: Rows, changed: frozenset[str] | None) -> None:
+        self._rows = rows
+        devices, graph = self._scanner.scan(rows, changed)
+        # An NVMe head shows what its paths count, whether the kernel counts on it or not.
+        heads = {lun.key for lun in graph.luns if lun.multipath == "nvme" and graph.paths_of[lun.key]}
+        uncounted = device_notices(device for key, device in devices.items() if key not in heads)
+        notices = (*self._host.notices, *uncounted, *graph.notices)
+        found = Topology(devices, replace(self._host, notices=notices), graph)
+        if not found.same_as(self.topology):
+            events = [
+                Event.now(EventKind.HOTPLUG, text, **data)
+                for text, data in path_changes(self.topology.graph, graph, devices)
+            ]
+            with self._changed:
+                self._events += events
+            self.topology = found

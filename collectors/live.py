@@ -66,7 +66,7 @@ class LiveSource:
         self._hotplug = HotplugMonitor(sysfs)
         self._processes = ProcessCollector(procfs)
         host = read_host_facts(procfs, Tier.SAMPLED if watch else Tier.KERNEL, filter(None, [self._hotplug.notice]))
-        self._inventory = Inventory(sysfs, host)
+        self._inventory = Inventory(procfs, sysfs, host)
         self._skips = SkipReporter()
         collectors: Sequence[Collector] = (
             self._block,
@@ -127,7 +127,7 @@ class LiveSource:
         if changes != self._seen_changes:
             self._block.rescan()
         if changes != self._seen_changes or self._block.rows is not self._seen_rows:
-            self._inventory.request(self._block.rows)
+            self._inventory.request(self._block.rows, self._hotplug.take_touched())
             if self._seen_rows is None:
                 self._inventory.wait(FIRST_TOPOLOGY_S)
         self._seen_changes, self._seen_rows = changes, self._block.rows

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.topology.graph import Graph
 from engine.events import Event
 
 MISSING = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -196,6 +197,8 @@ class Topology:
     devices: Mapping[str, Device] = field(default_factory=dict)
     """By key."""
     host: HostFacts = field(default_factory=HostFacts)
+    graph: Graph = field(default_factory=Graph)
+    """How they hang together; empty in recordings of versions that did not look."""
     bio_based: frozenset[str] = field(init=False, repr=False)
     """Keys of devices without a driver queue of their own."""
     uncounted: frozenset[str] = field(init=False, repr=False)
@@ -205,6 +208,11 @@ class Topology:
         devices = self.devices.values()
         object.__setattr__(self, "bio_based", frozenset(device.key for device in devices if device.bio_based))
         object.__setattr__(self, "uncounted", frozenset(device.key for device in devices if device.iostats is False))
+
+    def same_as(self, other: Topology) -> bool:
+        """Whether both say the same."""
+        mine, theirs = (self.devices, self.host, self.graph.records), (other.devices, other.host, other.graph.records)
+        return mine == theirs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

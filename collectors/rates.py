@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from collectors.derive.disk_figures import disk_table
+from collectors.derive.block_tables import block_tables, silent_rows
 from collectors.derive.disk_interval import disk_intervals
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
@@ -53,8 +53,8 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
     tables: dict[str, FrameTable] = {}
     for name, table in current.tables.items():
         if name == "disk":
-            intervals = disk_intervals(before(name), table, elapsed_s, current.topology.host.long_bits)
-            tables["disks"] = disk_table(table.rows, intervals, current.topology)
+            intervals = list(disk_intervals(before(name), table, elapsed_s, current.topology.host.long_bits))
+            tables |= block_tables(table.rows, intervals, current.topology, elapsed_s, silent_rows(table))
         elif name == "host":
             tables["host"] = host_table(before(name), table, elapsed_s)
         elif name == "process":

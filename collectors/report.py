@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from collectors.model import Frame, Step
 from collectors.rates import derive
 from collectors.report_averages import DiskAverages
-from collectors.report_document import report_line
-from collectors.report_layout import DISK_FIELDS, DISK_FIELDS_SPLIT
-from collectors.report_page import ReportPage
+from collectors.report_document import ALL_TABLES, report_line
+from collectors.report_page import PageOptions, ReportPage
 
 __all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
 
@@ -21,6 +20,8 @@ __all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
 class ReportOptions:
     """What `lunscope report` shows."""
 
+    tables: tuple[str, ...] = ()
+    """Of "disks", "paths" and "hbas"; nothing chosen is disks in text and all of them in JSON."""
     split: bool = False
     """Reads and writes apart (-R)."""
     all_disks: bool = False
@@ -32,18 +33,17 @@ class ReportOptions:
 
 
 def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
-    """Yield the lines of `report -d`: a line per disk and interval, then the averages.
+    """Yield the lines of a report: a line per disk, path or port and interval, then the averages.
 
     The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
     """
     options = options or ReportOptions()
-    fields = DISK_FIELDS_SPLIT if options.split else DISK_FIELDS
-    page = ReportPage(fields, options.header_every, all_disks=options.all_disks)
+    page = ReportPage(options.tables or ("disks",), PageOptions(options.split, options.all_disks, options.header_every))
     averages = DiskAverages()
     for step, frame in _intervals(steps, options.count):
         averages.add(step)
         yield from page.lines(step, frame)
-    yield from page.averages(averages.table())
+    yield from page.averages(averages.tables(), averages.topology)
 
 
 def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
@@ -51,7 +51,8 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     options = options or ReportOptions()
     for _, frame in _intervals(steps, options.count):
         if not math.isnan(frame.elapsed_s):
-            yield json.dumps(report_line(frame, all_disks=options.all_disks), allow_nan=False, separators=(",", ":"))
+            line = report_line(frame, options.tables or ALL_TABLES, all_disks=options.all_disks)
+            yield json.dumps(line, allow_nan=False, separators=(",", ":"))
 
 
 def _intervals(steps: Iterable[Step], count: int | None) -> Iterator[tuple[Step, Frame]]:

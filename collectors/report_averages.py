@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.disk_figures import disk_table
+from collectors.derive.block_tables import block_tables
 from collectors.derive.disk_interval import DiskInterval, disk_intervals
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.rates import interval_s
@@ -25,7 +25,8 @@ class DiskAverages:
         self._peaks = np.zeros(0)
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
-        self._topology = Topology()
+        self.topology = Topology()
+        """That of the last sample."""
 
     def add(self, step: Step) -> None:
         """Add the interval of a step; one without a previous sample has none."""
@@ -34,18 +35,24 @@ class DiskAverages:
         if step.previous is None or table is None or np.isnan(elapsed_s):
             return
         host = step.current.topology.host
-        self._topology = step.current.topology
+        self.topology = step.current.topology
         self._place(table.rows)
         self._sum("elapsed_s")[self._at] += elapsed_s
         for interval in disk_intervals(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits):
             self._add(interval, elapsed_s)
 
-    def table(self) -> FrameTable:
-        """Figures of all disks that were ever there, over the whole report; peaks are the largest of all intervals."""
+    def tables(self) -> dict[str, FrameTable]:
+        """Figures of all disks, paths and ports that were ever there, over the whole report.
+
+        Peaks are the largest of all intervals. What is a path of what is as the last sample had it.
+        """
         rows = Rows(tuple(self._slots), tuple(self._names))
         sums = {quantity: self._sum(quantity) for quantity in self._sums}
-        moved = [DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))] if "reads" in sums else []
-        return disk_table(rows, moved, self._topology)
+        if "reads" not in sums:
+            return block_tables(rows, [], self.topology, np.nan, np.zeros(len(rows), np.bool_))
+        moved = DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))
+        elapsed_s = float(sums["elapsed_s"].max(initial=0.0))
+        return block_tables(rows, [moved], self.topology, elapsed_s, sums["reads"] + sums["writes"] == 0)
 
     def _place(self, rows: Rows) -> None:
         """Find the slots of the rows, new ones for disks not seen before."""

@@ -12,18 +12,8 @@ from collectors.fields import TIER_MARKS, Unit, get_field
 from collectors.model import FrameTable, Tier
 from collectors.text import safe_text
 
-DISK_FIELDS = (
-    "iops",
-    "bytes_per_s",
-    "await_ms",
-    "queue_ms",
-    "service_ms",
-    "in_flight",
-    "busy_pct",
-)
-"""Columns of `report -d`: they fit into 80 with names of up to 8 characters."""
-
-DISK_FIELDS_SPLIT = (
+_FIGURES = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight")
+_SPLIT = (
     "reads_per_s",
     "writes_per_s",
     "read_bytes_per_s",
@@ -33,9 +23,22 @@ DISK_FIELDS_SPLIT = (
     "queue_ms",
     "service_ms",
     "in_flight",
-    "busy_pct",
 )
-"""Columns of `report -d -R`: reads and writes apart."""
+_BUSY = {
+    "disks": ("busy_pct",),
+    "paths": ("busy_pct", "lun_share_pct"),
+    "hbas": ("busy_low_pct", "busy_high_pct", "limit_pct"),
+}
+"""Busy of a port is a range where only the kernel's counters tell of it: paths may be busy at the same time."""
+
+TITLES = {"disks": "disk", "paths": "path", "hbas": "port"}
+"""What stands over the names of a table."""
+
+
+def report_fields(table: str, *, split: bool) -> tuple[str, ...]:
+    """Columns of a table in the report, reads and writes apart if `split`; those of disks fit into 80."""
+    return (*(_SPLIT if split else _FIGURES), *_BUSY[table])
+
 
 LEGEND = "~ sampled (estimate), : kernel counters, - not known; exact bears no mark"
 
@@ -52,33 +55,45 @@ _READ_AS = {
 
 
 @dataclass(frozen=True, slots=True)
-class DiskLayout:
-    """Lays out lines of disks; a figure whose tier varies carries its mark behind it."""
+class Layout:
+    """Lays out the lines of one table; a figure whose tier varies carries its mark behind it."""
 
+    table: str
     fields: tuple[str, ...]
+    names: tuple[str, ...]
+    """What the rows are called, safe to print."""
     name_width: int
 
     @classmethod
-    def of(cls, fields: tuple[str, ...], names: Sequence[str]) -> DiskLayout:
+    def of(cls, table: str, fields: tuple[str, ...], names: Sequence[str]) -> Layout:
         """Make the name column as wide as the names need, within reason."""
-        longest = max((len(safe_text(name)) for name in names), default=0)
-        return cls(fields, min(max(_NAME_WIDTH, longest), _NAME_LIMIT))
+        safe = tuple(safe_text(name) for name in names)
+        longest = max(map(len, safe), default=0)
+        return cls(table, fields, safe, min(max(_NAME_WIDTH, longest), _NAME_LIMIT))
 
     def header(self, stamp: str, table: FrameTable) -> list[str]:
         """Two lines: titles, and their units below."""
         titles, units = [], []
         for field_id in self.fields:
-            field = get_field("disks", field_id)
+            field = get_field(self.table, field_id)
             unit, _, width = _READ_AS[field.unit]
             mark = " " if field_id in table.tiers else ""
             titles.append(f" {field.title:>{width}}{mark}")
             units.append(f" {unit:>{width}}{mark}")
-        return [self._line(stamp, "disk", titles), self._line("", "", units)]
+        return [self._line(stamp, TITLES[self.table], titles), self._line("", "", units)]
 
     def row(self, stamp: str, table: FrameTable, row: int) -> str:
-        """Format one disk."""
-        cells = [_cell(table, field_id, row) for field_id in self.fields]
-        return self._line(stamp, _shortened(safe_text(table.rows.names[row])), cells)
+        """Format one row."""
+        cells = [self._cell(table, field_id, row) for field_id in self.fields]
+        return self._line(stamp, _shortened(self.names[row]), cells)
+
+    def _cell(self, table: FrameTable, field_id: str, row: int) -> str:
+        unit = get_field(self.table, field_id).unit
+        _, divisor, width = _READ_AS[unit]
+        text = _number(table.value(field_id, row) / divisor, unit)
+        codes = table.tiers.get(field_id)
+        mark = "" if codes is None else TIER_MARKS[Tier(int(codes[row]))]
+        return f" {text:>{width}}{mark}"
 
     def _line(self, stamp: str, name: str, cells: list[str]) -> str:
         return f"{stamp:<8} {name:<{self.name_width}}{''.join(cells)}".rstrip()
@@ -96,15 +111,6 @@ def shown_rows(table: FrameTable, *, all_disks: bool) -> list[int]:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}~"
-
-
-def _cell(table: FrameTable, field_id: str, row: int) -> str:
-    unit = get_field("disks", field_id).unit
-    _, divisor, width = _READ_AS[unit]
-    text = _number(table.value(field_id, row) / divisor, unit)
-    codes = table.tiers.get(field_id)
-    mark = "" if codes is None else TIER_MARKS[Tier(int(codes[row]))]
-    return f" {text:>{width}}{mark}"
 
 
 def _number(value: float, unit: Unit) -> str:

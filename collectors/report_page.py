@@ -2,61 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from collectors.model import Frame, FrameTable, HostFacts, Step
+from collectors.model import Frame, FrameTable, HostFacts, Step, Topology
 from collectors.moments import clock_text, iso_time
-from collectors.report_layout import LEGEND, DiskLayout, shown_rows
+from collectors.path_verdict import path_verdicts
+from collectors.report_labels import row_labels
+from collectors.report_layout import LEGEND, TITLES, Layout, report_fields, shown_rows
 from collectors.text import safe_text
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """How a page looks."""
+
+    split: bool
+    """Reads and writes apart."""
+    all_rows: bool
+    """Also what did no I/O."""
+    header_every: int
+    """Lines after which a header is repeated."""
 
 
 class ReportPage:
     """Where a text report stands: what was printed last decides on banner and headers."""
 
-    def __init__(self, fields: tuple[str, ...], header_every: int, *, all_disks: bool) -> None:
-        self._fields = fields
-        self._header_every = header_every
-        self._all_disks = all_disks
-        self._layout: DiskLayout | None = None
-        self._keys: tuple[str, ...] = ()
-        self._since_header = 0
+    def __init__(self, tables: Sequence[str], options: PageOptions) -> None:
+        self._sections = [Section(table, options) for table in tables]
         self._started = False
 
     def lines(self, step: Step, frame: Frame) -> Iterator[str]:
-        """Lines of one step: its events and disks; the first of a report brings the banner."""
+        """Lines of one step: its events and figures; the first of a report brings the banner."""
         stamp = clock_text(frame.time_ns)
         if not self._started:
             yield _banner(frame.topology.host, frame.time_ns)
             yield LEGEND
         yield from (f"{stamp} << {safe_text(event.text)} >>" for event in frame.events)
-        disks = frame.tables.get("disks")
-        if step.previous is not None and disks is not None:
-            yield from self._disks(stamp, disks)
+        if step.previous is not None and "disks" in frame.tables:
+            for section in self._sections:
+                yield from section.lines(stamp, frame.tables, frame.topology)
+                if section.table == "paths":
+                    yield from (f"{stamp} ! {verdict}" for verdict in path_verdicts(frame))
         elif self._started:
             yield f"{stamp} (gap)"
         self._started = True
 
-    def averages(self, table: FrameTable) -> Iterator[str]:
+    def averages(self, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
         """Lines that close a report."""
-        shown = shown_rows(table, all_disks=self._all_disks)
-        if shown:
-            layout = DiskLayout.of(self._fields, table.rows.names)
-            yield ""
-            yield from layout.header("Average:", table)
-            yield from (layout.row("Average:", table, row) for row in shown)
+        for section in self._sections:
+            yield from section.averages(tables, topology)
 
-    def _disks(self, stamp: str, table: FrameTable) -> Iterator[str]:
+
+class Section:
+    """One table of a report: disks, paths or ports."""
+
+    def __init__(self, table: str, options: PageOptions) -> None:
+        self.table = table
+        self._options = options
+        self._fields = report_fields(table, split=options.split)
+        self._layout: Layout | None = None
+        self._keys: tuple[str, ...] = ()
+        self._since_header = 0
+
+    def lines(self, stamp: str, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
+        """Lines of one interval."""
+        table = tables.get(self.table)
+        if table is None:
+            yield f"{stamp} (no {TITLES[self.table]}s known)"
+            return
         layout = self._layout
-        if layout is None or self._keys != table.rows.keys or self._since_header >= self._header_every:
-            layout = self._layout = DiskLayout.of(self._fields, table.rows.names)
+        if layout is None or self._keys != table.rows.keys or self._since_header >= self._options.header_every:
+            layout = self._layout = self._layout_of(table, topology)
             self._keys, self._since_header = table.rows.keys, 0
             yield ""
             yield from layout.header(stamp, table)
-        shown = shown_rows(table, all_disks=self._all_disks)
+        shown = shown_rows(table, all_disks=self._options.all_rows)
         if not shown:
             yield f"{stamp} (no I/O)"
         yield from (layout.row(stamp, table, row) for row in shown)
         self._since_header += max(1, len(shown))
+
+    def averages(self, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
+        """Lines of the averages, none where nothing was shown."""
+        table = tables.get(self.table)
+        shown = [] if table is None else shown_rows(table, all_disks=self._options.all_rows)
+        if table is not None and shown:
+            layout = self._layout_of(table, topology)
+            yield ""
+            yield from layout.header("Average:", table)
+            yield from (layout.row("Average:", table, row) for row in shown)
+
+    def _layout_of(self, table: FrameTable, topology: Topology) -> Layout:
+        return Layout.of(self.table, self._fields, row_labels(self.table, table.rows, topology))
 
 
 def _banner(host: HostFacts, time_ns: int) -> str:

@@ -43,6 +43,13 @@ class FakeDisk:
     partitions: int = 0
     lean: bool = False
     """Without the usual attributes of the queue, for trees of thousands."""
+    at: str = ""
+    """Folder below SYSFS/devices, as of real devices: its parts say what the device hangs on."""
+    slaves: Sequence[str] = ()
+
+    @property
+    def folder(self) -> str:
+        return f"devices/{self.at or _entry(self.name)}"
 
 
 class FakeKernel:
@@ -54,8 +61,9 @@ class FakeKernel:
         self.fields = fields
         self.disks: dict[str, FakeDisk] = {}
         self.uevents = 1000
-        for folder in (self.procfs, self.sysfs / "block", self.sysfs / "devices", self.sysfs / "kernel"):
-            folder.mkdir(parents=True)
+        for folder in ("block", "class/block", "devices", "kernel"):
+            (self.sysfs / folder).mkdir(parents=True)
+        self.procfs.mkdir()
         self.write_diskstats()
         self.uevent()
 
@@ -69,9 +77,10 @@ class FakeKernel:
 
     def remove(self, name: str, *, uevent: bool = True) -> None:
         """Take a device away."""
-        del self.disks[name]
+        folder = self.disks.pop(name).folder
         (self.sysfs / "block" / _entry(name)).unlink()
-        shutil.rmtree(self.sysfs / "devices" / _entry(name))
+        (self.sysfs / "class/block" / _entry(name)).unlink()
+        shutil.rmtree(self.sysfs / folder)
         self.write_diskstats()
         if uevent:
             self.uevent()
@@ -84,6 +93,32 @@ class FakeKernel:
     def set(self, name: str, attribute: str, value: str | bytes | None) -> None:
         """Change one attribute, or take it away."""
         self._write(self.disks[name], attribute, value)
+
+    def add_class(self, name: str, entry: str, at: str, **attributes: str | int) -> None:
+        """Add a device of another class (scsi_host, nvme, ...) that lives in a folder below SYSFS/devices."""
+        folder = self.sysfs / "devices" / at
+        folder.mkdir(parents=True, exist_ok=True)
+        link = self.sysfs / "class" / name / entry
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(f"../../devices/{at}")
+        for attribute, value in attributes.items():
+            (folder / attribute).write_bytes(_bytes(f"{value}\n"))
+
+    def add_partition(self, disk: str, number: int, *, sectors: int = 1024) -> str:
+        """Add a partition to sysfs; returns its name."""
+        parent = self.disks[disk]
+        name = f"{disk}{'p' if disk[-1].isdigit() else ''}{number}"
+        folder = self.sysfs / parent.folder / name
+        folder.mkdir()
+        values = {"partition": number, "size": sectors, "dev": f"{parent.major}:{parent.minor + number}"}
+        for attribute, value in values.items():
+            (folder / attribute).write_text(f"{value}\n")
+        (self.sysfs / "class/block" / name).symlink_to(f"../../{parent.folder}/{name}")
+        return name
+
+    def set_class(self, name: str, entry: str, attribute: str, value: str) -> None:
+        """Change one attribute of a device of another class."""
+        (self.sysfs / "class" / name / entry / attribute).write_text(f"{value}\n")
 
     def write_diskstats(self, extra_lines: Iterable[bytes] = ()) -> None:
         """Print PROCFS/diskstats with as many fields as the kernel has."""
@@ -120,8 +155,11 @@ class FakeKernel:
 
     def _write_sysfs(self, disk: FakeDisk) -> None:
         entry = _entry(disk.name)
-        (self.sysfs / "devices" / entry).mkdir()
-        (self.sysfs / "block" / entry).symlink_to(f"../devices/{entry}")
+        (self.sysfs / disk.folder / "slaves").mkdir(parents=True)
+        (self.sysfs / "block" / entry).symlink_to(f"../{disk.folder}")
+        (self.sysfs / "class/block" / entry).symlink_to(f"../../{disk.folder}")
+        for slave in disk.slaves:
+            (self.sysfs / disk.folder / "slaves" / slave).symlink_to(f"../../{slave}")
         usual: dict[str, str | bytes | None] = {
             "stat": _print_counters(disk.counters),
             "inflight": "       0        0\n",
@@ -135,7 +173,7 @@ class FakeKernel:
             self._write(disk, attribute, value)
 
     def _write(self, disk: FakeDisk, attribute: str, value: str | bytes | None) -> None:
-        path = f"{self.sysfs}/devices/{_entry(disk.name)}/{attribute}"
+        path = f"{self.sysfs}/{disk.folder}/{attribute}"
         if value is None:
             Path(path).unlink(missing_ok=True)
             return

@@ -66,3 +66,22 @@ iostat = _need("iostat", _tool("iostat"))
 tmux = _need("tmux", _tool("tmux"))
 device_mapper = _need("device mapper", _device_mapper)
 swap = _need("swap", _swap)
+
+
+def _lab() -> str:
+    folder = os.environ.get("LUNSCOPE_LAB", "")
+    if not folder:
+        return "LUNSCOPE_LAB does not name the folder of the storage lab"
+    return "" if Path(folder, "fixtures").is_dir() else f"LUNSCOPE_LAB={folder} has no fixtures"
+
+
+lab = _need("the storage lab", _lab)
+
+
+def _guest() -> str:
+    if os.environ.get("LUNSCOPE_GUEST") != "1":
+        return "minutes each: run make lab-test, or set LUNSCOPE_GUEST=1"
+    return _lab() or _tool("qemu-system-x86_64")()
+
+
+guest = _need("a guest of the storage lab", _guest)

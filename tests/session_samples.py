@@ -18,6 +18,7 @@ from collectors.model import (
     Topology,
 )
 from collectors.schemas import DISK, HOST, LOAD, PROCESS
+from collectors.topology.graph import Graph, Layer, Lun, Mount, Path, Port, TargetPort
 from engine.events import Event, EventKind
 
 START_NS = 1_763_690_400_123_456_789
@@ -34,7 +35,21 @@ def topology_of(rows: Rows, host: str = "node1") -> Topology:
         key: Device(key, name, "disk", 8, 16 * i, diskseq=i, size_bytes=1 << 40, model="\x1b[31mred", holders=("dm-0",))
         for i, (key, name) in enumerate(zip(rows.keys, rows.names, strict=True))
     }
-    return Topology(devices, HostFacts(host, "6.18", cpus=4, tier=Tier.SAMPLED, notices=("no BPF",)))
+    return Topology(devices, HostFacts(host, "6.18", cpus=4, tier=Tier.SAMPLED, notices=("no BPF",)), graph_of(rows))
+
+
+def graph_of(rows: Rows) -> Graph:
+    """All rows as paths of a LUN that has no row."""
+    lun = "dm-0:253:0#9"
+    return Graph(
+        ports=(Port("fc:1", "host1", "fc", queue_limit=512, members=("host1", "nvme0")), Port("x", "host2", "scsi")),
+        targets=(TargetPort("fc:2", "\x1b[2J", "fc", "array"),),
+        luns=(Lun(lun, "dm-0", "dm", "service-time"),),
+        paths=tuple(Path(key, key[:3], lun, "fc:1", "fc:2", preferred=True, failures=3) for key in rows.keys),
+        layers=(Layer("dm-1:253:1#9", "dm-1", "lvm", "vg-x", 1 << 30, (lun,)),),
+        mounts=(Mount("dm-1:253:1#9", "/srv", "xfs"),),
+        notices=("odd",),
+    )
 
 
 class Machine:
@@ -120,6 +135,7 @@ def assert_same(actual: Sample | None, expected: Sample) -> None:
         assert getattr(actual, name) == getattr(expected, name), name
     assert actual.topology.host == expected.topology.host
     assert actual.topology.devices == expected.topology.devices
+    assert actual.topology.graph.records == expected.topology.graph.records
     assert list(actual.tables) == list(expected.tables)
     for name, table in expected.tables.items():
         other = actual.tables[name]

@@ -15,7 +15,8 @@ from engine.text import printable
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
     "run": "watch this host and drive a load beside it",
-    "report": "disks as text or JSON lines, like sar",
+    "report": "disks, paths and HBA ports as text or JSON lines, like sar",
+    "scan": "the device graph: HBA ports, paths, LUNs, what stands on them",
     "record": "this host into a session file, without a screen",
     "replay": "a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",

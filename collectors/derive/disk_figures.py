@@ -40,7 +40,9 @@ _ZERO_WHEN_IDLE = frozenset({"heat", "iops", "in_flight", "busy_pct"})
 """Besides the rates, what is known to be 0 when nothing moved; all else is a mean over I/Os that were not."""
 
 
-def disk_table(rows: Rows, intervals: Iterable[DiskInterval], topology: Topology) -> FrameTable:
+def disk_table(
+    rows: Rows, intervals: Iterable[DiskInterval], topology: Topology, heads: DiskInterval | None = None
+) -> FrameTable:
     """All disk fields over one interval.
 
     Disks whose accounting is off (`queue/iostats`) are NaN throughout: their counters stand still under load too.
@@ -49,21 +51,31 @@ def disk_table(rows: Rows, intervals: Iterable[DiskInterval], topology: Topology
         rows: all disks; those in none of `intervals` were idle throughout.
         intervals: what the others did, each disk in one of them.
         topology: facts of the devices and their host.
+        heads: what disks did that do not count themselves, added up from their paths; where the kernel says that they
+            do not count, this is what they did nevertheless.
     """
-    bio_based = _mask(rows, topology.bio_based)
+    bio_based, blind = _mask(rows, topology.bio_based), _mask(rows, topology.uncounted)
+    if heads is not None:
+        bio_based[heads.at] = False
+        blind[heads.at] = False
     unsplit = bio_based if splits_at_driver(topology.host) else np.ones(len(rows), np.bool_)
-    columns, tiers = _when_idle(len(rows))
-    for interval in intervals:
+    columns, tiers = when_idle("disks", len(rows))
+    for interval in (*intervals, *([] if heads is None else [heads])):
         at = interval.at
-        figures, marks = _figures(interval, bio_based[at], unsplit[at])
+        figures, marks = figures_of(interval, bio_based[at], unsplit[at])
         for field_id, values in figures.items():
             columns[field_id][at] = values
         for field_id, codes in marks.items():
             tiers[field_id][at] = codes
-    _blank(_mask(rows, topology.uncounted), columns, tiers)
-    columns["heat"] = heat(*(columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms")))
+    _blank(blind, columns, tiers)
     unknown = np.full(len(rows), np.nan)
-    return FrameTable(rows, columns | dict.fromkeys(_NEED_PROBES, unknown), tiers)
+    return with_heat(FrameTable(rows, columns | dict.fromkeys(_NEED_PROBES, unknown), tiers))
+
+
+def with_heat(table: FrameTable) -> FrameTable:
+    """Rate the disks of a table against each other."""
+    inputs = (table.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms"))
+    return FrameTable(table.rows, {**table.columns, "heat": heat(*inputs)}, table.tiers)
 
 
 def splits_at_driver(host: HostFacts) -> bool:
@@ -76,16 +88,21 @@ def splits_at_driver(host: HostFacts) -> bool:
     return not (major.isascii() and major.isdecimal()) or int(major[:6]) >= 5
 
 
+def uncounted_rows(rows: Rows, topology: Topology) -> Mask:
+    """Rows whose counters stand still under load."""
+    return _mask(rows, topology.uncounted)
+
+
 def _mask(rows: Rows, keys: Iterable[str]) -> Mask:
     mask = np.zeros(len(rows), np.bool_)
     mask[[rows.positions[key] for key in keys if key in rows.positions]] = True
     return mask
 
 
-def _when_idle(rows: int) -> tuple[dict[str, Values], dict[str, Codes]]:
-    """Columns and tiers of disks of which nothing moved, but for the fields that need probes or peers."""
+def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes]]:
+    """Columns and tiers of disks or ports of which nothing moved, but for the fields that need probes or peers."""
     columns: dict[str, Values] = {}
-    for field in fields_of("disks"):
+    for field in fields_of(table):
         if field.id in _ZERO_WHEN_IDLE or field.id.endswith("_per_s"):
             columns[field.id] = np.zeros(rows)
         elif field.id not in _NEED_PROBES:
@@ -102,8 +119,8 @@ def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes
             marks[blind] = Tier.NONE
 
 
-def _figures(interval: DiskInterval, bio_based: Mask, unsplit: Mask) -> tuple[dict[str, Values], dict[str, Codes]]:
-    """Fields and tiers of the disks of an interval; fields that need probes or peers are left out."""
+def figures_of(interval: DiskInterval, bio_based: Mask, unsplit: Mask) -> tuple[dict[str, Values], dict[str, Codes]]:
+    """Fields and tiers of the disks or groups of an interval; fields that need probes or peers are left out."""
     sums = interval.sums
     looked_busy = busy_by_looks(sums)
     figures = _rates(sums) | _means(sums, bio_based) | queue_split(sums, unsplit)

@@ -104,7 +104,7 @@ class Library:
     def _topology_from_json(self, value: dict[str, Any]) -> Topology:
         """Each chapter stores it again; who compares by `is` must not see a change where there is none."""
         topology, latest = objects.topology_from_json(value), self._latest_topology
-        if latest is None or latest.devices != topology.devices or latest.host != topology.host:
+        if latest is None or not topology.same_as(latest):
             self._latest_topology = topology
             return topology
         return latest

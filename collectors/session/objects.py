@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, TypeVar, get_type_hints
 
-from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Rows, Schema, Tier, Topology
+from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Rows, Schema, Topology
+from collectors.session.columns import columns_of, records_of, typed
 from collectors.session.format import DamageError
+from collectors.session.graph import graph_from_json, graph_to_json
 from engine.events import Event, EventKind
 
 _T = TypeVar("_T")
@@ -129,28 +131,15 @@ def rows_from_json(value: dict[str, Any], base: Rows | None) -> Rows:
 
 def topology_to_json(topology: Topology) -> dict[str, Any]:
     """Host facts by field name, and for each field of the devices a list: 19,200 of them are read at once."""
-    devices = topology.devices.values()
-    columns = {field.name: [getattr(device, field.name) for device in devices] for field in fields(Device)}
-    return {"host": _plain(topology.host), "devices": columns}
+    devices = columns_of(Device, topology.devices.values())
+    return {"host": _plain(topology.host), "devices": devices, "graph": graph_to_json(topology.graph)}
 
 
 def topology_from_json(value: dict[str, Any]) -> Topology:
-    """Undo `topology_to_json`; fields of later versions are passed over."""
-    columns = value.get("devices")
-    if not isinstance(columns, dict):
-        raise DamageError("no devices")
-    known = [_typed_column(hint, columns.get(name)) for name, hint in get_type_hints(Device).items()]
-    devices = [Device(*values) for values in zip(*known, strict=True)]
-    return Topology({device.key: device for device in devices}, _revive(HostFacts, value.get("host")))
-
-
-def _typed_column(hint: object, values: object) -> list[Any]:
-    if not isinstance(values, list):
-        raise DamageError("no such field of the devices")
-    plain = set(get_args(hint) or (hint,))
-    if {type(value) for value in values} <= plain:
-        return values
-    return [_typed(hint, value) for value in values]
+    """Undo `topology_to_json`; fields of later versions are passed over, recordings of earlier ones have no graph."""
+    devices = records_of(Device, value.get("devices"))
+    graph = graph_from_json(value.get("graph", {}))
+    return Topology({device.key: device for device in devices}, _revive(HostFacts, value.get("host")), graph)
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -178,23 +167,11 @@ def _revive(cls: type[_T], value: object) -> _T:
     if not isinstance(value, dict):
         raise DamageError(f"not a {cls.__name__}")
     hints = get_type_hints(cls)
-    known = {name: _typed(hint, value[name]) for name, hint in hints.items() if name in value}
+    known = {name: typed(hint, value[name]) for name, hint in hints.items() if name in value}
     try:
         return cls(**known)
     except TypeError:
         raise DamageError(f"not a {cls.__name__}") from None
-
-
-def _typed(hint: object, value: object) -> Any:  # noqa: ANN401 the hint says what it is
-    if get_origin(hint) is UnionType:
-        return None if value is None else _typed(get_args(hint)[0], value)
-    if get_origin(hint) is tuple and isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    if hint is Tier and type(value) is int and value in set(Tier):
-        return Tier(value)
-    if type(value) is hint:
-        return value
-    raise DamageError("a field of another type")
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from collectors.block import BlockCollector
-from collectors.devices import scan_devices
 from collectors.model import Device
+from collectors.topology.scanner import TopologyScanner
 
 LAB = os.environ.get("LUNSCOPE_LAB", "")
 CAPTURES = sorted(path.parent for path in Path(LAB, "fixtures").glob("*/sys.tar.xz")) if LAB else []
@@ -32,7 +32,10 @@ def devices(capture: Path, tmp_path: Path) -> dict[str, Device]:
         tree.extractall(tmp_path, filter="fully_trusted")
     collector = BlockCollector(str(capture / "proc"), str(tmp_path / "sys"))
     rows = collector.read().tables["disk"].rows
-    return {device.name: device for device in scan_devices(str(tmp_path / "sys"), rows).values()}
+    return {
+        device.name: device
+        for device in TopologyScanner(str(tmp_path / "proc"), str(tmp_path / "sys")).scan(rows)[0].values()
+    }
 
 
 def listed(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from collectors.block import BlockCollector
-from collectors.devices import device_kind, scan_devices
+from collectors.devices import device_kind
 from collectors.hostfacts import device_notices
 from collectors.model import Device
+from collectors.topology.scanner import TopologyScanner
 from collectors.udev_facts import with_udev
 from tests.fake_kernel import FakeDisk, FakeKernel
 
@@ -24,7 +25,7 @@ def kernel(tmp_path: Path) -> FakeKernel:
 def scan(kernel: FakeKernel) -> dict[str, Device]:
     collector = BlockCollector(str(kernel.procfs), str(kernel.sysfs))
     rows = collector.read().tables["disk"].rows
-    devices = scan_devices(str(kernel.sysfs), rows)
+    devices, _ = TopologyScanner(str(kernel.procfs), str(kernel.sysfs)).scan(rows)
     assert set(devices) == set(rows.keys)
     return {device.name: device for device in devices.values()}
 
@@ -101,7 +102,7 @@ def test_a_device_that_vanishes_before_the_scan_is_not_fatal(kernel: FakeKernel)
     collector = BlockCollector(str(kernel.procfs), str(kernel.sysfs))
     rows = collector.read().tables["disk"].rows
     kernel.remove("sda")
-    devices = scan_devices(str(kernel.sysfs), rows)
+    devices, _ = TopologyScanner(str(kernel.procfs), str(kernel.sysfs)).scan(rows)
     assert devices["sda:8:0#1"].size_bytes is None
     assert devices["sdb:8:16#1"].size_bytes == 2048 * 512
 
@@ -111,7 +112,7 @@ def test_facts_of_a_successor_are_not_taken_for_those_of_the_device(kernel: Fake
     rows = BlockCollector(str(kernel.procfs), str(kernel.sysfs)).read().tables["disk"].rows
     kernel.set("sda", "diskseq", "2\n")
     kernel.set("sda", "device/model", "OTHER\n")
-    assert scan_devices(str(kernel.sysfs), rows)["sda:8:0#1"].model == ""
+    assert TopologyScanner(str(kernel.procfs), str(kernel.sysfs)).scan(rows)[0]["sda:8:0#1"].model == ""
 
 
 def test_dangling_links_and_cycles_are_not_fatal(kernel: FakeKernel) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,8 +20,10 @@ from tui.roots import root_options
 from tui.signals import stop_on_signal
 
 
-@click.command(short_help="disks as text or JSON lines, like sar")
+@click.command(short_help="disks, paths and HBA ports as text or JSON lines, like sar")
 @click.option("-d", "disks", is_flag=True, help="Disks; what is shown when nothing else is asked for.")
+@click.option("-L", "paths", is_flag=True, help="Paths: each way to a LUN, with its share of the LUN's I/Os.")
+@click.option("-H", "ports", is_flag=True, help="HBA ports: all paths through each together.")
 @click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
 @click.option("--all", "all_disks", is_flag=True, help="Also disks without any I/O in the interval.")
 @click.option(
@@ -39,7 +42,9 @@ from tui.signals import stop_on_signal
 @root_options
 def command(
     *,
-    disks: bool,  # noqa: ARG001 (disks are shown anyway)
+    disks: bool,
+    paths: bool,
+    ports: bool,
     split: bool,
     all_disks: bool,
     recording: Path | None,
@@ -50,14 +55,16 @@ def command(
     procfs: Path,
     sysfs: Path,
 ) -> None:
-    """Report disks every INTERVAL seconds, COUNT times, with averages over the whole time at the end.
+    """Report disks, paths or HBA ports every INTERVAL seconds, COUNT times, and at the end averages over all of it.
 
     Without INTERVAL one second is measured once; with INTERVAL alone it goes on until interrupted. From a recording
     every recorded interval is shown, or longer ones of INTERVAL seconds.
     """
     if interval is not None and interval <= 0:
         raise UsageError(f"interval {interval:g} s: give a length above 0")
-    options = ReportOptions(split=split, all_disks=all_disks, count=count)
+    chosen = (("disks", disks), ("paths", paths), ("hbas", ports))
+    tables = tuple(table for table, wanted in chosen if wanted)
+    options = ReportOptions(tables, split=split, all_disks=all_disks, count=count)
     if recording is not None:
         reader = SessionReader(recording)
         steps = reader.steps(reader.first, len(reader) - 1)
@@ -66,7 +73,7 @@ def command(
             click.echo(f"lunscope: {recording}: {reader.notice}", err=True)
         return
     if interval is None:
-        interval, options = 1.0, ReportOptions(split=split, all_disks=all_disks, count=1)
+        interval, options = 1.0, replace(options, count=1)
     with _live(interval, procfs, sysfs, tier) as steps:
         _print(steps, options, as_json=as_json)
 

@@ -1,0 +1,115 @@
+"""The disk table into three: whole disks, their paths, and the HBA ports that carry these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.disk_figures import disk_table, figures_of, uncounted_rows, when_idle, with_heat
+from collectors.derive.disk_interval import DiskInterval
+from collectors.derive.groups import GroupSums, group_sums
+from collectors.derive.growth import Values, ratio
+from collectors.derive.roles import Places, Roles, roles
+from collectors.model import MISSING, FrameTable, Rows, Table, Tier, Topology
+from collectors.schemas import DISKSTATS_COLUMNS
+
+_SAME_BUSY = 0.005
+"""Share of the interval within which least and most busy time are one figure."""
+
+
+def block_tables(
+    rows: Rows, intervals: Sequence[DiskInterval], topology: Topology, elapsed_s: float, silent: NDArray[np.bool_]
+) -> dict[str, FrameTable]:
+    """Frame tables "disks", and where the graph knows paths, "paths" and "hbas".
+
+    Args:
+        rows: of the disk table.
+        intervals: what those that moved did, each row in one of them.
+        topology: whose graph says what the rows are.
+        elapsed_s: length of the interval.
+        silent: rows that have never counted anything; an NVMe head among them shows what its paths did.
+    """
+    part = roles(rows, topology.graph)
+    unknown = uncounted_rows(rows, topology)
+    heads = _heads(part, intervals, elapsed_s, silent, unknown)
+    everything = disk_table(rows, intervals, topology, heads)
+    disks = everything if part.disks is rows else with_heat(_taken(everything, part.disks, part.disk_at))
+    if not len(part.paths):
+        return {"disks": disks}
+    sums = group_sums(intervals, part.port_of_row, len(part.ports), elapsed_s, unknown)
+    return {
+        "disks": disks,
+        "paths": _path_table(_taken(everything, part.paths, part.path_at), part),
+        "hbas": _port_table(sums, part),
+    }
+
+
+def silent_rows(table: Table) -> NDArray[np.bool_]:
+    """Rows whose kernel counters are all 0 or missing."""
+    kernel = [place for place, column in enumerate(table.schema.columns) if column in DISKSTATS_COLUMNS]
+    values = table.values[:, kernel]
+    silent: NDArray[np.bool_] = ((values == 0) | (values == MISSING)).all(axis=1)
+    return silent
+
+
+def _heads(
+    part: Roles,
+    intervals: Sequence[DiskInterval],
+    elapsed_s: float,
+    silent: NDArray[np.bool_],
+    unknown: NDArray[np.bool_],
+) -> DiskInterval | None:
+    """Add up the paths of NVMe heads that the kernel does not count for; None where there is no such head."""
+    heads = part.nvme_heads[silent[part.nvme_heads]]
+    if not len(heads) or np.isnan(elapsed_s):
+        return None
+    group_of_lun = np.full(len(silent) + 1, -1, np.intp)
+    group_of_lun[heads] = np.arange(len(heads))
+    # A row without a LUN has place -1, which is the last one and belongs to no group.
+    group_of_row = group_of_lun[part.lun_of_row]
+    sums = group_sums(intervals, group_of_row, len(heads), elapsed_s, unknown)
+    if "outstanding_io_s" not in sums.interval.sums:
+        return None
+    overlapping = sums.most_busy_s - sums.interval.sums["busy_s"] > _SAME_BUSY * elapsed_s
+    busy_s = np.where(overlapping, np.nan, sums.interval.sums["busy_s"])
+    return DiskInterval(heads, {**sums.interval.sums, "busy_s": busy_s}, sums.interval.peaks)
+
+
+def _taken(table: FrameTable, rows: Rows, at: Places) -> FrameTable:
+    """Return some rows of a table."""
+    columns = {field_id: values[at] for field_id, values in table.columns.items()}
+    return FrameTable(rows, columns, {field_id: codes[at] for field_id, codes in table.tiers.items()})
+
+
+def _path_table(figures: FrameTable, part: Roles) -> FrameTable:
+    """Add what a path is of its LUN, and how near its limit."""
+    ios = figures.columns["iops"]
+    lun = part.lun_of_row[part.path_at]
+    alone = lun < 0
+    together = np.bincount(np.where(alone, 0, lun + 1), ios, minlength=1)
+    share = 100.0 * ratio(ios, np.where(alone, ios, together[lun + 1]))
+    columns = {field_id: values for field_id, values in figures.columns.items() if field_id != "heat"}
+    columns |= {"lun_share_pct": share} | _limits(part.path_limits, columns["in_flight"])
+    return FrameTable(part.paths, columns, figures.tiers)
+
+
+def _port_table(sums: GroupSums, part: Roles) -> FrameTable:
+    count = len(part.ports)
+    columns, tiers = when_idle("hbas", count)
+    if "outstanding_io_s" in sums.interval.sums:
+        none = np.zeros(count, np.bool_)
+        figures, tiers = figures_of(sums.interval, none, none)
+        columns |= {field_id: values for field_id, values in figures.items() if field_id in columns}
+    elapsed_s = sums.interval.sums["elapsed_s"]
+    low, high = (100.0 * ratio(busy_s, elapsed_s) for busy_s in (sums.interval.sums["busy_s"], sums.most_busy_s))
+    columns["busy_pct"] = np.where(high - low <= 100.0 * _SAME_BUSY, low, np.nan)
+    tiers["busy_pct"] = np.where(np.isnan(columns["busy_pct"]), np.uint8(Tier.NONE), np.uint8(Tier.KERNEL))
+    paths = np.bincount(part.port_of_row[part.port_of_row >= 0], minlength=count).astype(np.float64)
+    columns |= {"busy_low_pct": low, "busy_high_pct": high, "paths": paths}
+    return FrameTable(part.ports, columns | _limits(part.port_limits, columns["in_flight"]), tiers)
+
+
+def _limits(limits: Values, in_flight: Values) -> dict[str, Values]:
+    return {"queue_limit": limits, "limit_pct": 100.0 * ratio(in_flight, limits)}

@@ -1,0 +1,67 @@
+"""What rows of disks, paths and ports are called, and what a reader of JSON needs to join them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from collectors.device_names import label_of
+from collectors.model import Rows, Topology
+from collectors.text import safe_text
+from collectors.topology.graph import Graph, Path, Port
+
+
+def row_labels(table: str, rows: Rows, topology: Topology) -> tuple[str, ...]:
+    """Name each row: a path by its LUN, itself and its port, a port with its transport."""
+    if table == "paths":
+        return tuple(_path_label(key, name, topology) for key, name in zip(rows.keys, rows.names, strict=True))
+    if table == "hbas":
+        ports = _ports(topology.graph)
+        return tuple(
+            f"{name} {ports[key].transport}" if key in ports else name
+            for key, name in zip(rows.keys, rows.names, strict=True)
+        )
+    return rows.names
+
+
+def row_facts(table: str, key: str, topology: Topology) -> dict[str, object]:
+    """Facts of a path or port beside its figures; none for a disk."""
+    if table == "paths" and key in _paths(topology.graph):
+        path = _paths(topology.graph)[key]
+        port = _ports(topology.graph).get(path.port)
+        return {
+            "lun": safe_text(_lun_name(path, topology)),
+            "port": safe_text(port.name) if port else "",
+            "target": safe_text(path.target),
+            "address": safe_text(path.address),
+            "state": safe_text(path.state),
+            "access": safe_text(path.access),
+            "usable": path.usable,
+        }
+    if table == "hbas" and key in _ports(topology.graph):
+        port = _ports(topology.graph)[key]
+        return {"transport": port.transport, "members": list(map(safe_text, port.members)), "state": port.state}
+    return {}
+
+
+def _path_label(key: str, name: str, topology: Topology) -> str:
+    path = _paths(topology.graph).get(key)
+    if path is None:
+        return name
+    port = _ports(topology.graph).get(path.port)
+    lun = [] if path.lun == path.key else [_lun_name(path, topology)]
+    return " ".join([*lun, name, *([port.name] if port else [])])
+
+
+def _lun_name(path: Path, topology: Topology) -> str:
+    return label_of(topology.devices.get(path.lun), "")
+
+
+@lru_cache(maxsize=4)
+def _paths(graph: Graph) -> Mapping[str, Path]:
+    return {path.key: path for path in graph.paths}
+
+
+@lru_cache(maxsize=4)
+def _ports(graph: Graph) -> Mapping[str, Port]:
+    return {port.key: port for port in graph.ports}

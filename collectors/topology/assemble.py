@@ -1,0 +1,174 @@
+"""What was read, put together: which device is a LUN, which a path of one, and which stands on others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from collectors.model import Device
+from collectors.topology.buses import Buses
+from collectors.topology.graph import Layer, Lun, Path, TargetPort
+from collectors.topology.partitions import Partition
+from collectors.topology.place import Place
+from collectors.topology.ports import PortBook, find_ports
+from collectors.topology.seen import Seen
+from collectors.topology.targets import target_of
+
+_HEAD_OF_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
+_HEAD = re.compile(r"nvme\d+n\d+")
+MULTIPATH_UUID = "mpath-"
+"""What multipathd starts the uuid of its maps with (multipath-tools, libmultipath/devmapper.h)."""
+
+_LAYER_KINDS = (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("part", "partition"))
+"""How the tools that make dm devices start their uuids."""
+
+
+@dataclass(slots=True)
+class Assembly:
+    """Parts of the graph as they are found."""
+
+    seen: Mapping[str, Seen]
+    buses: Buses
+    ports: PortBook
+    targets: dict[str, TargetPort] = field(default_factory=dict)
+    luns: list[Lun] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+    layers: list[Layer] = field(default_factory=list)
+    _ways: dict[Place, tuple[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, seen: Mapping[str, Seen], buses: Buses) -> Assembly:
+        """Start with the ports."""
+        return cls(seen, buses, find_ports(buses))
+
+    def add_disks(self) -> None:
+        """Sort all devices into LUNs, paths and layers."""
+        lun_of = _luns_of_paths(self.seen)
+        for key, one in self.seen.items():
+            device = one.device
+            if key in lun_of:
+                self.paths.append(self._path(one, lun_of[key]))
+            elif is_multipath_map(device):
+                self.luns.append(Lun(key, device.name, "dm"))
+            elif device.slaves or device.kind in {"dm", "md", "bcache", "drbd"}:
+                continue
+            elif _HEAD.fullmatch(device.name) and one.place.virtual:
+                policy = self.buses.subsystems.get(one.place.subsystem, {}).get("iopolicy", "")
+                self.luns.append(Lun(key, device.name, "nvme", policy))
+            else:
+                self.luns.append(Lun(key, device.name))
+                if not one.place.virtual:
+                    self.paths.append(self._path(one, key))
+
+    def add_layers(self, partitions: list[Partition], keys: Mapping[str, str]) -> None:
+        """Add partitions and whatever stands on other devices; `keys` are of all devices by kernel name."""
+        for part in partitions:
+            disk = tuple(keys[name] for name in (part.disk,) if name in keys)
+            self.layers.append(Layer(keys[part.name], part.name, "partition", size_bytes=part.size_bytes, below=disk))
+        luns = {lun.key for lun in self.luns}
+        paths = {path.key for path in self.paths}
+        for key, one in self.seen.items():
+            if key not in luns and key not in paths:
+                below = tuple(keys[name] for name in one.device.slaves if name in keys)
+                label = one.device.friendly_name
+                kind = _layer_kind(one)
+                self.layers.append(Layer(key, one.device.name, kind, label, one.device.size_bytes, below))
+
+    def _path(self, one: Seen, lun: str) -> Path:
+        place = one.place
+        port, target = self._way(place)
+        controller = self.buses.controllers.get(place.controller, {})
+        address = one.address
+        if place.controller:
+            address = f"{place.controller} nsid {one.namespace}" if one.namespace else place.controller
+        return Path(
+            key=one.device.key,
+            name=one.device.name,
+            lun=lun,
+            port=port,
+            target=target,
+            address=address,
+            state=one.state or controller.get("state", ""),
+            access=one.access,
+            preferred=one.preferred,
+            group=one.group,
+            queue_limit=one.device.queue_limit,
+        )
+
+    def _way(self, place: Place) -> tuple[str, str]:
+        """Port and target of a place; thousands of paths share a few dozen."""
+        if place not in self._ways:
+            port = self.ports.of_place(place)
+            target = target_of(place, self.ports.by_key.get(port), self.buses)
+            if target is not None:
+                self.targets.setdefault(target.key, target)
+            self._ways[place] = port, target.key if target else ""
+        return self._ways[place]
+
+
+def is_multipath_map(device: Device) -> bool:
+    """Whether a dm device is a map of multipathd's."""
+    return device.kind == "dm" and device.persistent_id.startswith(MULTIPATH_UUID)
+
+
+def _luns_of_paths(seen: Mapping[str, Seen]) -> dict[str, str]:
+    """Key of the LUN of every device that is a path of another one; the first where several claim it."""
+    keys = {one.device.name: key for key, one in seen.items()}
+    found: dict[str, str] = {}
+    for key, one in seen.items():
+        if is_multipath_map(one.device):
+            for name in one.device.slaves:
+                if name in keys and keys[name] != key:
+                    found.setdefault(keys[name], key)
+        elif one.device.kind == "nvme-path":
+            match = _HEAD_OF_PATH.fullmatch(one.device.name)
+            head = keys.get(match[1] + match[2]) if match else None
+            if head is not None:
+                found[key] = head
+    return found
+
+
+def _layer_kind(one: Seen) -> str:
+    if one.device.kind == "md":
+        return one.level or "md"
+    identity = one.device.persistent_id
+    return next((kind for start, kind in _LAYER_KINDS if identity.startswith(start)), one.device.kind)
+
+
+def notices(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is odd, one line each; the names are as the kernel has them."""
+    yield from _lost_slaves(assembly.seen, keys)
+    yield from _same_identity(assembly)
+    yield from _strange_paths(assembly)
+
+
+def _lost_slaves(seen: Mapping[str, Seen], keys: Mapping[str, str]) -> Iterator[str]:
+    for one in seen.values():
+        lost = [name for name in one.device.slaves if name not in keys]
+        if lost:
+            yield f"{one.device.name}: stands on {', '.join(lost)}, which is not there"
+
+
+def _same_identity(assembly: Assembly) -> Iterator[str]:
+    """LUNs that claim to be the same: one seen twice without multipathing, or a copy with a cloned identity."""
+    names: dict[str, list[str]] = {}
+    for lun in assembly.luns:
+        identity = assembly.seen[lun.key].device.persistent_id
+        if identity and not lun.multipath:
+            names.setdefault(identity, []).append(lun.name)
+    for identity, same in names.items():
+        if len(same) > 1:
+            yield f"{', '.join(same)}: same identity {identity}: one LUN seen several times without multipathing?"
+
+
+def _strange_paths(assembly: Assembly) -> Iterator[str]:
+    """LUNs whose paths do not lead to the same disk: writing through them destroys data."""
+    identities: dict[str, set[str]] = {}
+    for path in assembly.paths:
+        identity = assembly.seen[path.key].device.persistent_id
+        if identity:
+            identities.setdefault(path.lun, set()).add(identity)
+    for lun in assembly.luns:
+        if len(identities.get(lun.key, ())) > 1:
+            yield f"{lun.name}: its paths have different identities: {', '.join(sorted(identities[lun.key]))}"

@@ -1,0 +1,31 @@
+"""The topology of a host as it is at this moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from collectors.block import BlockCollector
+from collectors.hostfacts import read_host_facts
+from collectors.model import Topology
+from collectors.topology.device_mapper import open_maps
+from collectors.topology.scanner import TopologyScanner
+from engine.errors import LunscopeError
+
+
+def read_topology(procfs: Path, sysfs: Path) -> Topology:
+    """Scan once.
+
+    Raises:
+        LunscopeError: neither procfs nor sysfs list block devices there.
+    """
+    collector = BlockCollector(str(procfs), str(sysfs))
+    try:
+        rows = collector.read().tables["disk"].rows
+    except OSError as error:
+        mend = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error
+    finally:
+        collector.close()
+    scanner = TopologyScanner(str(procfs), str(sysfs), open_maps(str(sysfs)))
+    devices, graph = scanner.scan(rows)
+    return Topology(devices, read_host_facts(str(procfs)), graph)

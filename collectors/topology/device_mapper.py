@@ -1,0 +1,118 @@
+"""What the device mapper says of its multipath maps: selector, groups, failed paths. Needs root; only ever asks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from collectors.model import Device
+from collectors.topology.graph import Graph, Path
+from collectors.topology.map_status import MapState, Number, parse_map
+
+CONTROL = "/dev/mapper/control"
+
+_HEADER = struct.Struct("=3I I I I i I I I Q 128s 129s 7x")
+"""struct dm_ioctl (include/uapi/linux/dm-ioctl.h)."""
+_TARGET = struct.Struct("=Q Q i I 16s")
+"""struct dm_target_spec."""
+_TABLE_STATUS = 0xC000FD0C | _HEADER.size << 16
+_STATUS_TABLE = 1 << 4
+"""Ask for the table instead of the status."""
+_BUFFER_FULL = 1 << 8
+_NO_FLUSH = 1 << 11
+"""Do not make the target write anything before it answers."""
+_VERSION = (4, 0, 0)
+_BUFFER = 16 * 1024
+_LARGEST = 1024 * 1024
+
+AskMaps = Callable[[Iterable[Number]], Mapping[Number, MapState]]
+
+
+def open_maps(sysfs: str) -> AskMaps | None:
+    """How to ask about maps; None if this process may not, or if `sysfs` is not of the kernel that would answer."""
+    try:
+        here, there = os.stat("/sys"), os.stat(sysfs)  # noqa: PTH116 identity only
+        if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
+            return None
+        os.close(os.open(CONTROL, os.O_RDWR | os.O_CLOEXEC))
+    except OSError:
+        return None
+    return read_maps
+
+
+def read_maps(numbers: Iterable[Number]) -> dict[Number, MapState]:
+    """State of multipath maps by device number; maps that vanished or have another target are left out."""
+    found: dict[Number, MapState] = {}
+    try:
+        control = os.open(CONTROL, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return {}
+    try:
+        for number in numbers:
+            state = _read_map(control, number)
+            if state is not None:
+                found[number] = state
+    finally:
+        os.close(control)
+    return found
+
+
+def with_map_states(graph: Graph, devices: Mapping[str, Device], maps: Mapping[Number, MapState]) -> Graph:
+    """Add what maps say to their LUNs and paths."""
+    of_lun = {lun.key: maps.get(_number(devices[lun.key])) for lun in graph.luns if lun.multipath == "dm"}
+    luns = tuple(
+        replace(lun, policy=state.policy) if (state := of_lun.get(lun.key)) is not None else lun for lun in graph.luns
+    )
+    paths = tuple(_with_state(path, devices, of_lun.get(path.lun)) for path in graph.paths)
+    return replace(graph, luns=luns, paths=paths)
+
+
+def _with_state(path: Path, devices: Mapping[str, Device], state: MapState | None) -> Path:
+    told = None if state is None else state.paths.get(_number(devices[path.key]))
+    if told is None:
+        return path
+    return replace(path, map_state=told.state, failures=told.failures, group=told.group, weight=told.weight)
+
+
+def _number(device: Device) -> Number:
+    return device.major, device.minor
+
+
+def _read_map(control: int, number: Number) -> MapState | None:
+    table, status = _ask(control, number, _STATUS_TABLE), _ask(control, number, 0)
+    return parse_map(table, status) if table and status is not None else None
+
+
+def _ask(control: int, number: Number, flags: int) -> str | None:
+    """Parameters of a map's multipath target; None if it has none or is gone."""
+    size = _BUFFER
+    while size <= _LARGEST:
+        buffer = bytearray(size)
+        header = (*_VERSION, size, _HEADER.size, 0, 0, flags | _NO_FLUSH, 0, 0, _encoded(number), b"", b"")
+        _HEADER.pack_into(buffer, 0, *header)
+        try:
+            fcntl.ioctl(control, _TABLE_STATUS, buffer)
+        except OSError:
+            return None
+        _, _, _, _, start, targets, _, answered, *_ = _HEADER.unpack_from(buffer)
+        if not answered & _BUFFER_FULL:
+            return _multipath(buffer, start) if targets else None
+        size *= 4
+    return None
+
+
+def _multipath(buffer: bytearray, start: int) -> str | None:
+    *_, kind = _TARGET.unpack_from(buffer, start)
+    if kind.rstrip(b"\0") != b"multipath":
+        return None
+    text = buffer[start + _TARGET.size :].partition(b"\0")[0]
+    return text.decode("ascii", "replace")
+
+
+def _encoded(number: Number) -> int:
+    """Write a device number as the kernel's interfaces do (new_encode_dev, include/linux/kdev_t.h)."""
+    major, minor = number
+    return (minor & 0xFF) | major << 8 | (minor & ~0xFF) << 12

@@ -1,0 +1,64 @@
+"""The device graph as `lunscope.scan/1`: plain JSON, tied together by keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+
+from collectors.model import Device, Topology
+from collectors.text import safe_text
+from collectors.topology.graph import Layer, Mount, Path, Port, TargetPort
+
+SCHEMA = "lunscope.scan/1"
+
+Record = Port | TargetPort | Path | Layer | Mount
+
+
+def scan_document(topology: Topology) -> dict[str, object]:
+    """Lay out a topology; texts from outside are safe to print, what is not known is null or empty."""
+    graph = topology.graph
+    return {
+        "schema": SCHEMA,
+        "host": safe_text(topology.host.hostname),
+        "kernel": safe_text(topology.host.kernel),
+        "ports": [_plain(port) for port in graph.ports],
+        "targets": [_plain(target) for target in graph.targets],
+        "luns": [
+            {
+                "key": safe_text(lun.key),
+                "name": safe_text(lun.name),
+                "multipath": lun.multipath,
+                "policy": safe_text(lun.policy),
+                **_facts(topology.devices.get(lun.key)),
+                "paths": [safe_text(graph.paths[place].name) for place in graph.paths_of[lun.key]],
+            }
+            for lun in graph.luns
+        ],
+        "paths": [{**_plain(path), "usable": path.usable} for path in graph.paths],
+        "layers": [_plain(layer) for layer in graph.layers],
+        "mounts": [_plain(mount) for mount in graph.mounts],
+        "notices": [safe_text(notice) for notice in graph.notices],
+    }
+
+
+def _facts(device: Device | None) -> dict[str, object]:
+    """Tell what a LUN is beside its place."""
+    if device is None:
+        return {}
+    return {
+        "id": safe_text(device.persistent_id),
+        "label": safe_text(device.friendly_name),
+        "size_bytes": device.size_bytes,
+        "vendor": safe_text(device.vendor),
+        "model": safe_text(device.model),
+        "serial": safe_text(device.serial),
+    }
+
+
+def _plain(record: Record) -> dict[str, object]:
+    return {field.name: _safe(value) for field, value in zip(fields(record), asdict(record).values(), strict=True)}
+
+
+def _safe(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_safe(one) for one in value]
+    return safe_text(value) if isinstance(value, str) else value

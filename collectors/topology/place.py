@@ -1,0 +1,90 @@
+"""Where a device stands, told by the path its sysfs link leads to: one readlink instead of many files.
+
+The folders on the way name the PCI function, the SCSI host, the session or remote port, the target and the LUN
+(drivers/scsi/scsi_sysfs.c, scsi_transport_*.c; drivers/nvme/host/core.c, multipath.c).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_ADDRESS = re.compile(r"/(\d+:\d+:\d+:\d+)(?=/|$)")
+_PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("host", re.compile(r"host\d+")),
+    ("remote_port", re.compile(r"rport-\d+:\d+-\d+")),
+    ("session", re.compile(r"session\d+")),
+    ("end_device", re.compile(r"end_device-[\d:]+")),
+    ("target", re.compile(r"target\d+:\d+:\d+")),
+    ("controller", re.compile(r"nvme\d+")),
+    ("subsystem", re.compile(r"nvme-subsys\d+")),
+    ("virtio", re.compile(r"virtio\d+")),
+    ("ata", re.compile(r"ata\d+")),
+    ("usb", re.compile(r"usb\d+")),
+)
+_GROUPS = frozenset({"block", "virtual", "platform", "net", "nvme-fabrics", "nvme-subsystem", "ctl"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Kernel names of what a device hangs on; empty where it has no such."""
+
+    parent: str = ""
+    """The PCI function nearest to the device, else what its bus calls it."""
+    host: str = ""
+    """The SCSI host of the physical port: a virtual one (NPIV) stands below it."""
+    remote_port: str = ""
+    session: str = ""
+    end_device: str = ""
+    target: str = ""
+    controller: str = ""
+    subsystem: str = ""
+    """Of a multipath head, which stands below no controller."""
+    virtio: str = ""
+    ata: str = ""
+    usb: str = ""
+    virtual: bool = False
+    """Not backed by any bus: loop, dm, md, zram."""
+
+
+NOWHERE = Place()
+
+
+def place_of(link: str, entry: str) -> tuple[Place, str]:
+    """Read a link such as `../devices/pci0000:00/0000:00:03.0/virtio1/host0/target0:0:1/0:0:1:0/block/sda`.
+
+    Args:
+        link: where the entry in SYSFS/block leads; empty if it cannot be read.
+        entry: the name of that entry.
+
+    Returns:
+        The place, one object for all the disks on it, and the SCSI address H:C:T:L, empty if it has none.
+    """
+    head, _, last = link.rpartition("/")
+    if last != entry:
+        return NOWHERE, ""
+    found = _ADDRESS.search(head)
+    return (_place_in(head[: found.start()]), found[1]) if found else (_place_in(head), "")
+
+
+@lru_cache(maxsize=4096)
+def _place_in(folder: str) -> Place:
+    """Everything but the LUN, which many disks share."""
+    parts = folder.rsplit("/devices/", maxsplit=1)[-1].split("/")
+    found: dict[str, str] = {}
+    for name, pattern in _PARTS:
+        matches = [part for part in parts if pattern.fullmatch(part)]
+        if matches:
+            # The first host is the physical one; of all else the nearest to the device counts.
+            found[name] = matches[0] if name == "host" else matches[-1]
+    functions = [part for part in parts if _PCI.fullmatch(part)]
+    virtual = parts[0] == "virtual" and found.keys() <= {"subsystem"}
+    return Place(parent=functions[-1] if functions else _bus_parent(parts), virtual=virtual, **found)
+
+
+def _bus_parent(parts: list[str]) -> str:
+    """Name what is not on PCI by the first folder that is not one of the kernel's groups."""
+    named = next((part for part in parts if part not in _GROUPS), "")
+    return "" if _PARTS[0][1].fullmatch(named) else named

@@ -1,0 +1,140 @@
+"""HBA ports: SCSI hosts, NVMe controllers and virtio disks, those of one WWPN or one initiator address united."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from collectors.topology.buses import Buses
+from collectors.topology.class_folder import Facts
+from collectors.topology.graph import Port
+from collectors.topology.place import Place, place_of
+
+_NATURAL = re.compile(r"(\d+)")
+
+
+@dataclass(slots=True)
+class PortBook:
+    """Ports found so far, and the port of each SCSI host, NVMe controller and virtio device."""
+
+    by_key: dict[str, Port] = field(default_factory=dict)
+    of_member: dict[str, str] = field(default_factory=dict)
+
+    def add(self, port: Port) -> None:
+        """Enter a port, or the members it adds to one that is known."""
+        known = self.by_key.get(port.key)
+        self.by_key[port.key] = port if known is None else _united(known, port)
+        self.of_member.update(dict.fromkeys(port.members, port.key))
+
+    def of_place(self, place: Place) -> str:
+        """Key of the port a device hangs on, entered where only the device tells of it; empty if it has none."""
+        member = place.host or place.controller or place.virtio or ("" if place.virtual else place.parent)
+        if member and member not in self.of_member:
+            transport = "virtio" if member == place.virtio else "nvme" if member == place.controller else "scsi"
+            if member == place.parent:
+                transport = "other"
+            self.add(Port(_key(member, place.parent), member, transport, parent=place.parent, members=(member,)))
+        return self.of_member.get(member, "")
+
+    def sorted(self) -> tuple[Port, ...]:
+        """All ports, in the order people count."""
+        return tuple(sorted(self.by_key.values(), key=lambda port: natural(port.name)))
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort key that puts host10 behind host9."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _NATURAL.split(name)]
+
+
+def find_ports(buses: Buses) -> PortBook:
+    """All ports that sysfs lists, whether disks hang on them or not."""
+    book = PortBook()
+    for name in sorted(buses.scsi_hosts, key=natural):
+        book.add(_scsi_port(name, buses))
+    for name in sorted(buses.controllers, key=natural):
+        book.add(_nvme_port(name, buses))
+    return book
+
+
+def _united(one: Port, other: Port) -> Port:
+    limits = [limit for limit in (one.queue_limit, other.queue_limit) if limit is not None]
+    return replace(
+        one,
+        state=one.state if one.state == other.state or not other.state else f"{one.state or '?'}/{other.state}",
+        speed=one.speed or other.speed,
+        queue_limit=sum(limits) if limits else None,
+        members=tuple(dict.fromkeys((*one.members, *other.members))),
+        scsi_hosts=tuple(dict.fromkeys((*one.scsi_hosts, *other.scsi_hosts))),
+    )
+
+
+def _key(name: str, parent: str) -> str:
+    return f"{name}@{parent}" if parent and parent != name else name
+
+
+def _scsi_port(name: str, buses: Buses) -> Port:
+    facts = buses.scsi_hosts[name]
+    place, _ = place_of(f"{buses.host_links[name]}/x", "x")
+    # A virtual port (NPIV) stands below the host of the physical one and shares its wire.
+    physical = place.host if place.host in buses.scsi_hosts else name
+    fc = buses.fc_hosts.get(physical, {})
+    iscsi = buses.iscsi_hosts.get(name, {})
+    wwpn = fc.get("port_name", "")
+    return Port(
+        key=f"fc:{wwpn}" if wwpn else _key(physical, place.parent),
+        name=name,
+        transport=_scsi_transport(name, place, buses, facts),
+        driver=facts["proc_name"],
+        address=wwpn or iscsi.get("netdev", "") or iscsi.get("ipaddress", ""),
+        parent=place.parent,
+        state=fc.get("port_state") or facts["state"],
+        speed=fc.get("speed", ""),
+        queue_limit=_number(facts["can_queue"]),
+        members=(name,),
+        scsi_hosts=(name,),
+    )
+
+
+def _scsi_transport(name: str, place: Place, buses: Buses, facts: Facts) -> str:
+    lists = (("fc", buses.fc_hosts), ("iscsi", buses.iscsi_hosts), ("sas", buses.sas_hosts))
+    listed = next((transport for transport, hosts in lists if name in hosts), "")
+    by_place = "ata" if place.ata else "usb" if place.usb else ""
+    return listed or by_place or ("virtio" if facts["proc_name"] == "virtio_scsi" else "scsi")
+
+
+def _nvme_port(name: str, buses: Buses) -> Port:
+    facts = buses.controllers[name]
+    place, _ = place_of(f"{buses.controller_links[name]}/x", "x")
+    address = address_parts(facts["address"])
+    wwpn = address.get("host_traddr", "").partition("pn-")[2]
+    local = address.get("host_iface") or address.get("host_traddr") or address.get("src_addr") or ""
+    fabric = facts["transport"] not in {"", "pcie"}
+    key = _key(name, place.parent)
+    if fabric and local:
+        key = f"fc:{wwpn}" if wwpn else f"{facts['transport']}:{local}"
+    return Port(
+        key=key,
+        name=name,
+        transport=f"nvme-{facts['transport']}" if facts["transport"] else "nvme",
+        driver="nvme",
+        address=(wwpn or local) if fabric else facts["address"],
+        parent="" if fabric else place.parent,
+        state=facts["state"],
+        queue_limit=_nvme_limit(facts),
+        members=(name,),
+    )
+
+
+def address_parts(address: str) -> dict[str, str]:
+    """Split `traddr=10.0.1.1,trsvcid=4420,src_addr=10.0.1.1`; empty for a PCI address."""
+    return {name: value for name, equals, value in (part.partition("=") for part in address.split(",")) if equals}
+
+
+def _nvme_limit(facts: Facts) -> int | None:
+    """Entries of all I/O queues: the first queue is the admin's, one entry of each stays free (NVMe base, 3.3.1.5)."""
+    queues, size = _number(facts["queue_count"]), _number(facts["sqsize"])
+    return None if queues is None or size is None or queues < 2 else (queues - 1) * size
+
+
+def _number(value: str) -> int | None:
+    return int(value) if value.isdecimal() else None

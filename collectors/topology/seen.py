@@ -1,0 +1,131 @@
+"""What was read of each block device, kept so that a change of one device costs one device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from collectors.devices import STACKED, Attributes, device_kind, device_of, is_of, read_devices
+from collectors.identity import kernel_name, printable, sysfs_name
+from collectors.model import Device, Rows
+from collectors.sysfs_text import flag, number, text
+from collectors.topology.place import NOWHERE, Place, place_of
+from collectors.udev_facts import UdevLookup, with_udev
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One device: its facts, where it stands, and what is said of it as a path."""
+
+    device: Device
+    place: Place
+    address: str
+    """H:C:T:L of a SCSI device."""
+    state: str
+    access: str
+    preferred: bool | None
+    group: int | None
+    namespace: str
+    level: str
+    """RAID level of md."""
+
+
+class SeenDevices:
+    """Reads devices that are new or were announced; all others are as they were."""
+
+    def __init__(self, sysfs: str, udev: UdevLookup | None = None) -> None:
+        """Remember where to read; `udev` is asked for what sysfs does not tell."""
+        self._sysfs = sysfs
+        self._udev = udev
+        self._seen: dict[str, Seen] = {}
+
+    def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, Seen]:
+        """Bring up to date and return what is known of the rows, by key.
+
+        Args:
+            rows: the devices that are there.
+            changed: names of those to read again; None for all.
+        """
+        old = {} if changed is None else self._seen
+        everyone = list(zip(rows.keys, rows.names, strict=True))
+        fresh = [(key, name) for key, name in everyone if key not in old or (changed is not None and name in changed)]
+        slaves = {key: one.device.slaves for key, one in old.items() if one.device.slaves}
+        slaves |= {key: _slaves(self._sysfs, name) for key, name in fresh if device_kind(name) in STACKED}
+        holders = _holders((name, slaves.get(key, ())) for key, name in everyone)
+        read = self._read(fresh, slaves, holders)
+        self._seen = {
+            key: read[key] if key in read else _held_by(old[key], holders.get(name, ())) for key, name in everyone
+        }
+        return self._seen
+
+    def _read(
+        self,
+        wanted: list[tuple[str, str]],
+        slaves: Mapping[str, tuple[str, ...]],
+        holders: Mapping[str, tuple[str, ...]],
+    ) -> dict[str, Seen]:
+        attributes = read_devices(self._sysfs, [name for _, name in wanted])
+        ours = {key for key, name in wanted if is_of(key, attributes[name])}
+        devices = {}
+        for key, name in wanted:
+            # A name may be another device's already, which has a row of its own, or nobody's any more.
+            found = attributes[name] if key in ours else dict.fromkeys(attributes[name])
+            devices[key] = device_of(key, name, found, slaves=slaves.get(key, ()), holders=holders.get(name, ()))
+        if self._udev is not None:
+            devices = with_udev(devices, self._udev)
+        return {
+            key: self._see(devices[key], attributes[name]) if key in ours else _lost(devices[key])
+            for key, name in wanted
+        }
+
+    def _see(self, device: Device, found: Attributes) -> Seen:
+        entry = sysfs_name(device.name)
+        try:
+            link = os.readlink(f"{self._sysfs}/block/{entry}")  # noqa: PTH115 text, thousands
+        except OSError:
+            link = ""
+        return _see(device, found, *place_of(printable(link), entry))
+
+
+def _see(device: Device, found: Attributes, place: Place, address: str) -> Seen:
+    # What NVMe has as device/state is the subsystem's or the controller's, which is read once for all its paths.
+    state = text(found["device/state"]) if address else ""
+    return Seen(
+        device=device,
+        place=place,
+        address=address,
+        state=state,
+        access=text(found["device/access_state"]) or text(found["ana_state"]),
+        preferred=flag(found["device/preferred_path"]),
+        group=number(found["ana_grpid"]),
+        namespace=text(found["nsid"]),
+        level=text(found["md/level"]),
+    )
+
+
+def _lost(device: Device) -> Seen:
+    return Seen(device, NOWHERE, address="", state="", access="", preferred=None, group=None, namespace="", level="")
+
+
+def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
+    try:
+        entries = os.listdir(f"{sysfs}/block/{sysfs_name(name)}/slaves")  # noqa: PTH208 names only
+    except OSError:
+        return ()
+    return tuple(sorted(printable(kernel_name(entry)) for entry in entries))
+
+
+def _holders(slaves: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Names of the devices that stand on each."""
+    holders: dict[str, tuple[str, ...]] = {}
+    for name, its_slaves in slaves:
+        for slave in its_slaves:
+            holders[slave] = tuple(sorted((*holders.get(slave, ()), name)))
+    return holders
+
+
+def _held_by(one: Seen, holders: tuple[str, ...]) -> Seen:
+    if one.device.holders == holders:
+        return one
+    return replace(one, device=replace(one.device, holders=holders))

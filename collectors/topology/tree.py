@@ -1,0 +1,147 @@
+"""The device graph as a tree of text: HBA ports with their targets, then every LUN with its paths and its stack."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from collectors.hotplug_changes import size_text
+from collectors.model import Device, Topology
+from collectors.text import safe_text
+from collectors.topology.graph import Graph, Layer, Lun, Path, Port
+from collectors.topology.ports import natural
+
+
+def tree_lines(topology: Topology) -> Iterator[str]:
+    """Yield the lines; everything from outside is made safe to print."""
+    for line in _Tree(topology).lines():
+        yield safe_text(line)
+
+
+class _Tree:
+    """Look-ups of one graph, made once."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._devices = topology.devices
+        self._graph: Graph = topology.graph
+        self._ports = {port.key: port for port in self._graph.ports}
+        self._targets = {target.key: target for target in self._graph.targets}
+        self._above: dict[str, list[Layer]] = {}
+        for layer in self._graph.layers:
+            for below in layer.below:
+                self._above.setdefault(below, []).append(layer)
+        self._mounts: dict[str, list[str]] = {}
+        for mount in self._graph.mounts:
+            self._mounts.setdefault(mount.key, []).append(f"{mount.point} ({mount.filesystem})")
+
+    def lines(self) -> Iterator[str]:
+        ways = Counter((path.port, path.target) for path in self._graph.paths)
+        for port in self._graph.ports:
+            yield _port_line(port)
+            mine = [(target, count) for (its_port, target), count in ways.items() if its_port == port.key]
+            for target, count in sorted(mine, key=lambda way: natural(way[0])):
+                far = self._targets.get(target)
+                paths = "1 path" if count == 1 else f"{count:,} paths"
+                yield f"  {far.name if far else 'its own disk'}  {paths}"
+        for lun in sorted(self._graph.luns, key=lambda lun: natural(lun.name)):
+            device = self._devices.get(lun.key)
+            if device is None or device.size_bytes != 0:
+                yield ""
+                yield from self._lun(lun)
+        yield from self._rootless()
+        if self._graph.notices:
+            yield ""
+            yield from (f"! {notice}" for notice in self._graph.notices)
+
+    def _lun(self, lun: Lun) -> Iterator[str]:
+        yield self._lun_line(lun)
+        for place in self._graph.paths_of[lun.key]:
+            path = self._graph.paths[place]
+            yield f"  {'path' if path.usable else 'PATH'} {self._path(path)}"
+        yield from self._stack(lun.key, "  ", frozenset({lun.key}))
+
+    def _lun_line(self, lun: Lun) -> str:
+        device = self._devices.get(lun.key)
+        paths = [self._graph.paths[place] for place in self._graph.paths_of[lun.key]]
+        parts = [_named(lun.name, device)]
+        if device is not None:
+            # A map has no maker; its paths do.
+            maker = next((made for one in (device, *map(self._device, paths)) if (made := _maker(one))), "")
+            parts += [_size(device.size_bytes), maker, device.persistent_id]
+        if lun.multipath:
+            usable = sum(path.usable for path in paths)
+            policy = f", {lun.policy}" if lun.policy else ""
+            parts.append(f"{usable} of {len(paths)} paths usable{policy}")
+        return "  ".join(filter(None, [*parts, *self._mounts.get(lun.key, ())]))
+
+    def _device(self, path: Path) -> Device | None:
+        return self._devices.get(path.key)
+
+    def _path(self, path: Path) -> str:
+        port, target = self._ports.get(path.port), self._targets.get(path.target)
+        way = f"{port.name if port else 'no port'} -> {target.name}" if target else port.name if port else ""
+        words = [path.name, path.address, way, path.state, path.access, path.map_state]
+        if path.preferred:
+            words.append("preferred")
+        if path.failures:
+            words.append(f"failed {path.failures} times")
+        if path.queue_limit is not None:
+            words.append(f"limit {path.queue_limit}")
+        return "  ".join(filter(None, words))
+
+    def _stack(self, key: str, indent: str, seen: frozenset[str]) -> Iterator[str]:
+        """Yield what stands on a device; a device that stands on itself is named once."""
+        for layer in self._above.get(key, ()):
+            if layer.key in seen:
+                yield f"{indent}{layer.name}  stands on itself"
+                continue
+            yield indent + self._layer(layer)
+            yield from self._stack(layer.key, f"{indent}  ", seen | {layer.key})
+
+    def _layer(self, layer: Layer) -> str:
+        name = f"{layer.label} ({layer.name})" if layer.label else layer.name
+        parts = [layer.kind, name, _size(layer.size_bytes), *self._mounts.get(layer.key, ())]
+        return "  ".join(filter(None, parts))
+
+    def _rootless(self) -> Iterator[str]:
+        """Yield layers under which no LUN was found, and those that stand in a circle."""
+        reached = self._reached({lun.key for lun in self._graph.luns})
+        bottom_first = sorted(self._graph.layers, key=lambda layer: not set(layer.below) <= {layer.key})
+        for layer in bottom_first:
+            if layer.key not in reached:
+                yield ""
+                yield f"{self._layer(layer)}  on nothing that is known"
+                yield from self._stack(layer.key, "  ", frozenset({layer.key}))
+                reached |= self._reached({layer.key})
+
+    def _reached(self, start: set[str]) -> set[str]:
+        """Keys of all that stands on some devices, and theirs."""
+        reached, waiting = set(start), list(start)
+        while waiting:
+            fresh = [layer.key for layer in self._above.get(waiting.pop(), ()) if layer.key not in reached]
+            reached.update(fresh)
+            waiting += fresh
+        return reached
+
+
+def _port_line(port: Port) -> str:
+    others = f"with {', '.join(port.members[1:])}" if len(port.members) > 1 else ""
+    limit = f"limit {port.queue_limit}" if port.queue_limit is not None else ""
+    parent = port.parent if port.parent != port.address else ""
+    return "  ".join(
+        filter(
+            None, [port.name, port.transport, port.driver, port.address, parent, others, port.state, port.speed, limit]
+        )
+    )
+
+
+def _maker(device: Device | None) -> str:
+    return "" if device is None else f"{device.vendor} {device.model}".strip()
+
+
+def _named(name: str, device: Device | None) -> str:
+    return f"{device.friendly_name} ({name})" if device is not None and device.friendly_name else name
+
+
+def _size(size_bytes: int | None) -> str:
+    return "" if size_bytes is None else size_text(size_bytes)

@@ -1,0 +1,51 @@
+"""Captured trees of real kernels: unpacked beside what the tools said of the same moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collectors.block import BlockCollector
+from collectors.model import Device
+from collectors.topology.graph import Graph
+from collectors.topology.scanner import TopologyScanner
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One captured host."""
+
+    commands: Path
+    procfs: Path
+    sysfs: Path
+
+    def text(self, command: str) -> str:
+        return (self.commands / command).read_text()
+
+    def json(self, command: str) -> Any:
+        return json.loads(self.text(command))
+
+    def scan(self) -> tuple[dict[str, Device], Graph]:
+        rows = BlockCollector(str(self.procfs), str(self.sysfs)).read().tables["disk"].rows
+        return TopologyScanner(str(self.procfs), str(self.sysfs)).scan(rows)
+
+
+def names() -> list[str]:
+    """All captures with a sysfs tree; none where the lab is not there."""
+    folder = Path(os.environ.get("LUNSCOPE_LAB", ""), "fixtures")
+    return sorted(archive.parent.name for archive in folder.glob("*/sys.tar.xz"))
+
+
+def unpack(name: str, folder: Path) -> Capture:
+    source = Path(os.environ["LUNSCOPE_LAB"], "fixtures", name)
+    with tarfile.open(source / "sys.tar.xz") as archive:
+        archive.extractall(folder, filter="fully_trusted")
+    shutil.copytree(source / "proc", folder / "proc")
+    (folder / "proc/self").mkdir(mode=0o755)
+    (folder / "proc/self_mountinfo").rename(folder / "proc/self/mountinfo")
+    return Capture(source / "commands", folder / "proc", folder / "sys")

@@ -1,0 +1,46 @@
+"""Verdicts on paths: the sick one is named, and healthy ones are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from collectors.model import Topology
+from collectors.path_verdict import path_verdicts
+from tests.unit.test_block_tables import did, frame, topology
+
+
+def with_paths(access: tuple[str, str] = ("", ""), policy: str = "") -> Topology:
+    about = topology()
+    paths = tuple(replace(path, access=access[int(path.port[-1])]) for path in about.graph.paths)
+    luns = tuple(replace(lun, policy=policy) for lun in about.graph.luns)
+    return Topology(about.devices, about.host, replace(about.graph, paths=paths, luns=luns))
+
+
+def test_the_slow_path_is_named_with_its_share() -> None:
+    found = frame({"sd0h0": did(390, 1, 400), "sd0h1": did(610, 4, 900)}, with_paths())
+    assert list(path_verdicts(found)) == ["path sd0h1 carries 61 % of dm-0 and its await is 4.0x its peers'"]
+
+
+def test_a_path_that_is_allowed_to_be_slower_is_not_sick() -> None:
+    about = with_paths(("optimized", "non-optimized"))
+    assert list(path_verdicts(frame({"sd0h0": did(390, 1, 400), "sd0h1": did(610, 4, 900)}, about))) == []
+
+
+def test_few_ios_and_small_differences_are_chance() -> None:
+    assert list(path_verdicts(frame({"sd0h0": did(390, 1, 400), "sd0h1": did(9, 40, 400)}, with_paths()))) == []
+    quick = {"reads": 1000, "read_ms": 100, "busy_ms": 100}
+    slower = {"reads": 1000, "read_ms": 300, "busy_ms": 300}
+    assert list(path_verdicts(frame({"sd0h0": quick, "sd0h1": slower}, with_paths()))) == []
+
+
+def test_an_even_policy_that_is_not_even() -> None:
+    about = with_paths(policy="round-robin")
+    load = {"sd0h0": did(1000, 1, 900)}
+    assert list(path_verdicts(frame(load, about))) == ["path sd0h0 carries 100 % of dm-0, 2.0x its part"]
+    assert list(path_verdicts(frame(load, with_paths(policy="service-time")))) == []
+    assert list(path_verdicts(frame({"sd0h0": did(500, 1, 9), "sd0h1": did(480, 1, 9)}, about))) == []
+
+
+def test_nothing_is_said_without_an_interval_or_paths() -> None:
+    assert list(path_verdicts(frame({}, Topology()))) == []
+    assert list(path_verdicts(frame({}, with_paths()))) == []

@@ -1,0 +1,92 @@
+"""`lunscope scan`: the tree and the document, of live trees and recordings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collectors.model import Topology
+from collectors.session.writer import SessionWriter
+from collectors.topology.current import read_topology
+from collectors.topology.document import scan_document
+from collectors.topology.graph import Graph, Layer, Lun
+from collectors.topology.tree import tree_lines
+from tests.fake_kernel import FakeDisk, FakeKernel
+from tests.fake_storage import FakeScsi
+from tests.session_samples import Machine
+from tui.cli import run_cli
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> FakeKernel:
+    kernel = FakeKernel(tmp_path)
+    FakeScsi(kernel, hosts=2, luns=1, access=("active/optimized", "standby")).build()
+    lvm = {"dm/name": "vg-\x1b[2Jdata\n", "dm/uuid": "LVM-abc\n"}
+    kernel.add(FakeDisk("dm-9", 253, 9, attributes=lvm, at="virtual/block/dm-9", slaves=["dm-0"]))
+    kernel.write_proc("1/mountinfo", "30 1 253:9 / /srv rw - xfs /dev/mapper/x rw\n")
+    return kernel
+
+
+def test_the_tree_goes_from_port_to_mount(kernel: FakeKernel) -> None:
+    lines = list(tree_lines(read_topology(kernel.procfs, kernel.sysfs)))
+    assert lines == [
+        "host0  scsi  fake  0000:00:03.0  running  limit 256",
+        "  target0:0:0  1 path",
+        "host1  scsi  fake  0000:00:04.0  running  limit 256",
+        "  target1:0:0  1 path",
+        "",
+        "mpath0 (dm-0)  1 MiB  mpath-3600000000000  1 of 2 paths usable",
+        "  path sda  0:0:0:0  host0 -> target0:0:0  running  active/optimized  limit 32",
+        "  PATH sdb  1:0:0:0  host1 -> target1:0:0  running  standby  limit 32",
+        "  lvm  vg-\\x1b[2Jdata (dm-9)  1 MiB  /srv (xfs)",
+    ]
+
+
+def test_the_verb_prints_one_document(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:
+    roots = ["--procfs", str(kernel.procfs), "--sysfs", str(kernel.sysfs)]
+    assert run_cli(["scan", "--json", *roots]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert next(iter(document)) == "schema"
+    assert document["schema"] == "lunscope.scan/1"
+    (lun,) = document["luns"]
+    assert (lun["name"], lun["label"], lun["paths"]) == ("dm-0", "mpath0", ["sda", "sdb"])
+    assert [(path["name"], path["usable"]) for path in document["paths"]] == [("sda", True), ("sdb", False)]
+    assert document["layers"][0]["below"] == [lun["key"]]
+    assert document["mounts"] == [{"key": document["layers"][0]["key"], "point": "/srv", "filesystem": "xfs"}]
+
+
+def test_a_recording_shows_the_graph_it_ended_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = Machine()
+    with SessionWriter(tmp_path / "a.lun") as writer:
+        writer.write(machine.sample())
+    assert run_cli(["scan", "--from", str(tmp_path / "a.lun"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["paths"]) == len(machine.rows)
+    assert document["targets"][0]["name"] == "\\x1b[2J"
+
+
+def test_a_recording_without_a_graph_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = Machine()
+    machine.topology = Topology(machine.topology.devices)
+    with SessionWriter(tmp_path / "a.lun") as writer:
+        writer.write(machine.sample())
+    assert run_cli(["scan", "--from", str(tmp_path / "a.lun")]) == 1
+    assert "no device graph" in capsys.readouterr().err
+
+
+def test_circles_and_what_stands_on_nothing_end() -> None:
+    layers = (
+        Layer("a", "dm-1", "dm", below=("b",)),
+        Layer("b", "dm-2", "dm", below=("a",)),
+        Layer("c", "md0", "md", below=("c",)),
+        Layer("d", "dm-3", "dm"),
+        Layer("e", "dm-4", "dm", below=("lun", "f")),
+        Layer("f", "dm-5", "dm", below=("e",)),
+    )
+    topology = Topology(graph=Graph(luns=(Lun("lun", "sda"),), layers=layers))
+    text = "\n".join(tree_lines(topology))
+    for name in ("dm-1", "dm-2", "md0", "dm-3", "dm-4", "dm-5"):
+        assert name in text
+    assert len(scan_document(topology)["layers"]) == len(layers)  # type: ignore[arg-type] # a list

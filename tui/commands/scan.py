@@ -1,0 +1,41 @@
+"""`lunscope scan`: what hangs on what, from the HBA port to the filesystem."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from collectors.model import Topology
+from collectors.session.reader import SessionReader
+from collectors.topology.current import read_topology
+from collectors.topology.document import scan_document
+from collectors.topology.tree import tree_lines
+from engine.errors import LunscopeError
+from tui.roots import root_options
+
+
+@click.command(short_help="the device graph: HBA ports, paths, LUNs, what stands on them")
+@click.option("--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="As a recording ended.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.scan/1).")
+@root_options
+def command(*, recording: Path | None, as_json: bool, procfs: Path, sysfs: Path) -> None:
+    """Show HBA ports with their targets, then each LUN with its paths, and the devices and mounts that stand on it.
+
+    PATH in capitals is one that takes no I/O; ! marks what is odd.
+    """
+    topology = read_topology(procfs, sysfs) if recording is None else _recorded(recording)
+    if as_json:
+        click.echo(json.dumps(scan_document(topology)))
+        return
+    for line in tree_lines(topology):
+        click.echo(line)
+
+
+def _recorded(recording: Path) -> Topology:
+    with SessionReader(recording) as reader:
+        last = reader.sample_at(len(reader) - 1) if len(reader) else None
+    if last is None or not last.topology.graph.luns:
+        raise LunscopeError(f"{recording}: no device graph in it: an earlier version wrote it, or there were no disks")
+    return last.topology
