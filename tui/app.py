@@ -14,12 +14,11 @@ from textual.widgets import Input
 
 from collectors.model import Source
 from engine.status import LoadState
-from tui.clock import SECOND_NS, span_text
 from tui.events_log import EventLog
 from tui.feed import Feed, FeedEnded, FrameArrived
 from tui.glyphs import choose_glyphs
 from tui.history import History
-from tui.keys import ACTIONS, BY_METHOD, Action, Place, bindings_of, is_usable, keys_in_force
+from tui.keys import BY_METHOD, Action, Place, actions_at, bindings_of, is_usable, keys_in_force
 from tui.load_desk import LoadDesk
 from tui.scope import Recording, Scope
 from tui.screens.base import View
@@ -30,8 +29,6 @@ from tui.settings import Settings
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
 
-SPANS_S = (60, 300, 900, 3600)
-"""What the charts may show of the past."""
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
 
@@ -163,20 +160,6 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         notices = self.scope.frame.topology.host.notices if self.scope.frame else ()
         self.push_screen(HelpScreen(self._keys_text, notices))
 
-    def action_view_longer(self) -> None:
-        """Show a longer past in the charts."""
-        self._change_span(1)
-
-    def action_view_shorter(self) -> None:
-        """Show a shorter past in the charts."""
-        self._change_span(-1)
-
-    def _change_span(self, direction: int) -> None:
-        position = SPANS_S.index(self.scope.span_ns // SECOND_NS) + direction
-        self.scope.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS
-        self.notify(f"charts show the last {span_text(self.scope.span_ns / SECOND_NS)}", timeout=2, markup=False)
-        self.paint()
-
     def action_view_theme(self) -> None:
         """Take the next of lunscope's themes."""
         names = [name for name in self.available_themes if name.startswith("lunscope")]
@@ -201,8 +184,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Fill the palette: every action that works here, and Textual's own for themes and pictures."""
         place = screen.PLACE if isinstance(screen, View) else Place.ANYWHERE
-        for action in ACTIONS:
-            if action.place in {place, Place.ANYWHERE} and self.check_action(action.method, ()):
+        for action in actions_at(place):
+            if self.check_action(action.method, ()):
                 target = self if action.place is Place.ANYWHERE else screen
                 callback = functools.partial(self.run_action, action.call, target)
                 yield SystemCommand(action.title, self._keys_text(action), callback)

@@ -118,6 +118,11 @@ def actions_of(place: Place) -> Iterator[Action]:
     return (action for action in ACTIONS if action.place is place)
 
 
+def actions_at(place: Place) -> Iterator[Action]:
+    """All actions that can be reached from a place."""
+    return (action for action in ACTIONS if action.place in {place, Place.ANYWHERE})
+
+
 def bindings_of(place: Place) -> list[Binding]:
     """Bindings of a screen, or of the app for those that work anywhere."""
     return [action.binding() for action in actions_of(place)]

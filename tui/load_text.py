@@ -30,7 +30,7 @@ def state_line(desk: LoadDesk | None, key_text: KeyText) -> Content:
         return Content.assemble((" A RECORDING ", "bold"), ("what its load did is shown, nothing is driven", "dim"))
     status = desk.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
-    return Content.assemble(head, " ", _middle(status, desk), (_next_keys(status.state, key_text), "dim"))
+    return Content.assemble(head, (_next_keys(status.state, key_text), "dim"), " ", _middle(status, desk))
 
 
 def _middle(status: LoadStatus, desk: LoadDesk) -> str:

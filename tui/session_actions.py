@@ -1,19 +1,22 @@
-"""What the keys of the transport do; the app mixes this in."""
+"""What the keys that move in time do; the app mixes this in."""
 
 from __future__ import annotations
 
 from collectors.session.when import parse_when
 from engine.errors import UsageError
+from tui.clock import SECOND_NS, span_text
 from tui.scope import Scope
 from tui.screens.dialogs import Dialog
 from tui.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
+SPANS_S = (60, 300, 900, 3600)
+"""What the charts may show of the past."""
 
 
 class SessionActions(ThemedApp[None]):
-    """Pause, step, seek and speed."""
+    """Pause, step, seek, speed, and how much of the past is shown."""
 
     scope: Scope
 
@@ -89,3 +92,17 @@ class SessionActions(ThemedApp[None]):
             replay.seek(parse_when(answer, replay.start_ns, replay.end_ns))
         except UsageError as error:
             self.notify(str(error), severity="error", markup=False)
+
+    def action_view_longer(self) -> None:
+        """Show a longer past in the charts."""
+        self._change_span(1)
+
+    def action_view_shorter(self) -> None:
+        """Show a shorter past in the charts."""
+        self._change_span(-1)
+
+    def _change_span(self, direction: int) -> None:
+        position = SPANS_S.index(self.scope.span_ns // SECOND_NS) + direction
+        self.scope.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS
+        self.notify(f"charts show the last {span_text(self.scope.span_ns / SECOND_NS)}", timeout=2, markup=False)
+        self.paint()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
-import threading
-from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
@@ -13,25 +10,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid as Cells
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.widgets import ContentSwitcher, Input
 
 from collectors.model import Frame
 from engine.errors import LunscopeError
-from engine.job import Knobs
 from tui.columns import grid_columns
 from tui.curves import IOPS, LOAD_LATENCY, draw
 from tui.effect import last_effect
 from tui.fitting import fit_to_rows
 from tui.job_form import DESTROY, KEEP, job_from
 from tui.keys import Place, bindings_of
-from tui.knob_turns import TURNS, Bench
 from tui.labels import target_labels
 from tui.load_desk import BUSY_STATES, LoadDesk
 from tui.load_text import message_line, state_line
 from tui.scope import Scope
-from tui.screens.base import View
-from tui.screens.dialogs import confirm_destroy, confirm_write
+from tui.screens.dialogs import confirm_destroy
+from tui.screens.load_actions import LoadActions
 from tui.widgets.chart import Chart
 from tui.widgets.effect import EffectPanel
 from tui.widgets.grid import Grid
@@ -57,15 +51,7 @@ TARGET_COLUMNS = (
 STATUS_PERIOD_S = 0.2
 
 
-class LoadDone(Message, bubble=False):
-    """Arming, starting or stopping came to an end; `error` is empty when all went well."""
-
-    def __init__(self, error: str) -> None:
-        super().__init__()
-        self.error = error
-
-
-class LoadScreen(View):
+class LoadScreen(LoadActions):
     """Form and state of the load; blocking work runs in threads that only post messages."""
 
     PLACE = Place.LOAD
@@ -145,7 +131,8 @@ class LoadScreen(View):
         if desk is not None:
             self.query_one(KnobPanel).show(desk.knobs, len(desk.job.targets), self.key_text)
 
-    def _report(self, error: str) -> None:
+    def report(self, error: str) -> None:
+        """Show what was refused or went wrong; an empty text clears the line."""
         self._error = error
         self._show_state()
 
@@ -163,7 +150,7 @@ class LoadScreen(View):
         self.query_one("#targets", Input).focus()
 
     def action_leave_form(self) -> None:
-        """Go back to the running load and to the knobs."""
+        """Go back from the form to the running load and the knobs."""
         self.query_one("#lower", ContentSwitcher).current = "running"
         self.query_one("#targets_grid", Grid).focus()
 
@@ -180,9 +167,9 @@ class LoadScreen(View):
         try:
             desk.edit(job_from(values, desk.job), destroy_data=destroy)
         except LunscopeError as error:
-            self._report(str(error))
+            self.report(str(error))
         else:
-            self._report("")
+            self.report("")
 
     def _destroy_answered(self, desk: LoadDesk, answer: str | None) -> None:
         """Take the word for it, or put the field back."""
@@ -191,90 +178,3 @@ class LoadScreen(View):
             self._edited()
         else:
             self.query_one("#destroy", Choice).value = KEEP
-
-    # -------------------------------------------------------------- operation
-
-    def action_load_arm(self) -> None:
-        """Check and prepare the targets."""
-        if self.scope.desk is not None:
-            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.arm))
-
-    def action_load_start(self) -> None:
-        """Start the load."""
-        if self.scope.desk is not None:
-            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.start))
-
-    def action_load_stop(self) -> None:
-        """Stop the load, or its preparation."""
-        if self.scope.desk is not None:
-            self._in_thread(self.scope.desk.stop)
-
-    def _when_typed(self, knobs: Knobs, then: Callable[[], None]) -> None:
-        """Go on once every name that these knobs need was typed."""
-        desk = self.scope.desk
-        assert desk is not None
-        missing = desk.unconfirmed(knobs)
-        if not missing:
-            then()
-            return
-
-        def typed(answer: str | None) -> None:
-            if answer is None:
-                self._report(f"{missing[0]}: name not typed, nothing was written")
-                return
-            desk.confirm(answer)
-            self._when_typed(knobs, then)
-
-        self.app.push_screen(confirm_write(missing[0]), typed)
-
-    def _in_thread(self, operation: Callable[[], None]) -> None:
-        """Run what blocks in a thread of its own; a thread worker of Textual would hold up the exit."""
-
-        def work() -> None:
-            try:
-                operation()
-            except LunscopeError as error:
-                self.post_message(LoadDone(str(error)))
-            except Exception as error:
-                self.post_message(LoadDone(f"{type(error).__name__}: {error}"))
-            else:
-                self.post_message(LoadDone(""))
-
-        self._report("")
-        threading.Thread(target=work, name="lunscope-load-screen", daemon=True).start()
-
-    @on(LoadDone)
-    def _done(self, message: LoadDone) -> None:
-        self._report(message.error)
-        if not message.error and self.query_one("#lower", ContentSwitcher).current == "form":
-            self.action_leave_form()
-
-    # ------------------------------------------------------------------ knobs
-
-    def action_turn_knob(self, name: str) -> None:
-        """Turn a knob by one step; a turn that begins to write asks for names first."""
-        desk = self.scope.desk
-        if desk is None:
-            return
-        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops()))
-        if knobs == desk.knobs:
-            self._report("the knob is at its end")
-        elif desk.needs_restart(knobs):
-            self._report("the targets are open for reading only: stop, turn this knob, and start again")
-        elif desk.is_turned_live():
-            self._when_typed(knobs, functools.partial(self._apply, desk, knobs))
-        else:
-            self._apply(desk, knobs)
-
-    def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
-        try:
-            desk.turn(knobs)
-        except LunscopeError as error:
-            self._report(str(error))
-        else:
-            self._report("")
-
-    def _iops(self) -> float | None:
-        total = self.scope.frame.tables.get("load_total") if self.scope.frame else None
-        iops = total.value("iops", 0) if total is not None and len(total.rows) else math.nan
-        return iops if math.isfinite(iops) else None

@@ -1,0 +1,122 @@
+"""What the keys of the load screen do: arm, start, stop, and turn knobs."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from abc import abstractmethod
+from collections.abc import Callable
+
+from textual import on
+from textual.message import Message
+
+from engine.errors import LunscopeError
+from engine.job import Knobs
+from tui.knob_turns import TURNS, Bench
+from tui.load_desk import LoadDesk
+from tui.screens.base import View
+from tui.screens.dialogs import confirm_write
+
+
+class LoadDone(Message, bubble=False):
+    """Arming, starting or stopping came to an end; `error` is empty when all went well."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__()
+        self.error = error
+
+
+class LoadActions(View):
+    """Operations on the load desk; what blocks runs in threads that only post messages."""
+
+    @abstractmethod
+    def report(self, error: str) -> None:
+        """Show what was refused or went wrong; an empty text clears the line."""
+
+    @abstractmethod
+    def action_leave_form(self) -> None:
+        """Go back from the form to the running load and the knobs."""
+
+    def action_load_arm(self) -> None:
+        """Check and prepare the targets."""
+        if self.scope.desk is not None:
+            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.arm))
+
+    def action_load_start(self) -> None:
+        """Start the load."""
+        if self.scope.desk is not None:
+            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.start))
+
+    def action_load_stop(self) -> None:
+        """Stop the load, or its preparation."""
+        if self.scope.desk is not None:
+            self._in_thread(self.scope.desk.stop)
+
+    def _when_typed(self, knobs: Knobs, then: Callable[[], None]) -> None:
+        """Go on once every name that these knobs need was typed."""
+        desk = self.scope.desk
+        assert desk is not None
+        missing = desk.unconfirmed(knobs)
+        if not missing:
+            then()
+            return
+
+        def typed(answer: str | None) -> None:
+            if answer is None:
+                self.report(f"{missing[0]}: name not typed, nothing was written")
+                return
+            desk.confirm(answer)
+            self._when_typed(knobs, then)
+
+        self.app.push_screen(confirm_write(missing[0]), typed)
+
+    def _in_thread(self, operation: Callable[[], None]) -> None:
+        """Run what blocks in a thread of its own; a thread worker of Textual would hold up the exit."""
+
+        def work() -> None:
+            try:
+                operation()
+            except LunscopeError as error:
+                self.post_message(LoadDone(str(error)))
+            except Exception as error:
+                self.post_message(LoadDone(f"{type(error).__name__}: {error}"))
+            else:
+                self.post_message(LoadDone(""))
+
+        self.report("")
+        threading.Thread(target=work, name="lunscope-load-screen", daemon=True).start()
+
+    @on(LoadDone)
+    def _done(self, message: LoadDone) -> None:
+        self.report(message.error)
+        if not message.error:
+            self.action_leave_form()
+
+    def action_turn_knob(self, name: str) -> None:
+        """Turn a knob by one step; a turn that begins to write asks for names first."""
+        desk = self.scope.desk
+        if desk is None:
+            return
+        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops()))
+        if knobs == desk.knobs:
+            self.report("the knob is at its end")
+        elif desk.needs_restart(knobs):
+            self.report("the targets are open for reading only: stop, turn this knob, and start again")
+        elif desk.is_turned_live():
+            self._when_typed(knobs, functools.partial(self._apply, desk, knobs))
+        else:
+            self._apply(desk, knobs)
+
+    def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
+        try:
+            desk.turn(knobs)
+        except LunscopeError as error:
+            self.report(str(error))
+        else:
+            self.report("")
+
+    def _iops(self) -> float | None:
+        total = self.scope.frame.tables.get("load_total") if self.scope.frame else None
+        iops = total.value("iops", 0) if total is not None and len(total.rows) else math.nan
+        return iops if math.isfinite(iops) else None
