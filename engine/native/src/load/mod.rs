@@ -31,6 +31,7 @@ mod ring_setup;
 mod room;
 mod run;
 mod seat;
+mod spin;
 mod stats;
 mod stripe;
 mod target;

@@ -73,6 +73,12 @@ impl<'ring> Ring<'ring> {
         self.queued
     }
 
+    /// Whether the kernel has completions to hand over at the next call.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.submissions.taskrun()
+    }
+
     pub fn is_full(&self) -> bool {
         self.submissions.is_full()
     }

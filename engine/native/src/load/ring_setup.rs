@@ -19,7 +19,9 @@ const SETUP: [Setup; 5] = [
     ("no_sqarray", Builder::setup_no_sqarray),
     ("defer_taskrun", Builder::setup_defer_taskrun),
     ("single_issuer", Builder::setup_single_issuer),
-    ("coop_taskrun", Builder::setup_coop_taskrun),
+    ("coop_taskrun", |builder| {
+        builder.setup_coop_taskrun().setup_taskrun_flag()
+    }),
     ("submit_all", Builder::setup_submit_all),
 ];
 
