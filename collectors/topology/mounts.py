@@ -8,7 +8,7 @@ from pathlib import Path
 from collectors.identity import printable
 from collectors.text import safe_text
 from collectors.topology.graph import Mount
-from engine.guard.words import unescape_octal
+from engine.kernel_names import unescape_octal
 
 Numbers = Mapping[tuple[int, int], str]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.guard.roots import Roots
 from engine.guard.sysblock import parse_device_number, read_text
-from engine.guard.words import unescape_octal
+from engine.kernel_names import unescape_octal
 
 
 @dataclass(frozen=True, slots=True)

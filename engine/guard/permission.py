@@ -18,9 +18,9 @@ from engine.guard.finding import Found, reopen
 from engine.guard.signatures import signatures_of
 from engine.guard.sysblock import BlockDevice, look_up
 from engine.guard.usage import Use, block_use, file_use
-from engine.guard.words import device_text
 from engine.guard.writers import has_unseen_writer
 from engine.job import Permissions
+from engine.kernel_names import device_text
 from engine.sizes import human_size
 from engine.text import printable
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.guard.roots import Roots
 from engine.guard.sysblock import read_text
-from engine.guard.words import unescape_octal
+from engine.kernel_names import unescape_octal
 
 
 @dataclass(frozen=True, slots=True)

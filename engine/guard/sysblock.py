@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.guard.words import device_text
+from engine.kernel_names import device_text
 
 _SECTOR_BYTES = 512  # sysfs counts in these whatever the device's own blocks (Documentation/ABI/stable/sysfs-block)
 
