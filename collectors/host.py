@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from collectors.model import MISSING, Rows, Table
 from collectors.reading import Reading
@@ -14,12 +14,7 @@ from collectors.schemas import HOST
 
 _ROWS = Rows(("host",), ("host",))
 _PRESSURES = (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))
-_MEMORY = {
-    "MemTotal": "memory_total_bytes",
-    "MemAvailable": "memory_available_bytes",
-    "Dirty": "dirty_bytes",
-    "Writeback": "writeback_bytes",
-}
+_WRITING = {"Dirty": "dirty_bytes", "Writeback": "writeback_bytes"}
 
 
 class HostCollector:
@@ -30,6 +25,8 @@ class HostCollector:
 
     def read(self) -> Reading:
         """Read now."""
+        # psutil keeps its root for the whole process, and another reader may have set it.
+        psutil.PROCFS_PATH = str(self._procfs)
         found = {**self._cpu(), **self._memory(), **self._pressure()}
         values = np.array([[found.get(column.id, MISSING) for column in HOST.columns]], np.uint64)
         return Reading({HOST.name: Table(HOST, _ROWS, values)})
@@ -39,28 +36,32 @@ class HostCollector:
 
     def _cpu(self) -> Mapping[str, int]:
         """Read the times of all CPUs (proc_stat(5)); guest time is part of user time already."""
-        lines = self._text("stat").splitlines()
-        if not lines or not lines[0].startswith("cpu "):
+        try:
+            times, cpus = psutil.cpu_times(), len(psutil.cpu_times(percpu=True))
+        except (OSError, ValueError, IndexError, TypeError):
             return {}
-        times = [int(ticks) * _TICK_US for ticks in lines[0].split()[1:] if ticks.isdigit()]
-        user, nice, system, idle, iowait, irq, softirq, steal = (times + [0] * 8)[:8]
-        return {
-            "cpu_user_us": user + nice,
-            "cpu_system_us": system,
-            "cpu_idle_us": idle,
-            "cpu_iowait_us": iowait,
-            "cpu_irq_us": irq + softirq,
-            "cpu_steal_us": steal,
-            "cpus": sum(1 for line in lines if line.startswith("cpu") and line[3:4].isdigit()),
+        spent = {
+            "cpu_user_us": times.user + times.nice,
+            "cpu_system_us": times.system,
+            "cpu_idle_us": times.idle,
+            "cpu_iowait_us": times.iowait,
+            "cpu_irq_us": times.irq + times.softirq,
+            "cpu_steal_us": getattr(times, "steal", 0.0),
         }
+        return {column: round(seconds * 1e6) for column, seconds in spent.items()} | {"cpus": cpus}
 
     def _memory(self) -> Mapping[str, int]:
         found = {}
+        try:
+            memory = psutil.virtual_memory()
+            found = {"memory_total_bytes": memory.total, "memory_available_bytes": memory.available}
+        except (OSError, ValueError, KeyError):
+            pass
         for line in self._text("meminfo").splitlines():
             name, _, amount = line.partition(":")
             kilobytes = amount.split()[:1]
-            if name in _MEMORY and kilobytes and kilobytes[0].isdigit():
-                found[_MEMORY[name]] = int(kilobytes[0]) * 1024
+            if name in _WRITING and kilobytes and kilobytes[0].isdigit():
+                found[_WRITING[name]] = int(kilobytes[0]) * 1024
         return found
 
     def _pressure(self) -> Mapping[str, int]:
@@ -79,6 +80,3 @@ class HostCollector:
             return (self._procfs / name).read_text("utf-8", "replace")
         except OSError:
             return ""
-
-
-_TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")

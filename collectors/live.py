@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as StopFlag
+from typing import TYPE_CHECKING
 
 from collectors.block import BlockCollector
 from collectors.guarded import Guarded
-from collectors.host import HostCollector
 from collectors.hostfacts import read_host_facts
 from collectors.hotplug import HotplugMonitor
 from collectors.inflight import InflightWatch, start_watch
@@ -22,6 +22,9 @@ from collectors.schedule import SECOND_NS, Clock, Schedule, SystemClock
 from collectors.skips import SkipReporter
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event
+
+if TYPE_CHECKING:
+    from collectors.host import HostCollector
 
 __all__ = ["Collector", "LiveSource", "Reading"]
 
@@ -152,6 +155,8 @@ class _HostReaders:
 
     @classmethod
     def start(cls, procfs: str, sysfs: str, tier: Tier) -> _HostReaders:
+        from collectors.host import HostCollector  # noqa: PLC0415 (psutil can wait until the first screen is drawn)
+
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
         return cls(hotplug, ProcessCollector(procfs), Inventory(procfs, sysfs, facts), HostCollector(procfs))

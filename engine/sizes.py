@@ -12,6 +12,7 @@ from decimal import Decimal
 from engine.errors import UsageError
 from engine.job import BlockShare
 
+ROUNDING_PERCENT = 1e-6
 MIX_TOLERANCE_PERCENT = 0.5
 """By how much the shares of a mix may miss 100: three times 33.3 is meant as thirds."""
 
@@ -79,7 +80,9 @@ def parse_blocks(text: str) -> tuple[BlockShare, ...]:
         raise UsageError(f"{text!r}: the shares add up to {total:g} %, not 100: write them like 4k:60,16k:40")
     if len({share.block_bytes for share in shares}) < len(shares):
         raise UsageError(f"{text!r}: a block size comes twice: give each once")
-    return shares
+    if abs(total - 100) < ROUNDING_PERCENT:
+        return shares
+    return tuple(BlockShare(share.block_bytes, share.percent * 100 / total) for share in shares)
 
 
 def _parse_share(part: str, text: str) -> BlockShare:
