@@ -21,3 +21,8 @@ class RefusedError(LunscopeError):
 
 class StoppedError(LunscopeError):
     """The operator stopped it before it was done; nothing is wrong."""
+
+
+def too_many_open(subject: str) -> LunscopeError:
+    """Say that no descriptor is left (EMFILE, ENFILE) and how to get more."""
+    return LunscopeError(f"{subject}: too many open files: raise ulimit -n, or use fewer targets")

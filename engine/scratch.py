@@ -7,7 +7,7 @@ import os
 import secrets
 from pathlib import Path
 
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, too_many_open
 from engine.sizes import human_size
 from engine.syscalls import fallocate
 
@@ -92,6 +92,8 @@ def _explain(folder: Path, size_bytes: int, error: OSError) -> LunscopeError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
         return no_room(folder, size_bytes, free)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return too_many_open(shown_folder(folder))
     if error.errno == errno.EINVAL:
         return LunscopeError(
             f"{shown_folder(folder)}: its filesystem refuses direct I/O: use --mode buffered, or set {FOLDER_VARIABLE}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from engine._native import LoadEngine, LoadTarget
 from engine.backend import LoadBackend
-from engine.errors import LunscopeError, UsageError
+from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
 from engine.job import MAX_QUEUE_DEPTH, Access, Backend, JobSpec, Knobs, Mode
 
@@ -67,6 +68,8 @@ def build(choice: Choice, job: JobSpec, targets: Sequence[OpenTarget]) -> tuple[
     except ValueError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise too_many_open(f"the {choice.backend} engine cannot start") from error
         if job.backend is Backend.AUTO and choice.backend is Backend.URING:
             return build(Choice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets)
         raise LunscopeError(f"the {choice.backend} engine cannot start: {error}") from error

@@ -144,6 +144,7 @@ _OPEN_ERRORS = {
     errno.ENODEV: "no device answers behind this node",
     errno.ENOMEDIUM: "no medium in the drive",
     errno.EROFS: "it is read-only",
+    errno.EMFILE: "too many open files: raise ulimit -n, or use fewer targets",
     errno.ETXTBSY: "it is in use as a running program or as swap",
 }
 
