@@ -58,7 +58,8 @@ class AioEngine:
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
         loop = SlotLoop(self._fds, plan, self._ledger, self._pool, self._stopping)
         work = (loop, runtime_s, self._pool, self._fds, self._broken)
-        self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=True)
+        # Not a daemon: the interpreter waits for it at exit, rather than to cut it off with I/Os in flight.
+        self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=False)
         weakref.finalize(self, self._stopping.set)
 
     @property

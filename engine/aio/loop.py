@@ -37,7 +37,7 @@ class SlotLoop:
         """Run until stopped or the runtime is over; returns when the last I/O is back."""
         ends_ns = None if runtime_s is None else time.monotonic_ns() + round(runtime_s * 1e9)
         try:
-            while not self._stopping.is_set() and (ends_ns is None or time.monotonic_ns() < ends_ns):
+            while self._goes_on(ends_ns):
                 self._pace.set_rate(self._ledger.knobs.rate_iops)
                 self._fill_slots()
                 self._ledger.settle(time.monotonic_ns())
@@ -45,7 +45,16 @@ class SlotLoop:
         finally:
             self._stopping.set()
             self._ledger.close(time.monotonic_ns())
-        await asyncio.gather(*self._tasks.values())
+            # All are asked for their end: when the interpreter exits, every one fails, and asyncio prints what is not.
+            ends = await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for end in ends:
+            if end is not None:
+                raise end
+
+    def _goes_on(self, ends_ns: int | None) -> bool:
+        """Whether to issue more; the interpreter takes the executor away when the main thread has ended."""
+        over = ends_ns is not None and time.monotonic_ns() >= ends_ns
+        return not over and not self._stopping.is_set() and threading.main_thread().is_alive()
 
     def _fill_slots(self) -> None:
         knobs = self._ledger.knobs

@@ -38,11 +38,19 @@ class CallPool:
     def cpu_ns(self) -> int:
         """CPU time used by the calls so far."""
         with self._lock:
-            return self._finished_ns + sum(time.clock_gettime_ns(clock) for clock in self._clocks)
+            return self._finished_ns + sum(map(_used_ns, self._clocks))
 
     def close(self) -> None:
         """Join the threads; their CPU time stays known."""
         with self._lock:
-            self._finished_ns += sum(time.clock_gettime_ns(clock) for clock in self._clocks)
+            self._finished_ns += sum(map(_used_ns, self._clocks))
             self._clocks.clear()
         self.executor.shutdown()
+
+
+def _used_ns(clock: int) -> int:
+    """CPU time of a thread; 0 of one that the interpreter has ended at its exit, whose clock is gone (EINVAL)."""
+    try:
+        return time.clock_gettime_ns(clock)
+    except OSError:
+        return 0

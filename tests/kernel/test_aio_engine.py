@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -191,3 +193,22 @@ def test_the_engine_keeps_its_own_descriptors(targets: list[AioTarget]) -> None:
     wait_until(lambda: int(ios(engine).sum()) > before + 20)
     assert engine.stop()
     assert engine.errors() == []
+
+
+LEFT_RUNNING = """
+import os, sys
+from engine.aio import AioEngine, AioTarget
+from engine.job import Knobs
+
+target = AioTarget(os.open(sys.argv[1], os.O_RDONLY), "target", os.stat(sys.argv[1]).st_size, 512, writable=False)
+engine = AioEngine([target], Knobs(queue_depth=8))
+engine.start()
+while not engine.counters()[:, 0].sum():
+    pass
+"""
+
+
+def test_an_interpreter_that_exits_amid_a_load_ends_in_silence(targets: list[AioTarget]) -> None:
+    command = [sys.executable, "-c", LEFT_RUNNING, targets[0].name]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
