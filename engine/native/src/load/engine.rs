@@ -46,7 +46,6 @@ impl From<io::Error> for Failure {
 pub struct Options {
     pub backend: Backend,
     pub limits: Limits,
-    pub sequential: bool,
     pub seed: u64,
     pub runtime: Option<Duration>,
 }
@@ -83,12 +82,7 @@ impl Engine {
         }
         options.backend.check()?;
         let settings = Arc::new(Settings::new(knobs, &options.limits, &targets)?);
-        let run = Arc::new(Run::new(
-            targets,
-            options.limits,
-            options.seed,
-            options.sequential,
-        ));
+        let run = Arc::new(Run::new(targets, options.limits, options.seed));
         let core = Arc::new(Core::new(run, settings, options.backend)?);
         let mut engine = Self {
             core,
@@ -137,12 +131,14 @@ impl Engine {
     /// Turns to other knobs; the index of the epoch this opens.
     pub fn turn(&self, knobs: &Knobs) -> Result<u32, Failure> {
         let run = &self.core.run;
-        let settings = Arc::new(Settings::new(knobs, &run.limits, &run.targets)?);
+        let mut settings = Settings::new(knobs, &run.limits, &run.targets)?;
         let mut timeline = lock(&self.core.timeline);
         if run.stopping() {
             return Err(Failure::Value("the load has ended".into()));
         }
         let (current, started) = (Arc::clone(timeline.current()), run.started());
+        settings.follow(&current.settings);
+        let settings = Arc::new(settings);
         let (threads, _) = crew::hire_more(&self.core, self.backend, &current, &settings)?;
         lock(&self.threads).extend(threads);
         let next = self
