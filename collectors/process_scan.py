@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.identity import printable
+from collectors.identity import storable_name
 from collectors.model import MISSING
 from engine._native import read_attributes
 
@@ -113,4 +113,4 @@ def _parse_stat(text: bytes) -> tuple[str, str]:
     command = text[text.find(b"(") + 1 : text.rfind(b")")]
     fields = text[text.rfind(b")") + 1 :].split()
     started = fields[19].decode() if len(fields) > 19 and fields[19].isdigit() else ""
-    return printable(command.decode("utf-8", "surrogateescape")), started
+    return storable_name(command.decode("utf-8", "surrogateescape")), started
