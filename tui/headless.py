@@ -97,7 +97,7 @@ def _figures(step: Step) -> str:
 
 
 def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
-    """Tell 0 from 1 (the load or any of its I/Os failed: a script must not take that for a clean run) and 128 + signal."""
+    """Tell 0 from 1 (the load or any of its I/Os failed) and 128 + the signal that ended it."""
     signal = signals.wait(0)
     if signal is not None:
         return 128 + signal

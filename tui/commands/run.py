@@ -69,8 +69,8 @@ def command(
     scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
     itself, unless --allow-write names it.
 
-    Exits 0 if the load ran, 1 if it or any of its I/Os failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP
-    ended it, after the summary of what was measured.
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT,
+    SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
     if scratch_dir is not None:
         os.environ[FOLDER_VARIABLE] = str(scratch_dir)
