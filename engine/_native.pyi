@@ -259,6 +259,7 @@ class LoadEngine:
         backend: Literal["uring", "threads"],
         threads: int = 1,
         sequential: bool = False,
+        streams: int = 1,
         stripe_unit_bytes: int = 65536,
         seed: int = 1,
         max_queue_depth: int = 1024,

@@ -34,7 +34,7 @@ def _split_blocks(result: RunResult) -> Iterator[str]:
     unit = result.about.job.stripe_unit_bytes
     for epoch in result.epochs:
         knobs = epoch.knobs
-        if knobs.stripe_width > 1 and any(unit % share.block_bytes for share in knobs.blocks):
+        if knobs.stripe_width > 1 and any(unit % size for size in knobs.block_sizes):
             yield (
                 f"blocks that do not lie within one stripe unit ({format_size(unit)}) were split: "
                 "IOPS and latencies are those of the parts, each on one target"

@@ -79,6 +79,8 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
     sequential = job.access is Access.SEQUENTIAL
     max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
     if backend is Backend.AIO:
+        if job.streams > 1:
+            raise ValueError("the aio engine has one sequential stream: use the uring or threads engine")
         from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)
 
         return AioEngine(
@@ -96,6 +98,7 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
         backend="uring" if backend is Backend.URING else "threads",
         threads=job.threads,
         sequential=sequential,
+        streams=job.streams,
         stripe_unit_bytes=job.stripe_unit_bytes,
         seed=job.seed,
         max_queue_depth=max_queue_depth,

@@ -96,7 +96,7 @@ def _made_bytes(job: JobSpec) -> int:
     """Size of a file lunscope makes: as asked for, else the default rounded up to whole blocks."""
     if job.size_bytes is not None:
         return job.size_bytes
-    return round_up(DEFAULT_BYTES, max(share.block_bytes for share in job.knobs.blocks))
+    return round_up(DEFAULT_BYTES, max(job.knobs.block_sizes))
 
 
 def _check_scratch_room(job: JobSpec) -> None:

@@ -10,6 +10,7 @@ from engine.errors import LunscopeError, UsageError
 from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.jobfile import dump_job, load_job, parse_job
 from engine.read_write import access_and_mix
+from tests.unit.test_distribution import DISTRIBUTIONS
 
 FULL = """
 # a whole job
@@ -141,10 +142,14 @@ _JOBS = st.builds(
         ),
         read_pct=st.floats(0, 100),
         rate_iops=st.none() | st.floats(1e-3, 1e9),
+        write_blocks=st.none() | st.just((BlockShare(8192, 50.0), BlockShare(65536, 50.0))),
+        distribution=DISTRIBUTIONS,
+        write_distribution=st.none() | DISTRIBUTIONS,
     ),
     access=st.sampled_from(Access),
     mode=st.sampled_from(Mode),
     backend=st.sampled_from(Backend),
+    streams=st.integers(1, 1024),
     stripe_unit_bytes=st.integers(8, 1 << 20).map(lambda units: units * 512),
     threads=st.integers(1, 1000),
     size_bytes=st.none() | st.integers(1, 1 << 50),

@@ -7,6 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from engine.distribution import Zipf, locality
 from engine.errors import UsageError
 from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.validate import validate
@@ -37,13 +38,16 @@ def test_every_option_reaches_its_field() -> None:
         parse(
             *("--target", "/dev/a", "-t", "/dev/b", "--bs", "4k:60,16k:40", "--rw", "rw", "--read-pct", "80"),
             *("--qd", "10", "--stripe-width", "1", "--stripe-unit", "128k", "--threads", "3", "--rate", "500"),
+            *("--write-bs", "64k", "--streams", "3"),
             *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
         ),
     )
-    knobs = Knobs(10, 1, (BlockShare(4096, 60.0), BlockShare(16384, 40.0)), 80.0, 500.0)
+    blocks = (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
+    knobs = Knobs(10, 1, blocks, 80.0, 500.0, write_blocks=(BlockShare(65536),))
     targets = (TargetSpec("/dev/a"), TargetSpec("/dev/b"))
     expected = JobSpec(
         *(targets, knobs, Access.SEQUENTIAL, Mode.DSYNC, Backend.THREADS),
+        streams=3,
         stripe_unit_bytes=131072,
         threads=3,
         size_bytes=1 << 30,
@@ -51,6 +55,13 @@ def test_every_option_reaches_its_field() -> None:
         seed=9,
     )
     assert job == expected
+    validate(job)
+
+
+def test_distributions_of_both_directions_reach_their_fields() -> None:
+    job = make_job(None, parse("--distribution", "zipf:1.2", "--write-distribution", "locality:50,30,20"))
+    assert job.knobs.distribution == Zipf(1.2)
+    assert job.knobs.write_distribution == locality([50, 30, 20])
     validate(job)
 
 
@@ -94,6 +105,9 @@ def test_scratch_targets_are_as_many_as_the_stripe_is_wide() -> None:
         (("--runtime", "-3s"), "'--runtime'"),
         (("--size", "1.0001k"), "'--size'"),
         (("--seed", "x"), "'--seed'"),
+        (("--write-bs", "4k:50,8k:40"), "'--write-bs'"),
+        (("--distribution", "zipf"), "'--distribution'"),
+        (("--write-distribution", "locality:1,2"), "'--write-distribution'"),
     ],
 )
 def test_a_bad_value_names_its_option(arguments: tuple[str, ...], words: str) -> None:
