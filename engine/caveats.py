@@ -46,7 +46,7 @@ def _driver_bound(result: RunResult) -> Iterator[str]:
     about = result.about
     if about.engine.backend != Backend.URING or not about.elapsed_s:
         return
-    threads = about.job.threads
+    threads = about.job.knobs.threads
     share = result.cpu_ns / 1e9 / about.elapsed_s / threads
     if share >= _BUSY_SHARE:
         yield (

@@ -44,6 +44,9 @@ def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
             "distribution of writes",
             *_distributions(old.write_distribution or old.distribution, new.write_distribution or new.distribution),
         ),
+        KnobChange("mode", "mode", old.mode.value, new.mode.value),
+        KnobChange("threads", "threads", old.threads, new.threads),
+        KnobChange("fsync_every", "writes per fsync", old.fsync_every, new.fsync_every),
     )
     return [pair for pair in pairs if pair.before != pair.after]
 
@@ -61,6 +64,8 @@ def describe_knobs(knobs: Knobs) -> str:
     parts = [_sizes(knobs), _mix(knobs.read_pct), f"QD {knobs.queue_depth}"]
     parts += [f"stripe width {knobs.stripe_width}"]
     parts += [_places(knobs)] if knobs.distribution != Uniform() or knobs.write_distribution is not None else []
+    parts += [f"{knobs.threads} threads"] if knobs.threads > 1 else []
+    parts += [f"fsync every {knobs.fsync_every} writes"] if knobs.fsync_every is not None else []
     parts += [f"at most {knobs.rate_iops:g} IOPS"] if knobs.rate_iops is not None else []
     return ", ".join(parts)
 
@@ -85,4 +90,4 @@ def describe_job(job: JobSpec) -> str:
     """As in "random, direct, 4k, read, QD 8, stripe width 1"."""
     access = "random" if job.access is Access.RANDOM else "sequential"
     access = f"{access} in {job.streams} streams" if job.streams > 1 else access
-    return f"{access}, {job.mode}, {describe_knobs(job.knobs)}"
+    return f"{access}, {job.knobs.mode}, {describe_knobs(job.knobs)}"

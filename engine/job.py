@@ -22,7 +22,7 @@ class Access(StrEnum):
 
 
 class Mode(StrEnum):
-    """How targets are opened."""
+    """Around the page cache or through it; sync and dsync write through it to the medium."""
 
     DIRECT = "direct"
     BUFFERED = "buffered"
@@ -67,6 +67,12 @@ class Knobs:
     """Where random I/Os go."""
     write_distribution: Distribution | None = None
     """Where random writes go; None: as `distribution`."""
+    mode: Mode = Mode.DIRECT
+    """How data get past the page cache."""
+    threads: int = 1
+    """Worker threads of the uring engine; the others take as many as there are I/Os outstanding."""
+    fsync_every: int | None = None
+    """Writes of a target after which it is flushed; None is never."""
 
     @property
     def drawn_write_blocks(self) -> tuple[BlockShare, ...]:
@@ -95,12 +101,10 @@ class JobSpec:
     targets: tuple[TargetSpec, ...] = (TargetSpec(),)
     knobs: Knobs = field(default_factory=Knobs)
     access: Access = Access.RANDOM
-    mode: Mode = Mode.DIRECT
     backend: Backend = Backend.AUTO
     streams: int = 1
     """Sequential streams on each target, each in a slice of its own, that take turns."""
     stripe_unit_bytes: int = 64 * 1024
-    threads: int = 1
     size_bytes: int | None = None
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
     runtime_s: float | None = None

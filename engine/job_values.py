@@ -107,6 +107,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "streams": _whole,
     "stripe_unit": _size,
     "threads": _whole,
+    "fsync_every": _whole,
     "mode": _word(Mode),
     "engine": _word(Backend),
     "size": _size,

@@ -41,14 +41,15 @@ _KNOBS = {
     "qd": "queue_depth",
     "rate": "rate_iops",
     "stripe_width": "stripe_width",
+    "mode": "mode",
+    "threads": "threads",
+    "fsync_every": "fsync_every",
 }
 _SETTINGS = {
     "target": "targets",
     "name": "name",
     "streams": "streams",
     "stripe_unit": "stripe_unit_bytes",
-    "threads": "threads",
-    "mode": "mode",
     "engine": "backend",
     "size": "size_bytes",
     "runtime": "runtime_s",
@@ -108,7 +109,7 @@ def _job_of(source: _Source, values: Mapping[str, tuple[str, Any]]) -> JobSpec:
     if "target" in given and "stripe_width" not in given:
         knobs = replace(knobs, stripe_width=len(given["target"]))
     job = replace(JobSpec(), knobs=knobs, access=access, **settings)
-    for problem in (*knob_problems(job.knobs, job.mode), *setting_problems(job)):
+    for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         key = values.get(problem.option.replace("-", "_"))
         if key is not None:
             raise source.error(key[0], problem.text)
@@ -192,8 +193,9 @@ def dump_job(job: JobSpec) -> str:
         "stripe_width": str(knobs.stripe_width),
         "streams": str(job.streams),
         "stripe_unit": _quoted(format_size(job.stripe_unit_bytes)),
-        "threads": str(job.threads),
-        "mode": _quoted(job.mode),
+        "threads": str(knobs.threads),
+        "mode": _quoted(knobs.mode),
+        "fsync_every": None if knobs.fsync_every is None else str(knobs.fsync_every),
         "engine": _quoted(job.backend),
         "size": None if job.size_bytes is None else _quoted(format_size(job.size_bytes)),
         "runtime": None if job.runtime_s is None else _quoted(format_duration(job.runtime_s)),

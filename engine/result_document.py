@@ -47,11 +47,9 @@ def _job(job: JobSpec) -> Document:
         "name": job.name,
         "targets": [target.path for target in job.targets],
         "access": job.access.value,
-        "mode": job.mode.value,
         "backend": job.backend.value,
         "streams": job.streams,
         "stripe_unit_bytes": job.stripe_unit_bytes,
-        "threads": job.threads,
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
@@ -71,6 +69,9 @@ def _knobs(knobs: Knobs) -> Document:
         "write_distribution": (
             None if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
         ),
+        "mode": knobs.mode.value,
+        "threads": knobs.threads,
+        "fsync_every": knobs.fsync_every,
     }
 
 

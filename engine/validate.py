@@ -13,7 +13,6 @@ from engine.job import (
     Backend,
     JobSpec,
     Knobs,
-    Mode,
 )
 from engine.problem import Problem
 from engine.sizes import format_number, format_size
@@ -28,17 +27,26 @@ def _outside(value: float, low: float, high: float) -> bool:
     return not low <= value <= high
 
 
-def knob_problems(knobs: Knobs, mode: Mode = Mode.DIRECT) -> Iterator[Problem]:
+def knob_problems(knobs: Knobs) -> Iterator[Problem]:
     """List what is wrong with single knobs, whatever the targets."""
     if _outside(knobs.queue_depth, 1, MAX_QUEUE_DEPTH):
         yield Problem("qd", f"{knobs.queue_depth} is out of range: 1 to {MAX_QUEUE_DEPTH} per target")
     if _outside(knobs.stripe_width, 1, MAX_TARGETS):
         yield Problem("stripe-width", f"{knobs.stripe_width} is out of range: 1 to {MAX_TARGETS}")
-    yield from pattern_problems(knobs, mode)
+    yield from pattern_problems(knobs)
+    yield from thread_problems(knobs)
     if _outside(knobs.read_pct, 0, 100):
         yield Problem("read-pct", f"{format_number_or_nan(knobs.read_pct)} is out of range: 0 to 100")
     if knobs.rate_iops is not None and not (0 < knobs.rate_iops < math.inf):
         yield Problem("rate", f"{format_number_or_nan(knobs.rate_iops)} is out of range: above 0 I/Os per second")
+
+
+def thread_problems(knobs: Knobs) -> Iterator[Problem]:
+    """List what is wrong with threads and flushes."""
+    if _outside(knobs.threads, 1, MAX_THREADS):
+        yield Problem("threads", f"{knobs.threads} is out of range: 1 to {MAX_THREADS}")
+    if knobs.fsync_every is not None and knobs.fsync_every < 1:
+        yield Problem("fsync-every", f"{knobs.fsync_every} is out of range: after 1 write or more")
 
 
 def format_number_or_nan(value: float) -> str:
@@ -50,8 +58,6 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
     """List what is wrong with single fixed settings."""
     if _outside(len(job.targets), 1, MAX_TARGETS):
         yield Problem("target", f"{len(job.targets)} targets: give 1 to {MAX_TARGETS}")
-    if _outside(job.threads, 1, MAX_THREADS):
-        yield Problem("threads", f"{job.threads} is out of range: 1 to {MAX_THREADS}")
     unit = job.stripe_unit_bytes
     if unit < MIN_STRIPE_UNIT_BYTES or unit % SECTOR_BYTES:
         yield Problem("stripe-unit", f"{format_size(unit)} is out of range: multiples of 512 from 4k")
@@ -90,6 +96,6 @@ def validate(job: JobSpec) -> None:
     Raises:
         UsageError: the first problem, with the option's name.
     """
-    for problems in (knob_problems(job.knobs, job.mode), setting_problems(job), joint_problems(job)):
+    for problems in (knob_problems(job.knobs), setting_problems(job), joint_problems(job)):
         for problem in problems:
             raise UsageError(f"--{problem.option}: {problem.text}")

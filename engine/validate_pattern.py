@@ -15,11 +15,11 @@ SECTOR_BYTES = 512
 """No disk does direct I/O in smaller units."""
 
 
-def pattern_problems(knobs: Knobs, mode: Mode) -> Iterator[Problem]:
+def pattern_problems(knobs: Knobs) -> Iterator[Problem]:
     """List what is wrong with block sizes and distributions by themselves."""
-    yield from _block_problems("bs", knobs.blocks, mode)
+    yield from _block_problems("bs", knobs.blocks, knobs.mode)
     if knobs.write_blocks is not None:
-        yield from _block_problems("write-bs", knobs.write_blocks, mode)
+        yield from _block_problems("write-bs", knobs.write_blocks, knobs.mode)
     yield from _distribution_problems("distribution", knobs.distribution)
     if knobs.write_distribution is not None:
         yield from _distribution_problems("write-distribution", knobs.write_distribution)

@@ -52,6 +52,7 @@ class LoadOptions:
     threads: int | None = None
     rate: float | None = None
     mode: str | None = None
+    fsync_every: int | None = None
     runtime: float | None = None
     size: int | None = None
     seed: int | None = None
@@ -99,6 +100,7 @@ _OPTIONS = (
     click.option("--threads", type=int, metavar="N", help="Worker threads of the engine. [1]"),
     click.option("--rate", type=float, metavar="IOPS", help="At most so many I/Os per second over all targets."),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
+    click.option("--fsync-every", type=int, metavar="N", help="Flush a target after every N writes. [never]"),
     click.option(
         "--runtime",
         callback=_parsed(parse_duration),
@@ -156,11 +158,9 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
     access, read_pct = _mix(job, options)
     given = {
         "targets": tuple(TargetSpec(path) for path in options.target) or None,
-        "mode": None if options.mode is None else Mode(options.mode),
         "backend": None if options.engine is None else Backend(options.engine),
         "streams": options.streams,
         "stripe_unit_bytes": options.stripe_unit,
-        "threads": options.threads,
         "size_bytes": options.size,
         "runtime_s": options.runtime,
         "seed": options.seed,
@@ -172,6 +172,9 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
         "write_blocks": options.write_bs,
         "distribution": options.distribution,
         "write_distribution": options.write_distribution,
+        "mode": None if options.mode is None else Mode(options.mode),
+        "threads": options.threads,
+        "fsync_every": options.fsync_every,
         "rate_iops": options.rate,
     }
     return replace(job, access=access, knobs=replace(job.knobs, read_pct=read_pct, **_given(knobs)), **_given(given))

@@ -25,6 +25,14 @@ class PlannedIo:
     sequence: int = 0
     """Number in this run, written into the data."""
 
+    @property
+    def is_fsync(self) -> bool:
+        """Whether this is an fsync, which is a write of no bytes."""
+        return self.length == 0
+
+
+FSYNC = PlannedIo(WRITE, 0, 0)
+
 
 class Stream:
     """Offsets in one address space: random or one after the other, the same for the same seed."""

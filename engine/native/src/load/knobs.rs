@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::mode::Mode;
 use super::pattern::{BlockShare, CERTAIN, Distribution, Mix, Order, Passes, chance};
 use super::stats::Direction;
 use super::stripe::Layout;
@@ -23,6 +24,11 @@ pub struct Knobs {
     pub rate_iops: Option<f64>,
     /// Of reads and of writes.
     pub distributions: [Distribution; 2],
+    pub mode: Mode,
+    /// Workers with a ring each; where every I/O has a thread of its own it says nothing.
+    pub threads: usize,
+    /// Writes of a target after which it is flushed.
+    pub fsync_every: Option<u64>,
 }
 
 /// What is fixed for a run and bounds the knobs.
@@ -43,6 +49,9 @@ pub struct Settings {
     pub rate_iops: Option<f64>,
     /// Set when a block is larger than the stripe unit, so that I/Os fan out over targets.
     pub layout: Option<Layout>,
+    pub mode: Mode,
+    pub threads: usize,
+    fsync_every: Option<u64>,
     /// Largest I/O on one target.
     pub part_bytes: u64,
     /// Of reads and of writes.
@@ -69,7 +78,7 @@ impl Settings {
         for block_bytes in &sizes {
             active
                 .iter()
-                .try_for_each(|target| check_block(*block_bytes, target))?;
+                .try_for_each(|target| check_block(*block_bytes, target, knobs.mode))?;
         }
         let layout = layout(knobs, limits, active, &sizes)?;
         let largest = sizes.iter().copied().max().unwrap_or(0);
@@ -79,6 +88,9 @@ impl Settings {
             rate_iops: checked_rate(knobs.rate_iops)?,
             part_bytes: layout.map_or(largest, |layout| layout.largest_part_bytes(largest)),
             layout,
+            mode: knobs.mode,
+            threads: checked_threads(knobs.threads)?,
+            fsync_every: checked_fsync_every(knobs.fsync_every)?,
             always: always(&mixes, read_bound),
             mixes,
             distributions: knobs.distributions.clone(),
@@ -123,6 +135,11 @@ impl Settings {
 
     pub fn writes(&self) -> bool {
         self.read_bound < CERTAIN
+    }
+
+    /// Writes of a target after which it is flushed, if there are any.
+    pub fn fsync_due(&self) -> Option<u64> {
+        self.fsync_every.filter(|_| self.writes())
     }
 
     /// Direction for 32 random bits.
@@ -251,8 +268,8 @@ fn check_depth(knobs: &Knobs, limits: &Limits, targets: usize) -> Result<(), Str
     Ok(())
 }
 
-fn check_block(block_bytes: u64, target: &Target) -> Result<(), String> {
-    let (align, size) = (target.align_bytes, target.size_bytes);
+fn check_block(block_bytes: u64, target: &Target, mode: Mode) -> Result<(), String> {
+    let (align, size) = (target.align_bytes(mode), target.size_bytes);
     if block_bytes % align != 0 {
         return Err(format!(
             "block {block_bytes} is not a multiple of {align}, the alignment of {}",
@@ -279,7 +296,8 @@ fn layout(
     if active.len() == 1 || sizes.iter().all(|block| unit % block == 0) {
         return Ok(None);
     }
-    if let Some(target) = active.iter().find(|target| unit % target.align_bytes != 0) {
+    let misaligned = |target: &&Arc<Target>| unit % target.align_bytes(knobs.mode) != 0;
+    if let Some(target) = active.iter().find(misaligned) {
         return Err(format!(
             "stripe_unit_bytes {unit} is not a multiple of the alignment of {}",
             target.name
@@ -301,6 +319,21 @@ fn layout(
     }
 }
 
+fn checked_threads(threads: usize) -> Result<usize, String> {
+    if (1..=MAX_THREADS).contains(&threads) {
+        Ok(threads)
+    } else {
+        Err(format!("threads {threads} is not in 1..{MAX_THREADS}"))
+    }
+}
+
+fn checked_fsync_every(every: Option<u64>) -> Result<Option<u64>, String> {
+    match every {
+        Some(0) => Err("fsync_every 0 is not above 0".into()),
+        every => Ok(every),
+    }
+}
+
 fn checked_rate(rate_iops: Option<f64>) -> Result<Option<f64>, String> {
     match rate_iops {
         Some(rate) if !(rate.is_finite() && rate > 0.0) => {
@@ -310,11 +343,15 @@ fn checked_rate(rate_iops: Option<f64>) -> Result<Option<f64>, String> {
     }
 }
 
-/// How many of a target's outstanding I/Os one worker keeps; over all workers they add up to the queue depth.
+/// How many of a target's outstanding I/Os one worker keeps; over all workers they add up to the queue depth. Those
+/// hired for more threads than there are now keep none.
 ///
 /// The remainder starts at another worker for every target, so that workers carry alike. The share of a worker never
 /// falls when the depth grows: otherwise a turn could for a moment exceed both depths.
 pub fn share(queue_depth: usize, target: usize, worker: usize, workers: usize) -> usize {
+    if worker >= workers {
+        return 0;
+    }
     let place = (worker + workers - target % workers) % workers;
     queue_depth / workers + usize::from(place < queue_depth % workers)
 }
@@ -359,6 +396,9 @@ mod tests {
             read_pct,
             rate_iops: None,
             distributions: [Distribution::Uniform, Distribution::Uniform],
+            mode: Mode::Direct,
+            threads: 1,
+            fsync_every: None,
         }
     }
 
@@ -392,6 +432,19 @@ mod tests {
     }
 
     #[test]
+    fn spare_workers_keep_nothing() {
+        assert_eq!([share(7, 0, 2, 2), share(7, 3, 9, 2)], [0, 0]);
+    }
+
+    #[test]
+    fn any_block_will_do_through_the_page_cache() {
+        let settings = settings(|knobs| {
+            (knobs.blocks, knobs.mode) = (shares(&[(1000, 100.0)]), Mode::Dsync);
+        });
+        assert_eq!(settings.unwrap().part_bytes, 1000);
+    }
+
+    #[test]
     fn remainders_are_spread_over_workers() {
         let load = |worker| {
             (0..8)
@@ -419,6 +472,9 @@ mod tests {
         assert!(with(&|knobs| knobs.read_pct = f64::NAN).contains("read_pct"));
         assert!(with(&|knobs| knobs.read_pct = 99.0).contains("not open for writing"));
         assert!(with(&|knobs| knobs.rate_iops = Some(0.0)).contains("rate_iops"));
+        assert!(with(&|knobs| knobs.threads = 0).starts_with("threads 0"));
+        assert!(with(&|knobs| knobs.threads = 1001).contains("1..1000"));
+        assert!(with(&|knobs| knobs.fsync_every = Some(0)).starts_with("fsync_every 0"));
     }
 
     #[test]

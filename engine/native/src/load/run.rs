@@ -8,11 +8,12 @@ use super::clock::{Clock, monotonic_ns};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
 use super::fanout::Next;
+use super::fsyncs::Fsyncs;
 use super::knobs::{Limits, Settings};
 use super::lock::lock;
 use super::pacing::Gate;
 use super::pattern::{Order, Part, Rng, Streams, draw};
-use super::stats::Block;
+use super::stats::{Block, Direction};
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 
 /// Everything fixed for a run, its targets' health, and how it ends.
@@ -21,6 +22,7 @@ pub struct Run {
     pub limits: Limits,
     pub clock: Clock,
     pub errors: ErrorLog,
+    pub fsyncs: Fsyncs,
     pub probe_interval_ticks: u64,
     seed: u64,
     health: Vec<Health>,
@@ -53,6 +55,7 @@ impl Run {
             limits,
             clock,
             errors: ErrorLog::default(),
+            fsyncs: Fsyncs::new(targets.len()),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
@@ -101,6 +104,9 @@ impl Run {
         {
             return Next::Refused(due);
         }
+        if self.fsyncs.take(target) {
+            return Next::Issue(Part::fsync(target));
+        }
         let settings = &epoch.settings;
         if let Some(fan_out) = &epoch.fan_out {
             let order = self.order(settings, self.targets.len());
@@ -141,13 +147,20 @@ impl Run {
         issued_ticks: u64,
         reaped_ticks: u64,
     ) {
-        let lane = block.lane(part.target, part.direction);
+        let lane = if part.is_fsync() {
+            block.fsync_lane(part.target)
+        } else {
+            block.lane(part.target, part.direction)
+        };
         if u32::try_from(result).is_ok_and(|bytes| bytes == part.length) {
             lane.record(
                 u64::from(part.length),
                 self.clock.ns(reaped_ticks.saturating_sub(issued_ticks)),
             );
             self.health[part.target].succeeded(issued_ticks);
+            if part.direction == Direction::Write && !part.is_fsync() {
+                self.fsyncs.wrote(part.target);
+            }
         } else {
             lane.record_error();
             let errno = if result < 0 { -result } else { SHORT };

@@ -31,6 +31,23 @@ pub struct Part {
     pub length: u32,
 }
 
+impl Part {
+    /// An fsync of a target, which is a write of no bytes.
+    pub fn fsync(target: usize) -> Self {
+        Self {
+            target,
+            direction: Direction::Write,
+            offset: 0,
+            length: 0,
+        }
+    }
+
+    #[inline]
+    pub fn is_fsync(&self) -> bool {
+        self.length == 0
+    }
+}
+
 /// Order in which an address space is visited; state is shared by all who visit the space.
 pub enum Order<'a> {
     /// Drawn from the distribution of the direction; the key says which blocks are the hot ones.

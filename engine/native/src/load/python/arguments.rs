@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::load::knobs::Knobs;
+use crate::load::mode::Mode;
 use crate::load::pattern::{BlockShare, Distribution};
 
 #[derive(FromPyObject)]
@@ -54,6 +55,9 @@ pub struct KnobsArgument {
     rate_iops: Option<f64>,
     distribution: DistributionArgument,
     write_distribution: Option<DistributionArgument>,
+    mode: String,
+    threads: i64,
+    fsync_every: Option<i64>,
 }
 
 impl KnobsArgument {
@@ -71,6 +75,12 @@ impl KnobsArgument {
             read_pct: self.read_pct,
             rate_iops: self.rate_iops,
             distributions: [distribution, write_distribution],
+            mode: Mode::new(&self.mode).map_err(PyValueError::new_err)?,
+            threads: unsigned("threads", self.threads)?,
+            fsync_every: self
+                .fsync_every
+                .map(|every| unsigned("fsync_every", every))
+                .transpose()?,
         })
     }
 }

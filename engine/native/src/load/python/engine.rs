@@ -33,14 +33,13 @@ pub struct LoadEngine {
 impl LoadEngine {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
-    #[pyo3(signature = (targets, knobs, *, backend, threads = 1, sequential = false, streams = 1,
+    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1,
                         stripe_unit_bytes = 65536, seed = 1, max_queue_depth = 1024, runtime_s = None))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
         knobs: Bound<'_, PyAny>,
         backend: &str,
-        threads: i64,
         sequential: bool,
         streams: i64,
         stripe_unit_bytes: i64,
@@ -48,9 +47,8 @@ impl LoadEngine {
         max_queue_depth: i64,
         runtime_s: Option<f64>,
     ) -> PyResult<Self> {
-        let threads = unsigned("threads", threads)?;
         let backend = match backend {
-            "uring" => Backend::Uring { threads },
+            "uring" => Backend::Uring,
             "threads" => Backend::Threads,
             other => {
                 return Err(PyValueError::new_err(format!(
@@ -175,6 +173,7 @@ impl LoadEngine {
                     index,
                     targets: self.engine.targets(),
                     knobs: Arc::clone(knobs),
+                    cpu: self.engine.cpu_used(&epoch),
                     epoch,
                 };
             self.engine
