@@ -168,6 +168,34 @@ _HBAS = (
     *_OF_PORTS,
 )
 
+
+def _tape(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "tapes", title, unit, help_)
+
+
+_TAPES = (
+    _tape("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
+    _tape("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
+    _tape("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
+    _tape("others_per_s", "o/s", Unit.PER_SECOND, "Other commands per second: rewind, space, write filemarks."),
+    _tape("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _tape("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
+    _tape("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
+    _tape("await_ms", "await", Unit.MILLISECONDS, "Time per read or write; the kernel does not split it."),
+    _tape("read_await_ms", "r await", Unit.MILLISECONDS, "Time per read."),
+    _tape("write_await_ms", "w await", Unit.MILLISECONDS, "Time per write."),
+    _tape("in_flight", "In fl", Unit.COUNT, "Outstanding commands at the end of the interval."),
+    _tape(
+        "busy_pct",
+        "Busy",
+        Unit.PERCENT,
+        "Time of the commands that ended, rewinds too, as a share of the interval; 100 % while one runs and none ends.",
+    ),
+    _tape("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
+    _tape("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
+    _tape("residuals_per_s", "resid/s", Unit.PER_SECOND, "Reads and writes per second that moved less than asked."),
+)
+
 _HOST = (
     _host("cpu_user_pct", "user", Unit.PERCENT, "CPU time in user space, of all CPUs."),
     _host("cpu_system_pct", "sys", Unit.PERCENT, "CPU time in the kernel, of all CPUs."),
@@ -220,7 +248,7 @@ _LOAD = (
 TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}
 """One character behind a figure that says how it was obtained."""
 
-FIELDS: tuple[Field, ...] = (*_DISKS, *_PATHS, *_HBAS, *_HOST, *_PROCESSES, *_LOAD)
+FIELDS: tuple[Field, ...] = (*_DISKS, *_PATHS, *_HBAS, *_TAPES, *_HOST, *_PROCESSES, *_LOAD)
 """In the order in which columns are offered."""
 
 _BY_ID = {(field.table, field.id): field for field in FIELDS}

@@ -9,6 +9,7 @@ from collectors.derive.disk_interval import disk_intervals
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
 from collectors.derive.processes import process_table
+from collectors.derive.tape import tape_table
 from collectors.model import Frame, FrameTable, Sample, Table
 
 
@@ -59,6 +60,8 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
             tables["host"] = host_table(before(name), table, elapsed_s)
         elif name == "process":
             tables["processes"] = process_table(table)
+        elif name == "tape":
+            tables["tapes"] = tape_table(before(name), table, elapsed_s)
         elif name == "load":
             tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s)
     return tables

@@ -48,10 +48,10 @@ class DiskAverages:
         """
         rows = Rows(tuple(self._slots), tuple(self._names))
         sums = {quantity: self._sum(quantity) for quantity in self._sums}
+        elapsed_s = float(sums["elapsed_s"].max(initial=0.0)) if "elapsed_s" in sums else np.nan
         if "reads" not in sums:
-            return block_tables(rows, [], self.topology, np.nan, np.zeros(len(rows), np.bool_))
+            return block_tables(rows, [], self.topology, elapsed_s, np.zeros(len(rows), np.bool_))
         moved = DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))
-        elapsed_s = float(sums["elapsed_s"].max(initial=0.0))
         return block_tables(rows, [moved], self.topology, elapsed_s, sums["reads"] + sums["writes"] == 0)
 
     def _place(self, rows: Rows) -> None:

@@ -100,4 +100,22 @@ LOAD = Schema(
 while the engine only probes it after repeated errors. Latencies are from submit to
 reap on the engine's own clock. Histograms of the same name have the series "read" and "write"."""
 
-SCHEMAS: dict[str, Schema] = {schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD)}
+TAPE = Schema(
+    "tape",
+    (
+        Column("reads", _COUNTER),
+        Column("writes", _COUNTER),
+        Column("others", _COUNTER),
+        Column("read_bytes", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("read_ns", _COUNTER),
+        Column("write_ns", _COUNTER),
+        Column("io_ns", _COUNTER),
+        Column("residuals", _COUNTER),
+        Column("in_flight_now", _GAUGE),
+    ),
+)
+"""One row per tape drive, from its `stats` (Documentation/scsi/st.rst). `io_ns` is the time of all commands, also of
+those that neither read nor write; a command's time is added when it ends."""
+
+SCHEMAS: dict[str, Schema] = {schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD, TAPE)}

@@ -37,10 +37,11 @@ def sample(
     host: Table | None = None,
     processes: Table | None = None,
     load: Table | None = None,
+    tapes: Table | None = None,
     histograms: Histograms | None = None,
     topology: Topology | None = None,
 ) -> Sample:
-    given = {"disk": disks, "host": host, "process": processes, "load": load}
+    given = {"disk": disks, "host": host, "process": processes, "load": load, "tape": tapes}
     return Sample(
         time_ns=1_763_700_000 * SECOND_NS + round(at_s * SECOND_NS),
         monotonic_ns=round(at_s * SECOND_NS),
