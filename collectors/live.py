@@ -10,6 +10,7 @@ from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
 from collectors.block import BlockCollector
+from collectors.group_watch import GroupWatch, start_group_watch
 from collectors.guarded import Guarded
 from collectors.hostfacts import read_host_facts
 from collectors.hotplug import HotplugMonitor
@@ -104,7 +105,7 @@ class LiveSource:
 
     def _start(self) -> _HostReaders:
         if self._host is None:
-            self._host = _HostReaders.start(*self._roots, Tier.SAMPLED if self._watch else Tier.KERNEL)
+            self._host = _HostReaders.start(*self._roots, self._block, Tier.SAMPLED if self._watch else Tier.KERNEL)
             collectors = (self._block, *self._host.collectors, *self._extra)
             self._collectors = [Guarded(collector) for collector in collectors]
         return self._host
@@ -151,7 +152,8 @@ class LiveSource:
     def _background_cost_ns(self, host: _HostReaders) -> int:
         """CPU time the threads have used since the last call."""
         threads = (self._block, host.hotplug, host.processes, host.inventory)
-        before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
+        spent_ns = sum(thread.cpu_ns for thread in threads) + sum(watch.cpu_ns for watch in host.groups)
+        before, self._background_ns = self._background_ns, spent_ns
         return self._background_ns - before
 
 
@@ -164,19 +166,29 @@ class _HostReaders:
     inventory: Inventory
     load: HostCollector
     tapes: TapeCollector
+    groups: tuple[GroupWatch, ...]
+    """None where only counters may be used, or no thread can be started."""
 
     @classmethod
-    def start(cls, procfs: str, sysfs: str, tier: Tier) -> _HostReaders:
+    def start(cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier) -> _HostReaders:
         from collectors.host import HostCollector  # noqa: PLC0415 (psutil can wait until the first screen is drawn)
 
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
         inventory = Inventory(procfs, sysfs, facts)
-        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), TapeCollector(sysfs))
+        groups = _start_groups(sysfs, block, inventory) if tier >= Tier.SAMPLED else ()
+        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), TapeCollector(sysfs), groups)
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
-        return self.load, self.tapes, self.processes, self.hotplug, self.inventory
+        return self.load, self.tapes, self.processes, self.hotplug, self.inventory, *self.groups
+
+
+def _start_groups(sysfs: str, block: BlockCollector, inventory: Inventory) -> tuple[GroupWatch, ...]:
+    try:
+        return (start_group_watch(sysfs, lambda: block.table, lambda: inventory.topology.graph),)
+    except OSError:
+        return ()
 
 
 def _start_watch(tier: str, sysfs: str) -> InflightWatch | None:

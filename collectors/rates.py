@@ -6,6 +6,7 @@ import math
 
 from collectors.derive.block_tables import block_tables, silent_rows
 from collectors.derive.disk_interval import disk_intervals
+from collectors.derive.group_looks import group_looks
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
 from collectors.derive.processes import process_table
@@ -55,7 +56,8 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
     for name, table in current.tables.items():
         if name == "disk":
             intervals = list(disk_intervals(before(name), table, elapsed_s, current.topology.host.long_bits))
-            tables |= block_tables(table.rows, intervals, current.topology, elapsed_s, silent_rows(table))
+            looks = group_looks(before("group"), current.tables.get("group"), elapsed_s)
+            tables |= block_tables(table.rows, intervals, current.topology, elapsed_s, silent_rows(table), looks=looks)
         elif name == "host":
             tables["host"] = host_table(before(name), table, elapsed_s)
         elif name == "process":

@@ -118,4 +118,16 @@ TAPE = Schema(
 """One row per tape drive, from its `stats` (Documentation/scsi/st.rst). `io_ns` is the time of all commands, also of
 those that neither read nor write; a command's time is added when it ends."""
 
-SCHEMAS: dict[str, Schema] = {schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD, TAPE)}
+GROUP = Schema(
+    "group",
+    (
+        Column("driver_in_flight_sum", _COUNTER),
+        Column("driver_in_flight_samples", _COUNTER),
+        Column("driver_busy_samples", _COUNTER),
+        Column("driver_in_flight_peak", _PEAK),
+    ),
+)
+"""One row per HBA port or NVMe head that the in-flight sampler looks at as a whole, by its key in the graph; columns as
+in the DISK table: what all members have in their drivers is added up in each look."""
+
+SCHEMAS: dict[str, Schema] = {schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD, TAPE, GROUP)}
