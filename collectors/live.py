@@ -10,18 +10,17 @@ from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
 from collectors.block import BlockCollector
-from collectors.group_watch import GroupWatch, start_group_watch
 from collectors.guarded import Guarded
 from collectors.hostfacts import read_host_facts
 from collectors.hotplug import HotplugMonitor
 from collectors.inflight import InflightWatch, start_watch
 from collectors.inventory import Inventory
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier
+from collectors.port_readers import PortReaders
 from collectors.processes import ProcessCollector
 from collectors.reading import Collector, Reading
 from collectors.schedule import SECOND_NS, Clock, Schedule, SystemClock
 from collectors.skips import SkipReporter
-from collectors.tape import TapeCollector
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event
 
@@ -151,9 +150,8 @@ class LiveSource:
 
     def _background_cost_ns(self, host: _HostReaders) -> int:
         """CPU time the threads have used since the last call."""
-        threads = (self._block, host.hotplug, host.processes, host.inventory)
-        spent_ns = sum(thread.cpu_ns for thread in threads) + sum(watch.cpu_ns for watch in host.groups)
-        before, self._background_ns = self._background_ns, spent_ns
+        threads = (self._block, host.hotplug, host.processes, host.inventory, host.ports)
+        before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
         return self._background_ns - before
 
 
@@ -165,9 +163,7 @@ class _HostReaders:
     processes: ProcessCollector
     inventory: Inventory
     load: HostCollector
-    tapes: TapeCollector
-    groups: tuple[GroupWatch, ...]
-    """None where only counters may be used, or no thread can be started."""
+    ports: PortReaders
 
     @classmethod
     def start(cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier) -> _HostReaders:
@@ -176,19 +172,12 @@ class _HostReaders:
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
         inventory = Inventory(procfs, sysfs, facts)
-        groups = _start_groups(sysfs, block, inventory) if tier >= Tier.SAMPLED else ()
-        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), TapeCollector(sysfs), groups)
+        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier)
+        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), ports)
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
-        return self.load, self.tapes, self.processes, self.hotplug, self.inventory, *self.groups
-
-
-def _start_groups(sysfs: str, block: BlockCollector, inventory: Inventory) -> tuple[GroupWatch, ...]:
-    try:
-        return (start_group_watch(sysfs, lambda: block.table, lambda: inventory.topology.graph),)
-    except OSError:
-        return ()
+        return self.load, self.processes, self.hotplug, self.inventory, *self.ports.collectors
 
 
 def _start_watch(tier: str, sysfs: str) -> InflightWatch | None:

@@ -6,6 +6,7 @@ import math
 
 from collectors.derive.block_tables import block_tables, silent_rows
 from collectors.derive.disk_interval import disk_intervals
+from collectors.derive.errors import with_errors
 from collectors.derive.group_looks import group_looks
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
@@ -66,4 +67,5 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
             tables["tapes"] = tape_table(before(name), table, elapsed_s)
         elif name == "load":
             tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s)
-    return tables
+    raw_before = None if previous is None else previous.tables
+    return with_errors(tables, raw_before, current.tables, current.topology.graph)

@@ -130,4 +130,30 @@ GROUP = Schema(
 """One row per HBA port or NVMe head that the in-flight sampler looks at as a whole, by its key in the graph; columns as
 in the DISK table: what all members have in their drivers is added up in each look."""
 
-SCHEMAS: dict[str, Schema] = {schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD, TAPE, GROUP)}
+PATH_ERRORS = Schema(
+    "path_errors",
+    (
+        Column("errors", _COUNTER),
+        Column("timeouts", _COUNTER),
+        Column("retries", _COUNTER),
+        Column("failovers", _COUNTER),
+    ),
+)
+"""One row per path whose errors the kernel counts; read more seldom than disks, so that several ticks may have the same
+values."""
+
+PORT_ERRORS = Schema(
+    "port_errors",
+    (
+        Column("command_errors", _COUNTER),
+        Column("link_errors", _COUNTER),
+        Column("frame_errors", _COUNTER),
+        Column("resets", _COUNTER),
+        Column("reconnects", _COUNTER),
+    ),
+)
+"""One row per HBA port whose driver counts errors, by its key in the graph; read every half minute or more seldom."""
+
+SCHEMAS: dict[str, Schema] = {
+    schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD, TAPE, GROUP, PATH_ERRORS, PORT_ERRORS)
+}
