@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from collectors.device_ids import unit_serial
-from collectors.identity import printable
 from collectors.sysfs_text import text
 from collectors.topology.place import Place, place_of
 from engine._native import read_attributes
+from engine.text import printable
 
 CLASS = "class/scsi_tape"
 _DRIVE = re.compile(r"st\d+")
