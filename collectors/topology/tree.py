@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from collectors.hotplug_changes import size_text
 from collectors.model import Device, Topology
-from collectors.topology.graph import Graph, Layer, Lun, Path, Port
+from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape
 from collectors.topology.ports import natural
 from engine.text import safe_text
 
@@ -49,6 +49,7 @@ class _Tree:
                 yield ""
                 yield from self._lun(lun)
         yield from self._rootless()
+        yield from self._tapes()
         if self._graph.notices:
             yield ""
             yield from (f"! {notice}" for notice in self._graph.notices)
@@ -74,13 +75,22 @@ class _Tree:
             parts.append(f"{usable} of {len(paths)} paths usable{policy}")
         return "  ".join(filter(None, [*parts, *self._mounts.get(lun.key, ())]))
 
+    def _tapes(self) -> Iterator[str]:
+        for tape in self._graph.tapes:
+            yield ""
+            maker = f"{tape.vendor} {tape.model}".strip()
+            parts = [f"tape {tape.name}", maker, tape.persistent_id, tape.address, self._way(tape), tape.state]
+            yield "  ".join(filter(None, parts))
+
+    def _way(self, end: Path | Tape) -> str:
+        port, target = self._ports.get(end.port), self._targets.get(end.target)
+        return f"{port.name if port else 'no port'} -> {target.name}" if target else port.name if port else ""
+
     def _device(self, path: Path) -> Device | None:
         return self._devices.get(path.key)
 
     def _path(self, path: Path) -> str:
-        port, target = self._ports.get(path.port), self._targets.get(path.target)
-        way = f"{port.name if port else 'no port'} -> {target.name}" if target else port.name if port else ""
-        words = [path.name, path.address, way, path.state, path.access, path.map_state]
+        words = [path.name, path.address, self._way(path), path.state, path.access, path.map_state]
         if path.preferred:
             words.append("preferred")
         if path.failures:
