@@ -13,8 +13,8 @@ from collectors.model import Frame, FrameTable, Sample, Step, Tier
 from collectors.moments import iso_time
 from collectors.rates import derive
 from collectors.session.reader import SessionReader
-from collectors.text import safe_text
 from engine.errors import UsageError
+from engine.text import safe_text
 
 SCHEMA = "lunscope.export/1"
 TABLES = tuple(dict.fromkeys(field.table for field in FIELDS))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from collectors.device_names import label_of
 from collectors.model import Rows, Topology
-from collectors.text import safe_text
 from collectors.topology.graph import Lun, Path, Port
+from engine.text import safe_text
 
 
 class GroupBy(StrEnum):

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from collectors.model import Rows
-from collectors.text import safe_text
 from collectors.topology.graph import USABLE_ACCESS, USABLE_STATES, Graph, Path
+from engine.text import safe_text
 
 _SECOND_CHOICE = frozenset({"non-optimized", "active/non-optimized"})
 _BY_DESIGN = frozenset({"standby", "lba-dependent", "active/lba-dependent", "inaccessible"})

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from collectors.derive.growth import Values, ratio
 from collectors.device_names import label_of
 from collectors.model import Frame, FrameTable, Rows
-from collectors.text import safe_text
 from collectors.topology.graph import Graph
+from engine.text import safe_text
 
 SICK_TIMES = 2.0
 """A path is sick when its I/Os take that many times what its peers' take, ..."""

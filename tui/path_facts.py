@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from collectors.model import Frame
 from collectors.path_groups import lun_name, policy_name, port_name
 from collectors.path_state import PathLevel, state_of
-from collectors.text import safe_text
 from collectors.topology.graph import Path, Port
+from engine.text import safe_text
 from tui.device_facts import UNKNOWN
 from tui.path_text import luns_by_key, ports_by_key, targets_by_key
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.model import Rows, Topology
 from collectors.path_groups import GroupBy, PathGroups, lun_name, path_groups, port_name
 from collectors.path_state import PathLevel, PathState, path_states
-from collectors.text import safe_text
+from engine.text import safe_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

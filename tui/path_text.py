@@ -11,8 +11,8 @@ from collectors.fields import Unit
 from collectors.model import Frame, FrameTable
 from collectors.path_groups import GroupBy, lun_name, policy_name, port_name
 from collectors.path_state import PathLevel, state_of
-from collectors.text import safe_text
 from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
+from engine.text import safe_text
 from tui.format import MISSING_TEXT, format_quantity
 from tui.path_board import PathBoard
 

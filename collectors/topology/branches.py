@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from collectors.model import Topology
 from collectors.path_groups import NO_TARGET, lun_name, port_name, way_key
-from collectors.text import safe_text
 from collectors.topology.graph import Layer, Mount, Path
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers
+from engine.text import safe_text
 
 _BETWEEN = "\n"
 """Parts the steps of a node's key; no key of a thing has a line break."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from collectors.hotplug_changes import size_text
 from collectors.model import Device, Topology
-from collectors.text import safe_text
 from collectors.topology.graph import Graph, Layer, Lun, Path, Port
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers
+from engine.text import safe_text
 
 
 def tree_lines(topology: Topology) -> Iterator[str]:

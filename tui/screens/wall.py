@@ -14,7 +14,7 @@ from textual.content import Content
 from collectors.fields import Unit, get_field
 from collectors.heat import verdict
 from collectors.model import Frame, FrameTable, Rows, Topology
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.columns import GridColumn, grid_columns
 from tui.format import format_quantity
 from tui.glyphs import glyphs_of
