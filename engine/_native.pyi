@@ -80,7 +80,7 @@ class BlockReader:
 
 @final
 class InflightSampler:
-    """A thread that looks into `/sys/block/X/inflight` of a few devices many times a second.
+    """A thread that looks into `/sys/block/X/inflight` of a few devices, or of groups, many times a second.
 
     On current kernels that file counts requests in the driver only, so its mean divided by the rate of I/Os is the
     service time (Little's law). The period is jittered; the thread slows down by itself to stay within `cpu_share`.
@@ -89,6 +89,12 @@ class InflightSampler:
     def __new__(cls, sysfs: str = "/sys", rate_hz: float = 1000.0, cpu_share: float = 0.01) -> Self: ...
     def watch(self, names: Sequence[str]) -> None:
         """Replace the watched devices; sums of those that stay go on."""
+    def watch_groups(self, groups: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Replace what is watched by groups: a name, and the files below sysfs that are added up in one look.
+
+        Each file holds one number (`host_busy`) or two (`inflight`). A group of which a file cannot be opened, or is
+        gone later, is left out as a whole. Sums of those that stay with the same files go on.
+        """
     def read(self) -> tuple[list[str], NDArray[np.uint64]]:
         """Names and, per name, shape (n, 4): sum of requests seen, looks, looks that saw any, peak since last call."""
     @property
