@@ -18,6 +18,7 @@ from collectors.session.reader import SessionReader
 from engine.errors import UsageError
 from tui.roots import root_options
 from tui.signals import stop_on_signal
+from tui.tiers import PATIENCE_S, tier_option
 
 
 @click.command(short_help="disks, paths and HBA ports as text or JSON lines, like sar")
@@ -30,13 +31,7 @@ from tui.signals import stop_on_signal
     "--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="A recording, not this host."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per interval and line (lunscope.report/1).")
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "sampled", "kernel"]),
-    default="auto",
-    show_default=True,
-    help="How figures are obtained.",
-)
+@tier_option
 @click.argument("interval", type=float, required=False)
 @click.argument("count", type=click.IntRange(min=1), required=False)
 @root_options
@@ -81,7 +76,7 @@ def command(
 @contextmanager
 def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[Iterator[Step]]:
     stop = threading.Event()
-    source = LiveSource(interval_s, procfs, sysfs, tier)
+    source = LiveSource(interval_s, procfs, sysfs, tier, patience_s=PATIENCE_S)
     try:
         with stop_on_signal(stop):
             yield coarser(source.steps(stop), interval_s)
