@@ -4,7 +4,7 @@
 //! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
 mod buffers;
-mod clock;
+pub mod clock;
 mod coordinator;
 mod cpu;
 mod crew;
@@ -17,7 +17,7 @@ mod flight;
 mod histogram;
 mod io_workers;
 mod knobs;
-mod lock;
+pub mod lock;
 mod memory;
 mod pacing;
 mod packed;
