@@ -68,7 +68,9 @@ class InflightWatch:
             row = self._positions.get(name)
             if row is not None:
                 table.values[row, _SUM : _SUM + 4] = seen
-        chosen = self._choose(table) if not self.resting else set()
+        chosen = self._choose(table)
+        if self.resting:
+            chosen = set()
         if chosen != set(sampled):
             self._sampler.watch(sorted(chosen))
 

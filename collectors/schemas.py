@@ -100,6 +100,60 @@ LOAD = Schema(
 while the engine only probes it after repeated errors. Latencies are from submit to
 reap on the engine's own clock. Histograms of the same name have the series "read" and "write"."""
 
+TAPE = Schema(
+    "tape",
+    (
+        Column("reads", _COUNTER),
+        Column("writes", _COUNTER),
+        Column("others", _COUNTER),
+        Column("read_bytes", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("read_ns", _COUNTER),
+        Column("write_ns", _COUNTER),
+        Column("io_ns", _COUNTER),
+        Column("residuals", _COUNTER),
+        Column("in_flight_now", _GAUGE),
+    ),
+)
+"""One row per tape drive, from its `stats` (Documentation/scsi/st.rst). `io_ns` is the time of all commands, also of
+those that neither read nor write; a command's time is added when it ends."""
+
+GROUP = Schema(
+    "group",
+    (
+        Column("driver_in_flight_sum", _COUNTER),
+        Column("driver_in_flight_samples", _COUNTER),
+        Column("driver_busy_samples", _COUNTER),
+        Column("driver_in_flight_peak", _PEAK),
+    ),
+)
+"""One row per HBA port or NVMe head that the in-flight sampler looks at as a whole, by its key in the graph; columns as
+in the DISK table: what all members have in their drivers is added up in each look."""
+
+PATH_ERRORS = Schema(
+    "path_errors",
+    (
+        Column("errors", _COUNTER),
+        Column("timeouts", _COUNTER),
+        Column("retries", _COUNTER),
+        Column("failovers", _COUNTER),
+    ),
+)
+"""One row per path whose errors the kernel counts; read more seldom than disks, so that several ticks may have the same
+values."""
+
+PORT_ERRORS = Schema(
+    "port_errors",
+    (
+        Column("command_errors", _COUNTER),
+        Column("link_errors", _COUNTER),
+        Column("frame_errors", _COUNTER),
+        Column("resets", _COUNTER),
+        Column("reconnects", _COUNTER),
+    ),
+)
+"""One row per HBA port whose driver counts errors, by its key in the graph; read every half minute or more seldom."""
+
 TRACE = Schema(
     "trace",
     (
@@ -183,5 +237,19 @@ SLOW_IO = Schema(
 the operation that of `enum req_op`, the command the 16 bytes of the kernel's `comm` as two little-endian numbers."""
 
 SCHEMAS: dict[str, Schema] = {
-    schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD, TRACE, TRACE_GROUP, TRACER, SLOW_IO)
+    schema.name: schema
+    for schema in (
+        DISK,
+        HOST,
+        PROCESS,
+        LOAD,
+        TAPE,
+        GROUP,
+        PATH_ERRORS,
+        PORT_ERRORS,
+        TRACE,
+        TRACE_GROUP,
+        TRACER,
+        SLOW_IO,
+    )
 }

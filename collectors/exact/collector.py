@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from collectors.exact.attachment import Attachment
-from collectors.exact.group_watch import GroupWatch
 from collectors.exact.losses import LossReporter, tracer_table
 from collectors.exact.members import TracedMembers
 from collectors.exact.slow_table import slow_table
 from collectors.exact.tag_wait import TagWaitSwitch
+from collectors.exact.traced_groups import TracedGroups
 from collectors.exact.tracer import SCALE, Cells, Tracer
 from collectors.model import Histograms, Rows, Table, Topology
 from collectors.reading import Reading
@@ -78,7 +78,7 @@ class _Session:
         self._tag_wait = tag_wait
         self._watches_tags = False
         self._members = TracedMembers()
-        self._groups = GroupWatch()
+        self._groups = TracedGroups()
         self._losses = LossReporter()
         self._bio_based: bool | None = None
         self._started_ns = time.monotonic_ns()

@@ -36,12 +36,14 @@ class LossReporter:
     """Tells losses that matter, at most once a minute."""
 
     def __init__(self) -> None:
-        self._told: dict[str, int] = {}
+        self._told: dict[str, int] | None = None
         self._ios = 0
         self._quiet_until_ns = 0
 
     def report(self, losses: Mapping[str, int], ios: int, now_ns: int) -> tuple[Event, ...]:
         """Compare with what was told last; the event to tell, if any.
+
+        What is lost before the first call is not told: I/Os that were under way when the programs were attached.
 
         Args:
             losses: since the start, by name.
@@ -50,12 +52,13 @@ class LossReporter:
         """
         if now_ns < self._quiet_until_ns:
             return ()
-        new = {name: losses.get(name, 0) - self._told.get(name, 0) for name in _WORDS}
+        now = {name: losses.get(name, 0) for name in _WORDS}
+        before, self._told = self._told or now, now
         since, self._ios = ios - self._ios, ios
-        self._told = {name: losses.get(name, 0) for name in _WORDS}
-        self._quiet_until_ns = now_ns + TELL_EVERY_NS
+        new = {name: count - before[name] for name, count in now.items()}
         if sum(new.values()) <= TELL_SHARE * since:
             return ()
+        self._quiet_until_ns = now_ns + TELL_EVERY_NS
         lost = "; ".join(f"{count:,} {_WORDS[name]}" for name, count in new.items() if count > 0)
         text = f"exact time: beside {since:,} I/Os {lost}"
         return (Event.now(EventKind.MONITOR, text, **{name: count for name, count in new.items() if count > 0}),)

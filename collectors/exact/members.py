@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.identity import number_of, printable
+from collectors.identity import number_of, storable_name
 from collectors.model import MISSING, Kind, Rows
 from collectors.schemas import TRACE
 
@@ -71,7 +71,7 @@ class TracedMembers:
     def _show(self, keys: Sequence[str | None], names: Sequence[str]) -> None:
         last_of_key = {key: row for row, key in enumerate(keys) if key is not None}
         shown = sorted(last_of_key.values())
-        rows = Rows(tuple(str(keys[row]) for row in shown), tuple(printable(names[row]) for row in shown))
+        rows = Rows(tuple(str(keys[row]) for row in shown), tuple(storable_name(names[row]) for row in shown))
         self._shown = np.array(shown, np.intp)
         self._place_of_row = np.full(len(keys), -1, np.intp)
         self._place_of_row[self._shown] = np.arange(len(shown))
@@ -82,7 +82,7 @@ class TracedMembers:
 def _keys(disks: Rows, names: Sequence[str], numbers: NDArray[np.uint32]) -> list[str | None]:
     """Key of each row in the disk table, None where that has no device of this name and number."""
     of_name = dict(zip(disks.names, disks.keys, strict=True))
-    found = [of_name.get(printable(name)) for name in names]
+    found = [of_name.get(storable_name(name)) for name in names]
     return [
         key if key is not None and number_of(key) == tuple(number) else None
         for key, number in zip(found, numbers.tolist(), strict=True)

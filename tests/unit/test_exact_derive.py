@@ -73,10 +73,8 @@ def test_every_exact_figure_of_a_disk() -> None:
     assert found["in_flight_peak"] == 7
     assert (found["queue_max_ms"], found["service_max_ms"], found["max_ms"]) == (4.0, 3.0, 6.0)
     for field_id, truth_ms in (("p50_ms", 0.1), ("p99_ms", 0.3), ("queue_p99_ms", 0.7)):
-        low, above = (
-            float(bound[0]) / MS
-            for bound in bucket_bounds_ns(SCALE, np.array([bucket_of(round(truth_ms * MS))], np.uint16))
-        )
+        bucket = np.array([bucket_of(round(truth_ms * MS))], np.uint16)
+        low, above = (float(bound[0]) / MS for bound in bucket_bounds_ns(SCALE, bucket))
         assert low <= found[field_id] < above, field_id
     assert found["p999_ms"] <= found["service_max_ms"]
 

@@ -9,7 +9,7 @@ from collectors.schemas import TRACE_GROUP
 from collectors.topology.graph import Graph
 
 
-class GroupWatch:
+class TracedGroups:
     """Regroups when the graph changed, and reads."""
 
     def __init__(self) -> None:
