@@ -103,9 +103,7 @@ def test_a_lesser_tier_attaches_nothing(kernel: FakeKernel, tier: str) -> None:
 
 
 def test_who_insists_on_exact_time_gets_it_or_the_reason(kernel: FakeKernel) -> None:
-    with pytest.raises(
-        LunscopeError, match=r"tier exact: .*vmlinux is missing: the exact tier needs"
-    ):
+    with pytest.raises(LunscopeError, match=r"tier exact: .*vmlinux is missing: the exact tier needs"):
         live(kernel, Opener(), "exact")
 
 

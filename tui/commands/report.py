@@ -27,6 +27,7 @@ from tui.tiers import PATIENCE_S, tier_option
 @click.option("-H", "ports", is_flag=True, help="HBA ports: all paths through each together.")
 @click.option("-t", "tapes", is_flag=True, help="Tape drives.")
 @click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
+@click.option("-P", "distribution", is_flag=True, help="Percentiles and peaks instead of means (exact time only).")
 @click.option("--all", "all_disks", is_flag=True, help="Also disks without any I/O in the interval.")
 @click.option(
     "--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="A recording, not this host."
@@ -43,6 +44,7 @@ def command(
     ports: bool,
     tapes: bool,
     split: bool,
+    distribution: bool,
     all_disks: bool,
     recording: Path | None,
     as_json: bool,
@@ -61,7 +63,7 @@ def command(
         raise UsageError(f"interval {interval:g} s: give a length above 0")
     chosen = (("disks", disks), ("paths", paths), ("hbas", ports), ("tapes", tapes))
     tables = tuple(table for table, wanted in chosen if wanted)
-    options = ReportOptions(tables, split=split, all_disks=all_disks, count=count)
+    options = ReportOptions(tables, split=split, distribution=distribution, all_disks=all_disks, count=count)
     if recording is not None:
         reader = SessionReader(recording)
         steps = reader.steps(reader.first, len(reader) - 1)
