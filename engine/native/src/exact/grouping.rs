@@ -21,7 +21,7 @@ type Members = Vec<Vec<u8>>;
 #[derive(Default)]
 pub struct Grouping {
     /// Places in the map of groups in the order of the last call.
-    places: Vec<u16>,
+    pub places: Vec<u16>,
     taken: HashMap<Members, u16>,
     given_back: VecDeque<u16>,
     first_unused: u16,
@@ -29,8 +29,29 @@ pub struct Grouping {
     /// Rows whose lists are up to date.
     applied: usize,
     applied_generation: u64,
-    /// Busy time last told, which never falls.
-    told_ns: HashMap<u16, u64>,
+    pub told: Told,
+}
+
+/// Busy times last told, by place: they never fall.
+#[derive(Default)]
+pub struct Told(HashMap<u16, u64>);
+
+impl Told {
+    /// Busy time and busy members of groups by their places.
+    pub fn read(&mut self, maps: &Maps, places: &[u16]) -> Vec<u64> {
+        let mut values = Vec::with_capacity(places.len() * 2);
+        for place in places {
+            let Some(group) = maps.groups.get(usize::from(*place)) else {
+                values.extend([u64::MAX; 2]);
+                continue;
+            };
+            let told = self.0.entry(*place).or_default();
+            *told = busy_ns(group.busy_ns.load(Acquire)).max(*told);
+            let devices = group.busy_devices.load(Relaxed);
+            values.extend([*told, u64::try_from(devices).unwrap_or(0)]);
+        }
+        values
+    }
 }
 
 impl Grouping {
@@ -63,19 +84,6 @@ impl Grouping {
             assign(&maps.devices[row.device], &maps.groups, list);
         }
         self.applied = rows.len();
-    }
-
-    /// Busy time and busy members of every group.
-    pub fn read(&mut self, maps: &Maps) -> Vec<u64> {
-        let mut values = Vec::with_capacity(self.places.len() * 2);
-        for place in &self.places {
-            let group = &maps.groups[usize::from(*place)];
-            let told = self.told_ns.entry(*place).or_default();
-            *told = busy_ns(group.busy_ns.load(Acquire)).max(*told);
-            let devices = group.busy_devices.load(Relaxed);
-            values.extend([*told, u64::try_from(devices).unwrap_or(0)]);
-        }
-        values
     }
 
     /// Finds places for the groups that have none, and the list of every member.
@@ -128,7 +136,7 @@ impl Grouping {
         let group = &maps.groups[usize::from(place)];
         group.busy_devices.store(0, Relaxed);
         group.busy_ns.store(0, Release);
-        self.told_ns.insert(place, 0);
+        self.told.0.insert(place, 0);
         self.taken.insert(members.clone(), place);
         Ok(place)
     }

@@ -6,6 +6,17 @@ use super::failure::Failure;
 use super::layout::{Control, Device, Group, Identity, IoSet, Octave, SlowIo};
 use super::mapping::{Mapping, Shared};
 
+/// Names of the maps in the object.
+pub const NAMES: [&str; 7] = [
+    "control",
+    "devices",
+    "identities",
+    "groups",
+    "under_way",
+    "octaves",
+    "slow_ios",
+];
+
 pub struct Maps {
     pub control: Mapping<Control>,
     pub devices: Mapping<Device>,

@@ -1,7 +1,8 @@
-//! The owner of the programs: loads them, turns the intervals over, repairs what they missed.
+//! The owner of the programs: loads them, ends the intervals, repairs what they missed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::failure::Failure;
@@ -12,28 +13,27 @@ use super::maps::Maps;
 use super::programs::{Part, Programs};
 use super::sizes::Sizes;
 use super::slowest;
-use super::view::{View, ended_epoch, losses};
+use super::view::{View, ended_epoch};
 
 pub struct Tracer {
     pub programs: Programs,
-    pub maps: Maps,
-    pub view: View,
-    pub grouping: Grouping,
+    maps: Arc<Maps>,
+    grouping: Grouping,
     sysfs: PathBuf,
-    healed: u64,
+    pub healed: u64,
     /// Devices whose peaks of each epoch may not be zero.
     peaked: [Vec<usize>; EPOCHS],
 }
 
 impl Tracer {
+    /// Loads and attaches; what is counted can be seen through `Tracer::view`.
     pub fn start(sysfs: PathBuf, histograms: u32) -> Result<Self, Failure> {
         let programs = Programs::load(&sysfs, &Sizes::of_host(&sysfs, histograms))?;
-        let maps = Maps::new(|name| programs.map(name), true)?;
+        let maps = Arc::new(Maps::new(|name| programs.map(name), true)?);
         maps.control().next_device.store(1, Release);
         let mut tracer = Self {
             programs,
             maps,
-            view: View::default(),
             grouping: Grouping::default(),
             sysfs,
             healed: 0,
@@ -41,6 +41,10 @@ impl Tracer {
         };
         tracer.resume()?;
         Ok(tracer)
+    }
+
+    pub fn view(&self) -> View {
+        View::new(self.maps.clone())
     }
 
     pub fn resume(&mut self) -> Result<(), Failure> {
@@ -57,64 +61,58 @@ impl Tracer {
 
     /// Watches bios if there is a device without requests.
     pub fn rescan(&mut self) -> Result<(), Failure> {
-        if has_bio_based(&self.sysfs) {
-            self.programs.attach(Part::Bios)
-        } else {
-            self.programs.detach(Part::Bios)
-        }
+        self.switch(Part::Bios, has_bio_based(&self.sysfs))
     }
 
-    pub fn watch_tag_wait(&mut self, on: bool) -> Result<(), Failure> {
+    pub fn switch(&mut self, part: Part, on: bool) -> Result<(), Failure> {
         if on {
-            self.programs.attach(Part::TagWaits)
+            self.programs.attach(part)
         } else {
-            self.programs.detach(Part::TagWaits)
+            self.programs.detach(part)
         }
     }
 
-    /// Closes an interval: peaks and slow I/Os collected so far stand still until the next turn.
-    pub fn turn(&mut self) {
-        let maps = &self.maps;
-        self.view.rows.grow(maps);
-        self.grouping.apply(maps, &self.view.rows);
-        let next = ended_epoch(maps);
+    /// Ends the interval and reads all counters.
+    pub fn read<'view>(&mut self, view: &'view mut View) -> &'view [u64] {
+        view.rows.grow(&self.maps);
+        self.grouping.apply(&self.maps, &view.rows);
+        self.turn();
+        let ended = ended_epoch(&self.maps);
+        self.healed += healing::heal(&self.maps, &view.rows, &self.sysfs);
+        slowest::set_thresholds(&self.maps, &view.slowest(), ended);
+        view.read();
+        self.peaked[ended].clone_from(&view.counters.active);
+        &view.counters.values
+    }
+
+    /// Peaks and slow I/Os collected so far stand still until the next turn.
+    fn turn(&mut self) {
+        let next = ended_epoch(&self.maps);
         for device in self.peaked[next].drain(..) {
-            let device = &maps.devices[device];
+            let device = &self.maps.devices[device];
             device.in_driver_peak[next].store(0, Relaxed);
             device.queue_max_ns[next].store(0, Relaxed);
             device.service_max_ns[next].store(0, Relaxed);
             device.latency_max_ns[next].store(0, Relaxed);
         }
-        slowest::clear(maps, next);
-        maps.control().epoch.fetch_xor(1, Release);
-        self.healed += healing::heal(maps, &self.view.rows, &self.sysfs);
+        slowest::clear(&self.maps, next);
+        self.maps.control().epoch.fetch_xor(1, Release);
     }
 
-    /// Turns, then reads all counters.
-    pub fn read(&mut self) -> &[u64] {
-        self.turn();
-        let ended = ended_epoch(&self.maps);
-        let slow = self.view.slowest(&self.maps);
-        slowest::set_thresholds(&self.maps, &slow, ended);
-        self.view.read(&self.maps);
-        self.peaked[ended].clone_from(&self.view.counters.active);
-        &self.view.counters.values
+    /// Replaces the groups; returns their places in the map of groups.
+    pub fn regroup(
+        &mut self,
+        view: &mut View,
+        groups: Vec<Vec<Vec<u8>>>,
+    ) -> Result<Vec<u16>, Failure> {
+        view.rows.grow(&self.maps);
+        self.grouping.replace(&self.maps, &view.rows, groups)?;
+        Ok(self.grouping.places.clone())
     }
 
     pub fn read_groups(&mut self) -> Vec<u64> {
-        self.grouping.read(&self.maps)
-    }
-
-    pub fn regroup(&mut self, groups: Vec<Vec<Vec<u8>>>) -> Result<(), Failure> {
-        self.view.rows.grow(&self.maps);
-        self.grouping.replace(&self.maps, &self.view.rows, groups)
-    }
-
-    pub fn losses(&self) -> Vec<(&'static str, u64)> {
-        let mut losses = losses(&self.maps);
-        losses.push(("healed", self.healed));
-        losses.push(("recursion_misses", self.programs.recursion_misses()));
-        losses
+        let places = &self.grouping.places;
+        self.grouping.told.read(&self.maps, places)
     }
 }
 

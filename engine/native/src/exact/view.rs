@@ -1,8 +1,10 @@
 //! What can be read of the maps by any number of readers, with or without the right to write them.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::counters::Counters;
+use super::healing;
 use super::histograms::{Cells, Histograms};
 use super::layout::EPOCHS;
 use super::maps::Maps;
@@ -21,35 +23,51 @@ const LOSSES: [&str; 8] = [
     "requeued",
 ];
 
-#[derive(Default)]
 pub struct View {
+    pub maps: Arc<Maps>,
     pub rows: Rows,
     pub counters: Counters,
     histograms: Histograms,
 }
 
 impl View {
-    pub fn read(&mut self, maps: &Maps) {
-        self.rows.grow(maps);
-        let epoch = ended_epoch(maps);
-        self.counters.read(maps, &mut self.rows, epoch);
+    pub fn new(maps: Arc<Maps>) -> Self {
+        Self {
+            maps,
+            rows: Rows::default(),
+            counters: Counters::default(),
+            histograms: Histograms::default(),
+        }
     }
 
-    pub fn cells(&mut self, maps: &Maps) -> Cells {
-        self.histograms.growth(maps, &self.rows)
+    /// Reads all counters; the peaks are those of the interval that the owner of the programs has ended last.
+    pub fn read(&mut self) -> &[u64] {
+        self.rows.grow(&self.maps);
+        let epoch = ended_epoch(&self.maps);
+        self.counters.read(&self.maps, &mut self.rows, epoch);
+        &self.counters.values
     }
 
-    pub fn slowest(&self, maps: &Maps) -> Vec<Slow> {
-        slowest::collect(maps, &self.rows, ended_epoch(maps))
+    pub fn cells(&mut self) -> Cells {
+        self.histograms.growth(&self.maps, &self.rows)
     }
-}
 
-pub fn losses(maps: &Maps) -> Vec<(&'static str, u64)> {
-    let counters = &maps.control().counters;
-    LOSSES
-        .into_iter()
-        .zip(counters.iter().map(|counter| counter.load(Relaxed)))
-        .collect()
+    pub fn slowest(&self) -> Vec<Slow> {
+        slowest::collect(&self.maps, &self.rows, ended_epoch(&self.maps))
+    }
+
+    /// Age of the oldest I/O under way of every row, in nanoseconds; `u64::MAX` where there is none.
+    pub fn oldest(&self) -> Vec<u64> {
+        healing::oldest(&self.maps, &self.rows)
+    }
+
+    pub fn losses(&self) -> Vec<(&'static str, u64)> {
+        let counters = &self.maps.control().counters;
+        LOSSES
+            .into_iter()
+            .zip(counters.iter().map(|counter| counter.load(Relaxed)))
+            .collect()
+    }
 }
 
 /// The half of the peaks that the programs no longer write.
