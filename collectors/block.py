@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.identity import Incarnation, Lives, printable, read_incarnations
+from collectors.identity import Incarnation, Lives, read_incarnations, storable_name
 from collectors.inflight import InflightWatch
 from collectors.model import Rows, Table
 from collectors.reading import Reading
@@ -138,7 +138,7 @@ class Members:
         self._hidden = np.flatnonzero(hidden)
         self._shown = np.flatnonzero(~hidden) if len(self._hidden) else None
         shown = range(len(names)) if self._shown is None else self._shown.tolist()
-        rows = Rows(tuple(keys[row] for row in shown), tuple(printable(names[row]) for row in shown))
+        rows = Rows(tuple(keys[row] for row in shown), tuple(storable_name(names[row]) for row in shown))
         if rows.keys != self.rows.keys:
             self.rows = rows
 

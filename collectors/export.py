@@ -14,8 +14,8 @@ from collectors.moments import iso_time
 from collectors.rates import derive
 from collectors.report_labels import row_identity
 from collectors.session.reader import SessionReader
-from collectors.text import safe_text
 from engine.errors import UsageError
+from engine.text import safe_text
 
 SCHEMA = "lunscope.export/1"
 TABLES = tuple(dict.fromkeys(field.table for field in FIELDS))

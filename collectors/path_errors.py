@@ -13,10 +13,10 @@ from collectors.identity import sysfs_name
 from collectors.model import MISSING, Device, Rows, Table
 from collectors.schemas import PATH_ERRORS
 from collectors.slow_counters import SlowPace
-from collectors.text import safe_text
 from collectors.topology.graph import Graph, Path
 from engine._native import read_attributes
 from engine.events import Event, EventKind
+from engine.text import safe_text
 
 PACE = SlowPace(least_s=1.0, share=0.01, longest_s=60.0)
 """A host with thousands of paths is read every half minute."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from collectors.device_names import label_of
 from collectors.model import Frame, FrameTable
-from collectors.text import safe_text
 from collectors.topology.graph import Lun, Path
+from engine.text import safe_text
 
 SICK_TIMES = 2.0
 """A path is sick when its I/Os take that many times what its peers' take, ..."""

@@ -10,11 +10,11 @@ from collectors.model import MISSING, Rows, Table
 from collectors.path_errors import counted
 from collectors.schemas import PORT_ERRORS
 from collectors.slow_counters import SlowPace
-from collectors.text import safe_text
 from collectors.topology.class_folder import class_entries
 from collectors.topology.graph import Graph, Port
 from engine._native import read_attributes
 from engine.events import Event, EventKind
+from engine.text import safe_text
 
 PACE = SlowPace(least_s=30.0, share=0.002, longest_s=600.0)
 """A port that needs a tenth of a second for its answer is asked every 50 s, a slower one still more seldom."""

@@ -10,7 +10,7 @@ from collectors.model import Frame, FrameTable, Tier
 from collectors.moments import iso_time
 from collectors.report_labels import row_facts, row_identity
 from collectors.report_layout import shown_rows
-from collectors.text import safe_text
+from engine.text import safe_text
 
 SCHEMA = "lunscope.report/1"
 

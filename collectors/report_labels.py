@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from collectors.device_names import label_of
 from collectors.model import Rows, Topology
-from collectors.text import safe_text
 from collectors.topology.graph import Graph, Path, Port, Tape
+from engine.text import safe_text
 
 
 def row_labels(table: str, rows: Rows, topology: Topology) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from collectors.fields import TIER_MARKS, Unit, get_field
 from collectors.model import FrameTable, Tier
-from collectors.text import safe_text
+from engine.text import safe_text
 
 _FIGURES = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight")
 _SPLIT = (

@@ -10,7 +10,7 @@ from collectors.moments import clock_text, iso_time
 from collectors.path_verdict import path_verdicts
 from collectors.report_labels import row_labels
 from collectors.report_layout import LEGEND, TITLES, Layout, report_fields, shown_rows
-from collectors.text import safe_text
+from engine.text import safe_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from engine.job import JobSpec, Knobs, TargetSpec
 from engine.job_values import READERS, SCRATCH, WrongTypeError
 from engine.read_write import access_and_mix, rw_word
 from engine.sizes import format_blocks, format_duration, format_number, format_size, human_size
-from engine.text import printable
+from engine.text import safe_text
 from engine.validate import knob_problems, setting_problems, validate
 
 __all__ = ["dump_job", "load_job", "parse_job", "validate"]
@@ -59,7 +59,7 @@ class _Source:
         pattern = re.compile(rf"""^\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
         lines = (number for number, line in enumerate(self.text.splitlines(), 1) if pattern.match(line))
         number = next(lines, None)
-        return UsageError(f"{self.path}{f', line {number}' if number else ''}: {printable(key)}: {what}")
+        return UsageError(f"{self.path}{f', line {number}' if number else ''}: {safe_text(key)}: {what}")
 
 
 def _unknown(source: _Source, key: str, name: str) -> UsageError:
@@ -128,7 +128,7 @@ def load_job(path: str | Path) -> JobSpec:
         LunscopeError: it cannot be read.
         UsageError: as parse_job.
     """
-    shown = printable(str(path))
+    shown = safe_text(str(path))
     try:
         with Path(path).open("rb") as file:
             data = file.read(_MAX_FILE_BYTES + 1)

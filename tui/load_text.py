@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from textual.content import Content
 
-from collectors.text import safe_text
 from engine.status import LoadState, LoadStatus
+from engine.text import safe_text
 from tui.clock import span_text
 from tui.load_desk import LoadDesk
 

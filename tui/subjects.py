@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from collectors.model import Frame, FrameTable
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.totals import ALL_DISKS
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 
 from collectors.model import Device, Topology
-from collectors.text import safe_text
 from collectors.topology.graph import Layer, Mount, Path, Port, Tape, TargetPort
+from engine.text import safe_text
 
 SCHEMA = "lunscope.scan/1"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from collectors.hotplug_changes import size_text
 from collectors.model import Device, Topology
-from collectors.text import safe_text
 from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape
 from collectors.topology.ports import natural
+from engine.text import safe_text
 
 
 def tree_lines(topology: Topology) -> Iterator[str]:

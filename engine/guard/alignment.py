@@ -9,7 +9,7 @@ from engine.errors import UsageError
 from engine.guard import blockio
 from engine.job import Mode
 from engine.syscalls import statx
-from engine.text import printable
+from engine.text import safe_text
 
 _FILE_DIO_ALIGN = 4096
 """Safe on every disk in use, for kernels before 6.1 that do not say what a file needs."""
@@ -28,7 +28,7 @@ def align_bytes(fd: int, name: str, mode: Mode) -> int:
         return 1
     status = statx(fd)
     if status.dio_offset_align == 0:
-        raise UsageError(f"{printable(name)}: its filesystem refuses direct I/O: use --mode buffered")
+        raise UsageError(f"{safe_text(name)}: its filesystem refuses direct I/O: use --mode buffered")
     if status.dio_offset_align is not None and status.dio_memory_align is not None:
         return max(status.dio_offset_align, status.dio_memory_align)
     return blockio.logical_block_bytes(fd) if stat.S_ISBLK(status.mode) else _FILE_DIO_ALIGN

@@ -10,7 +10,7 @@ from engine.guard.emptiness import unwritten_share, zero_share
 from engine.guard.sysblock import BlockDevice, on_disk, physical_block_bytes
 from engine.job import JobSpec
 from engine.sizes import format_size
-from engine.text import printable
+from engine.text import safe_text
 
 _SAMPLES = 64
 _ALL_SAMPLES = 1024
@@ -75,5 +75,5 @@ def _in_use(census: Census, device: BlockDevice) -> Iterator[str]:
         if part.overlaps(device.start_bytes, device.end_bytes):
             text = census.mounted.get(part.number) or ("is active swap" if part.number in census.swaps.devices else "")
             if text:
-                yield f"{part.node} {printable(text)}: shares the disk with its I/O; only ever read"
+                yield f"{part.node} {safe_text(text)}: shares the disk with its I/O; only ever read"
                 return

@@ -21,7 +21,7 @@ from engine.guard.target import OpenTarget, TargetKind
 from engine.job import JobSpec, Permissions
 from engine.scratch import DEFAULT_BYTES, check_room, make_named, make_scratch, scratch_folder, shown_folder
 from engine.sizes import human_size, round_up
-from engine.text import printable
+from engine.text import safe_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _refuse_same_new_names(job: JobSpec, found: list[Found | None]) -> None:
             continue
         real = Path(spec.path).resolve()
         if real in seen:
-            first, second = printable(seen[real]), printable(spec.path)
+            first, second = safe_text(seen[real]), safe_text(spec.path)
             raise UsageError(f"{first} and {second} are the same file: give each target once, under one name")
         seen[real] = spec.path
 

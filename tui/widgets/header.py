@@ -9,7 +9,7 @@ from textual.content import Content
 from collectors.fields import Unit
 from collectors.model import Frame, Tier
 from collectors.moments import clock_text
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.format import format_quantity
 from tui.keys import Place
 from tui.scope import Recording, Scope
