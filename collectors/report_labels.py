@@ -37,6 +37,12 @@ def row_facts(table: str, key: str, topology: Topology) -> dict[str, object]:
             "state": safe_text(path.state),
             "access": safe_text(path.access),
             "usable": path.usable,
+            "marginal": path.marginal,
+            "preferred": path.preferred,
+            "group": path.group,
+            "weight": path.weight,
+            "failures": path.failures,
+            "policy": safe_text(_policies(topology.graph).get(path.lun, "")),
         }
     if table == "tapes":
         return _tape_facts(key, topology.graph)
@@ -88,6 +94,11 @@ def _lun_name(path: Path, topology: Topology) -> str:
 @lru_cache(maxsize=4)
 def _paths(graph: Graph) -> Mapping[str, Path]:
     return {path.key: path for path in graph.paths}
+
+
+@lru_cache(maxsize=4)
+def _policies(graph: Graph) -> Mapping[str, str]:
+    return {lun.key: lun.policy for lun in graph.luns}
 
 
 @lru_cache(maxsize=4)

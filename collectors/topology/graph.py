@@ -80,6 +80,8 @@ class Path:
     weight: int | None = None
     """Weight or repeat count that the selector uses."""
     queue_limit: int | None = None
+    marginal: bool | None = None
+    """Whether multipathd or the FC transport avoids it because it fails now and then; None where neither tells."""
 
     @property
     def usable(self) -> bool:

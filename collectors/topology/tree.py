@@ -91,6 +91,12 @@ class _Tree:
 
     def _path(self, path: Path) -> str:
         words = [path.name, path.address, self._way(path), path.state, path.access, path.map_state]
+        if path.marginal:
+            words.append("marginal")
+        if path.group is not None:
+            words.append(f"group {path.group}")
+        if path.weight is not None and path.weight != 1:
+            words.append(f"weight {path.weight}")
         if path.preferred:
             words.append("preferred")
         if path.failures:
