@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event as StopFlag
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from collectors.hotplug import HotplugMonitor
 from collectors.inflight import InflightWatch, start_watch
 from collectors.inventory import Inventory
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier
+from collectors.path_watch import PathWatch
 from collectors.port_readers import PortReaders
 from collectors.processes import ProcessCollector
 from collectors.reading import Collector, Reading
@@ -78,6 +79,7 @@ class LiveSource:
         self._seen_rows: Rows | None = None
         self._seen_changes = 0
         self._background_ns = 0
+        self._path_watch = PathWatch()
         self._first_topology_s = first_topology_s
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
@@ -121,16 +123,17 @@ class LiveSource:
             histograms |= reading.histograms
             events += reading.events
         self._follow_topology(host)
-        return Sample(
+        sample = Sample(
             time_ns=time_ns,
             monotonic_ns=monotonic_ns,
             topology=host.inventory.topology,
             tables=tables,
             histograms=histograms,
-            events=tuple(events),
             late_ns=max(0, monotonic_ns - due_ns),
-            cost_ns=time.thread_time_ns() - cpu_ns + self._background_cost_ns(host),
         )
+        told = (*events, *self._path_watch.look(sample))
+        cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
+        return replace(sample, events=told, cost_ns=cost_ns)
 
     def _await_topology(self, host: _HostReaders) -> None:
         """Have everything scanned before the schedule starts, so that no tick is late for it."""
