@@ -19,7 +19,7 @@ LOOK_S = 10.0
 MOST_EVENTS = 8
 """More paths than this at once (a port that is slow) are told in one event."""
 
-_NEEDED = ("disk", "group", "exact")
+_NEEDED = ("disk", "group", "trace", "trace_group")
 
 
 class PathWatch:
