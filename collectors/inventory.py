@@ -10,6 +10,7 @@ from collectors.background import BackgroundThread
 from collectors.hostfacts import device_notices
 from collectors.model import HostFacts, Rows, Topology
 from collectors.reading import Reading
+from collectors.reading_settings import ReadingSettings
 from collectors.topology.device_mapper import open_maps
 from collectors.topology.port_states import PortMarks, port_changes, read_port_marks
 from collectors.topology.scanner import TopologyScanner
@@ -25,13 +26,20 @@ POLL_SHARE = 0.02
 class Inventory:
     """Scans devices on a thread of its own whenever asked, and when paths change; `topology` is the latest result."""
 
-    def __init__(self, procfs: str, sysfs: str, host: HostFacts, poll_s: float = POLL_S) -> None:
+    def __init__(
+        self,
+        procfs: str,
+        sysfs: str,
+        host: HostFacts,
+        poll_s: float = POLL_S,
+        settings: ReadingSettings | None = None,
+    ) -> None:
         self._sysfs = sysfs
         self._poll_s = poll_s
         self._rows: Rows | None = None
         self._events: list[Event] = []
         self._port_marks: PortMarks = frozenset()
-        self._scanner = TopologyScanner(procfs, sysfs, open_maps(sysfs))
+        self._scanner = TopologyScanner(procfs, sysfs, open_maps(sysfs), settings)
         self._host = host
         self._wanted: Rows | None = None
         self._changed_names: set[str] | None = set()

@@ -20,6 +20,7 @@ from collectors.path_watch import PathWatch
 from collectors.port_readers import PortReaders
 from collectors.processes import ProcessCollector
 from collectors.reading import Collector, Reading
+from collectors.reading_settings import ReadingSettings
 from collectors.schedule import SECOND_NS, Clock, Schedule, SystemClock
 from collectors.skips import SkipReporter
 from engine.errors import LunscopeError, UsageError
@@ -42,7 +43,8 @@ class LiveSource:
     """Samples this host; implements collectors.model.Source.
 
     `tier` is what may be used: "auto", "sampled" or "kernel". `extra_collectors` are read at every tick after the disks
-    and closed with the source. `first_topology_s` is how long the first sample may wait for the device graph.
+    and closed with the source. `first_topology_s` is how long the first sample may wait for the device graph;
+    `settings` are the operator's about reading.
     """
 
     seekable = False
@@ -57,6 +59,7 @@ class LiveSource:
         *,
         clock: Clock | None = None,
         first_topology_s: float = FIRST_TOPOLOGY_S,
+        settings: ReadingSettings | None = None,
     ) -> None:
         """Open what is needed; nothing is read yet.
 
@@ -79,6 +82,7 @@ class LiveSource:
         self._seen_rows: Rows | None = None
         self._seen_changes = 0
         self._background_ns = 0
+        self._settings = settings or ReadingSettings()
         self._path_watch = PathWatch()
         self._first_topology_s = first_topology_s
 
@@ -106,7 +110,8 @@ class LiveSource:
 
     def _start(self) -> _HostReaders:
         if self._host is None:
-            self._host = _HostReaders.start(*self._roots, self._block, Tier.SAMPLED if self._watch else Tier.KERNEL)
+            tier = Tier.SAMPLED if self._watch else Tier.KERNEL
+            self._host = _HostReaders.start(*self._roots, self._block, tier, self._settings)
             collectors = (self._block, *self._host.collectors, *self._extra)
             self._collectors = [Guarded(collector) for collector in collectors]
         return self._host
@@ -169,13 +174,15 @@ class _HostReaders:
     ports: PortReaders
 
     @classmethod
-    def start(cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier) -> _HostReaders:
+    def start(
+        cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier, settings: ReadingSettings
+    ) -> _HostReaders:
         from collectors.host import HostCollector  # noqa: PLC0415 (psutil can wait until the first screen is drawn)
 
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
-        inventory = Inventory(procfs, sysfs, facts)
-        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier)
+        inventory = Inventory(procfs, sysfs, facts, settings=settings)
+        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier, fabric_counters=settings.fabric_counters)
         return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), ports)
 
     @property

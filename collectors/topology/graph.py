@@ -38,6 +38,8 @@ class Port:
     """Kernel names of its SCSI hosts and NVMe controllers."""
     scsi_hosts: tuple[str, ...] = ()
     """Those of the members that have a host_busy."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class TargetPort:
     transport: str
     array: str = ""
     """What the port belongs to: node name, IQN, NVMe subsystem."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,8 @@ class Tape:
     model: str = ""
     persistent_id: str = ""
     """wwid or serial; empty where the drive has none."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

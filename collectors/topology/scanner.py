@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collectors.model import Device, Rows
+from collectors.reading_settings import ReadingSettings
+from collectors.topology.aliases import with_aliases
 from collectors.topology.assemble import Assembly, is_marginal, notices
 from collectors.topology.buses import read_buses
 from collectors.topology.class_folder import read_class
@@ -22,14 +24,22 @@ from collectors.udev_facts import look_up
 class TopologyScanner:
     """Scans when asked and keeps what it read, so that a change of one device of thousands is cheap."""
 
-    def __init__(self, procfs: str = "/proc", sysfs: str = "/sys", ask_maps: AskMaps | None = None) -> None:
+    def __init__(
+        self,
+        procfs: str = "/proc",
+        sysfs: str = "/sys",
+        ask_maps: AskMaps | None = None,
+        settings: ReadingSettings | None = None,
+    ) -> None:
         """Remember where to read.
 
         Args:
             procfs: for mounts and swap.
             sysfs: for everything else.
             ask_maps: tells of dm-multipath maps what sysfs does not; None where that cannot be asked.
+            settings: has the names the operator gave.
         """
+        self._settings = settings or ReadingSettings()
         self._procfs = procfs
         self._sysfs = sysfs
         self._ask_maps = ask_maps
@@ -64,7 +74,7 @@ class TopologyScanner:
             notices=tuple(notices(assembly, keys)),
             tapes=tuple(assembly.tapes),
         )
-        return devices, self._with_map_states(graph, devices)
+        return with_aliases(devices, self._with_map_states(graph, devices), self._settings)
 
     def marginal_changes(self, graph: Graph) -> frozenset[str]:
         """Names of the paths of a scanned graph that became marginal or are so no more."""
