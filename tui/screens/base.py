@@ -74,7 +74,7 @@ class View(Screen[None]):
         count = len(frame.topology.host.notices) if frame else 0
         if not count:
             return "", ""
-        return f"{count} notice{'s' if count > 1 else ''} on this host: {self.key_text('view.help')}", "$warning"
+        return f"{count} notice{'s' if count > 1 else ''}: {self.key_text('view.help')}", "$warning"
 
     def key_text(self, action_id: str) -> str:
         """Give the key of an action as it is shown."""
