@@ -16,6 +16,7 @@ class Place(StrEnum):
     OVERVIEW = "overview"
     DISK = "disk"
     LOAD = "load"
+    LATENCY = "latency"
     EVENTS = "events"
 
 
@@ -54,6 +55,10 @@ def _replay(id_: str, title: str, keys: str, short: str = "") -> Action:
     return Action(id_, title, keys, short=short, replay=True, priority=True)
 
 
+def _latency(id_: str, title: str, keys: str, short: str = "") -> Action:
+    return Action(id_, title, keys, Place.LATENCY, short)
+
+
 def _load(id_: str, title: str, keys: str, short: str = "") -> Action:
     return Action(id_, title, keys, Place.LOAD, short, replay=False)
 
@@ -65,12 +70,27 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.overview", "Overview: disks, charts, host", "1"),
     Action("view.load", "Load: job, knobs, live effect", "2"),
     Action("view.events", "Events: what happened when", "3"),
+    Action("view.latency", "Latency: heat map, peaks, slowest I/Os", "7,l"),
+    Action("view.ios", "Slowest I/Os of the moment under the cursor", "i"),
     Action("view.longer", "Charts show a longer past", "z"),
     Action("view.shorter", "Charts show a shorter past", "Z"),
     Action("view.theme", "Next theme", "ctrl+t"),
     Action("view.disk", "Details of the disk under the cursor", "enter", Place.OVERVIEW, "Details"),
     Action("disk.back", "Back to the overview", "escape", Place.DISK, "Back"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
+    _latency("latency.subject", "Choose whose latencies: load, disk, path, LUN, port", "c", "Whose"),
+    _latency("latency.direction", "Reads, writes, or both", "d", "Read/write"),
+    _latency("latency.part", "Whole time, queue time, service time", "t", "Q/S"),
+    _latency("latency.next_peak", "To the next largest peak", "n", "Peak"),
+    _latency("latency.mark", "Mark a range from the cursor on, or forget it", "m", "Mark"),
+    _latency("latency.panel", "Below: peaks, slowest I/Os, waterfall", "p", "Panel"),
+    _latency("latency.zoom_in", "Closer in time", "plus,equals_sign", "Zoom"),
+    _latency("latency.zoom_out", "More time", "minus"),
+    _latency("latency.narrow", "Closer in latency", "right_square_bracket"),
+    _latency("latency.widen", "More of the latencies", "left_square_bracket"),
+    _latency("latency.zoom_off", "All of it again", "0"),
+    _latency("latency.lines", "Percentile lines on or off", "o"),
+    Action("latency.seek", "Go to the cursor's moment", "enter", Place.LATENCY, "Go there", replay=True),
     _replay("session.step_back", "One sample back", "comma"),
     _replay("session.step_forward", "One sample on", "full_stop", "Step"),
     _replay("session.back", "Back 10 s", "left"),

@@ -11,10 +11,12 @@ from textual.containers import Grid as Cells
 from textual.content import Content
 
 from collectors.heat import verdict
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
 from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.device_facts import facts_of
 from tui.keys import Place, bindings_of
+from tui.latency_subjects import disk_subject
 from tui.safe import fit
 from tui.scope import Scope
 from tui.screens.base import View
@@ -61,6 +63,10 @@ class DiskView(View):
         if series is not None:
             for panel in self.PANELS:
                 draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the disk."""
+        return None if self.scope.frame is None else disk_subject(self._key, self.scope.frame)
 
     def action_disk_back(self) -> None:
         """Go back to the overview."""
