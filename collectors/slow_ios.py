@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.model import MISSING, Device, Sample, Table
-from collectors.text import safe_text
+from collectors.schemas import SLOW_IO
+from engine.text import safe_text
 
-SLOW_IO = "slow_io"
 _OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}
 """enum req_op (include/linux/blk_types.h)."""
 _UNKNOWN = int(MISSING)
@@ -42,7 +42,7 @@ class SlowIo:
 
 def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
     """List the slowest I/Os that a sample brought, slowest first; none where the tier has none."""
-    table = sample.tables.get(SLOW_IO)
+    table = sample.tables.get(SLOW_IO.name)
     if table is None or not len(table.rows):
         return ()
     ahead_ns = sample.time_ns - sample.monotonic_ns

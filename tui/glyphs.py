@@ -29,6 +29,8 @@ class Glyphs:
     more_left: str
     more_right: str
     ellipsis: str
+    strengths: tuple[str, str, str, str, str, str]
+    """Of the cells of a wall: not known, none, and four more."""
     caret: str
     vertical: str
     horizontal: str
@@ -67,6 +69,7 @@ UNICODE = Glyphs(
     more_left="◂",
     more_right="▸",
     ellipsis="…",
+    strengths=("?", "·", "░", "▒", "▓", "█"),
     caret="▏",
     vertical="│",
     horizontal="─",
@@ -87,6 +90,7 @@ UNICODE = Glyphs(
         EventKind.HOTPLUG: "±",
         EventKind.NOTE: "¶",
         EventKind.MONITOR: "!",
+        EventKind.PATH: "≠",
     },
     curve_samples=("━━", "╺╸", "··", "━·"),
     curve_marks=(),
@@ -106,6 +110,7 @@ ASCII = Glyphs(
     more_left="<",
     more_right=">",
     ellipsis="~",
+    strengths=("?", ".", "-", "+", "*", "#"),
     caret="_",
     vertical="|",
     horizontal="-",
@@ -126,6 +131,7 @@ ASCII = Glyphs(
         EventKind.HOTPLUG: "H",
         EventKind.NOTE: "N",
         EventKind.MONITOR: "M",
+        EventKind.PATH: "P",
     },
     curve_samples=("*", "o", "x", "+"),
     curve_marks=("*", "o", "x", "+"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from collectors.latency_subject import LatencySubject
 from collectors.model import Frame, Histograms, Rows, Topology
-from collectors.text import safe_text
 from collectors.topology.graph import Lun
+from engine.text import safe_text
 from tui.labels import disk_labels
 from tui.shown import present_disks
 from tui.subjects import Trace, hottest
@@ -33,6 +33,13 @@ def disk_subject(key: str, frame: Frame) -> LatencySubject | None:
         return None
     label = disk_labels(frame.topology).get(key, device.name)
     return LatencySubject(safe_text(label), TRACE, _members(key, frame.topology))
+
+
+def port_subject(key: str, topology: Topology) -> LatencySubject | None:
+    """Follow all paths of an HBA port; None when it has none."""
+    keys = frozenset(path.key for path in topology.graph.paths if path.port == key)
+    port = next((port for port in topology.graph.ports if port.key == key), None)
+    return _of_paths("HBA port", port.name, keys) if port is not None and keys else None
 
 
 def traced_subject(trace: Trace, frame: Frame) -> LatencySubject | None:
@@ -100,12 +107,14 @@ def _port_subjects(topology: Topology) -> Iterator[LatencySubject]:
         by_target.setdefault(path.target, set()).add(path.key)
     for port in topology.graph.ports:
         if port.key in by_port:
-            title = f"HBA port {safe_text(port.name)}, {len(by_port[port.key])} paths"
-            yield LatencySubject(title, TRACE, frozenset(by_port[port.key]))
+            yield _of_paths("HBA port", port.name, frozenset(by_port[port.key]))
     for target in topology.graph.targets:
         if target.key in by_target:
-            title = f"target port {safe_text(target.name)}, {len(by_target[target.key])} paths"
-            yield LatencySubject(title, TRACE, frozenset(by_target[target.key]))
+            yield _of_paths("target port", target.name, frozenset(by_target[target.key]))
+
+
+def _of_paths(kind: str, name: str, keys: frozenset[str]) -> LatencySubject:
+    return LatencySubject(f"{kind} {safe_text(name)}, {len(keys)} path{'' if len(keys) == 1 else 's'}", TRACE, keys)
 
 
 def _path_subjects(topology: Topology) -> Iterator[LatencySubject]:

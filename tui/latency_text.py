@@ -12,7 +12,7 @@ from collectors.latency_subject import Direction, LatencySubject, Part
 from collectors.latency_summary import LatencySummary
 from collectors.moments import clock_text
 from collectors.slow_ios import SlowIo
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.clock import SECOND_NS, span_text
 from tui.format import format_quantity
 from tui.safe import fit

@@ -9,10 +9,10 @@ from collectors.device_names import label_of
 from collectors.identity import sysfs_name
 from collectors.model import Device
 from collectors.sysfs_text import text
-from collectors.text import safe_text
 from collectors.topology.class_folder import read_class
 from collectors.topology.graph import Graph, Path
 from engine._native import read_attributes
+from engine.text import safe_text
 
 MOST_EVENTS = 32
 """More changes than this at once (a port that is down) are told in one event."""

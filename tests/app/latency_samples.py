@@ -8,22 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.load import SCALE, SERIES
-from collectors.model import Column, Histograms, Kind, Rows, Sample, Schema
+from collectors.model import Histograms, Rows, Sample, Table
+from collectors.schemas import SLOW_IO
 from tests.app.sources import SECOND_NS, table, with_load
 
 LOAD_ROWS = Rows(("load:1:0", "load:1:1"), ("/dev/vdb", "/dev/sdc"))
 SLOW_EVERY = 10
 """Every so many ticks a few I/Os take far longer."""
-SLOW_IO = Schema(
-    "slow_io",
-    tuple(
-        Column(name, Kind.GAUGE)
-        for name in (
-            "completed_ns", "major", "minor", "operation", "sector", "bytes", "tag_wait_ns", "queue_ns", "service_ns",
-            "pid", "cgroup", "command_low", "command_high",
-        )
-    ),
-)  # fmt: skip
 
 
 def with_latencies(samples: Sequence[Sample]) -> list[Sample]:
@@ -73,7 +64,7 @@ def _buckets(latency_ns: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.nda
     return ((octave + 1) << SCALE.sub_bits) + (latency_ns.astype(np.int64) >> octave) - (1 << SCALE.sub_bits)
 
 
-def _slow_ios(sample: Sample, tick: int, *, slow: bool) -> object:
+def _slow_ios(sample: Sample, tick: int, *, slow: bool) -> Table:
     ranks = ("0", "1") if slow else ()
     command = int.from_bytes(b"postgres", "little")
     device = list(sample.topology.devices.values())[-1]

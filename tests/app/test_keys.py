@@ -14,6 +14,9 @@ from tui.screens.events import EventsScreen
 from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
+from tui.screens.paths import PathsScreen
+from tui.screens.tree import TreeScreen
+from tui.screens.wall import WallScreen
 from tui.settings import load_settings
 
 OWNERS = {
@@ -23,6 +26,9 @@ OWNERS = {
     Place.LOAD: LoadScreen,
     Place.LATENCY: LatencyScreen,
     Place.EVENTS: EventsScreen,
+    Place.PATHS: PathsScreen,
+    Place.TREE: TreeScreen,
+    Place.WALL: WallScreen,
 }
 
 

@@ -30,7 +30,7 @@ async def _opened(pilot: Pilot[None], source: ListSource) -> LatencyScreen:
         await rewind_to(pilot, source, TICKS - 1)
     else:
         await play(pilot, source, TICKS)
-    await pilot.press("7")
+    await pilot.press("4")
     await pilot.pause()
     app = pilot.app
     assert isinstance(app, LunscopeApp)
@@ -146,7 +146,7 @@ async def test_a_held_picture_stands_still_while_data_keep_coming() -> None:
     source = ListSource(with_latencies(make_samples(count=TICKS)))
     async with on_stage(make_app(source), (110, 40)) as pilot:
         await play(pilot, source, TICKS - 10)
-        await pilot.press("7", "space")
+        await pilot.press("4", "space")
         await pilot.pause()
         assert isinstance(pilot.app, LunscopeApp)
         shown = _latency(pilot.app).heat.shown_ns
@@ -158,7 +158,7 @@ async def test_says_what_is_missing_where_there_are_no_latencies() -> None:
     source = ListSource(make_samples(count=TICKS))
     async with on_stage(make_app(source)) as pilot:
         await play(pilot, source, 8)
-        await pilot.press("7")
+        await pilot.press("4")
         await pilot.pause()
         assert "need the exact tier" in screen_text(pilot)
         await pilot.press("c", "t", "d", "n", "m", "plus", "left_square_bracket")

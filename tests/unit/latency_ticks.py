@@ -34,10 +34,10 @@ def histograms(ios: Sequence[tuple[int, int, int]], rows: Rows = ROWS, scale: Hi
         cell = (row, series, bucket_of(scale, latency_ns))
         cells[cell] = cells.get(cell, 0) + 1
     keys = sorted(cells)
-    row, series_index, bucket = (np.array([key[part] for key in keys]) for part in range(3))
+    rows_of, series_index, bucket = (np.array([key[part] for key in keys]) for part in range(3))
     count = np.array([cells[key] for key in keys], np.uint64)
     return Histograms(
-        scale, rows, SERIES, row.astype(np.uint32), series_index.astype(np.uint8), bucket.astype(np.uint16), count
+        scale, rows, SERIES, rows_of.astype(np.uint32), series_index.astype(np.uint8), bucket.astype(np.uint16), count
     )
 
 

@@ -16,7 +16,7 @@ from engine.result import RunResult
 from engine.result_document import run_document
 from engine.result_text import summary_lines
 from engine.scratch import FOLDER_VARIABLE
-from engine.text import printable
+from engine.text import safe_text
 from engine.validate import validate
 from tui.headless import HeadlessRun, bounded, exit_code
 from tui.monitor import Monitor
@@ -69,8 +69,8 @@ def command(
     scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
     itself, unless --allow-write names it.
 
-    Exits 0 if the load ran, 1 if it failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP
-    ended it, after the summary of what was measured.
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT,
+    SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
     if scratch_dir is not None:
         os.environ[FOLDER_VARIABLE] = str(scratch_dir)
@@ -112,14 +112,14 @@ def _headless(job: JobSpec, permissions: Permissions, watching: Watching, *, as_
         _print(result, as_json=as_json)
         trouble = monitor.failure or (recording.trouble if recording is not None else "")
         if trouble:
-            click.echo(f"lunscope: {printable(str(trouble))}", err=True)
+            click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
         code = exit_code(result, control.status.state, signals)
         return 1 if trouble and not code else code
 
 
 def _tell(text: str) -> None:
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{printable(text):<{_LINE_CELLS}}\r")
+        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
         sys.stderr.flush()
 
 
@@ -128,4 +128,4 @@ def _print(result: RunResult, *, as_json: bool) -> None:
         click.echo(json.dumps(run_document(result), allow_nan=False))
     else:
         for line in summary_lines(result):
-            click.echo(printable(line))
+            click.echo(safe_text(line))

@@ -11,8 +11,8 @@ from textual.screen import Screen
 
 from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
-from collectors.text import safe_text
 from engine.status import LoadState
+from engine.text import safe_text
 from tui.keys import BY_ID, Place, keys_in_force
 from tui.scope import Scope
 from tui.transport import ReplayTransport

@@ -9,7 +9,7 @@ from textual.content import Content
 from collectors.fields import Unit
 from collectors.model import Frame, Tier
 from collectors.moments import clock_text
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.format import format_quantity
 from tui.keys import Place
 from tui.scope import Recording, Scope
@@ -94,7 +94,10 @@ class Tabs(TextLine):
         (Place.OVERVIEW, "1 Overview"),
         (Place.LOAD, "2 Load"),
         (Place.EVENTS, "3 Events"),
-        (Place.LATENCY, "7 Latency"),
+        (Place.LATENCY, "4 Latency"),
+        (Place.PATHS, "5 Paths"),
+        (Place.TREE, "6 Tree"),
+        (Place.WALL, "7 Wall"),
     )
 
     def show(self, place: Place, note: str, style: str = "") -> None:
