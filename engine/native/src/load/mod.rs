@@ -4,7 +4,7 @@
 //! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
 mod buffers;
-mod clock;
+pub mod clock;
 mod content;
 mod coordinator;
 mod cpu;
@@ -21,7 +21,7 @@ mod fsyncs;
 mod histogram;
 mod io_workers;
 mod knobs;
-mod lock;
+pub mod lock;
 mod memory;
 mod mode;
 mod pacing;
@@ -36,6 +36,7 @@ mod ring_setup;
 mod room;
 mod run;
 mod seat;
+mod slowest;
 mod spin;
 mod stats;
 mod stripe;
