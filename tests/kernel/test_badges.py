@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,18 @@ def test_a_file_with_holes_is_unwritten_by_its_share(make_loop: MakeLoop, tmp_pa
     assert {BadgeKind.UNWRITTEN, BadgeKind.ZEROS} <= kinds(run_badges(result))
 
 
+@contextmanager
+def write_cache(device: str, state: str) -> Iterator[None]:
+    """Say of a loop device that it has a volatile cache or none; it would remember that beyond its detaching."""
+    file = Path("/sys/block", Path(device).name, "queue/write_cache")
+    before = file.read_text()
+    file.write_text(state)
+    try:
+        yield
+    finally:
+        file.write_text(before)
+
+
 @needs.loop
 @pytest.mark.parametrize(
     ("state", "mode", "label", "words"),
@@ -138,9 +151,9 @@ def test_the_write_cache_is_told_to_who_writes(
 ) -> None:
     device = make_loop(8 * MIB)
     fill(device, 8 * MIB)
-    Path("/sys/block", Path(device).name, "queue/write_cache").write_text(state)
     permissions = Permissions(frozenset({device}))
-    result, _ = run([device], Backend.THREADS, Knobs(read_pct=0.0, mode=mode), permissions)
+    with write_cache(device, state):
+        result, _ = run([device], Backend.THREADS, Knobs(read_pct=0.0, mode=mode), permissions)
     cache = next(badge for badge in run_badges(result) if badge.kind is BadgeKind.WRITE_CACHE)
     assert cache.label == label
     assert words in cache.text
