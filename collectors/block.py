@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.identity import Incarnation, Lives, printable, read_incarnations
+from collectors.identity import Incarnation, Lives, read_incarnations, storable_name
 from collectors.inflight import InflightWatch
 from collectors.model import Rows, Table
 from collectors.reading import Reading
@@ -50,6 +50,12 @@ class BlockCollector:
         self._budget = Budget(identity_share)
         self._lives = Lives()
         self._members = Members()
+        self._table: Table | None = None
+
+    @property
+    def table(self) -> Table | None:
+        """The last table."""
+        return self._table
 
     @property
     def rows(self) -> Rows:
@@ -74,7 +80,7 @@ class BlockCollector:
         values = self._read_consistently()
         if self._members.woken(values):
             self._refresh(values)
-        table = Table(DISK, self._members.rows, self._members.of(values))
+        table = self._table = Table(DISK, self._members.rows, self._members.of(values))
         if self._watch is not None:
             self._watch.fill(table)
         return Reading({DISK.name: table})
@@ -132,7 +138,7 @@ class Members:
         self._hidden = np.flatnonzero(hidden)
         self._shown = np.flatnonzero(~hidden) if len(self._hidden) else None
         shown = range(len(names)) if self._shown is None else self._shown.tolist()
-        rows = Rows(tuple(keys[row] for row in shown), tuple(printable(names[row]) for row in shown))
+        rows = Rows(tuple(keys[row] for row in shown), tuple(storable_name(names[row]) for row in shown))
         if rows.keys != self.rows.keys:
             self.rows = rows
 

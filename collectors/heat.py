@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.fields import get_field
 from collectors.model import Frame, FrameTable, Tier
-from collectors.text import safe_text
+from engine.text import safe_text
 
 _Values = NDArray[np.float64]
 

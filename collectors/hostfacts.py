@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collectors.host import HostCollector
-from collectors.identity import printable
+from collectors.identity import storable_name
 from collectors.model import MISSING, Device, HostFacts, Tier
 from collectors.schemas import HOST
 
@@ -69,6 +69,6 @@ def device_notices(devices: Iterable[Device]) -> tuple[str, ...]:
 
 def _text(procfs: str, name: str) -> str:
     try:
-        return printable(Path(procfs, name).read_text("utf-8", "surrogateescape")).strip()
+        return storable_name(Path(procfs, name).read_text("utf-8", "surrogateescape")).strip()
     except OSError:
         return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from collectors.identity import Incarnation, printable, sysfs_name
+from collectors.identity import Incarnation, storable_name, sysfs_name
 from collectors.sysfs_text import text
 from engine._native import read_attributes
 
@@ -63,10 +63,10 @@ def describe(sysfs: str, changes: Sequence[Change]) -> Iterator[tuple[str, dict[
         return
     for change in changes:
         about = "" if change.action is Action.REMOVED else f" ({_about(sysfs, change)})"
-        data: dict[str, str | int] = {"name": printable(change.name), "action": str(change.action)}
+        data: dict[str, str | int] = {"name": storable_name(change.name), "action": str(change.action)}
         if change.size_bytes is not None:
             data["size_bytes"] = change.size_bytes
-        yield f"disk {printable(change.name)} {change.action}{about}", data
+        yield f"disk {storable_name(change.name)} {change.action}{about}", data
 
 
 def _about(sysfs: str, change: Change) -> str:

@@ -34,8 +34,8 @@ def kernel_name(entry: str) -> str:
     return entry.replace("!", "/")
 
 
-def printable(name: str) -> str:
-    r"""Make a name that any file and terminal can hold: bytes that are not UTF-8 become `\xNN`."""
+def storable_name(name: str) -> str:
+    r"""Make a name that any file can hold: bytes that are not UTF-8 become `\xNN`."""
     if name.isascii():
         return name
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -43,7 +43,13 @@ def printable(name: str) -> str:
 
 def device_key(name: str, major: int, minor: int, diskseq: int | None) -> str:
     """Key of one incarnation of a device in tables and topology."""
-    return f"{printable(name)}:{major}:{minor}#{'' if diskseq is None else diskseq}"
+    return f"{storable_name(name)}:{major}:{minor}#{'' if diskseq is None else diskseq}"
+
+
+def number_of(key: str) -> tuple[int, int] | None:
+    """Device number in a key that `device_key` made; None where it is none."""
+    _, major, minor = ("::" + key.rpartition("#")[0]).rsplit(":", 2)
+    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else None
 
 
 def read_incarnations(sysfs: str, names: Sequence[str]) -> list[Incarnation]:

@@ -1,4 +1,8 @@
-"""One scan over all processes that keeps those whose storage counters moved."""
+"""One scan over all processes that keeps those whose storage counters moved.
+
+It reads /proc/PID/io and stat itself: psutil makes an object per process and reads its start time again to be sure of
+it, which costs some three times the CPU on every scan.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.identity import printable
+from collectors.identity import storable_name
 from collectors.model import MISSING
 from engine._native import read_attributes
 
@@ -113,4 +117,4 @@ def _parse_stat(text: bytes) -> tuple[str, str]:
     command = text[text.find(b"(") + 1 : text.rfind(b")")]
     fields = text[text.rfind(b")") + 1 :].split()
     started = fields[19].decode() if len(fields) > 19 and fields[19].isdigit() else ""
-    return printable(command.decode("utf-8", "surrogateescape")), started
+    return storable_name(command.decode("utf-8", "surrogateescape")), started

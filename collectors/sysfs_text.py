@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collectors.identity import printable
+from collectors.identity import storable_name
 
 
 def text(value: bytes | None) -> str:
     """Decode text without the padding drivers leave; bytes that are not UTF-8 are escaped."""
-    return "" if value is None else printable(value.decode("utf-8", "surrogateescape")).strip(" \t\n\0")
+    return "" if value is None else storable_name(value.decode("utf-8", "surrogateescape")).strip(" \t\n\0")
 
 
 def number(value: bytes | None) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    from engine import _native as _native
+    import engine._native  # noqa: F401 (asked for here so that its absence is said once and well)
 except ImportError as missing:
     from pathlib import Path
 

@@ -21,24 +21,35 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from engine.distribution_text import format_distribution
 from engine.errors import LunscopeError, UsageError
 from engine.job import JobSpec, Knobs, TargetSpec
 from engine.job_values import READERS, SCRATCH, WrongTypeError
 from engine.read_write import access_and_mix, rw_word
 from engine.sizes import format_blocks, format_duration, format_number, format_size, human_size
-from engine.text import printable
+from engine.text import safe_text
 from engine.validate import knob_problems, setting_problems, validate
 
 __all__ = ["dump_job", "load_job", "parse_job", "validate"]
 
 _MAX_FILE_BYTES = 1024 * 1024
-_KNOBS = {"bs": "blocks", "qd": "queue_depth", "rate": "rate_iops", "stripe_width": "stripe_width"}
+_KNOBS = {
+    "bs": "blocks",
+    "write_bs": "write_blocks",
+    "distribution": "distribution",
+    "write_distribution": "write_distribution",
+    "qd": "queue_depth",
+    "rate": "rate_iops",
+    "stripe_width": "stripe_width",
+    "mode": "mode",
+    "threads": "threads",
+    "fsync_every": "fsync_every",
+}
 _SETTINGS = {
     "target": "targets",
     "name": "name",
+    "streams": "streams",
     "stripe_unit": "stripe_unit_bytes",
-    "threads": "threads",
-    "mode": "mode",
     "engine": "backend",
     "size": "size_bytes",
     "runtime": "runtime_s",
@@ -59,7 +70,7 @@ class _Source:
         pattern = re.compile(rf"""^\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
         lines = (number for number, line in enumerate(self.text.splitlines(), 1) if pattern.match(line))
         number = next(lines, None)
-        return UsageError(f"{self.path}{f', line {number}' if number else ''}: {printable(key)}: {what}")
+        return UsageError(f"{self.path}{f', line {number}' if number else ''}: {safe_text(key)}: {what}")
 
 
 def _unknown(source: _Source, key: str, name: str) -> UsageError:
@@ -98,7 +109,7 @@ def _job_of(source: _Source, values: Mapping[str, tuple[str, Any]]) -> JobSpec:
     if "target" in given and "stripe_width" not in given:
         knobs = replace(knobs, stripe_width=len(given["target"]))
     job = replace(JobSpec(), knobs=knobs, access=access, **settings)
-    for problem in (*knob_problems(job.knobs, job.mode), *setting_problems(job)):
+    for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         key = values.get(problem.option.replace("-", "_"))
         if key is not None:
             raise source.error(key[0], problem.text)
@@ -128,7 +139,7 @@ def load_job(path: str | Path) -> JobSpec:
         LunscopeError: it cannot be read.
         UsageError: as parse_job.
     """
-    shown = printable(str(path))
+    shown = safe_text(str(path))
     try:
         with Path(path).open("rb") as file:
             data = file.read(_MAX_FILE_BYTES + 1)
@@ -172,12 +183,19 @@ def dump_job(job: JobSpec) -> str:
         "rw": _quoted(rw_word(job.access, knobs.read_pct)),
         "read_pct": format_number(knobs.read_pct),
         "bs": _quoted(format_blocks(knobs.blocks)),
+        "write_bs": None if knobs.write_blocks is None else _quoted(format_blocks(knobs.write_blocks)),
+        "distribution": _quoted(format_distribution(knobs.distribution)),
+        "write_distribution": (
+            None if knobs.write_distribution is None else _quoted(format_distribution(knobs.write_distribution))
+        ),
         "qd": str(knobs.queue_depth),
         "rate": None if knobs.rate_iops is None else format_number(knobs.rate_iops),
         "stripe_width": str(knobs.stripe_width),
+        "streams": str(job.streams),
         "stripe_unit": _quoted(format_size(job.stripe_unit_bytes)),
-        "threads": str(job.threads),
-        "mode": _quoted(job.mode),
+        "threads": str(knobs.threads),
+        "mode": _quoted(knobs.mode),
+        "fsync_every": None if knobs.fsync_every is None else str(knobs.fsync_every),
         "engine": _quoted(job.backend),
         "size": None if job.size_bytes is None else _quoted(format_size(job.size_bytes)),
         "runtime": None if job.runtime_s is None else _quoted(format_duration(job.runtime_s)),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.caveats import caveats
+from engine.cpu_use import CpuUse, per_gb_s
 from engine.describe import describe_job, describe_knobs
 from engine.errno_text import error_message, error_name
 from engine.measured import Measured, combine
-from engine.result import RunResult, Split
+from engine.result import FsyncResult, RunResult, Split
 
 _MOST_ROWS = 16
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
+_WIDTHS = (10, 8, 9, 7, 7, 7, 8, 9, 9)
+"""With the label they fill 79 columns, which a terminal of 80 shows unbroken."""
+_WHOLE_FROM = 1000
+"""From here on a decimal of a latency says nothing."""
 _SLOW_NS = 10_000_000
 """From this mean on latencies are in milliseconds."""
 
@@ -40,15 +45,18 @@ def _tables(result: RunResult) -> Iterator[str]:
     yield _header("ms" if in_ms else "us")
     for label, part in _directions(result.total):
         yield _row(part, result.duration_s, label, in_ms=in_ms)
+    yield from _costs(result.cpu, result.total.total, [epoch.fsyncs for epoch in result.epochs])
     yield ""
     if len(result.epochs) > 1:
         for epoch in result.epochs:
-            label = f"epoch {epoch.index}, {epoch.duration_s:.1f} s: {describe_knobs(epoch.knobs)}"
-            yield _row(epoch.split.total, epoch.duration_s, label, in_ms=in_ms)
+            yield f"epoch {epoch.index}, {epoch.duration_s:.1f} s: {describe_knobs(epoch.knobs)}"
+            yield _row(epoch.split.total, epoch.duration_s, "", in_ms=in_ms)
+            yield from _costs(epoch.cpu, epoch.split.total, [epoch.fsyncs])
         yield ""
     if len(result.about.targets) > 1:
         for name, part, seconds in _by_target(result):
-            yield _row(part, seconds, name, in_ms=in_ms)
+            yield name
+            yield _row(part, seconds, "", in_ms=in_ms)
         yield ""
 
 
@@ -56,6 +64,22 @@ def _directions(split: Split) -> list[tuple[str, Measured]]:
     both = [("read", split.read), ("write", split.write)]
     used = [(label, part) for label, part in both if part.ios]
     return used if len(used) == 1 else [*used, ("total", split.total)]
+
+
+def _costs(cpu: CpuUse | None, done: Measured, fsyncs: Sequence[FsyncResult]) -> Iterator[str]:
+    """CPU of the engine and of the host beside what it bought, and flushes with their latency."""
+    if cpu is not None and done.ios:
+        of_engine, of_host = (
+            f"{ns / done.ios / 1e3:.2f} us/IO, {per_gb_s(ns, done.bytes):.3g} s/GB"
+            for ns in (cpu.engine_ns, cpu.host_busy_ns)
+        )
+        yield f"cpu  engine {of_engine}; host {of_host}" + (
+            "" if cpu.host_busy_pct is None else f", {cpu.host_busy_pct:.0f} % busy"
+        )
+    ios = sum(one.ios for one in fsyncs)
+    if ios:
+        mean_us = sum(one.latency_sum_ns for one in fsyncs) / ios / 1e3
+        yield f"sync {ios:,} fsyncs, mean {mean_us:,.0f} us, max {max(one.largest_ns for one in fsyncs) / 1e3:,.0f} us"
 
 
 def _by_target(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
@@ -66,18 +90,19 @@ def _by_target(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
 
 
 def _header(unit: str) -> str:
-    titles = (f"mean {unit}", "p50", "p90", "p99", "p99.9", "max")
-    return f"{'IOPS':>9}{'MiB/s':>9}" + "".join(f"{title:>9}" for title in titles) + f"{'avg peak':>10}"
+    titles = ("IOPS", "MiB/s", f"mean {unit}", "p50", "p90", "p99", "p99.9", "max", "avg peak")
+    return _line("", titles)
 
 
 def _row(part: Measured, duration_s: float, label: str, *, in_ms: bool) -> str:
     percentiles = (part.percentile_ns(percent) for percent in (50, 90, 99, 99.9))
-    latencies = (_latency(value, in_ms=in_ms) for value in (part.mean_ns, *percentiles, part.largest_ns))
-    return (
-        f"{_rate(part.ios, duration_s, 0):>9}{_rate(part.bytes / (1 << 20), duration_s, 1):>9}"
-        + "".join(f"{latency:>9}" for latency in latencies)
-        + f"{_latency(part.average_peak_ns, in_ms=in_ms):>10}  {label}"
-    )
+    latencies = (part.mean_ns, *percentiles, part.largest_ns, part.average_peak_ns)
+    rates = (_rate(part.ios, duration_s, 0), _rate(part.bytes / (1 << 20), duration_s, 1))
+    return _line(label, (*rates, *(_latency(value, in_ms=in_ms) for value in latencies)))
+
+
+def _line(label: str, figures: Iterable[str]) -> str:
+    return f"{label:<5}" + "".join(f"{figure:>{width}}" for figure, width in zip(figures, _WIDTHS, strict=True))
 
 
 def _rate(amount: float, duration_s: float, decimals: int) -> str:
@@ -88,7 +113,7 @@ def _latency(value_ns: float | None, *, in_ms: bool) -> str:
     if value_ns is None:
         return "-"
     value = value_ns / (1e6 if in_ms else 1e3)
-    return f"{value:.1f}" if value < 100_000 else f"{value:.0f}"
+    return f"{value:.1f}" if value < _WHOLE_FROM else f"{value:.0f}"
 
 
 def _missing_percentiles(result: RunResult) -> Iterator[str]:

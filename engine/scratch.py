@@ -36,7 +36,7 @@ def shown_folder(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-_SCRATCH_MEND = f"give a smaller --size, or set {FOLDER_VARIABLE} to a folder with more room"
+_SCRATCH_MEND = f"give a smaller --size, or name a folder with more room (--scratch-dir or {FOLDER_VARIABLE})"
 _FILE_MEND = "give a smaller --size, or another folder"
 
 
@@ -96,10 +96,11 @@ def _explain(folder: Path, size_bytes: int, error: OSError) -> LunscopeError:
         return too_many_open(shown_folder(folder))
     if error.errno == errno.EINVAL:
         return LunscopeError(
-            f"{shown_folder(folder)}: its filesystem refuses direct I/O: use --mode buffered, or set {FOLDER_VARIABLE}"
+            f"{shown_folder(folder)}: its filesystem refuses direct I/O: use --mode buffered, "
+            f"or name another folder (--scratch-dir or {FOLDER_VARIABLE})"
         )
     return LunscopeError(
-        f"{shown_folder(folder)}: {error.strerror}: set {FOLDER_VARIABLE} to a folder you may write to"
+        f"{shown_folder(folder)}: {error.strerror}: name a folder you may write to (--scratch-dir or {FOLDER_VARIABLE})"
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from engine.errors import LunscopeError
-from engine.text import printable
+from engine.text import safe_text
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
@@ -83,5 +83,5 @@ def _with_hint(error: click.ClickException) -> str:
 
 
 def _complain(text: str, exit_code: int) -> int:
-    click.echo(f"lunscope: {printable(text)}", err=True)
+    click.echo(f"lunscope: {safe_text(text)}", err=True)
     return exit_code

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.model import Device
-from collectors.text import safe_text
 from engine.sizes import format_size
+from engine.text import safe_text
 
 UNKNOWN = "-"
 

@@ -97,8 +97,8 @@ def _figures(step: Step) -> str:
 
 
 def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
-    """Tell 0 from 1 (the load failed, or not one I/O worked) and 128 + the signal that ended it."""
+    """Tell 0 from 1 (the load or any of its I/Os failed) and 128 + the signal that ended it."""
     signal = signals.wait(0)
     if signal is not None:
         return 128 + signal
-    return 1 if state is LoadState.FAILED or (result.failed_ios and not result.completed_ios) else 0
+    return 1 if state is LoadState.FAILED or result.failed_ios else 0

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from textual.content import Content
 
-from collectors.text import safe_text
 from engine.status import LoadState, LoadStatus
+from engine.text import safe_text
 from tui.clock import span_text
 from tui.load_desk import LoadDesk
 
@@ -39,7 +39,7 @@ def _middle(status: LoadStatus, desk: LoadDesk) -> str:
         share = "" if status.progress is None else f"{status.progress * 100:.0f} % "
         return f"{share}{targets}"
     if status.state in {LoadState.IDLE, LoadState.FAILED}:
-        return f"{targets}, {desk.job.access}, {desk.job.mode}"
+        return f"{targets}, {desk.job.access}, {desk.job.knobs.mode}"
     errors = f"{status.errors} errors" if status.errors else "no errors"
     return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
 

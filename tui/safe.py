@@ -7,7 +7,7 @@ import unicodedata
 
 from rich.cells import cell_len, set_cell_size
 
-from collectors.text import safe_text
+from engine.text import safe_text
 
 _STACKING = frozenset({"Mn", "Me"})
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Rows
-from collectors.text import safe_text
 from collectors.topology.graph import Graph
+from engine.text import safe_text
 
 Places = NDArray[np.intp]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from collectors.identity import printable
+from collectors.identity import storable_name
 from collectors.sysfs_text import text
 from engine._native import read_attributes
 
@@ -28,7 +28,7 @@ def read_class(sysfs: str, name: str, attributes: Sequence[str]) -> dict[str, Fa
     except OSError:
         return {}
     return {
-        printable(entry): dict(zip(attributes, map(_set_text, found), strict=True))
+        storable_name(entry): dict(zip(attributes, map(_set_text, found), strict=True))
         for entry, found in zip(entries, values, strict=True)
     }
 
@@ -38,9 +38,17 @@ def _set_text(value: bytes | None) -> str:
     return "" if found in _UNSET else found
 
 
+def class_entries(sysfs: str, name: str) -> list[str]:
+    """Names of the entries of a class; none where the kernel does not have it."""
+    try:
+        return sorted(os.listdir(Path(sysfs, "class", name)))  # noqa: PTH208 names only
+    except OSError:
+        return []
+
+
 def class_link(sysfs: str, name: str, entry: str) -> str:
     """Where an entry of a class leads; empty if it cannot be read."""
     try:
-        return printable(os.readlink(Path(sysfs, "class", name, entry)))  # noqa: PTH115 text, not a Path
+        return storable_name(os.readlink(Path(sysfs, "class", name, entry)))  # noqa: PTH115 text, not a Path
     except OSError:
         return ""

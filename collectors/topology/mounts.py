@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from collectors.identity import printable
-from collectors.text import safe_text
+from collectors.identity import storable_name
 from collectors.topology.graph import Mount
 from engine.kernel_names import unescape_octal
+from engine.text import safe_text
 
 Numbers = Mapping[tuple[int, int], str]
 
@@ -53,6 +53,6 @@ def _number(text: str) -> tuple[int, int]:
 
 def _read(procfs: str, name: str) -> str:
     try:
-        return printable(Path(procfs, name).read_text("utf-8", "surrogateescape"))
+        return storable_name(Path(procfs, name).read_text("utf-8", "surrogateescape"))
     except OSError:
         return ""

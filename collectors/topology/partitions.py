@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.identity import SECTOR_BYTES, kernel_name, printable
+from collectors.identity import SECTOR_BYTES, kernel_name, storable_name
 from collectors.sysfs_text import number, text
 from engine._native import read_attributes
 
@@ -40,7 +40,7 @@ def read_partitions(sysfs: str, disks: Iterable[str]) -> list[Partition]:
         return []
     found = zip(entries, values, strict=True)
     return [
-        Partition(printable(kernel_name(entry)), _disk(folder, entry), _number(text(dev)), _bytes(number(size)))
+        Partition(storable_name(kernel_name(entry)), _disk(folder, entry), _number(text(dev)), _bytes(number(size)))
         for entry, (size, dev, is_partition) in found
         if is_partition is not None
     ]
@@ -52,7 +52,7 @@ def _disk(folder: Path, entry: str) -> str:
         link = os.readlink(folder / entry)  # noqa: PTH115 text, not a Path
     except OSError:
         return ""
-    return printable(kernel_name(link.rsplit("/", 2)[-2])) if link.count("/") > 1 else ""
+    return storable_name(kernel_name(link.rsplit("/", 2)[-2])) if link.count("/") > 1 else ""
 
 
 def _number(dev: str) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from collectors.devices import STACKED, Attributes, device_kind, device_of, is_of, read_devices
-from collectors.identity import kernel_name, printable, sysfs_name
+from collectors.identity import kernel_name, storable_name, sysfs_name
 from collectors.model import Device, Rows
 from collectors.sysfs_text import flag, number, text
 from collectors.topology.place import NOWHERE, Place, place_of
@@ -39,6 +39,11 @@ class SeenDevices:
         self._sysfs = sysfs
         self._udev = udev
         self._seen: dict[str, Seen] = {}
+
+    @property
+    def known(self) -> Mapping[str, Seen]:
+        """Devices as they were read last, by key."""
+        return self._seen
 
     def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, Seen]:
         """Bring up to date and return what is known of the rows, by key.
@@ -85,7 +90,7 @@ class SeenDevices:
             link = os.readlink(f"{self._sysfs}/block/{entry}")  # noqa: PTH115 text, thousands
         except OSError:
             link = ""
-        return _see(device, found, *place_of(printable(link), entry))
+        return _see(device, found, *place_of(storable_name(link), entry))
 
 
 def _see(device: Device, found: Attributes, place: Place, address: str) -> Seen:
@@ -113,7 +118,7 @@ def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
         entries = os.listdir(f"{sysfs}/block/{sysfs_name(name)}/slaves")  # noqa: PTH208 names only
     except OSError:
         return ()
-    return tuple(sorted(printable(kernel_name(entry)) for entry in entries))
+    return tuple(sorted(storable_name(kernel_name(entry)) for entry in entries))
 
 
 def _holders(slaves: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:

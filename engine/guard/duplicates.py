@@ -11,7 +11,7 @@ from engine.guard.census import Census
 from engine.guard.finding import Found
 from engine.guard.sysblock import BlockDevice, look_up, lun_of
 from engine.guard.usage import below
-from engine.text import printable
+from engine.text import safe_text
 
 _END = 1 << 63
 _Store = tuple[str, str | int, int]
@@ -86,5 +86,5 @@ def _refuse_overlap(targets: list[Found], others: list[_Extent], extent: _Extent
     for other in others:
         if other.target != extent.target and extent.overlaps(other):
             first, second = sorted((other.target, extent.target))
-            names = f"{printable(targets[first].path)} and {printable(targets[second].path)}"
+            names = f"{safe_text(targets[first].path)} and {safe_text(targets[second].path)}"
             raise UsageError(f"{names} are on the same {extent.store[0]}: give each target once, under one name")

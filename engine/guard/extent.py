@@ -7,7 +7,7 @@ import math
 from engine.errors import UsageError
 from engine.job import JobSpec
 from engine.sizes import format_size, human_size
-from engine.text import printable
+from engine.text import safe_text
 
 
 def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec) -> int:
@@ -16,8 +16,8 @@ def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec)
     Raises:
         UsageError: the target is empty, smaller than --size or than one block, or a size does not fit the alignment.
     """
-    shown = printable(name)
-    blocks = [share.block_bytes for share in job.knobs.blocks]
+    shown = safe_text(name)
+    blocks = list(job.knobs.block_sizes)
     for block in blocks:
         if block % align_bytes:
             raise UsageError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import LunscopeError, UsageError
-from engine.text import printable
+from engine.text import safe_text
 
 _STRANGE_KINDS = {
     stat.S_IFDIR: "a folder",
@@ -58,9 +58,9 @@ def _device_nodes(devices: Path) -> Iterator[str]:
 
 def no_such_target(path: str, devices: Path = Path("/dev")) -> UsageError:
     """Build the error for a name that leads nowhere, with the nearest device names."""
-    shown = printable(path)
+    shown = safe_text(path)
     if Path(path).is_symlink():
-        return UsageError(f"{shown}: the link leads to {printable(str(Path(path).readlink()))}, which does not exist")
+        return UsageError(f"{shown}: the link leads to {safe_text(str(Path(path).readlink()))}, which does not exist")
     nodes = {node: node for node in _device_nodes(devices)}
     if "/" not in path:
         nodes |= {node.rpartition("/")[2]: node for node in nodes.values()}
@@ -68,13 +68,13 @@ def no_such_target(path: str, devices: Path = Path("/dev")) -> UsageError:
     nothing_near = (
         "lsblk lists the devices" if path.startswith("/dev/") else "give --size to have a new file made there"
     )
-    hint = f"did you mean {' or '.join(map(printable, near))}?" if near else nothing_near
+    hint = f"did you mean {' or '.join(map(safe_text, near))}?" if near else nothing_near
     return UsageError(f"{shown}: no such file or device: {hint}")
 
 
 def no_right(path: str, action: str) -> LunscopeError:
     """Build the error for a missing permission: whose it is and the mend."""
-    shown = printable(path)
+    shown = safe_text(path)
     try:
         status = Path(path).stat()
     except OSError:
@@ -119,7 +119,7 @@ def find(path: str) -> Found | None:
         raise no_right(path, "read") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{printable(path)}: {reason}") from None
+        raise UsageError(f"{safe_text(path)}: {reason}") from None
     return Found(path, fd, os.fstat(fd))
 
 
@@ -129,7 +129,7 @@ def refuse_strange_kinds(found: Found, filesystems: dict[int, str]) -> None:
     Raises:
         UsageError: naming what it is instead.
     """
-    shown = printable(found.path)
+    shown = safe_text(found.path)
     strange = _STRANGE_KINDS.get(stat.S_IFMT(found.status.st_mode))
     if strange:
         raise UsageError(f"{shown}: {strange}, not storage: give a block device or a regular file")
@@ -174,4 +174,4 @@ def reopen(found: Found, flags: int) -> int:
         if error.errno == errno.EPERM:
             reason = _NOT_PERMITTED[found.is_block]
         usage = error.errno == errno.EINVAL
-        raise (UsageError if usage else LunscopeError)(f"{printable(found.path)}: {reason}") from None
+        raise (UsageError if usage else LunscopeError)(f"{safe_text(found.path)}: {reason}") from None

@@ -12,7 +12,7 @@ from engine.guard import blockio
 from engine.guard.emptiness import unwritten_share
 from engine.guard.roots import Roots
 from engine.guard.sysblock import disk_sequence, look_up
-from engine.text import printable
+from engine.text import safe_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Identity:
 
 
 def _refuse(name: str, what: str) -> RefusedError:
-    return RefusedError(f"{printable(name)}: {what} since it was opened: look at it, then start again")
+    return RefusedError(f"{safe_text(name)}: {what} since it was opened: look at it, then start again")
 
 
 def refuse_changed(fd: int, name: str, identity: Identity) -> None:

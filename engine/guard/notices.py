@@ -10,7 +10,7 @@ from engine.guard.emptiness import unwritten_share, zero_share
 from engine.guard.sysblock import BlockDevice, on_disk, physical_block_bytes
 from engine.job import JobSpec
 from engine.sizes import format_size
-from engine.text import printable
+from engine.text import safe_text
 
 _SAMPLES = 64
 _ALL_SAMPLES = 1024
@@ -61,7 +61,7 @@ def block_notices(
     if device is not None:
         notices += _in_use(census, device)
         physical = physical_block_bytes(device)
-        smallest = min(share.block_bytes for share in job.knobs.blocks)
+        smallest = min(job.knobs.block_sizes)
         if physical and smallest % physical:
             notices.append(
                 f"block {format_size(smallest)} is no multiple of the physical block {format_size(physical)}: "
@@ -75,5 +75,5 @@ def _in_use(census: Census, device: BlockDevice) -> Iterator[str]:
         if part.overlaps(device.start_bytes, device.end_bytes):
             text = census.mounted.get(part.number) or ("is active swap" if part.number in census.swaps.devices else "")
             if text:
-                yield f"{part.node} {printable(text)}: shares the disk with its I/O; only ever read"
+                yield f"{part.node} {safe_text(text)}: shares the disk with its I/O; only ever read"
                 return

@@ -22,7 +22,7 @@ from engine.guard.writers import has_unseen_writer
 from engine.job import Permissions
 from engine.kernel_names import device_text
 from engine.sizes import human_size
-from engine.text import printable
+from engine.text import safe_text
 
 
 def refuse_unpermitted(path: str, permissions: Permissions) -> None:
@@ -33,30 +33,30 @@ def refuse_unpermitted(path: str, permissions: Permissions) -> None:
     """
     if path in permissions.allow_write:
         return
-    others = ", ".join(map(printable, sorted(permissions.allow_write)))
+    others = ", ".join(map(safe_text, sorted(permissions.allow_write)))
     instead = f" (it was given for {others}, which is not exactly this name)" if others else ""
     raise RefusedError(
-        f"{printable(path)}: writing is not allowed: add --allow-write {printable(path)} to allow it{instead}, "
+        f"{safe_text(path)}: writing is not allowed: add --allow-write {safe_text(path)} to allow it{instead}, "
         "or read only (--read-pct 100)"
     )
 
 
 def subject(name: str, node: str) -> str:
     """Name a device for a sentence: as it was given, and its node if that is another name."""
-    return printable(name) if name == node else f"{printable(name)} ({node})"
+    return safe_text(name) if name == node else f"{safe_text(name)} ({node})"
 
 
 def _block_finding(census: Census, name: str, number: int) -> Use | None:
     device = look_up(census.roots.sysfs, number)
     if device is None:
-        text = f"{printable(name)}: sysfs does not show device {device_text(number)}, so nobody can say who uses it"
+        text = f"{safe_text(name)}: sysfs does not show device {device_text(number)}, so nobody can say who uses it"
         return Use(text, "run where /sys is mounted")
     return block_use(census, subject(name, device.node), device)
 
 
 def _file_finding(census: Census, name: str, status: os.stat_result) -> Use | None:
     use = file_use(census, frozenset({(status.st_dev, status.st_ino)}))
-    return Use(f"{printable(name)} {use.text}", use.mend) if use else None
+    return Use(f"{safe_text(name)} {use.text}", use.mend) if use else None
 
 
 def refuse_used(census: Census, name: str, fd: int) -> None:
@@ -73,10 +73,10 @@ def refuse_used(census: Census, name: str, fd: int) -> None:
             use = _file_finding(census, name, status)
     except OSError as error:
         raise RefusedError(
-            f"{printable(name)}: cannot see what is mounted ({error}): nothing is written blindly: mount /proc"
+            f"{safe_text(name)}: cannot see what is mounted ({error}): nothing is written blindly: mount /proc"
         ) from None
     if use:
-        raise RefusedError(f"{printable(use.text)}: never written to: {use.mend}")
+        raise RefusedError(f"{safe_text(use.text)}: never written to: {use.mend}")
 
 
 def refuse_hidden_writer(found: Found) -> None:
@@ -89,7 +89,7 @@ def refuse_hidden_writer(found: Found) -> None:
     try:
         if has_unseen_writer(fd):
             raise RefusedError(
-                f"{printable(found.path)} is open for writing elsewhere (another container, a kernel service): "
+                f"{safe_text(found.path)} is open for writing elsewhere (another container, a kernel service): "
                 "never written to: close it there first"
             )
     finally:
@@ -98,7 +98,7 @@ def refuse_hidden_writer(found: Found) -> None:
 
 def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
     """Build the refusal for a device the kernel did not let us claim (O_EXCL, EBUSY), with what it carries."""
-    name = subject(found.path, device.node) if device else printable(found.path)
+    name = subject(found.path, device.node) if device else safe_text(found.path)
     carries = ""
     try:
         fd = reopen(found, os.O_RDONLY)
@@ -129,7 +129,7 @@ def refuse_data(name: str, fd: int, size_bytes: int, permissions: Permissions) -
         names = [f"unknown data, as it cannot be read ({error.strerror})"]
     if names:
         raise RefusedError(
-            f"{printable(name)} carries: {', '.join(names)}: add --destroy-data if all of it may be lost"
+            f"{safe_text(name)} carries: {', '.join(names)}: add --destroy-data if all of it may be lost"
         )
 
 
@@ -144,6 +144,6 @@ def refuse_existing_file(found: Found, permissions: Permissions) -> None:
     status = found.status
     names = f", known under {status.st_nlink} names (hard links)" if status.st_nlink > 1 else ""
     raise RefusedError(
-        f"{printable(found.path)} is an existing file of {human_size(status.st_size)}{names}: "
+        f"{safe_text(found.path)} is an existing file of {human_size(status.st_size)}{names}: "
         "add --destroy-data if all of it may be lost, or give a new name and --size"
     )

@@ -256,7 +256,7 @@ def test_a_target_that_goes_away_while_running_is_counted_and_the_rest_goes_on(
         wait_for_io(process, devices[0])
         os.truncate(next(tmp_path.glob("lunscope-test-0-*.img")), 0)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (0, "")
+    assert (process.returncode, err) == (1, "")
     document = json.loads(out)
     assert {(error["target"], error["name"]) for error in document["errors"]} == {(devices[0], "EIO")}
     assert document["epochs"][0]["targets"][1]["total"]["ios"] > 0

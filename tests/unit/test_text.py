@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.text import safe_text
+from engine.text import safe_text
 
 
 def test_plain_text_is_kept() -> None:

@@ -16,13 +16,14 @@ from engine.result import RunResult
 from engine.result_document import run_document
 from engine.result_text import summary_lines
 from engine.scratch import FOLDER_VARIABLE
-from engine.text import printable
+from engine.text import safe_text
 from engine.validate import validate
 from tui.headless import HeadlessRun, bounded, exit_code
 from tui.monitor import Monitor
 from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
 from tui.roots import root_options
 from tui.signals import EndingSignals
+from tui.tiers import tier_option
 from tui.watching import Watching, open_source
 
 SCREEN_TARGETS = 4
@@ -47,6 +48,7 @@ _LINE_CELLS = 72
     metavar="DIR",
     help=f"Folder for scratch files, also ${FOLDER_VARIABLE}. [lunscope's folder in the user's cache]",
 )
+@tier_option
 @root_options
 def command(
     job_file: Path | None,
@@ -59,6 +61,7 @@ def command(
     overwrite: bool,
     interval: float,
     scratch_dir: Path | None,
+    tier: str,
     procfs: Path,
     sysfs: Path,
     **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
@@ -69,14 +72,14 @@ def command(
     scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
     itself, unless --allow-write names it.
 
-    Exits 0 if the load ran, 1 if it failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP
-    ended it, after the summary of what was measured.
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT,
+    SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
     if scratch_dir is not None:
         os.environ[FOLDER_VARIABLE] = str(scratch_dir)
     job = make_job(job_file, LoadOptions(**knobs))
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
-    watching = Watching(interval, procfs, sysfs, record, overwrite)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
     job = with_scratch_targets(job, SCREEN_TARGETS if on_screen else 1)
     validate(job)
@@ -112,14 +115,14 @@ def _headless(job: JobSpec, permissions: Permissions, watching: Watching, *, as_
         _print(result, as_json=as_json)
         trouble = monitor.failure or (recording.trouble if recording is not None else "")
         if trouble:
-            click.echo(f"lunscope: {printable(str(trouble))}", err=True)
+            click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
         code = exit_code(result, control.status.state, signals)
         return 1 if trouble and not code else code
 
 
 def _tell(text: str) -> None:
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{printable(text):<{_LINE_CELLS}}\r")
+        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
         sys.stderr.flush()
 
 
@@ -128,4 +131,4 @@ def _print(result: RunResult, *, as_json: bool) -> None:
         click.echo(json.dumps(run_document(result), allow_nan=False))
     else:
         for line in summary_lines(result):
-            click.echo(printable(line))
+            click.echo(safe_text(line))

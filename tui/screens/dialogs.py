@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from collectors.text import safe_text
+from engine.text import safe_text
 
 
 class Dialog(ModalScreen[str | None]):

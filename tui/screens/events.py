@@ -12,8 +12,8 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from collectors.model import Frame
-from collectors.text import safe_text
 from engine.events import Event
+from engine.text import safe_text
 from tui.clock import day_and_clock
 from tui.glyphs import glyphs_of
 from tui.keys import Place, bindings_of

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from collectors.fields import FIELDS, Field
 from collectors.model import Tier
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.keys import ACTIONS, Action, Place
 from tui.widgets.grid import Grid
 

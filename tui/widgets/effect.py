@@ -7,7 +7,7 @@ import math
 from textual.content import Content
 
 from collectors.fields import Unit
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.clock import SECOND_NS, span_text
 from tui.effect import Effect, change_pct
 from tui.format import format_quantity

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from collectors.fields import Unit
 from collectors.moments import clock_text
-from collectors.text import safe_text
+from engine.text import safe_text
 from tui.clock import SECOND_NS, span_text
 from tui.format import format_quantity
 from tui.scope import Scope
