@@ -54,7 +54,7 @@ class Tracer(Protocol):
     def cells(self) -> Cells:
         """Growth of the histograms since the last call: row, place in TRACE_SERIES, bucket, count."""
 
-    def regroup(self, groups: Sequence[Sequence[str]]) -> None:
+    def regroup(self, groups: Sequence[Sequence[str]]) -> object:
         """Count busy time of these groups of devices, by kernel name, from now on."""
 
     def read_groups(self) -> NDArray[np.uint64]:
