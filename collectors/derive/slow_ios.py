@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -44,7 +45,7 @@ def _record(known: Mapping[str, int], device: tuple[str, str], wall_ns: int) -> 
         operation=_OPERATIONS.get(operation, "other"),
         sector=known.get("sector", 0),
         bytes=known.get("bytes", 0),
-        tag_wait_ms=tag_wait_ns / _MS if tag_wait_ns else float("nan"),
+        tag_wait_ms=tag_wait_ns / _MS if tag_wait_ns else math.nan,
         queue_ms=known["queue_ns"] / _MS,
         service_ms=known["service_ns"] / _MS,
         process=known.get("process", 0),
