@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event as StopFlag
 from typing import TYPE_CHECKING
@@ -19,9 +19,11 @@ from collectors.hotplug import HotplugMonitor
 from collectors.inflight import InflightWatch, start_watch
 from collectors.inventory import Inventory
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
+from collectors.path_watch import PathWatch
 from collectors.port_readers import PortReaders
 from collectors.processes import ProcessCollector
 from collectors.reading import Collector, Reading
+from collectors.reading_settings import ReadingSettings
 from collectors.schedule import SECOND_NS, Clock, Schedule, SystemClock
 from collectors.skips import SkipReporter
 from engine.errors import LunscopeError, UsageError
@@ -47,7 +49,8 @@ class LiveSource:
 
     `tier` is what may be used: the best there is for "auto", or that one of TIERS. `extra_collectors` are read at every
     tick after the disks and closed with the source. The first sample waits up to `patience_s` for exact counters and up
-    to `first_topology_s` for the device graph.
+    to `first_topology_s` for the device graph; `settings` are the operator's about
+    reading.
     """
 
     seekable = False
@@ -64,6 +67,7 @@ class LiveSource:
         first_topology_s: float = FIRST_TOPOLOGY_S,
         patience_s: float = 0.0,
         open_tracer: Callable[[str, str], Tracer] = open_tracer,
+        settings: ReadingSettings | None = None,
     ) -> None:
         """Open what is needed; nothing is read yet.
 
@@ -89,6 +93,8 @@ class LiveSource:
         self._seen_rows: Rows | None = None
         self._seen_changes = 0
         self._background_ns = 0
+        self._settings = settings or ReadingSettings()
+        self._path_watch = PathWatch()
         self._first_topology_s = first_topology_s
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
@@ -122,7 +128,7 @@ class LiveSource:
 
     def _start(self) -> _HostReaders:
         if self._host is None:
-            self._host = _HostReaders.start(*self._roots, self._block, self._lesser_tier)
+            self._host = _HostReaders.start(*self._roots, self._block, self._lesser_tier, self._settings)
             collectors: tuple[Collector, ...] = (
                 self._block,
                 self._exact.collector,
@@ -145,16 +151,17 @@ class LiveSource:
             events += reading.events
         self._follow_topology(host)
         self._rest_looks(host)
-        return Sample(
+        sample = Sample(
             time_ns=time_ns,
             monotonic_ns=monotonic_ns,
             topology=self._exact.told(host.inventory.topology, self._lesser_tier),
             tables=tables,
             histograms=histograms,
-            events=tuple(events),
             late_ns=max(0, monotonic_ns - due_ns),
-            cost_ns=time.thread_time_ns() - cpu_ns + self._background_cost_ns(host),
         )
+        told = (*events, *self._path_watch.look(sample))
+        cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
+        return replace(sample, events=told, cost_ns=cost_ns)
 
     def _rest_looks(self, host: _HostReaders) -> None:
         """Spare the samplers while exact counters make their looks needless."""
@@ -205,13 +212,15 @@ class _HostReaders:
     ports: PortReaders
 
     @classmethod
-    def start(cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier) -> _HostReaders:
+    def start(
+        cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier, settings: ReadingSettings
+    ) -> _HostReaders:
         from collectors.host import HostCollector  # noqa: PLC0415 (psutil can wait until the first screen is drawn)
 
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
-        inventory = Inventory(procfs, sysfs, facts)
-        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier)
+        inventory = Inventory(procfs, sysfs, facts, settings=settings)
+        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier, fabric_counters=settings.fabric_counters)
         return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), ports)
 
     @property

@@ -236,6 +236,13 @@ SLOW_IO = Schema(
 """The slowest I/Os of each device since the sample before, slowest first; keys are ranks. `done_ns` is CLOCK_MONOTONIC,
 the operation that of `enum req_op`, the command the 16 bytes of the kernel's `comm` as two little-endian numbers."""
 
+SLOW_LOAD = Schema(
+    "slow_load",
+    tuple(Column(name, _GAUGE) for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns")),
+)
+"""The slowest I/Os of the load since the sample before, slowest first; keys are ranks. `target` is the row in LOAD,
+`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped."""
+
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema
     for schema in (
@@ -251,5 +258,6 @@ SCHEMAS: dict[str, Schema] = {
         TRACE_GROUP,
         TRACER,
         SLOW_IO,
+        SLOW_LOAD,
     )
 }

@@ -468,6 +468,11 @@ class LoadEngine:
         """Shape (targets, 14), columns as collectors.schemas.LOAD; takes the peaks, so there is one caller."""
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
         """Histogram cells of I/Os completed since the last call, transient ones too; one caller."""
+    def slowest(self) -> NDArray[np.uint64]:
+        """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), columns as schemas.SLOW_LOAD.
+
+        What fsyncs took is not among them; one caller.
+        """
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """(target, "read" or "write", errno, offset of the first, count), the most frequent first.
 

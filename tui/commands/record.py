@@ -12,6 +12,7 @@ from collectors.recorder import RecordingSource
 from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
 from engine.sizes import format_size, parse_duration
+from tui.reading import reading_settings
 from tui.roots import root_options
 from tui.signals import stop_on_signal
 from tui.tiers import PATIENCE_S, tier_option
@@ -40,7 +41,15 @@ def command(
     """
     duration_s = None if duration is None else parse_duration(duration)
     stop = threading.Event()
-    live = LiveSource(interval, procfs, sysfs, tier, first_topology_s=WHOLE_TOPOLOGY_S, patience_s=PATIENCE_S)
+    live = LiveSource(
+        interval,
+        procfs,
+        sysfs,
+        tier,
+        first_topology_s=WHOLE_TOPOLOGY_S,
+        patience_s=PATIENCE_S,
+        settings=reading_settings(),
+    )
     try:
         source = RecordingSource(live, SessionWriter(output, overwrite=overwrite))
     except BaseException:

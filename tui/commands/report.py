@@ -16,6 +16,7 @@ from collectors.model import Step
 from collectors.report import ReportOptions, report_json, report_text
 from collectors.session.reader import SessionReader
 from engine.errors import UsageError
+from tui.reading import reading_settings
 from tui.roots import root_options
 from tui.signals import stop_on_signal
 from tui.tiers import PATIENCE_S, tier_option
@@ -80,7 +81,15 @@ def command(
 @contextmanager
 def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[Iterator[Step]]:
     stop = threading.Event()
-    source = LiveSource(interval_s, procfs, sysfs, tier, first_topology_s=WHOLE_TOPOLOGY_S, patience_s=PATIENCE_S)
+    source = LiveSource(
+        interval_s,
+        procfs,
+        sysfs,
+        tier,
+        first_topology_s=WHOLE_TOPOLOGY_S,
+        patience_s=PATIENCE_S,
+        settings=reading_settings(),
+    )
     try:
         with stop_on_signal(stop):
             yield coarser(source.steps(stop), interval_s)

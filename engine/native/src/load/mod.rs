@@ -35,6 +35,7 @@ mod ring_setup;
 mod room;
 mod run;
 mod seat;
+mod slowest;
 mod spin;
 mod stats;
 mod stripe;

@@ -13,6 +13,7 @@ use super::knobs::{Limits, Settings};
 use super::lock::lock;
 use super::pacing::Gate;
 use super::pattern::{Order, Part, Rng, Streams, draw};
+use super::slowest::Slowest;
 use super::stats::{Block, Direction};
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 
@@ -23,6 +24,7 @@ pub struct Run {
     pub clock: Clock,
     pub errors: ErrorLog,
     pub fsyncs: Fsyncs,
+    pub slowest: Slowest,
     pub probe_interval_ticks: u64,
     seed: u64,
     health: Vec<Health>,
@@ -56,6 +58,7 @@ impl Run {
             clock,
             errors: ErrorLog::default(),
             fsyncs: Fsyncs::new(targets.len()),
+            slowest: Slowest::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
@@ -153,10 +156,11 @@ impl Run {
             block.lane(part.target, part.direction)
         };
         if u32::try_from(result).is_ok_and(|bytes| bytes == part.length) {
-            lane.record(
-                u64::from(part.length),
-                self.clock.ns(reaped_ticks.saturating_sub(issued_ticks)),
-            );
+            let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
+            lane.record(u64::from(part.length), latency_ns);
+            if !part.is_fsync() {
+                self.slowest.offer(part, issued_ticks, latency_ns);
+            }
             self.health[part.target].succeeded(issued_ticks);
             if part.direction == Direction::Write && !part.is_fsync() {
                 self.fsyncs.wrote(part.target);
