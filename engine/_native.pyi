@@ -128,9 +128,9 @@ since the last read (`*_peak`, `*_max_ns`).
 
 A read or write is counted when it completes, together with its queue time (accounted start to last issue to the driver)
 and its service time (that issue to completion), so that means are sums divided by counts. As in diskstats a write is
-whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts I/Os
-whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os waited
-`tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time only.
+whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts reads
+and writes whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os
+waited `tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time only.
 """
 SLOW_COLUMNS: list[str]
 """Columns of `TraceReader.slowest`: completion (CLOCK_MONOTONIC), row of the device, first sector, bytes, operation
@@ -142,7 +142,7 @@ The accounted start is `done_ns - latency_ns`, the issue to the driver `done_ns 
 
 @disjoint_base
 class TraceReader:
-    """Reads what a BlockTracer counts, in another process too: read-only maps, no rights needed.
+    """Reads what a BlockTracer counts, in another process too; no rights are needed.
 
     Several readers do not disturb each other; each has growth of its own. Intervals are ended by the tracer's `read`
     alone: peaks and slow I/Os are those of the interval it ended last.
@@ -254,10 +254,13 @@ class BlockTracer(TraceReader):
             OSError: the kernel refuses.
         """
     def map_descriptors(self) -> dict[str, int]:
-        """Open the maps for reading only, for a TraceReader elsewhere; the caller closes the descriptors.
+        """Duplicate the descriptors of the maps, for a TraceReader elsewhere; the caller closes them.
+
+        A TraceReader never writes, but the kernel maps no descriptor that is open for reading only: whoever gets them
+        could falsify what this tracer counts, and nothing else. Processes of different users need tracers of their own.
 
         Raises:
-            OSError: the kernel refuses; it takes CAP_SYS_ADMIN.
+            OSError: no more descriptors.
         """
     def close(self) -> None:
         """Detach everything and free the maps; may be called twice. All other calls raise ValueError afterwards."""

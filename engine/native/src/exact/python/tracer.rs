@@ -120,7 +120,7 @@ impl BlockTracer {
         let opened = self.with(py, |tracer| {
             maps::NAMES
                 .into_iter()
-                .map(|name| Ok((name, tracer.programs.open_map_read_only(name)?)))
+                .map(|name| Ok((name, tracer.programs.duplicate(name)?)))
                 .collect::<Result<Vec<_>, Failure>>()
         })??;
         let given_away = opened
