@@ -232,10 +232,14 @@ command is the 16 bytes of the kernel's `comm` as two little-endian numbers."""
 
 SLOW_LOAD = Schema(
     "slow_load",
-    tuple(Column(name, _GAUGE) for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns")),
+    tuple(
+        Column(name, _GAUGE)
+        for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns", "major", "minor")
+    ),
 )
 """The slowest I/Os of the load since the sample before, slowest first; keys are ranks. `target` is the row in LOAD,
-`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped."""
+`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped;
+`major` and `minor` are of the device that the target is or lies on."""
 
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema

@@ -22,6 +22,8 @@ class SlowIo:
 
     time_ns: int
     """Wall time of its completion."""
+    major: int
+    minor: int
     device_key: str
     device: str
     operation: str
@@ -67,6 +69,8 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
     operation = row.get("operation")
     return SlowIo(
         time_ns=ahead_ns + (row.get("completed_ns") or 0),
+        major=number[0],
+        minor=number[1],
         device_key="" if device is None else device.key,
         device=f"{number[0]}:{number[1]}" if device is None else device.name,
         operation="?" if operation is None else _OPERATIONS.get(operation, f"op {operation}"),

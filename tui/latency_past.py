@@ -13,6 +13,7 @@ from collectors.latency_subject import LatencySubject
 from collectors.latency_ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
 from collectors.model import Device, Histograms, Step, Topology
 from collectors.slow_ios import SlowIo, by_number, slow_ios
+from collectors.slow_load import LoadIo, slow_load_ios
 
 BUDGET_BYTES = 32 << 20
 """For the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
@@ -44,6 +45,7 @@ class _Moment:
     time_ns: int
     peaks: tuple[Peak, ...]
     slow: tuple[SlowIo, ...]
+    load: tuple[LoadIo, ...]
 
 
 class LatencyPast:
@@ -104,6 +106,11 @@ class LatencyPast:
         moments = self._moments_between(start_ns, end_ns)
         return heapq.nlargest(most, (io for moment in moments for io in moment.slow), key=lambda io: io.latency_ns)
 
+    def slow_load_ios(self, start_ns: int, end_ns: int, most: int) -> list[LoadIo]:
+        """Give the slowest I/Os of the load in a stretch of time, the slowest first."""
+        moments = self._moments_between(start_ns, end_ns)
+        return heapq.nlargest(most, (io for moment in moments for io in moment.load), key=lambda io: io.latency_ns)
+
     def _moments_between(self, start_ns: int, end_ns: int) -> list[_Moment]:
         with self._lock:
             return [moment for moment in self._moments if start_ns < moment.time_ns <= end_ns]
@@ -113,7 +120,8 @@ class LatencyPast:
         ticks = _ticks_of(step)
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
         slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()
-        return ticks, _Moment(step.current.time_ns, peaks, slow)
+        load = slow_load_ios(step.current) if ticks else ()
+        return ticks, _Moment(step.current.time_ns, peaks, slow, load)
 
     def _take(self, ticks: Mapping[str, LatencyTick], moment: _Moment) -> None:
         self._moments.append(moment)

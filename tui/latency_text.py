@@ -13,7 +13,7 @@ from collectors.latency_summary import LatencySummary
 from collectors.moments import clock_text
 from collectors.slow_ios import SlowIo
 from engine.text import safe_text
-from tui.clock import SECOND_NS, span_text
+from tui.clock import SECOND_NS, precise_clock, span_text
 from tui.format import format_quantity
 from tui.safe import fit
 from tui.widgets.heat_text import latency_text
@@ -70,11 +70,7 @@ def slow_lines(ios: list[SlowIo]) -> Iterator[Content]:
         sector = "-" if io.sector is None else str(io.sector)
         times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
         where = f"{fit(io.device, 10)} {io.operation:<6}{sector:>13}{size:>6}"
-        yield Content(f"{_precise_clock(io.time_ns):<{_TIME_WIDTH}} {where}{times}     {who}{group}")
-
-
-def _precise_clock(time_ns: int) -> str:
-    return f"{clock_text(time_ns)}.{time_ns // 1_000_000 % 1000:03}"
+        yield Content(f"{precise_clock(io.time_ns):<{_TIME_WIDTH}} {where}{times}     {who}{group}")
 
 
 def _part(value_ns: int | None) -> str:

@@ -17,18 +17,21 @@ from collectors.latency_ticks import LatencyTicks
 from collectors.model import Frame
 from collectors.slow_ios import SlowIo
 from tui.curves import FIRST_SPAN_INTERVALS
+from tui.glyphs import glyphs_of
 from tui.keys import Place, bindings_of
 from tui.labels import disk_labels
 from tui.latency_subjects import TRACE, first_subject
 from tui.latency_text import SLOW_HEAD, peak_lines, slow_lines, subject_line, summary_line
+from tui.load_waterfall import load_waterfall
 from tui.scope import Scope
 from tui.screens.latency_actions import LatencyActions
+from tui.waterfall_text import waterfall_lines
 from tui.widgets.heat_map import HeatMap
 from tui.widgets.line import TextLine
 from tui.widgets.lister import Lister
 
 MOST_PEAKS, MOST_SLOW = 40, 60
-PANELS = ("peaks", "slow")
+PANELS = ("peaks", "slow", "waterfall")
 
 
 class LatencyScreen(LatencyActions):
@@ -40,10 +43,13 @@ class LatencyScreen(LatencyActions):
     LatencyScreen HeatMap { height: 1fr; min-height: 6; }
     LatencyScreen #panels { height: 6; }
     LatencyScreen #panels Lister { width: 1fr; display: none; }
+    LatencyScreen #waterfall { height: 100%; display: none; }
     LatencyScreen #panels.peaks #peaks, LatencyScreen #panels.slow #slow { display: block; }
+    LatencyScreen #panels.waterfall #waterfall { display: block; }
     LatencyScreen.-tall #panels { height: 16; }
     LatencyScreen.-wide #panels #peaks { display: block; width: 52; }
     LatencyScreen.-wide #panels #slow { display: block; }
+    LatencyScreen.-wide #panels.waterfall #slow { display: none; }
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -61,6 +67,7 @@ class LatencyScreen(LatencyActions):
         with Horizontal(id="panels", classes="extra peaks"):
             yield Lister(id="peaks")
             yield Lister(id="slow")
+            yield TextLine(" ", id="waterfall")
 
     def on_mount(self) -> None:
         """Have the cursor at hand."""
@@ -106,6 +113,7 @@ class LatencyScreen(LatencyActions):
         if frame is not None:
             self._show_peaks(frame)
             self._show_slow()
+            self._show_waterfall(frame)
 
     def _show_subject(self) -> None:
         choice = self.choice
@@ -146,6 +154,12 @@ class LatencyScreen(LatencyActions):
         head = SLOW_HEAD if self._slow else " Slowest I/Os: none told of; they need the exact tier"
         self.query_one("#slow", Lister).put(head, list(slow_lines(self._slow)))
 
+    def _show_waterfall(self, frame: Frame) -> None:
+        line = self.query_one("#waterfall", TextLine)
+        if line.display:
+            found = load_waterfall(self.scope.history, frame, *(self.heat.interval_ns or self._in_question()))
+            line.put(waterfall_lines(found, line.size.width or self.size.width, glyphs_of(self)))
+
     # ------------------------------------------------------------------ go to
 
     def _take_jump(self) -> None:
@@ -162,6 +176,7 @@ class LatencyScreen(LatencyActions):
         panels = self.query_one("#panels")
         for each in PANELS:
             panels.set_class(each == panel, each)
+        self.call_after_refresh(self.show_figures)
 
     @on(HeatMap.Moved)
     def _moved(self) -> None:
