@@ -75,7 +75,7 @@ class View(Screen[None]):
         count = len(frame.topology.host.notices) if frame else 0
         if not count:
             return "", ""
-        return f"{count} notice{'s' if count > 1 else ''} on this host: {self.key_text('view.help')}", "$warning"
+        return f"{count} notice{'s' if count > 1 else ''}: {self.key_text('view.help')}", "$warning"
 
     def latency_subject(self) -> LatencySubject | None:
         """Tell whose latencies belong to what is chosen here; None where nothing is."""

@@ -4,7 +4,7 @@
 //! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
 mod buffers;
-mod clock;
+pub mod clock;
 mod coordinator;
 mod cpu;
 mod cpu_span;
@@ -20,7 +20,7 @@ mod fsyncs;
 mod histogram;
 mod io_workers;
 mod knobs;
-mod lock;
+pub mod lock;
 mod memory;
 mod mode;
 mod pacing;
