@@ -29,12 +29,12 @@ class Stage(StrEnum):
 
 
 _WORDS = {
-    Stage.SUBMIT: "passes before the block layer: submitting, filesystem, stacked devices",
-    Stage.TAG: "waits for a free tag: the device's queue is full",
-    Stage.QUEUE: "waits in the block layer's queue: scheduler, plug, requeues",
-    Stage.SERVICE: "is the device's own: driver, fabric, storage",
-    Stage.REAP: "passes after completion, before the load reaps it: busy CPUs, late wake-ups",
-    Stage.OUTSIDE: "passes outside the block layer: submitting, filesystem, completing, reaping, busy CPUs",
+    Stage.SUBMIT: "passes before the block layer",
+    Stage.TAG: "waits for a tag: the queue is full",
+    Stage.QUEUE: "waits in the scheduler",
+    Stage.SERVICE: "is the device's: driver, fabric, disk",
+    Stage.REAP: "passes until the load reaps it: busy CPUs",
+    Stage.OUTSIDE: "passes outside the block layer",
 }
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.latency_peaks import Peak, largest, peaks_of
 from collectors.latency_subject import LatencySubject
 from collectors.latency_ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
 from collectors.model import Device, Histograms, Step, Topology
+from collectors.schemas import LOAD
 from collectors.slow_ios import SlowIo, by_number, slow_ios
 from collectors.slow_load import LoadIo, slow_load_ios
 
@@ -101,10 +102,15 @@ class LatencyPast:
         moments = self._moments_between(start_ns, end_ns)
         return largest((peak for moment in moments for peak in moment.peaks), most)
 
-    def slow_ios(self, start_ns: int, end_ns: int, most: int) -> list[SlowIo]:
-        """Give the slowest I/Os of a stretch of time that the kernel told of, the slowest first."""
+    def slow_ios(self, start_ns: int, end_ns: int, most: int, subject: LatencySubject | None = None) -> list[SlowIo]:
+        """Give the slowest I/Os of a stretch of time that the kernel told of, the slowest first.
+
+        Of a subject those on its devices; of the load those on the devices it drove then, whoever they came from.
+        """
         moments = self._moments_between(start_ns, end_ns)
-        return heapq.nlargest(most, (io for moment in moments for io in moment.slow), key=lambda io: io.latency_ns)
+        wanted = _wanted(moments, subject)
+        found = (io for moment in moments for io in moment.slow if wanted(io))
+        return heapq.nlargest(most, found, key=lambda io: io.latency_ns)
 
     def slow_load_ios(self, start_ns: int, end_ns: int, most: int) -> list[LoadIo]:
         """Give the slowest I/Os of the load in a stretch of time, the slowest first."""
@@ -137,6 +143,17 @@ class LatencyPast:
         if self._track is None or (self._track.scale, self._track.series) != (cells.scale, cells.series):
             self._track = LatencyTrack(self._subject, cells.scale, cells.series)
         self._track.add(tick)
+
+
+def _wanted(moments: Sequence[_Moment], subject: LatencySubject | None) -> Callable[[SlowIo], bool]:
+    """Tell which I/Os belong to a subject."""
+    if subject is not None and subject.source == LOAD.name:
+        load = (io for moment in moments for io in moment.load if not subject.keys or io.target in subject.keys)
+        numbers = {(io.major, io.minor) for io in load}
+        return lambda io: (io.major, io.minor) in numbers
+    if subject is None or not subject.keys:
+        return lambda _io: True
+    return lambda io: io.device_key in subject.keys
 
 
 class _DevicesByNumber:

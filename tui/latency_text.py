@@ -15,6 +15,7 @@ from collectors.slow_ios import SlowIo
 from engine.text import safe_text
 from tui.clock import SECOND_NS, precise_clock, span_text
 from tui.format import format_quantity
+from tui.latency_subjects import LOAD
 from tui.safe import fit
 from tui.widgets.heat_text import latency_text
 
@@ -57,6 +58,7 @@ def peak_lines(peaks: list[Peak], names: Mapping[str, str]) -> Iterator[Content]
     """Yield when, how long, whose and what."""
     for peak in peaks:
         name = names.get(peak.key, safe_text(peak.name)).partition(" (")[0]
+        name = f"load on {name}" if peak.source == LOAD else name
         when = clock_text(peak.time_ns)
         yield Content.assemble(f" {when} ", (f"{latency_text(peak.latency_ns):>9}", "bold"), f"  {name} {peak.what}")
 

@@ -32,9 +32,9 @@ def waterfall_lines(waterfall: LoadWaterfall, width: int, glyphs: Glyphs) -> Con
 def _mean_lines(waterfall: LoadWaterfall, width: int, glyphs: Glyphs) -> Iterator[Content]:
     mean = waterfall.mean
     if mean is None:
-        yield Content.assemble((" Waterfall of the load: ", "bold"), f"no mean: {waterfall.caveat}")
+        yield Content.assemble((" Waterfall, no mean: ", "bold"), waterfall.caveat)
         return
-    yield Content.assemble((f" Waterfall of the load, mean {latency_text(mean.total_ns)}: ", "bold"), mean.verdict())
+    yield Content.assemble((f" Waterfall, mean {latency_text(mean.total_ns)}: ", "bold"), mean.verdict())
     yield Content.assemble(" ", *_bar(mean, width - 2, glyphs))
     parts = [
         (f" {glyphs.stages[stage]} {stage} {latency_text(time_ns)}, {100 * mean.share(stage):.0f} % ", _STYLES[stage])

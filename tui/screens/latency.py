@@ -150,9 +150,15 @@ class LatencyScreen(LatencyActions):
     def _show_slow(self) -> None:
         asked = None if self._moment_ns is None else (self._moment_ns - 1, self._moment_ns)
         stretch = self.heat.interval_ns or asked or self._in_question()
-        self._slow = self.scope.history.latencies.slow_ios(*stretch, MOST_SLOW)
-        head = SLOW_HEAD if self._slow else " Slowest I/Os: none told of; they need the exact tier"
+        self._slow = self.scope.history.latencies.slow_ios(*stretch, MOST_SLOW, self.choice.subject)
+        head = SLOW_HEAD if self._slow else f" Slowest I/Os: {self._why_none()}"
         self.query_one("#slow", Lister).put(head, list(slow_lines(self._slow)))
+
+    def _why_none(self) -> str:
+        """Say why no slow I/O is listed."""
+        if TRACE not in self.scope.history.latencies.offered():
+            return "they need the exact tier (lunscope doctor says what is missing)"
+        return "none in this time"
 
     def _show_waterfall(self, frame: Frame) -> None:
         line = self.query_one("#waterfall", TextLine)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.heat_map import HeatColumns, LatencyRange, heat_columns, heat_rows
-from collectors.latency_summary import kept_cells
+from collectors.latency_summary import cells_of
 from collectors.latency_ticks import LatencyTicks
 from collectors.percentiles import bucket_bounds_ns
 from engine.events import Event
@@ -76,7 +76,7 @@ def draw_picture(
 
 
 def _range_of(ticks: LatencyTicks, series: tuple[str, ...], previous: LatencyRange | None) -> LatencyRange:
-    buckets = ticks.bucket[kept_cells(ticks, series)]
+    buckets = cells_of(ticks, series).bucket
     if not len(buckets):
         return previous or LatencyRange(1e4, 1e8)
     low, above = bucket_bounds_ns(ticks.scale, np.array([buckets.min(), buckets.max()], np.uint16))
