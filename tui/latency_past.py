@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from collectors.model import Device, Histograms, Step, Topology
 from collectors.schemas import LOAD
 from collectors.slow_ios import SlowIo, by_number, slow_ios
 from collectors.slow_load import LoadIo, slow_load_ios
+from collectors.waterfall import MatchedIo, match
 
 BUDGET_BYTES = 32 << 20
 """For the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
@@ -47,6 +49,8 @@ class _Moment:
     peaks: tuple[Peak, ...]
     slow: tuple[SlowIo, ...]
     load: tuple[LoadIo, ...]
+    matched: tuple[MatchedIo, ...]
+    """Slow I/Os of the load with what the kernel saw of them, in this interval or the one before."""
 
 
 class LatencyPast:
@@ -58,6 +62,7 @@ class LatencyPast:
         self._sources: dict[str, _Source] = {}
         self._moments: deque[_Moment] = deque(maxlen=MOST_TICKS)
         self._devices = _DevicesByNumber()
+        self._slow_before: tuple[SlowIo, ...] = ()
         self._subject: LatencySubject | None = None
         self._track: LatencyTrack | None = None
 
@@ -109,13 +114,19 @@ class LatencyPast:
         """
         moments = self._moments_between(start_ns, end_ns)
         wanted = _wanted(moments, subject)
-        found = (io for moment in moments for io in moment.slow if wanted(io))
-        return heapq.nlargest(most, found, key=lambda io: io.latency_ns)
+        slowest_first = heapq.merge(*(filter(wanted, moment.slow) for moment in moments), key=lambda io: -io.latency_ns)
+        return list(itertools.islice(slowest_first, most))
 
-    def slow_load_ios(self, start_ns: int, end_ns: int, most: int) -> list[LoadIo]:
-        """Give the slowest I/Os of the load in a stretch of time, the slowest first."""
+    def load_numbers(self, start_ns: int, end_ns: int) -> set[tuple[int, int]]:
+        """Give the numbers of the devices that the load drove in a stretch of time."""
         moments = self._moments_between(start_ns, end_ns)
-        return heapq.nlargest(most, (io for moment in moments for io in moment.load), key=lambda io: io.latency_ns)
+        return {(io.major, io.minor) for moment in moments for io in moment.load}
+
+    def matched_ios(self, start_ns: int, end_ns: int, most: int) -> list[MatchedIo]:
+        """Give the slowest I/Os of the load that the kernel told of too, the slowest first."""
+        moments = self._moments_between(start_ns, end_ns)
+        slowest_first = heapq.merge(*(moment.matched for moment in moments), key=lambda one: -one.load.latency_ns)
+        return list(itertools.islice(slowest_first, most))
 
     def _moments_between(self, start_ns: int, end_ns: int) -> list[_Moment]:
         with self._lock:
@@ -127,7 +138,9 @@ class LatencyPast:
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
         slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()
         load = slow_load_ios(step.current) if ticks else ()
-        return ticks, _Moment(step.current.time_ns, peaks, slow, load)
+        matched = tuple(match(load, (*self._slow_before, *slow)))
+        self._slow_before = slow
+        return ticks, _Moment(step.current.time_ns, peaks, slow, load, matched)
 
     def _take(self, ticks: Mapping[str, LatencyTick], moment: _Moment) -> None:
         self._moments.append(moment)

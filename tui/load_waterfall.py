@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.latency_ticks import MOST_TICKS
 from collectors.model import Frame, Tier
 from collectors.slow_ios import by_number
-from collectors.waterfall import MatchedIo, Waterfall, match, mean_waterfall
+from collectors.waterfall import MatchedIo, Waterfall, mean_waterfall
 from tui.history import History, Series
 from tui.subjects import row_of
 
@@ -35,12 +34,11 @@ class LoadWaterfall:
 def load_waterfall(history: History, frame: Frame, start_ns: int, end_ns: int) -> LoadWaterfall:
     """Lay the load beside its devices over the intervals that ended in a stretch of time."""
     past = history.latencies
-    ios = past.slow_load_ios(start_ns, end_ns, MOST_TICKS)
-    kernel = past.slow_ios(start_ns, end_ns, MOST_TICKS)
-    matched = tuple(one for one, _ in zip(match(ios, kernel), range(MOST_MATCHED), strict=False))
-    keys = _device_keys({(io.major, io.minor) for io in ios}, frame)
+    matched = tuple(past.matched_ios(start_ns, end_ns, MOST_MATCHED))
+    numbers = past.load_numbers(start_ns, end_ns)
+    keys = _device_keys(numbers, frame)
     if not keys:
-        return LoadWaterfall(None, "no load in this time" if not ios else "its device is not known here", matched)
+        return LoadWaterfall(None, "its device is not known here" if numbers else "no load in this time", matched)
     mean, caveat = _mean(history, frame, keys, (start_ns, end_ns))
     return LoadWaterfall(mean, caveat, matched)
 

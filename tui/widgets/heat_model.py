@@ -47,8 +47,9 @@ class HeatPicture:
     """I/Os in a cell from which on it counts as full."""
 
     def column_at(self, time_ns: int) -> int | None:
-        """Column whose end is nearest to a moment."""
-        return int(np.argmin(np.abs(self.columns.ends_ns - time_ns))) if len(self.columns) else None
+        """Column that holds the interval of a moment; the last where that is later."""
+        last = len(self.columns) - 1
+        return min(int(np.searchsorted(self.columns.ends_ns, time_ns)), last) if last >= 0 else None
 
     def cells_of(self, column: int) -> NDArray[np.intp]:
         """Cells across that show a column."""
