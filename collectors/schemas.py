@@ -239,10 +239,14 @@ CLOCK_MONOTONIC, the operation that of `enum req_op`, the wait for a tag missing
 
 SLOW_LOAD = Schema(
     "slow_load",
-    tuple(Column(name, _GAUGE) for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns")),
+    tuple(
+        Column(name, _GAUGE)
+        for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns", "major", "minor")
+    ),
 )
 """The slowest I/Os of the load since the sample before, slowest first; keys are ranks. `target` is the row in LOAD,
-`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped."""
+`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped;
+`major` and `minor` are of the device that the target is or lies on."""
 
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema

@@ -492,7 +492,7 @@ class LoadEngine:
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
         """Histogram cells of I/Os completed since the last call, transient ones too; one caller."""
     def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), columns as schemas.SLOW_LOAD.
+        """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), as schemas.SLOW_LOAD begins.
 
         What fsyncs took is not among them; one caller.
         """
