@@ -83,6 +83,12 @@ _DISKS = (
         "Queue time per I/O: from accounted start to the driver. Sampled: 0 where within 20 us + 20 % of await.",
     ),
     _disk(
+        "tag_wait_ms",
+        "Tag",
+        Unit.MILLISECONDS,
+        "Wait per I/O for a free tag, before Q begins; watched while a queue is full, or when asked for. Exact only.",
+    ),
+    _disk(
         "service_ms",
         "S",
         Unit.MILLISECONDS,
@@ -103,10 +109,20 @@ _DISKS = (
     ),
     _disk("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
     _disk("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
-    _disk("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
-    _disk("p99_ms", "p99", Unit.MILLISECONDS, "99 % of the I/Os were faster."),
-    _disk("p999_ms", "p99.9", Unit.MILLISECONDS, "99.9 % of the I/Os were faster; needs 1,000 I/Os in the interval."),
-    _disk("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
+    _disk("p50_ms", "p50", Unit.MILLISECONDS, "Service time that half of the I/Os stayed within. Exact only."),
+    _disk("p99_ms", "p99", Unit.MILLISECONDS, "Service time that 99 % of the I/Os stayed within. Exact only."),
+    _disk(
+        "p999_ms",
+        "p99.9",
+        Unit.MILLISECONDS,
+        "Service time that 99.9 % of the I/Os stayed within; needs 1,000 I/Os in the interval. Exact only.",
+    ),
+    _disk("service_max_ms", "S max", Unit.MILLISECONDS, "The largest service time in the interval. Exact only."),
+    _disk("queue_p99_ms", "Q p99", Unit.MILLISECONDS, "Queue time that 99 % of the I/Os stayed within. Exact only."),
+    _disk("queue_max_ms", "Q max", Unit.MILLISECONDS, "The largest queue time in the interval. Exact only."),
+    _disk(
+        "max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest Q + S of one I/O in the interval. Exact only."
+    ),
 )
 
 _NEW = "as many as came since the last look at the counters"
@@ -174,7 +190,7 @@ _OF_PORTS = (
     Field("new_reconnects", "hbas", "+reconn", Unit.COUNT, f"Reconnects of the controller, {_NEW} (NVMe fabrics)."),
 )
 
-_NOT_OF_PORTS = frozenset({"heat", "read_merges_per_s", "write_merges_per_s", "p50_ms", "p99_ms", "p999_ms", "max_ms"})
+_NOT_OF_PORTS = frozenset({"heat", "read_merges_per_s", "write_merges_per_s"})
 
 _HBAS = (
     *(

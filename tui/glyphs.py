@@ -29,6 +29,8 @@ class Glyphs:
     more_left: str
     more_right: str
     ellipsis: str
+    strengths: tuple[str, str, str, str, str, str]
+    """Of the cells of a wall: not known, none, and four more."""
     caret: str
     vertical: str
     horizontal: str
@@ -48,6 +50,12 @@ class Glyphs:
     """How the legend shows the pattern of each curve: solid, dashed, dotted, and both in turn."""
     curve_marks: tuple[str, ...]
     """What draws a curve where there is no braille."""
+    heat: tuple[str, ...]
+    """From none to most: how full a cell of a heat map is, so that it reads without colour."""
+    heat_lines: tuple[str, str, str]
+    """Median, 99th percentile and peak over a heat map."""
+    unknown: str
+    """What is not known, in a picture where a blank is nothing."""
 
 
 UNICODE = Glyphs(
@@ -61,6 +69,7 @@ UNICODE = Glyphs(
     more_left="◂",
     more_right="▸",
     ellipsis="…",
+    strengths=("?", "·", "░", "▒", "▓", "█"),
     caret="▏",
     vertical="│",
     horizontal="─",
@@ -85,6 +94,9 @@ UNICODE = Glyphs(
     },
     curve_samples=("━━", "╺╸", "··", "━·"),
     curve_marks=(),
+    heat=(" ", "·", "░", "░", "▒", "▒", "▓", "▓", "█"),
+    heat_lines=("─", "═", "▴"),
+    unknown="┄",
 )
 
 ASCII = Glyphs(
@@ -98,6 +110,7 @@ ASCII = Glyphs(
     more_left="<",
     more_right=">",
     ellipsis="~",
+    strengths=("?", ".", "-", "+", "*", "#"),
     caret="_",
     vertical="|",
     horizontal="-",
@@ -122,6 +135,9 @@ ASCII = Glyphs(
     },
     curve_samples=("*", "o", "x", "+"),
     curve_marks=("*", "o", "x", "+"),
+    heat=(" ", ".", ":", ";", "+", "x", "X", "#", "@"),
+    heat_lines=("-", "=", "^"),
+    unknown="/",
 )
 
 GlyphSetting = Literal["auto", "unicode", "ascii"]

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Frame, FrameTable, Rows
+from tui.latency_past import LatencyPast
 from tui.totals import ALL_DISKS, total_disks
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "disks": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
     ALL_DISKS: ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
+    "paths": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
+    "hbas": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
     "load": ("iops", "await_ms", "p99_ms", "max_ms"),
     "load_total": ("iops", "bytes_per_s", "await_ms", "p99_ms", "max_ms", "in_flight", "errors_per_s"),
 }
@@ -107,6 +110,8 @@ class History:
         self._lock = threading.Lock()
         self._budget_bytes = budget_bytes
         self._rings = self._empty()
+        self.latencies = LatencyPast()
+        """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
 
     def _empty(self) -> dict[str, _Ring]:
         return {table: _Ring(fields, self._budget_bytes) for table, fields in KEPT.items()}

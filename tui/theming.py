@@ -197,5 +197,6 @@ _OWN_VARIABLES = {
     "grid-line": "lines behind the curves",
     "muted": "text of lesser weight",
     "match": "the filter",
+    **{f"heat-{level}": f"cells of a heat map, {level} of 8 from few to many I/Os" for level in range(1, 9)},
 }
 """What lunscope colours besides what Textual has names for."""

@@ -11,8 +11,12 @@ from tui.keys import ACTIONS, Action, Place, clashes
 from tui.knob_turns import TURNS
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
+from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
+from tui.screens.paths import PathsScreen
+from tui.screens.tree import TreeScreen
+from tui.screens.wall import WallScreen
 from tui.settings import load_settings
 
 OWNERS = {
@@ -20,7 +24,11 @@ OWNERS = {
     Place.OVERVIEW: OverviewScreen,
     Place.DISK: DiskView,
     Place.LOAD: LoadScreen,
+    Place.LATENCY: LatencyScreen,
     Place.EVENTS: EventsScreen,
+    Place.PATHS: PathsScreen,
+    Place.TREE: TreeScreen,
+    Place.WALL: WallScreen,
 }
 
 
