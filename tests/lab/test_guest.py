@@ -30,7 +30,7 @@ def under_load(target: str, then: str) -> str:
     """Run a script as soon as reads of a target have really begun, and end the load with it."""
     return (
         f"{READS}before=$(reads); {FIO.format(target)} >/dev/null 2>&1 & load=$!\n"
-        f"until [ $(reads) -gt $((before + 500)) ]; do sleep 0.2; done\n{then}\nkill $load; wait $load"
+        f"until [ $(reads) -gt $((before + 500)) ]; do sleep 0.2; done\n{then}\nkill $load; wait $load; true"
     )
 
 
