@@ -7,11 +7,13 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from collectors.average_peaks import AveragePeaks
 from collectors.model import Frame, Step
 from collectors.rates import derive
 from collectors.report_averages import DiskAverages
 from collectors.report_document import ALL_TABLES, report_line
 from collectors.report_page import PageOptions, ReportPage
+from collectors.report_tapes import TapeAverages
 
 __all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
 
@@ -21,9 +23,11 @@ class ReportOptions:
     """What `lunscope report` shows."""
 
     tables: tuple[str, ...] = ()
-    """Of "disks", "paths" and "hbas"; nothing chosen is disks in text and all of them in JSON."""
+    """Of "disks", "paths", "hbas" and "tapes"; nothing chosen is disks in text and all of them in JSON."""
     split: bool = False
     """Reads and writes apart (-R)."""
+    distribution: bool = False
+    """Percentiles and peaks instead of means, and average peak latencies at the end (-P)."""
     all_disks: bool = False
     """Also disks without I/O."""
     count: int | None = None
@@ -33,17 +37,24 @@ class ReportOptions:
 
 
 def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
-    """Yield the lines of a report: a line per disk, path or port and interval, then the averages.
+    """Yield the lines of a report: a line per disk, path, port or tape and interval, then the averages.
 
     The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
     """
     options = options or ReportOptions()
-    page = ReportPage(options.tables or ("disks",), PageOptions(options.split, options.all_disks, options.header_every))
-    averages = DiskAverages()
+    looks = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
+    page = ReportPage(options.tables or ("disks",), looks)
+    averages, tapes, peaks = DiskAverages(), TapeAverages(), AveragePeaks()
     for step, frame in _intervals(steps, options.count):
         averages.add(step)
+        tapes.add(step)
+        peaks.add(frame)
         yield from page.lines(step, frame)
-    yield from page.averages(averages.tables(), averages.topology)
+    tape_table = tapes.table()
+    tables = averages.tables() | ({} if tape_table is None else {"tapes": tape_table})
+    yield from page.averages(tables, averages.topology)
+    if options.distribution:
+        yield from page.average_peaks(tables, peaks, averages.topology)
 
 
 def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:

@@ -4,29 +4,36 @@ Every call that reads the kernel, compresses or waits releases the GIL. Native t
 errno and, where there is one, the path; ValueErrors say which argument is out of range.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 from engine.job import Knobs
 
 __all__ = [
     "HISTOGRAM_BUCKETS",
     "HISTOGRAM_SUB_BITS",
+    "SLOW_COLUMNS",
+    "TRACE_COLUMNS",
     "BlockReader",
+    "BlockTracer",
     "EpochStats",
     "InflightSampler",
     "LoadEngine",
     "LoadTarget",
     "TableCodec",
+    "TraceReader",
     "compress",
     "decode_cells",
     "decompress",
     "encode_cells",
     "fill",
+    "host_cpu_ns",
     "read_attributes",
+    "tracer_refusal",
     "uring_refusal",
 ]
 
@@ -79,7 +86,7 @@ class BlockReader:
 
 @final
 class InflightSampler:
-    """A thread that looks into `/sys/block/X/inflight` of a few devices many times a second.
+    """A thread that looks into `/sys/block/X/inflight` of a few devices, or of groups, many times a second.
 
     On current kernels that file counts requests in the driver only, so its mean divided by the rate of I/Os is the
     service time (Little's law). The period is jittered; the thread slows down by itself to stay within `cpu_share`.
@@ -88,6 +95,12 @@ class InflightSampler:
     def __new__(cls, sysfs: str = "/sys", rate_hz: float = 1000.0, cpu_share: float = 0.01) -> Self: ...
     def watch(self, names: Sequence[str]) -> None:
         """Replace the watched devices; sums of those that stay go on."""
+    def watch_groups(self, groups: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Replace what is watched by groups: a name, and the files below sysfs that are added up in one look.
+
+        Each file holds one number (`host_busy`) or two (`inflight`). A group of which a file cannot be opened, or is
+        gone later, is left out as a whole. Sums of those that stay with the same files go on.
+        """
     def read(self) -> tuple[list[str], NDArray[np.uint64]]:
         """Names and, per name, shape (n, 4): sum of requests seen, looks, looks that saw any, peak since last call."""
     @property
@@ -106,6 +119,151 @@ def read_attributes(
     Raises:
         OSError: the folder itself cannot be opened.
     """
+
+# ----------------------------------------------------------------------------------------------------------- exact
+
+TRACE_COLUMNS: list[str]
+"""Columns of `TraceReader.read`, as collectors.schemas.TRACE: sums since tracing began, gauges (`*_now`) and peaks
+since the last read (`*_peak`, `*_max_ns`).
+
+A read or write is counted when it completes, together with its queue time (accounted start to last issue to the driver)
+and its service time (that issue to completion), so that means are sums divided by counts. As in diskstats a write is
+whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts I/Os
+whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os waited
+`tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time only.
+"""
+SLOW_COLUMNS: list[str]
+"""Columns of `TraceReader.slowest`: completion (CLOCK_MONOTONIC), row of the device, first sector, bytes, operation
+(enum req_op of blk_types.h), wait for a tag (0: not known), queue and service time, process and thread that submitted,
+its cgroup (inode number in cgroup2), queue plus service time.
+
+The accounted start is `done_ns - latency_ns`, the issue to the driver `done_ns - service_ns`.
+"""
+
+@disjoint_base
+class TraceReader:
+    """Reads what a BlockTracer counts, in another process too: read-only maps, no rights needed.
+
+    Several readers do not disturb each other; each has growth of its own. Intervals are ended by the tracer's `read`
+    alone: peaks and slow I/Os are those of the interval it ended last.
+    """
+
+    def __new__(cls, descriptors: Mapping[str, int]) -> Self:
+        """Map the descriptors of `BlockTracer.map_descriptors`, which may be closed afterwards.
+
+        Raises:
+            OSError: one is no map of this version of the tracer.
+            ValueError: one is missing or not open.
+        """
+    @property
+    def generation(self) -> int:
+        """Grows whenever a row came or now stands for another disk; names and numbers must then be asked again."""
+    def names(self) -> list[str]:
+        """Kernel names of the rows, as in /proc/diskstats; hidden paths of NVMe namespaces are rows of their own."""
+    def numbers(self) -> NDArray[np.uint32]:
+        """Device numbers of the rows, shape (n, 2): major, minor."""
+    def read(self) -> NDArray[np.uint64]:
+        """Read all counters: shape (n, len(TRACE_COLUMNS))."""
+    def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
+        """Histogram cells that grew since the last call: row, series, bucket, count as in collectors.model.Histograms.
+
+        Series 0 queue read, 1 queue write, 2 service read, 3 service write; HistogramScale(unit_ns=64, sub_bits=4).
+        """
+    def slowest(self) -> tuple[NDArray[np.uint64], list[str]]:
+        """Slowest I/Os of the interval that ended last, slowest first: SLOW_COLUMNS, names of the threads.
+
+        The slowest of every device is among them as far as there is room: 128 per CPU, of which the slower stay.
+        """
+    def oldest(self) -> NDArray[np.uint64]:
+        """Age of the oldest I/O under way per row, in ns; 2**64-1 where there is none."""
+    def groups_at(self, places: Sequence[int]) -> NDArray[np.uint64]:
+        """Read groups by what `BlockTracer.regroup` returned, as `BlockTracer.read_groups` does."""
+    def losses(self) -> dict[str, int]:
+        """Count what was not seen since tracing began.
+
+        `table_full`: I/Os not timed; `unseen`: completions without an issue, such as those under way at the start;
+        `stale`: I/Os without a completion, found when the request was used again; `untracked_devices`,
+        `series_without_histogram`: no room; `unstamped`: see TRACE_COLUMNS; `rescued`: completions for which the kernel
+        skipped a program and the second copy did its work; `requeued`: I/Os the driver gave back, which is no loss.
+        """
+    def close(self) -> None:
+        """Free the maps; may be called twice. All other calls raise ValueError afterwards."""
+
+@final
+class BlockTracer(TraceReader):
+    """Programs on the kernel's block tracepoints that time every I/O of every disk, and their counters.
+
+    Devices register themselves at their first I/O; rows stay. Nothing is pinned: when the process is gone, whatever the
+    way, the kernel removes everything. Several tracers do not disturb each other.
+    """
+
+    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 4096) -> Self:
+        """Load and attach; `histograms` bounds how many devices get all four histograms (7 KiB each in the kernel).
+
+        Raises:
+            OSError: the step that the kernel refused, with the mend; see `tracer_refusal`.
+            ValueError: `histograms` is not from 1 to 65535.
+        """
+    def read(self) -> NDArray[np.uint64]:
+        """End the interval and read all counters: shape (n, len(TRACE_COLUMNS)).
+
+        I/Os whose completion no program saw are taken out on the way, so that nothing is in flight for ever.
+        """
+    def regroup(self, groups: Sequence[Sequence[str]]) -> list[int]:
+        """Replace the groups (LUNs, ports, heads of NVMe multipath), each told by the kernel names of its members.
+
+        A group with the members of an earlier one goes on counting. A device counts from the first read after its
+        first I/O on.
+
+        Returns:
+            Where each group is in the kernel's table, for `groups_at`.
+
+        Raises:
+            ValueError: a device is in more than 8 groups, or there are more than the tables hold.
+        """
+    def read_groups(self) -> NDArray[np.uint64]:
+        """Read the groups as ordered in `regroup`, shape (groups, 2): busy time (ns) and members busy now."""
+    def losses(self) -> dict[str, int]:
+        """Count what was not seen since tracing began, as TraceReader.losses and more.
+
+        `healed`: I/Os without a completion, found by `read`; `recursion_misses`: programs the kernel skipped because
+        they were running on that CPU already.
+        """
+    def watch_tag_wait(self, on: bool) -> None:
+        """Switch the two programs on that time how long a submitter waits before it gets a request; they cost most.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def rescan(self) -> None:
+        """Look again whether there are disks without requests, whose bios must be watched; to be called after hot-plug.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def pause(self) -> None:
+        """Detach all programs; counters stand still.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def resume(self) -> None:
+        """Attach again after `pause`; waits for tags are not watched.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def map_descriptors(self) -> dict[str, int]:
+        """Open the maps for reading only, for a TraceReader elsewhere; the caller closes the descriptors.
+
+        Raises:
+            OSError: the kernel refuses; it takes CAP_SYS_ADMIN.
+        """
+    def close(self) -> None:
+        """Detach everything and free the maps; may be called twice. All other calls raise ValueError afterwards."""
+
+def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys") -> str:
+    """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the mend; empty if it can."""
 
 # ----------------------------------------------------------------------------------------------------------- codec
 
@@ -187,7 +345,7 @@ class LoadTarget:
     """One target of the load by an open descriptor, which the engine duplicates; it never opens anything by name."""
 
     def __new__(cls, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> Self:
-        """Duplicate the descriptor.
+        """Duplicate the descriptor; `align_bytes` is what direct I/O needs.
 
         Raises:
             OSError: the descriptor is not open.
@@ -218,6 +376,15 @@ class EpochStats:
     def counts(self) -> NDArray[np.uint64]:
         """Shape (targets, 2, 6): ios, bytes, latency sum, least latency, largest latency (ns), errors per direction."""
     @property
+    def fsyncs(self) -> NDArray[np.uint64]:
+        """Shape (targets, 4): fsyncs, latency sum, largest latency (ns), errors."""
+    @property
+    def cpu_ns(self) -> tuple[int, int, int] | None:
+        """CPU time while measuring: of the engine, of the whole host, and of all its processors, idle or not.
+
+        The host's is counted in ticks of USER_HZ, 10 ms as a rule. None before measuring began.
+        """
+    @property
     def peaks(self) -> NDArray[np.uint64]:
         """Shape (targets + 1, 3, 2): sum of the per-second maxima (ns) and how many seconds had any.
 
@@ -241,8 +408,11 @@ class LoadEngine:
     a stalled device are woken. Every I/O is counted in exactly one epoch. An epoch is measured from the moment all I/Os
     issued before its turn are back, but not before 100 ms have passed.
 
-    Backend "uring" runs `threads` threads with a ring each, which share every target's depth. Backend "threads" runs
-    one thread per outstanding I/O, at most 1,000, whatever `threads` says.
+    Backend "uring" runs `Knobs.threads` threads with a ring each, which share every target's depth. Backend "threads"
+    runs one thread per outstanding I/O, at most 1,000, whatever `threads` says.
+
+    The descriptors must be as the mode of the first knobs says; turning it sets or clears O_DIRECT on them. Sync and
+    dsync flag every write. An fsync takes a place in its target's depth and is in no statistic of reads or writes.
 
     I/Os no larger than the stripe unit, if it is a multiple of them, are driven on each target by itself. Others are
     drawn in the address space that the targets form as a stripe and fan out: one part per target touched, which is what
@@ -257,8 +427,8 @@ class LoadEngine:
         knobs: Knobs,
         *,
         backend: Literal["uring", "threads"],
-        threads: int = 1,
         sequential: bool = False,
+        streams: int = 1,
         stripe_unit_bytes: int = 65536,
         seed: int = 1,
         max_queue_depth: int = 1024,
@@ -298,6 +468,11 @@ class LoadEngine:
         """Shape (targets, 14), columns as collectors.schemas.LOAD; takes the peaks, so there is one caller."""
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
         """Histogram cells of I/Os completed since the last call, transient ones too; one caller."""
+    def slowest(self) -> NDArray[np.uint64]:
+        """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), columns as schemas.SLOW_LOAD.
+
+        What fsyncs took is not among them; one caller.
+        """
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """(target, "read" or "write", errno, offset of the first, count), the most frequent first.
 
@@ -319,6 +494,9 @@ def fill(fd: int, offset: int, length: int, seed: int) -> int:
     Raises:
         OSError: the first error if nothing was written.
     """
+
+def host_cpu_ns() -> tuple[int, int]:
+    """CPU time since boot of all processors: busy, and all. Waiting for I/O is not busy; in ticks of USER_HZ."""
 
 def uring_refusal() -> str:
     """Why io_uring cannot be used here (seccomp, io_uring_disabled, old kernel), with the mend; empty if it can."""

@@ -6,10 +6,12 @@ import importlib.metadata
 from typing import TypeAlias
 
 from engine.caveats import caveats
+from engine.cpu_use import CpuUse, per_gb_s, per_io_us
+from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
-from engine.job import JobSpec, Knobs
+from engine.job import BlockShare, JobSpec, Knobs
 from engine.measured import Measured
-from engine.result import EpochResult, ErrorCount, RunResult, Split
+from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, Split
 
 SCHEMA = "lunscope.run/1"
 
@@ -36,6 +38,7 @@ def run_document(result: RunResult) -> Document:
         "duration_s": result.duration_s,
         "epochs": [_epoch(epoch) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
+        "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "errors": [_error(error) for error in result.errors],
     }
@@ -46,10 +49,9 @@ def _job(job: JobSpec) -> Document:
         "name": job.name,
         "targets": [target.path for target in job.targets],
         "access": job.access.value,
-        "mode": job.mode.value,
         "backend": job.backend.value,
+        "streams": job.streams,
         "stripe_unit_bytes": job.stripe_unit_bytes,
-        "threads": job.threads,
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
@@ -61,10 +63,22 @@ def _knobs(knobs: Knobs) -> Document:
     return {
         "queue_depth": knobs.queue_depth,
         "stripe_width": knobs.stripe_width,
-        "blocks": [{"block_bytes": share.block_bytes, "percent": share.percent} for share in knobs.blocks],
+        "blocks": _blocks(knobs.blocks),
         "read_pct": knobs.read_pct,
         "rate_iops": knobs.rate_iops,
+        "write_blocks": None if knobs.write_blocks is None else _blocks(knobs.write_blocks),
+        "distribution": format_distribution(knobs.distribution),
+        "write_distribution": (
+            None if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
+        ),
+        "mode": knobs.mode.value,
+        "threads": knobs.threads,
+        "fsync_every": knobs.fsync_every,
     }
+
+
+def _blocks(blocks: tuple[BlockShare, ...]) -> list[Document]:
+    return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in blocks]
 
 
 def _epoch(epoch: EpochResult) -> Document:
@@ -75,6 +89,8 @@ def _epoch(epoch: EpochResult) -> Document:
         "duration_s": epoch.duration_s,
         "transient_ios": epoch.transient_ios,
         **_split(epoch.split, epoch.duration_s),
+        "fsync": _fsync(epoch.fsyncs),
+        "cpu": _cpu(epoch.cpu, epoch.split),
         "targets": [{"name": target.name, **_split(target.split, epoch.duration_s)} for target in epoch.targets],
     }
 
@@ -103,6 +119,26 @@ def _block(measured: Measured, duration_s: float) -> Document:
             "max": _us(measured.largest_ns),
             "avg_peak": _us(measured.average_peak_ns),
         },
+    }
+
+
+def _fsync(fsyncs: FsyncResult) -> Document | None:
+    if not fsyncs.ios and not fsyncs.errors:
+        return None
+    latency = {"mean": _us(fsyncs.mean_ns), "max": _us(fsyncs.largest_ns if fsyncs.ios else None)}
+    return {"ios": fsyncs.ios, "errors": fsyncs.errors, "latency_us": latency}
+
+
+def _cpu(cpu: CpuUse | None, split: Split) -> Document | None:
+    if cpu is None:
+        return None
+    total = split.total
+    return {
+        "engine_us_per_io": per_io_us(cpu.engine_ns, total.ios),
+        "engine_s_per_gb": per_gb_s(cpu.engine_ns, total.bytes),
+        "host_us_per_io": per_io_us(cpu.host_busy_ns, total.ios),
+        "host_s_per_gb": per_gb_s(cpu.host_busy_ns, total.bytes),
+        "host_busy_pct": cpu.host_busy_pct,
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from collectors.model import Frame, FrameTable
 from tui.history_followed import Followed
 from tui.history_ring import FEWEST_TICKS, MOST_TICKS, Ring, Series
+from tui.latency_past import LatencyPast
 from tui.totals import ALL_DISKS, total_disks
 
 __all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History", "Series"]
@@ -34,6 +35,8 @@ class History:
         self._budget_bytes = budget_bytes
         self._rings = self._empty()
         self._followed = Followed(budget_bytes)
+        self.latencies = LatencyPast()
+        """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
 
     def _empty(self) -> dict[str, Ring]:
         return {table: Ring(fields, self._budget_bytes) for table, fields in KEPT.items()}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from collectors.model import Device
 from collectors.topology.buses import Buses
-from collectors.topology.graph import Layer, Lun, Path, TargetPort
+from collectors.topology.class_folder import Facts
+from collectors.topology.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.topology.partitions import Partition
 from collectors.topology.place import Place
-from collectors.topology.ports import PortBook, find_ports
+from collectors.topology.ports import PortBook, find_ports, nvme_limit
 from collectors.topology.seen import Seen
+from collectors.topology.tapes import SeenTape
 from collectors.topology.targets import target_of
 
 _HEAD_OF_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
@@ -31,16 +33,19 @@ class Assembly:
     seen: Mapping[str, Seen]
     buses: Buses
     ports: PortBook
+    avoided: Mapping[str, bool]
+    """Whether multipathd calls a path marginal, by kernel name."""
     targets: dict[str, TargetPort] = field(default_factory=dict)
     luns: list[Lun] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+    tapes: list[Tape] = field(default_factory=list)
     _ways: dict[Place, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], buses: Buses) -> Assembly:
+    def of(cls, seen: Mapping[str, Seen], buses: Buses, avoided: Mapping[str, bool]) -> Assembly:
         """Start with the ports."""
-        return cls(seen, buses, find_ports(buses))
+        return cls(seen, buses, find_ports(buses), avoided)
 
     def add_disks(self) -> None:
         """Sort all devices into LUNs, paths and layers."""
@@ -75,6 +80,17 @@ class Assembly:
                 kind = _layer_kind(one)
                 self.layers.append(Layer(key, one.device.name, kind, label, one.device.size_bytes, below))
 
+    def add_tapes(self, tapes: Iterable[SeenTape]) -> None:
+        """Add tape drives, each by its way."""
+        for one in tapes:
+            port, target = self._way(one.place)
+            self.tapes.append(
+                Tape(
+                    one.key, one.name, port, target, one.address, one.state, one.vendor, one.model,
+                    one.wwid or one.serial,
+                )
+            )  # fmt: skip
+
     def _path(self, one: Seen, lun: str) -> Path:
         place = one.place
         port, target = self._way(place)
@@ -93,8 +109,14 @@ class Assembly:
             access=one.access,
             preferred=one.preferred,
             group=one.group,
-            queue_limit=one.device.queue_limit,
+            queue_limit=self._limit(one),
+            marginal=is_marginal(one, self.avoided, self.buses.remote_ports),
         )
+
+    def _limit(self, one: Seen) -> int | None:
+        """Commands a path admits: of NVMe those of its controller, whose queues all of its namespaces share."""
+        controller = self.buses.controllers.get(one.place.controller)
+        return one.device.queue_limit if controller is None else nvme_limit(controller)
 
     def _way(self, place: Place) -> tuple[str, str]:
         """Port and target of a place; thousands of paths share a few dozen."""
@@ -105,6 +127,14 @@ class Assembly:
                 self.targets.setdefault(target.key, target)
             self._ways[place] = port, target.key if target else ""
         return self._ways[place]
+
+
+def is_marginal(one: Seen, avoided: Mapping[str, bool], remote_ports: Mapping[str, Facts]) -> bool | None:
+    """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) calls a path marginal."""
+    port_state = remote_ports.get(one.place.remote_port, {}).get("port_state", "")
+    told = [avoided.get(one.device.name), port_state == "Marginal" if port_state else None]
+    known = [answer for answer in told if answer is not None]
+    return any(known) if known else None
 
 
 def is_multipath_map(device: Device) -> bool:

@@ -38,6 +38,8 @@ class Port:
     """Kernel names of its SCSI hosts and NVMe controllers."""
     scsi_hosts: tuple[str, ...] = ()
     """Those of the members that have a host_busy."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class TargetPort:
     transport: str
     array: str = ""
     """What the port belongs to: node name, IQN, NVMe subsystem."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class Path:
     weight: int | None = None
     """Weight or repeat count that the selector uses."""
     queue_limit: int | None = None
+    marginal: bool | None = None
+    """Whether multipathd or the FC transport avoids it because it fails now and then; None where neither tells."""
 
     @property
     def usable(self) -> bool:
@@ -124,6 +130,26 @@ class Mount:
     filesystem: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """One tape drive; it has one path, its own."""
+
+    key: str
+    """Of its row in the TAPE table."""
+    name: str
+    port: str = ""
+    target: str = ""
+    address: str = ""
+    """H:C:T:L."""
+    state: str = ""
+    vendor: str = ""
+    model: str = ""
+    persistent_id: str = ""
+    """wwid or serial; empty where the drive has none."""
+    label: str = ""
+    """What the operator calls it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """Everything between HBA ports and filesystems; empty where it was not looked for."""
@@ -136,6 +162,7 @@ class Graph:
     mounts: tuple[Mount, ...] = ()
     notices: tuple[str, ...] = ()
     """What is odd about it, one line each: two disks of one identity, links that lead nowhere."""
+    tapes: tuple[Tape, ...] = ()
     paths_of: Mapping[str, tuple[int, ...]] = field(init=False, repr=False)
     """Places in `paths` of the paths of each LUN, by its key."""
 
@@ -148,4 +175,4 @@ class Graph:
     @property
     def records(self) -> tuple[tuple[object, ...], ...]:
         """All that there is to compare."""
-        return (self.ports, self.targets, self.luns, self.paths, self.layers, self.mounts, self.notices)
+        return (self.ports, self.targets, self.luns, self.paths, self.layers, self.mounts, self.notices, self.tapes)

@@ -95,6 +95,7 @@ class Tabs(TextLine):
         (Place.OVERVIEW, "1 Overview"),
         (Place.LOAD, "2 Load"),
         (Place.EVENTS, "3 Events"),
+        (Place.LATENCY, "4 Latency"),
         (Place.PATHS, "5 Paths"),
         (Place.TREE, "6 Tree"),
         (Place.WALL, "7 Wall"),

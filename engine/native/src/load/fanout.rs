@@ -95,7 +95,12 @@ impl FanOut {
     )]
     fn logical(&self, settings: &Settings, order: &Order<'_>, rng: &mut Rng) -> Vec<Part> {
         let (direction, block_bytes) = draw(settings, rng);
-        let start = order.next(rng, self.layout.capacity_bytes(), u64::from(block_bytes));
+        let start = order.next(
+            rng,
+            direction,
+            self.layout.capacity_bytes(),
+            u64::from(block_bytes),
+        );
         let extents = self.layout.extents(start, u64::from(block_bytes));
         extents
             .map(|part| Part {

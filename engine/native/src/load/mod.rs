@@ -4,21 +4,25 @@
 //! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
 mod buffers;
-mod clock;
+pub mod clock;
 mod coordinator;
 mod cpu;
+mod cpu_span;
 mod crew;
+mod dealing;
 mod engine;
 mod epoch;
 mod errors;
 mod fanout;
 mod fill;
 mod flight;
+mod fsyncs;
 mod histogram;
 mod io_workers;
 mod knobs;
-mod lock;
+pub mod lock;
 mod memory;
+mod mode;
 mod pacing;
 mod packed;
 mod pattern;
@@ -31,6 +35,7 @@ mod ring_setup;
 mod room;
 mod run;
 mod seat;
+mod slowest;
 mod spin;
 mod stats;
 mod stripe;

@@ -3,7 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
@@ -75,23 +78,33 @@ impl Waker {
     }
 }
 
+/// Counters of 16 targets on a cache line of their own: neighbours in memory may belong to another worker.
+#[derive(Default)]
+#[repr(align(64))]
+struct Line([AtomicU32; LINE_COUNTERS]);
+
+const LINE_COUNTERS: usize = 16;
+
 /// One worker as the others see it.
 ///
 /// A worker counts its I/Os while it holds its epoch, and a turn replaces the epoch of every worker. So each I/O is
 /// counted in exactly one epoch, and an epoch is complete the moment all workers were given the next.
+#[repr(align(128))]
 pub struct Seat {
     pub worker: usize,
     pub served: Served,
     pub waker: Waker,
     pub cpu: ThreadCpu,
     epoch: Mutex<Arc<Epoch>>,
-    in_flight: Box<[AtomicU32]>,
+    in_flight: Box<[Line]>,
+    allowed: Box<[AtomicU32]>,
+    adopted: AtomicU64,
     settled: AtomicU64,
 }
 
 impl Seat {
     pub fn new(worker: usize, served: Served, waker: Waker, epoch: Arc<Epoch>) -> Self {
-        let in_flight = (0..served.count).map(|_| AtomicU32::new(0)).collect();
+        let lines = 0..served.count.div_ceil(LINE_COUNTERS);
         let (epoch, settled) = (Mutex::new(epoch), AtomicU64::new(PARKED));
         Self {
             worker,
@@ -99,7 +112,9 @@ impl Seat {
             waker,
             cpu: ThreadCpu::default(),
             epoch,
-            in_flight,
+            in_flight: lines.map(|_| Line::default()).collect(),
+            allowed: (0..served.count).map(|_| AtomicU32::new(0)).collect(),
+            adopted: AtomicU64::new(PARKED),
             settled,
         }
     }
@@ -110,16 +125,39 @@ impl Seat {
 
     /// I/Os of this worker outstanding on a target.
     pub fn in_flight(&self, target: usize) -> u64 {
-        let counter = target
-            .checked_sub(self.served.first)
-            .and_then(|index| self.in_flight.get(index));
-        counter.map_or(0, |counter| u64::from(counter.load(Relaxed)))
+        let index = target.checked_sub(self.served.first);
+        let served = index.filter(|index| *index < self.served.count);
+        served.map_or(0, |index| u64::from(self.counter(index).load(Relaxed)))
     }
 
     /// Only the worker itself may call this.
     #[inline]
     pub fn set_in_flight(&self, target: usize, count: u32) {
-        self.in_flight[target - self.served.first].store(count, Relaxed);
+        self.counter(target - self.served.first)
+            .store(count, Relaxed);
+    }
+
+    #[inline]
+    fn counter(&self, index: usize) -> &AtomicU32 {
+        &self.in_flight[index / LINE_COUNTERS].0[index % LINE_COUNTERS]
+    }
+
+    /// How many I/Os this worker may keep outstanding on a target while depths are being dealt.
+    pub fn allowed(&self, target: usize) -> u32 {
+        self.allowed[target].load(Relaxed)
+    }
+
+    pub fn allow(&self, target: usize, most: usize) {
+        self.allowed[target].store(u32::try_from(most).unwrap_or(u32::MAX), Relaxed);
+    }
+
+    /// Says that this worker keeps within what this epoch allows it from now on.
+    pub fn adopt(&self, index: u32) {
+        self.adopted.store(u64::from(index), Release);
+    }
+
+    pub fn has_adopted(&self, index: u32) -> bool {
+        self.adopted.load(Acquire) == u64::from(index)
     }
 
     /// Says that no outstanding I/O of this worker is older than this epoch.

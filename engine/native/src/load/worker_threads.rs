@@ -50,6 +50,7 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
         rng: run.rng(place, target),
         gate: Gate::default(),
         epoch: Arc::clone(&seat.epoch()),
+        epoch_turned: false,
         source: None,
         sequence: (seat.worker as u64) << 48,
     };
@@ -70,6 +71,8 @@ struct Worker<'a> {
     rng: Rng,
     gate: Gate,
     epoch: Arc<Epoch>,
+    /// Whether the seat has another epoch by now.
+    epoch_turned: bool,
     /// What writes come from, filled when it was mapped.
     source: Option<Memory>,
     sequence: u64,
@@ -114,8 +117,8 @@ impl Worker<'_> {
     /// Issues one I/O after the other until the epoch turns or the load stops.
     fn drive(&mut self) {
         let target = self.seat.served.first;
+        let mut now_ticks = self.run.clock.now();
         loop {
-            let now_ticks = self.run.clock.now();
             match self.run.next(
                 &self.epoch,
                 target,
@@ -124,7 +127,8 @@ impl Worker<'_> {
                 now_ticks,
             ) {
                 Next::Issue(part) => {
-                    if self.perform(&part) {
+                    now_ticks = self.perform(&part);
+                    if self.epoch_turned || self.run.stopping() {
                         return;
                     }
                 }
@@ -141,12 +145,13 @@ impl Worker<'_> {
         }
     }
 
-    /// Does one I/O and counts it; whether there is something else to do first.
-    fn perform(&mut self, part: &Part) -> bool {
+    /// Does one I/O and counts it; when it came back.
+    fn perform(&mut self, part: &Part) -> u64 {
         let pointer = self.buffer(part);
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
-        let result = transfer(self.run, part, pointer);
+        let write_flags = self.epoch.settings.mode.write_flags();
+        let result = transfer(self.run, part, pointer, write_flags);
         let epoch = self.seat.epoch();
         let reaped_ticks = self.run.clock.now();
         self.run.count(
@@ -157,11 +162,13 @@ impl Worker<'_> {
             reaped_ticks,
         );
         self.seat.set_in_flight(part.target, 0);
-        epoch.index != self.epoch.index || self.run.stopping()
+        self.epoch_turned = epoch.index != self.epoch.index;
+        reaped_ticks
     }
 
     fn buffer(&mut self, part: &Part) -> NonNull<u8> {
         match (part.direction, &self.source, &self.epoch.sink) {
+            (Direction::Write, Some(source), _) if part.is_fsync() => source.base(),
             (Direction::Write, Some(source), _) => {
                 self.sequence += 1;
                 // SAFETY: this thread alone uses the mapping, which holds the largest part of this epoch.
@@ -184,7 +191,7 @@ impl Worker<'_> {
 }
 
 /// One system call; the result as a ring gives it.
-fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>) -> i32 {
+fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, write_flags: i32) -> i32 {
     let fd = run.targets[part.target].fd.as_raw_fd();
     let piece = libc::iovec {
         iov_base: pointer.as_ptr().cast(),
@@ -195,7 +202,8 @@ fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>) -> i32 {
     let moved = unsafe {
         match part.direction {
             Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),
-            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, 0),
+            Direction::Write if part.is_fsync() => libc::fsync(fd) as isize,
+            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, write_flags),
         }
     };
     let failed = || {

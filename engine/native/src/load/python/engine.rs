@@ -19,6 +19,10 @@ use crate::load::timeline::AnyEpoch;
 
 /// `collectors.schemas.LOAD`.
 const COUNTER_COLUMNS: usize = 14;
+/// `collectors.schemas.SLOW_LOAD`.
+const SLOW_COLUMNS: usize = 6;
+/// `engine.job.MAX_STREAMS`.
+const MAX_STREAMS: usize = 1024;
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct LoadEngine {
@@ -31,23 +35,22 @@ pub struct LoadEngine {
 impl LoadEngine {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
-    #[pyo3(signature = (targets, knobs, *, backend, threads = 1, sequential = false, stripe_unit_bytes = 65536, seed = 1,
-                        max_queue_depth = 1024, runtime_s = None))]
+    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1,
+                        stripe_unit_bytes = 65536, seed = 1, max_queue_depth = 1024, runtime_s = None))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
         knobs: Bound<'_, PyAny>,
         backend: &str,
-        threads: i64,
         sequential: bool,
+        streams: i64,
         stripe_unit_bytes: i64,
         seed: i64,
         max_queue_depth: i64,
         runtime_s: Option<f64>,
     ) -> PyResult<Self> {
-        let threads = unsigned("threads", threads)?;
         let backend = match backend {
-            "uring" => Backend::Uring { threads },
+            "uring" => Backend::Uring,
             "threads" => Backend::Threads,
             other => {
                 return Err(PyValueError::new_err(format!(
@@ -59,10 +62,17 @@ impl LoadEngine {
         if stripe_unit_bytes == 0 {
             return Err(PyValueError::new_err("stripe_unit_bytes must be above 0"));
         }
+        let streams = unsigned("streams", streams)?;
+        if !(1..=MAX_STREAMS).contains(&streams) {
+            return Err(PyValueError::new_err(format!(
+                "streams {streams} is not in 1..{MAX_STREAMS}"
+            )));
+        }
         let limits = Limits {
             max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
             stripe_unit_bytes,
             thread_per_io: backend == Backend::Threads,
+            streams: sequential.then_some(streams),
         };
         let runtime = runtime_s
             .map(|runtime_s| seconds("runtime_s", runtime_s))
@@ -70,7 +80,6 @@ impl LoadEngine {
         let options = Options {
             backend,
             limits,
-            sequential,
             seed: bits(seed),
             runtime,
         };
@@ -142,6 +151,22 @@ impl LoadEngine {
         cell_arrays(py, &cells)
     }
 
+    fn slowest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let ios = py.detach(|| self.engine.slowest());
+        let count = ios.len();
+        let values = ios.into_iter().flat_map(|(io, issued_ns)| {
+            [
+                io.target as u64,
+                io.direction as u64,
+                io.offset,
+                u64::from(io.length),
+                issued_ns,
+                io.latency_ns,
+            ]
+        });
+        PyArray1::from_iter(py, values).reshape([count, SLOW_COLUMNS])
+    }
+
     fn errors(&self, py: Python<'_>) -> Vec<(usize, &'static str, i32, u64, u64)> {
         let errors = py.detach(|| self.engine.errors());
         errors
@@ -166,6 +191,7 @@ impl LoadEngine {
                     index,
                     targets: self.engine.targets(),
                     knobs: Arc::clone(knobs),
+                    cpu: self.engine.cpu_used(&epoch),
                     epoch,
                 };
             self.engine
