@@ -20,7 +20,13 @@ from tui.path_layout import PathLayout, path_layout
 STATE, VERDICT = "state", "verdict"
 """Columns that are no fields of the registry: their figures only sort and mark."""
 
-_BY_LEVEL = {PathLevel.ACTIVE: 0.0, PathLevel.SECONDARY: 0.5, PathLevel.STANDBY: 1.0, PathLevel.DOWN: 4.0}
+_BY_LEVEL = {
+    PathLevel.ACTIVE: 0.0,
+    PathLevel.SECONDARY: 0.5,
+    PathLevel.STANDBY: 1.0,
+    PathLevel.MARGINAL: 2.0,
+    PathLevel.DOWN: 4.0,
+}
 _UNEVEN, _SICK = 2.0, 3.0
 WARM_STATE, HOT_STATE = _UNEVEN, _SICK
 
@@ -97,6 +103,9 @@ class PathBoard:
         sick = 0 if self.judged is None else int((~np.isnan(self.judged.sick_times[members])).sum())
         if sick:
             return f"{sick} of {count} sick"
+        marginal = int((levels == PathLevel.MARGINAL).sum())
+        if marginal:
+            return f"{marginal} of {count} marg"
         standby = int((levels == PathLevel.STANDBY).sum())
         return f"{count - standby} of {count} act" if standby else f"{count} active"
 

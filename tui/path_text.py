@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.fields import Unit
 from collectors.model import Frame, FrameTable
-from collectors.path_groups import GroupBy, lun_name, policy_name, port_name
+from collectors.path_groups import GroupBy, lun_name, policy_name, port_name, target_name
 from collectors.path_state import PathLevel, state_of
 from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
 from engine.text import safe_text
@@ -61,6 +61,7 @@ def _troubles(board: PathBoard) -> Iterator[str]:
     levels = board.layout.levels
     found = {
         "down": int((levels == PathLevel.DOWN).sum()),
+        "marginal": int((levels == PathLevel.MARGINAL).sum()),
         "sick": 0 if board.judged is None else int((~np.isnan(board.judged.sick_times)).sum()),
         "uneven": 0 if board.judged is None else int((~np.isnan(board.judged.uneven_times)).sum()),
         "standby": int((levels == PathLevel.STANDBY).sum()),
@@ -98,8 +99,10 @@ def path_told(frame: Frame, key: str, odd: str) -> str:
     of = "" if path.lun == path.key else f" of {lun_name(path.lun, frame.topology)}"
     state = ", ".join(filter(None, map(safe_text, (path.state, path.access))))
     words = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
+    if path.marginal:
+        words += ", marginal: used only while no other works"
     if path.map_state:
-        words += f", in the map {safe_text(path.map_state)}"
+        words += f", map {safe_text(path.map_state)}"
     if path.failures:
         words += f", failed {_counted(path.failures, 'time')} so far"
     if odd:
@@ -111,7 +114,7 @@ def way(graph: Graph, path: Path) -> str:
     """From the HBA port to the target port."""
     port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
     ends = [port_name(port)] if port else []
-    ends += [safe_text(target.name)] if target else []
+    ends += [target_name(target)] if target else []
     return " -> ".join(ends) or "way not known"
 
 
