@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 
 from collectors.model import Frame, FrameTable
+from tui.gone_paths import GonePaths
 from tui.history_followed import Followed
 from tui.history_ring import FEWEST_TICKS, MOST_TICKS, Ring, Series
 from tui.latency_past import LatencyPast
@@ -35,6 +36,8 @@ class History:
         self._budget_bytes = budget_bytes
         self._rings = self._empty()
         self._followed = Followed(budget_bytes)
+        self.gone_paths = GonePaths()
+        """Paths that vanished; it looks at every frame, also where the past is exchanged."""
         self.latencies = LatencyPast()
         """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from collectors.fields import Unit
 from collectors.model import Frame, FrameTable
+from collectors.moments import clock_text
 from collectors.path_groups import GroupBy, lun_name, policy_name, port_name, target_name
 from collectors.path_state import PathLevel, state_of
 from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
@@ -54,12 +55,13 @@ def summary(board: PathBoard) -> str:
         return f"{disks}, no multipath: {each} own only path"
     luns = {path.lun for path in graph.paths}
     ports = {path.port for path in graph.paths if path.port}
-    return f"{count:,} paths of {len(luns):,} LUNs over {len(ports):,} HBA ports: {', '.join(_troubles(board))}"
+    return f"{', '.join(_troubles(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
 
 
 def _troubles(board: PathBoard) -> Iterator[str]:
     levels = board.layout.levels
     found = {
+        "gone": len(board.gone),
         "down": int((levels == PathLevel.DOWN).sum()),
         "marginal": int((levels == PathLevel.MARGINAL).sum()),
         "sick": 0 if board.judged is None else int((~np.isnan(board.judged.sick_times)).sum()),
@@ -67,7 +69,7 @@ def _troubles(board: PathBoard) -> Iterator[str]:
         "standby": int((levels == PathLevel.STANDBY).sum()),
     }
     named = [f"{number:,} {word}" for word, number in found.items() if number]
-    yield from named or ["all active"]
+    yield from named or ["none down or sick"]
 
 
 def told(board: PathBoard, row: int) -> str:
@@ -132,6 +134,8 @@ def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
     if down:
         named = ", ".join(f"{safe_text(path.name)} {state_of(path).word}" for path in down[:MOST_NAMED])
         words += f"; {named}" + (f" and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else "")
+    for gone in board.gone_of(row)[:MOST_NAMED]:
+        words += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({way(graph, gone.path)})"
     odd = board.verdict_words(row)
     return f"{words}; {odd}" if odd else words
 

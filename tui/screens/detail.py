@@ -37,7 +37,7 @@ class DetailView(View):
     PLACE = Place.DISK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.DISK)]
     DEFAULT_CSS = """
-    DetailView #verdict { height: 2; text-wrap: wrap; }
+    DetailView #verdict { height: 2; padding: 0 1; text-wrap: wrap; }
     DetailView.-tiny #verdict, DetailView.-flat #verdict { height: 1; }
     DetailView #facts { height: 8; }
     DetailView #figures { height: 1; }
@@ -71,7 +71,7 @@ class DetailView(View):
 
     def show_frame(self, frame: Frame) -> None:
         """Sentence, facts and charts; what vanished keeps its past."""
-        self.query_one("#verdict", TextLine).put(f" {self.sentence(frame)}")
+        self.query_one("#verdict", TextLine).put(self.sentence(frame))
         facts = list(self.facts(frame))
         if facts:
             self.query_one("#facts", TextLine).put(_two_columns(facts, self.size.width))
