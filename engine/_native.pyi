@@ -27,6 +27,7 @@ __all__ = [
     "TableCodec",
     "TraceReader",
     "compress",
+    "content",
     "decode_cells",
     "decompress",
     "encode_cells",
@@ -501,6 +502,8 @@ class LoadEngine:
 
         errno 0 is a short transfer.
         """
+    def contents(self) -> NDArray[np.uint64]:
+        """Shape (targets, 3): reads that were looked at, about 100 per second; those compressible; those all zeros."""
     def epochs(self) -> list[EpochStats]:
         """All epochs so far, the last one open while running; none before the start."""
     def cpu_ns(self) -> int:
@@ -517,6 +520,9 @@ def fill(fd: int, offset: int, length: int, seed: int) -> int:
     Raises:
         OSError: the first error if nothing was written.
     """
+
+def content(data: bytes) -> Literal["dense", "compressible", "zeros"]:
+    """Judge a block by how evenly the values of its first 4 KiB are spread; it compresses if 5 % or more could go."""
 
 def host_cpu_ns() -> tuple[int, int]:
     """CPU time since boot of all processors: busy, and all. Waiting for I/O is not busy; in ticks of USER_HZ."""
