@@ -195,7 +195,8 @@ class LoadDriver:
         return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
 
     def _read(self, rig: Rig) -> LoadReading:
-        return LoadReading(self._keys, rig.names, *rig.tap.take())
+        device_numbers = tuple(target.device_number for target in rig.targets)
+        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers)
 
     def _prepared(self) -> Rig:
         if self._rig is None:

@@ -57,4 +57,6 @@ class LoadReading:
     """Shape (targets, 14), columns as collectors.schemas.LOAD."""
     cells: Cells
     slowest: NDArray[np.uint64]
-    """Slowest I/Os since the reading before, shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+    """Slowest I/Os since the reading before, shape (n, 6), the first columns of collectors.schemas.SLOW_LOAD."""
+    device_numbers: tuple[tuple[int, int], ...]
+    """Major and minor of the device each target is or lies on."""

@@ -113,7 +113,7 @@ class AioEngine:
         return self._ledger.cells()
 
     def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, slowest first: shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+        """Slowest I/Os since the last call, slowest first: shape (n, 6), as collectors.schemas.SLOW_LOAD begins."""
         return self._ledger.slowest()
 
     def errors(self) -> list[tuple[int, str, int, int, int]]:

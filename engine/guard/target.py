@@ -48,6 +48,12 @@ class OpenTarget:
     direct_align_bytes: int = 1
     """Alignment of offsets, lengths and buffers that direct I/O needs, whatever the mode now; 1 if it is refused."""
 
+    @property
+    def device_number(self) -> tuple[int, int]:
+        """Major and minor of the block device, or of what the file lies on."""
+        number = self.identity.rdev or self.identity.device
+        return os.major(number), os.minor(number)
+
     def recheck(self, census: Census | None = None) -> None:
         """Make sure that what was found at opening still holds; to be called right before the first write.
 

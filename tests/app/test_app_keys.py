@@ -352,7 +352,7 @@ CASES: dict[str, Case] = {
     "latency.part": only_the_whole_time_is_known,
     "latency.next_peak": on_latencies("up to p100"),
     "latency.mark": on_latencies("marked 0:01", "left", "left"),
-    "latency.panel": on_latencies(),
+    "latency.panel": on_latencies("Waterfall", "p"),
     "latency.zoom_in": on_latencies(),
     "latency.zoom_out": on_latencies("", "plus", "plus", "plus"),
     "latency.narrow": on_latencies(),
