@@ -9,6 +9,8 @@ MAX_QUEUE_DEPTH = 4096
 MAX_TARGETS = 1024
 MAX_THREADS = 1000
 MAX_BLOCK_BYTES = 64 * 1024 * 1024
+MAX_PATHS = 32
+MAX_WEIGHT = 100
 
 
 class Access(StrEnum):
@@ -36,6 +38,22 @@ class Backend(StrEnum):
     AIO = "aio"
 
 
+class PathPolicy(StrEnum):
+    """Which path to a LUN an I/O takes, and which copy of a mirror is read; the rules are those of the kernels.
+
+    engine/native/src/load/policy has a file for each.
+    """
+
+    ROUND_ROBIN = "round-robin"
+    LEAST_COMMAND_LOAD = "least-command-load"
+    SERVICE_TIME = "service-time"
+    HISTORICAL_SERVICE_TIME = "historical-service-time"
+    CELL_LOCAL_ROUND_ROBIN = "cell-local-round-robin"
+    PATH_LOCKDOWN = "path-lockdown"
+    PREFERRED_PATH = "preferred-path"
+    WEIGHTED_ROUND_ROBIN = "weighted-round-robin"
+
+
 @dataclass(frozen=True, slots=True)
 class BlockShare:
     """One block size of a mix and its share of the I/Os."""
@@ -58,6 +76,19 @@ class Knobs:
     """Share of reads, 0 to 100."""
     rate_iops: float | None = None
     """Upper limit of logical I/Os per second over all targets; None is unlimited."""
+    policy: PathPolicy = PathPolicy.ROUND_ROBIN
+    """Which of several paths, and which copy of a mirror."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathSpec:
+    """One device node of a LUN that has several."""
+
+    path: str
+    weight: int = 1
+    """service-time: its throughput against the others; weighted-round-robin: I/Os in a row. 0 to 100."""
+    preferred: bool = False
+    """The path of the policy preferred-path; without one it is the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +96,21 @@ class TargetSpec:
     """One target by the name the operator gave it; None asks for a scratch file."""
 
     path: str | None = None
+    """With several paths, the first of them."""
+    paths: tuple[PathSpec, ...] = ()
+    """All device nodes of a LUN that is driven over more than one; empty for a plain target."""
+
+    @classmethod
+    def lun(cls, paths: tuple[PathSpec, ...]) -> TargetSpec:
+        """Make a target of all the paths to one LUN."""
+        return cls(paths[0].path, paths)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every name by which it is reached; none for a scratch file."""
+        if self.paths:
+            return tuple(path.path for path in self.paths)
+        return () if self.path is None else (self.path,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +123,10 @@ class JobSpec:
     mode: Mode = Mode.DIRECT
     backend: Backend = Backend.AUTO
     stripe_unit_bytes: int = 64 * 1024
+    copies: int = 1
+    """How many neighbouring targets hold the same data: writes go to all of them, reads to one by the policy."""
+    total_queue_depth: bool = False
+    """Whether the queue depth is that of all targets together, shared out evenly, and not of each."""
     threads: int = 1
     size_bytes: int | None = None
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""

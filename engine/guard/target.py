@@ -42,6 +42,17 @@ class OpenTarget:
     identity: Identity
     needs_fill: bool = False
     """Made by lunscope and not filled yet: reading it would measure nothing."""
+    cell: int | None = None
+    """NUMA node of its adapter, where it is a path of a LUN and has one."""
+    outstanding: int = 0
+    """What it had in flight when it was opened, where it is a path of a LUN."""
+    others: tuple[OpenTarget, ...] = ()
+    """Further paths to the same LUN, each opened and checked like this one."""
+
+    @property
+    def nodes(self) -> tuple[OpenTarget, ...]:
+        """All paths, this one first."""
+        return (self, *self.others)
 
     def recheck(self, census: Census | None = None) -> None:
         """Make sure that what was found at opening still holds; to be called right before the first write.
@@ -57,6 +68,8 @@ class OpenTarget:
             refuse_replaced(self.path, self.identity)
         if self.writable and self.kind is not TargetKind.SCRATCH:
             refuse_used(census or Census(), self.name, self.fd)
+        for other in self.others:
+            other.recheck(census)
 
     def mark_filled(self) -> None:
         """Note that every byte was written; from now on the file stays (if it has a name) and holes are refused."""
@@ -65,6 +78,8 @@ class OpenTarget:
 
     def close(self) -> None:
         """Close the descriptor; a scratch file is gone with it, a new file that was not filled is removed."""
+        for other in self.others:
+            other.close()
         if self.fd < 0:
             return
         if self.needs_fill and self.path is not None:

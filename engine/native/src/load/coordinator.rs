@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::crew::Backend;
-use super::epoch::{Epoch, Served, Turn};
+use super::epoch::{Epoch, Turn};
 use super::fanout::FanOut;
 use super::knobs::Settings;
+use super::levels::Served;
 use super::lock::lock;
 use super::pacing::Pacer;
 use super::peaks::SECOND_NS;
@@ -32,7 +33,7 @@ pub struct Core {
 impl Core {
     pub fn new(run: Arc<Run>, settings: Arc<Settings>, backend: Backend) -> io::Result<Self> {
         let first = Arc::new(epoch(&run, backend, &[], 0, settings, None)?);
-        let timeline = Mutex::new(Timeline::new(first, run.targets.len()));
+        let timeline = Mutex::new(Timeline::new(first, run.rows()));
         Ok(Self {
             run,
             timeline,
@@ -135,9 +136,10 @@ fn epoch(
     settings: Arc<Settings>,
     before: Option<&Epoch>,
 ) -> io::Result<Epoch> {
-    let fan_out = settings
-        .layout
-        .map(|layout| FanOut::new(layout, &settings, run.rng(usize::MAX, index as usize)));
+    let fan_out = settings.layout.map(|layout| {
+        let rng = run.rng(usize::MAX, index as usize);
+        FanOut::new(layout, &settings, rng, Arc::clone(&run.logical_ios))
+    });
     let old_sink = before.and_then(|before| before.sink.as_ref());
     let sink = match backend {
         Backend::Threads => Some(worker_threads::sink(&settings, old_sink)?),
@@ -154,7 +156,7 @@ fn epoch(
     };
     Ok(Epoch::new(
         turn,
-        run.targets.len(),
+        run.rows(),
         seats.iter().map(|seat| seat.served),
     ))
 }

@@ -4,6 +4,7 @@
 //! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
 mod buffers;
+mod cell;
 mod clock;
 mod coordinator;
 mod cpu;
@@ -17,13 +18,20 @@ mod flight;
 mod histogram;
 mod io_workers;
 mod knobs;
+mod levels;
 mod lock;
+mod logical;
 mod memory;
+mod mirror;
+mod multipath;
+mod node;
 mod pacing;
 mod packed;
 mod pattern;
 mod payload;
 mod peaks;
+mod policy;
+mod policy_cost;
 mod python;
 mod refusal;
 mod ring;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::knobs::Settings;
+use super::logical::ALONE;
 use super::stats::Direction;
 
 /// One I/O on one target.
@@ -12,6 +13,25 @@ pub struct Part {
     pub direction: Direction,
     pub offset: u64,
     pub length: u32,
+    /// Of the target's paths, once one was chosen.
+    pub file: u32,
+    /// The logical I/O it is a part of.
+    pub logical: u32,
+}
+
+impl Part {
+    /// An I/O by itself.
+    #[inline]
+    pub fn alone(target: usize, direction: Direction, offset: u64, length: u32) -> Self {
+        Self {
+            target,
+            direction,
+            offset,
+            length,
+            file: 0,
+            logical: ALONE,
+        }
+    }
 }
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): 64 uniform bits from a counter and two multiplications.

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::load::knobs::{BlockShare, Knobs};
+use crate::load::policy::PolicyName;
 
 #[derive(FromPyObject)]
 struct BlockShareArgument {
@@ -21,6 +22,7 @@ pub struct KnobsArgument {
     blocks: Vec<BlockShareArgument>,
     read_pct: f64,
     rate_iops: Option<f64>,
+    policy: String,
 }
 
 impl KnobsArgument {
@@ -41,6 +43,9 @@ impl KnobsArgument {
                 .collect::<PyResult<_>>()?,
             read_pct: self.read_pct,
             rate_iops: self.rate_iops,
+            policy: PolicyName::parse(&self.policy).ok_or_else(|| {
+                PyValueError::new_err(format!("policy {} is not known", self.policy))
+            })?,
         })
     }
 }
