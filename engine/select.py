@@ -40,7 +40,7 @@ def choose(job: JobSpec, *, uring_refusal: str, on_tmpfs: bool) -> Choice:
         return Choice(job.backend, _ASKED_FOR)
     if uring_refusal:
         return Choice(Backend.THREADS, f"no io_uring: {uring_refusal}")
-    if on_tmpfs and job.mode is Mode.BUFFERED:
+    if on_tmpfs and job.knobs.mode is Mode.BUFFERED:
         return Choice(Backend.THREADS, "buffered tmpfs is 3 to 7 times faster without a ring")
     return Choice(Backend.URING, "the fastest, and it works here")
 
@@ -83,7 +83,7 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
         from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)
 
         return AioEngine(
-            [AioTarget(t.fd, t.name, t.size_bytes, t.align_bytes, t.writable) for t in targets],
+            [AioTarget(t.fd, t.name, t.size_bytes, t.direct_align_bytes, t.writable) for t in targets],
             job.knobs,
             sequential=sequential,
             stripe_unit_bytes=job.stripe_unit_bytes,
@@ -95,8 +95,8 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
         [_native_target(spec, target) for spec, target in zip(job.targets, targets, strict=True)],
         job.knobs,
         backend="uring" if backend is Backend.URING else "threads",
-        threads=job.threads,
         sequential=sequential,
+        streams=job.streams,
         stripe_unit_bytes=job.stripe_unit_bytes,
         copies=job.copies,
         total_queue_depth=job.total_queue_depth,
@@ -120,7 +120,7 @@ def _native_target(spec: TargetSpec, target: OpenTarget) -> LoadTarget:
         for path, node in nodes
     ]
     return LoadTarget(
-        target.fd, target.name, target.size_bytes, target.align_bytes, writable=target.writable, paths=paths
+        target.fd, target.name, target.size_bytes, target.direct_align_bytes, writable=target.writable, paths=paths
     )
 
 
@@ -130,6 +130,7 @@ def _refuse_for_aio(job: JobSpec) -> None:
         "several paths to one LUN (--lun)": any(target.paths for target in job.targets),
         "a mirror (--mirror)": job.copies > 1,
         "one queue depth for all targets (--qd-total)": job.total_queue_depth,
+        "several sequential streams (--streams)": job.streams > 1,
     }
     for what, is_wanted in wanted.items():
         if is_wanted:

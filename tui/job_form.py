@@ -32,6 +32,7 @@ FORM = (
     FormField("size", "Size", "bytes used of each target, e.g. 1g; empty: all of it"),
     FormField("runtime", "Runtime", "e.g. 30s, 5m; empty: until stopped"),
     FormField("stripe_unit", "Stripe unit", "bytes on one target before the next, e.g. 64k"),
+    FormField("streams", "Streams", "sequential streams on each target"),
     FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
     FormField("seed", "Seed", "the same seed gives the same offsets"),
     FormField(
@@ -48,12 +49,13 @@ def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
     return {
         "targets": shlex.join(target.path or SCRATCH for target in job.targets),
         "access": job.access,
-        "mode": job.mode,
+        "mode": job.knobs.mode,
         "backend": job.backend,
         "size": "" if job.size_bytes is None else format_size(job.size_bytes),
         "runtime": "" if job.runtime_s is None else format_duration(job.runtime_s),
         "stripe_unit": format_size(job.stripe_unit_bytes),
-        "threads": str(job.threads),
+        "streams": str(job.streams),
+        "threads": str(job.knobs.threads),
         "seed": str(job.seed),
         "destroy": DESTROY if destroy_data else KEEP,
     }
@@ -73,14 +75,18 @@ def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
         job,
         targets=targets,
         access=Access(values["access"]),
-        mode=Mode(values["mode"]),
         backend=Backend(values["backend"]),
         size_bytes=parse_size(values["size"]) if values["size"].strip() else None,
         runtime_s=parse_duration(values["runtime"]) if values["runtime"].strip() else None,
         stripe_unit_bytes=parse_size(values["stripe_unit"]),
-        threads=_whole("threads", values["threads"]),
+        streams=_whole("streams", values["streams"]),
         seed=_whole("seed", values["seed"]),
-        knobs=replace(job.knobs, stripe_width=width),
+        knobs=replace(
+            job.knobs,
+            stripe_width=width,
+            mode=Mode(values["mode"]),
+            threads=_whole("threads", values["threads"]),
+        ),
     )
 
 

@@ -42,6 +42,8 @@ class OpenTarget:
     identity: Identity
     needs_fill: bool = False
     """Made by lunscope and not filled yet: reading it would measure nothing."""
+    direct_align_bytes: int = 1
+    """Alignment of offsets, lengths and buffers that direct I/O needs, whatever the mode now; 1 if it is refused."""
     cell: int | None = None
     """NUMA node of its adapter, where it is a path of a LUN and has one."""
     outstanding: int = 0

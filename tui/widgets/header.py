@@ -90,7 +90,14 @@ class Tabs(TextLine):
     Tabs { background: $panel; color: $text-muted; }
     """
 
-    TITLES = ((Place.OVERVIEW, "1 Overview"), (Place.LOAD, "2 Load"), (Place.EVENTS, "3 Events"))
+    TITLES = (
+        (Place.OVERVIEW, "1 Overview"),
+        (Place.LOAD, "2 Load"),
+        (Place.EVENTS, "3 Events"),
+        (Place.PATHS, "5 Paths"),
+        (Place.TREE, "6 Tree"),
+        (Place.WALL, "7 Wall"),
+    )
 
     def show(self, place: Place, note: str, style: str = "") -> None:
         """Show which screen this is, and at the right what matters on every screen."""

@@ -6,12 +6,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::coordinator::Core;
+use super::cpu_span::CpuTimes;
 use super::crew::{self, Backend};
 use super::errors::ErrorCount;
-use super::io_workers::IoWorkers;
 use super::knobs::{Knobs, Limits, Settings};
 use super::levels::{Level, Rows};
 use super::lock::lock;
+use super::mode;
 use super::policy::PathState;
 use super::run::Run;
 use super::stats::{Direction, Sums};
@@ -48,7 +49,6 @@ impl From<io::Error> for Failure {
 pub struct Options {
     pub backend: Backend,
     pub limits: Limits,
-    pub sequential: bool,
     pub seed: u64,
     pub runtime: Option<Duration>,
 }
@@ -77,7 +77,6 @@ pub struct Engine {
     backend: Backend,
     runtime: Option<Duration>,
     features: Vec<&'static str>,
-    io_workers: IoWorkers,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -91,22 +90,20 @@ impl Engine {
         if targets.is_empty() {
             return Err(Failure::Value("targets: there are none".into()));
         }
-        options.backend.check()?;
         let settings = Arc::new(Settings::new(knobs, &options.limits, &targets)?);
         let run = Arc::new(Run::new(
             targets,
             options.limits,
             options.seed,
-            options.sequential,
             knobs.policy,
         ));
+        run.fsyncs.turn(settings.fsync_due());
         let core = Arc::new(Core::new(run, settings, options.backend)?);
         let mut engine = Self {
             core,
             backend: options.backend,
             runtime: options.runtime,
             features: Vec::new(),
-            io_workers: IoWorkers::default(),
             threads: Mutex::default(),
         };
         engine.features = engine.hire()?;
@@ -117,7 +114,7 @@ impl Engine {
     fn hire(&self) -> Result<Vec<&'static str>, Failure> {
         let timeline = lock(&self.core.timeline);
         let epoch = Arc::clone(timeline.current());
-        let (threads, features) = crew::hire(&self.core, self.backend, &epoch)?;
+        let (threads, features) = crew::hire(&self.core, self.backend, &epoch, &epoch.settings)?;
         lock(&self.threads).extend(threads);
         Ok(features)
     }
@@ -148,19 +145,27 @@ impl Engine {
     /// Turns to other knobs; the index of the epoch this opens.
     pub fn turn(&self, knobs: &Knobs) -> Result<u32, Failure> {
         let run = &self.core.run;
-        let settings = Arc::new(Settings::new(knobs, &run.limits, &run.targets)?);
+        let mut settings = Settings::new(knobs, &run.limits, &run.targets)?;
         let mut timeline = lock(&self.core.timeline);
         if run.stopping() {
             return Err(Failure::Value("the load has ended".into()));
         }
         let (current, started) = (Arc::clone(timeline.current()), run.started());
-        let (threads, _) = crew::hire_more(&self.core, self.backend, &current, &settings)?;
+        settings.follow(&current.settings);
+        let settings = Arc::new(settings);
+        let (threads, _) = crew::hire(&self.core, self.backend, &current, &settings)?;
         lock(&self.threads).extend(threads);
+        let direct = settings.mode.is_direct();
+        let mode_turns = direct != current.settings.mode.is_direct();
         let next = self
             .core
             .next_epoch(current.index + u32::from(started), settings, &current)?;
+        if mode_turns {
+            mode::turn(&run.targets, direct)?;
+        }
+        run.fsyncs.turn(next.settings.fsync_due());
         if started {
-            current.end(next.turned);
+            self.core.end(&current, next.turned);
         }
         run.routes.turn(knobs.policy);
         let seats = self.core.seats();
@@ -269,13 +274,15 @@ impl Engine {
 
     /// CPU time of the workers and of the kernel's helpers behind their rings.
     pub fn cpu_ns(&self) -> u64 {
-        let seats = self.core.seats();
-        let own: u64 = seats.iter().map(|seat| seat.cpu.ns()).sum();
-        if self.backend == Backend::Threads {
-            return own;
+        self.core.cpu_ns()
+    }
+
+    /// What an epoch cost so far, up to its end; None before measuring began.
+    pub fn cpu_used(&self, epoch: &AnyEpoch) -> Option<CpuTimes> {
+        match epoch {
+            AnyEpoch::Open(epoch) => epoch.cpu.used(|| CpuTimes::now(self.core.cpu_ns())),
+            AnyEpoch::Closed(epoch) => epoch.cpu,
         }
-        let threads: Vec<_> = seats.iter().filter_map(|seat| seat.cpu.thread()).collect();
-        own + self.io_workers.ns(&threads)
     }
 
     /// Stops issuing and waits for what is outstanding; whether all came back in time.

@@ -1,8 +1,9 @@
 //! A stretch of a run in which no knob moved, and everything counted in it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use super::cpu_span::{CpuSpan, CpuTimes};
 use super::fanout::FanOut;
 use super::histogram::Counts;
 use super::knobs::Settings;
@@ -39,9 +40,11 @@ pub struct Epoch {
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
+    pub cpu: CpuSpan,
     pub policy_cost: PolicyCost,
     rows: Rows,
     phases: Vec<Phases>,
+    dealt: AtomicBool,
     start_ticks: AtomicU64,
     start_ns: AtomicU64,
     end_ticks: AtomicU64,
@@ -60,6 +63,8 @@ pub struct Turn {
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
+    /// Whether the depths are dealt to another number of workers.
+    pub redeal: bool,
 }
 
 impl Epoch {
@@ -74,9 +79,11 @@ impl Epoch {
             pacer: turn.pacer,
             fan_out: turn.fan_out,
             sink: turn.sink,
+            cpu: CpuSpan::default(),
             policy_cost: PolicyCost::default(),
             rows,
             phases: phases.collect(),
+            dealt: AtomicBool::new(!turn.redeal),
             start_ticks: AtomicU64::new(NEVER),
             start_ns: AtomicU64::new(NEVER),
             end_ticks: AtomicU64::new(NEVER),
@@ -98,6 +105,16 @@ impl Epoch {
         } else {
             &phases.transient
         }
+    }
+
+    /// Whether workers may take their whole share of the depths. Before, each keeps within what its seat allows, so that
+    /// no target exceeds its depth while places move from one worker to another.
+    pub fn is_dealt(&self) -> bool {
+        self.dealt.load(Relaxed)
+    }
+
+    pub fn set_dealt(&self) {
+        self.dealt.store(true, Relaxed);
     }
 
     pub fn start_ns(&self) -> Option<u64> {
@@ -206,6 +223,19 @@ impl Epoch {
         })
     }
 
+    /// Measured fsyncs of every target, one or more of which were made.
+    pub fn fsyncs(&self) -> Vec<Sums> {
+        let of_target = |target| {
+            let mut sums = Sums::default();
+            self.phases
+                .iter()
+                .filter_map(|phases| phases.measured.used_fsyncs(target))
+                .for_each(|lane| sums.add(lane));
+            sums
+        };
+        (0..self.settings.width).map(of_target).collect()
+    }
+
     /// Measured histograms of every active target, path, or of logical I/Os.
     pub fn counts(&self, level: Level) -> Vec<[Counts; 2]> {
         self.per_row(level, |row, direction| {
@@ -260,6 +290,8 @@ impl Epoch {
             end_ns: self.end_ns(),
             transient_ios: self.transient_ios(),
             sums: Level::ALL.map(|level| self.sums(level)),
+            fsyncs: self.fsyncs(),
+            cpu: self.cpu.used(CpuTimes::default),
             peaks: self.peaks(Level::Target),
             logical_peaks: self.peaks(Level::Logical),
             cells: Level::ALL.map(|level| {
@@ -282,6 +314,8 @@ pub struct ClosedEpoch {
     pub transient_ios: u64,
     /// By level and row.
     pub sums: [Vec<[Sums; 2]>; 3],
+    pub fsyncs: Vec<Sums>,
+    pub cpu: Option<CpuTimes>,
     pub peaks: Peaks,
     pub logical_peaks: Peaks,
     /// By level and row.

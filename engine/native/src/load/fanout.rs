@@ -118,7 +118,7 @@ impl FanOut {
         let Waiting { rng, mirror, .. } = waiting;
         let (direction, block_bytes) = draw(settings, rng);
         let bytes = u64::from(block_bytes);
-        let start = order.next(rng, self.layout.capacity_bytes(), bytes);
+        let start = order.next(rng, direction, self.layout.capacity_bytes(), bytes);
         let mut parts = Vec::new();
         for extent in self.layout.extents(start, bytes) {
             let part = |target| Part::alone(target, direction, extent.offset, extent.length as u32);
@@ -181,7 +181,7 @@ impl FanOut {
 
     /// Takes note of a part that is back; whether it failed and was handed to another copy.
     pub fn back(&self, part: &Part, latency_ns: u64, asker: &Asker<'_>, good: bool) -> bool {
-        if self.layout.copies() == 1 {
+        if self.layout.copies() == 1 || part.is_fsync() {
             return false;
         }
         let mut waiting = lock(&self.waiting);

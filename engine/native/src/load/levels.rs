@@ -85,6 +85,15 @@ impl Levels {
         self.blocks[level as usize].lane(row, direction)
     }
 
+    pub fn fsync_lane(&self, target: usize) -> &Lane {
+        self.blocks[Level::Target as usize].fsync_lane(target)
+    }
+
+    /// The lane of a target's fsyncs if it was ever used.
+    pub fn used_fsyncs(&self, target: usize) -> Option<&Lane> {
+        self.blocks[Level::Target as usize].used_fsyncs(target)
+    }
+
     /// The lane if it was ever used.
     pub fn used(&self, level: Level, row: usize, direction: Direction) -> Option<&Lane> {
         self.blocks[level as usize].used(row, direction)

@@ -1,6 +1,6 @@
 //! What all workers of a run share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant as Deadline};
 
@@ -8,15 +8,17 @@ use super::clock::{Clock, monotonic_ns};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
 use super::fanout::{Asker, FanOut, Next};
-use super::knobs::Limits;
+use super::fsyncs::Fsyncs;
+use super::knobs::{Limits, Settings};
 use super::levels::{Level, Levels, Rows};
 use super::lock::lock;
 use super::logical::{ALONE, LogicalIos};
 use super::multipath::{Outcome, Routes};
 use super::pacing::Gate;
-use super::pattern::{Order, Part, Rng, draw};
+use super::pattern::{Order, Part, Rng, Streams, draw};
 use super::policy::PolicyName;
 use super::policy_cost::{PolicyCost, is_sampled};
+use super::stats::Direction;
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 
 /// Everything fixed for a run, its targets' health, and how it ends.
@@ -25,14 +27,14 @@ pub struct Run {
     pub limits: Limits,
     pub clock: Clock,
     pub errors: ErrorLog,
+    pub fsyncs: Fsyncs,
     pub probe_interval_ticks: u64,
     pub routes: Arc<Routes>,
     pub logical_ios: Arc<LogicalIos>,
     seed: u64,
-    sequential: bool,
     health: Vec<Health>,
-    /// Sequential streams: one per target and, last, one of the striped address space.
-    cursors: Vec<AtomicU64>,
+    /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
+    streams: Vec<Streams>,
     stopping: AtomicBool,
     abandoned: AtomicBool,
     fault: Mutex<String>,
@@ -50,25 +52,23 @@ struct Life {
 }
 
 impl Run {
-    pub fn new(
-        targets: Vec<Arc<Target>>,
-        limits: Limits,
-        seed: u64,
-        sequential: bool,
-        policy: PolicyName,
-    ) -> Self {
+    pub fn new(targets: Vec<Arc<Target>>, limits: Limits, seed: u64, policy: PolicyName) -> Self {
         let clock = Clock::shared();
+        let streams = limits.streams.map(|count| {
+            let spaces = 0..=targets.len();
+            spaces.map(|_| Streams::new(count)).collect()
+        });
         Self {
             limits,
             clock,
             errors: ErrorLog::default(),
+            fsyncs: Fsyncs::new(targets.len()),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             routes: Arc::new(Routes::new(&targets, policy, clock)),
             logical_ios: Arc::default(),
             seed,
-            sequential,
             health: targets.iter().map(|_| Health::default()).collect(),
-            cursors: (0..=targets.len()).map(|_| AtomicU64::new(0)).collect(),
+            streams: streams.unwrap_or_default(),
             targets,
             stopping: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
@@ -130,9 +130,12 @@ impl Run {
         if !self.routes.is_open(target) {
             return Next::Refused(now_ticks + self.probe_interval_ticks);
         }
+        if self.fsyncs.take(target) {
+            return Next::Issue(Part::fsync(target));
+        }
         let settings = &epoch.settings;
         if let Some(fan_out) = &epoch.fan_out {
-            let order = self.order(self.targets.len());
+            let order = self.order(settings, self.targets.len());
             let asker = Asker {
                 target,
                 now_ns: self.clock.ns(now_ticks),
@@ -144,9 +147,9 @@ impl Run {
             return Next::NotBefore(due);
         }
         let (direction, length) = draw(settings, rng);
-        let offset =
-            self.order(target)
-                .next(rng, self.targets[target].size_bytes, u64::from(length));
+        let space_bytes = self.targets[target].size_bytes;
+        let order = self.order(settings, target);
+        let offset = order.next(rng, direction, space_bytes, u64::from(length));
         Next::Issue(Part::alone(target, direction, offset, length))
     }
 
@@ -204,11 +207,10 @@ impl Run {
     }
 
     #[inline]
-    fn order(&self, space: usize) -> Order<'_> {
-        if self.sequential {
-            Order::Sequential(&self.cursors[space])
-        } else {
-            Order::Random
+    fn order<'a>(&'a self, settings: &'a Settings, space: usize) -> Order<'a> {
+        match self.streams.get(space) {
+            Some(streams) => Order::Sequential(streams),
+            None => settings.order(space, self.seed ^ space as u64),
         }
     }
 
@@ -223,12 +225,19 @@ impl Run {
         issued_ticks: u64,
         reaped_ticks: u64,
     ) {
-        let lane = levels.lane(Level::Target, part.target, part.direction);
+        let lane = if part.is_fsync() {
+            levels.fsync_lane(part.target)
+        } else {
+            levels.lane(Level::Target, part.target, part.direction)
+        };
         let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
         let good = u32::try_from(result).is_ok_and(|bytes| bytes == part.length);
         if good {
             lane.record(u64::from(part.length), latency_ns);
             self.health[part.target].succeeded(issued_ticks);
+            if part.direction == Direction::Write && !part.is_fsync() {
+                self.fsyncs.wrote(part.target);
+            }
         } else {
             lane.record_error();
             let errno = if result < 0 { -result } else { SHORT };

@@ -146,10 +146,11 @@ impl Worker<'_> {
         let pointer = self.buffer(&part);
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
+        let write_flags = self.epoch.settings.mode.write_flags();
         let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
         loop {
             part.file = self.run.send(&self.epoch.policy_cost, &part, sent_ticks);
-            let result = transfer(self.run, &part, pointer);
+            let result = transfer(self.run, &part, pointer, write_flags);
             let epoch = self.seat.epoch();
             let reaped_ticks = self.run.clock.now();
             let levels = epoch.levels(self.seat.worker, reaped_ticks);
@@ -171,6 +172,7 @@ impl Worker<'_> {
 
     fn buffer(&mut self, part: &Part) -> NonNull<u8> {
         match (part.direction, &self.source, &self.epoch.sink) {
+            (Direction::Write, Some(source), _) if part.is_fsync() => source.base(),
             (Direction::Write, Some(source), _) => {
                 self.sequence += 1;
                 // SAFETY: this thread alone uses the mapping, which holds the largest part of this epoch.
@@ -193,7 +195,7 @@ impl Worker<'_> {
 }
 
 /// One system call; the result as a ring gives it.
-fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>) -> i32 {
+fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, write_flags: i32) -> i32 {
     let fd = run.routes.node(part.file as usize).fd.as_raw_fd();
     let piece = libc::iovec {
         iov_base: pointer.as_ptr().cast(),
@@ -204,7 +206,8 @@ fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>) -> i32 {
     let moved = unsafe {
         match part.direction {
             Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),
-            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, 0),
+            Direction::Write if part.is_fsync() => libc::fsync(fd) as isize,
+            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, write_flags),
         }
     };
     let failed = || {

@@ -37,6 +37,8 @@ fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
         read.errors + write.errors,
     ]
 }
+/// `engine.job.MAX_STREAMS`.
+const MAX_STREAMS: usize = 1024;
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct LoadEngine {
@@ -49,15 +51,15 @@ pub struct LoadEngine {
 impl LoadEngine {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
-    #[pyo3(signature = (targets, knobs, *, backend, threads = 1, sequential = false, stripe_unit_bytes = 65536, copies = 1,
+    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1, stripe_unit_bytes = 65536, copies = 1,
                         total_queue_depth = false, seed = 1, max_queue_depth = 1024, runtime_s = None))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
         knobs: Bound<'_, PyAny>,
         backend: &str,
-        threads: i64,
         sequential: bool,
+        streams: i64,
         stripe_unit_bytes: i64,
         copies: i64,
         total_queue_depth: bool,
@@ -65,9 +67,8 @@ impl LoadEngine {
         max_queue_depth: i64,
         runtime_s: Option<f64>,
     ) -> PyResult<Self> {
-        let threads = unsigned("threads", threads)?;
         let backend = match backend {
-            "uring" => Backend::Uring { threads },
+            "uring" => Backend::Uring,
             "threads" => Backend::Threads,
             other => {
                 return Err(PyValueError::new_err(format!(
@@ -79,12 +80,19 @@ impl LoadEngine {
         if stripe_unit_bytes == 0 {
             return Err(PyValueError::new_err("stripe_unit_bytes must be above 0"));
         }
+        let streams = unsigned("streams", streams)?;
+        if !(1..=MAX_STREAMS).contains(&streams) {
+            return Err(PyValueError::new_err(format!(
+                "streams {streams} is not in 1..{MAX_STREAMS}"
+            )));
+        }
         let limits = Limits {
             max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
             stripe_unit_bytes,
             thread_per_io: backend == Backend::Threads,
             copies: unsigned("copies", copies)?,
             total_depth: total_queue_depth,
+            streams: sequential.then_some(streams),
         };
         let runtime = runtime_s
             .map(|runtime_s| seconds("runtime_s", runtime_s))
@@ -92,7 +100,6 @@ impl LoadEngine {
         let options = Options {
             backend,
             limits,
-            sequential,
             seed: bits(seed),
             runtime,
         };
@@ -209,6 +216,7 @@ impl LoadEngine {
                     rows: self.engine.rows(),
                     ns_per_tick: self.engine.ns_of_ticks(1.0),
                     knobs: Arc::clone(knobs),
+                    cpu: self.engine.cpu_used(&epoch),
                     epoch,
                 };
             self.engine

@@ -6,6 +6,7 @@ use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::cells::{CellArrays, cell_arrays};
+use crate::load::cpu_span::CpuTimes;
 use crate::load::levels::{Level, Rows};
 use crate::load::packed::PackedCells;
 use crate::load::peaks::PeakSum;
@@ -18,6 +19,7 @@ pub struct EpochStats {
     pub rows: Rows,
     pub ns_per_tick: f64,
     pub knobs: Arc<Py<PyAny>>,
+    pub cpu: Option<CpuTimes>,
     pub epoch: AnyEpoch,
 }
 
@@ -70,6 +72,25 @@ impl EpochStats {
     #[getter]
     fn logical_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
         self.counts_of(py, Level::Logical)
+    }
+
+    #[getter]
+    fn fsyncs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let mut sums = match &self.epoch {
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.fsyncs()),
+            AnyEpoch::Closed(epoch) => epoch.fsyncs.clone(),
+        };
+        sums.resize(self.rows.targets, Sums::default());
+        let values = sums
+            .iter()
+            .flat_map(|sums| [sums.ios, sums.latency_ns, sums.largest_ns, sums.errors]);
+        PyArray1::from_iter(py, values).reshape([self.rows.targets, 4])
+    }
+
+    #[getter]
+    fn cpu_ns(&self) -> Option<(u64, u64, u64)> {
+        self.cpu
+            .map(|cpu| (cpu.engine_ns, cpu.host_busy_ns, cpu.host_ns))
     }
 
     #[getter]
