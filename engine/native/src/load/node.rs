@@ -90,12 +90,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_shrank_does_not_answer_for_its_old_size() {
+    fn only_the_same_disk_of_the_old_size_answers() {
         let path = std::env::temp_dir().join(format!("lunscope-node-{}", std::process::id()));
         let file = File::create_new(&path).unwrap();
         file.set_len(8192).unwrap();
-        let node = Node::new(File::open(&path).unwrap().into(), "file".into());
+        let mut node = Node::new(File::open(&path).unwrap().into(), "file".into());
         assert!(node.holds(8192) && node.answers(8192, 512));
+        node.disk_sequence = Some(7);
+        assert!(!node.answers(8192, 512), "another disk by its number");
+        node.disk_sequence = None;
         file.set_len(4096).unwrap();
         assert!(!node.holds(8192) && !node.answers(8192, 512));
         std::fs::remove_file(&path).unwrap();
