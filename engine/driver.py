@@ -179,7 +179,7 @@ class LoadDriver:
 
     def _evaluate(self, rig: Rig, ended: str) -> RunResult:
         facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
-        about = About(self._job, facts, rig.names, rig.notices(self._knobs), ended, self.elapsed_s)
+        about = About(self._job, facts, rig.names, rig.notices(self._knobs), ended, self.elapsed_s, rig.path_names)
         return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
 
     def _read(self, rig: Rig) -> LoadReading:

@@ -9,8 +9,10 @@ from engine.caveats import caveats
 from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
 from engine.job import BlockShare, JobSpec, Knobs
+from engine.layout_document import logical_document, path_documents, target_name
 from engine.measured import Measured
-from engine.result import EpochResult, ErrorCount, RunResult, Split
+from engine.result import EpochResult, ErrorCount, RunResult, TargetResult
+from engine.split import Split
 
 SCHEMA = "lunscope.run/1"
 
@@ -37,6 +39,7 @@ def run_document(result: RunResult) -> Document:
         "duration_s": result.duration_s,
         "epochs": [_epoch(epoch) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
+        "logical": logical_document(result.logical, lambda split: _split(split, result.duration_s)),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "errors": [_error(error) for error in result.errors],
     }
@@ -45,11 +48,13 @@ def run_document(result: RunResult) -> Document:
 def _job(job: JobSpec) -> Document:
     return {
         "name": job.name,
-        "targets": [target.path for target in job.targets],
+        "targets": [target_name(target) for target in job.targets],
         "access": job.access.value,
         "backend": job.backend.value,
         "streams": job.streams,
         "stripe_unit_bytes": job.stripe_unit_bytes,
+        "copies": job.copies,
+        "total_queue_depth": job.total_queue_depth,
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
@@ -72,6 +77,7 @@ def _knobs(knobs: Knobs) -> Document:
         "mode": knobs.mode.value,
         "threads": knobs.threads,
         "fsync_every": knobs.fsync_every,
+        "policy": knobs.policy.value,
     }
 
 
@@ -87,7 +93,17 @@ def _epoch(epoch: EpochResult) -> Document:
         "duration_s": epoch.duration_s,
         "transient_ios": epoch.transient_ios,
         **_split(epoch.split, epoch.duration_s),
-        "targets": [{"name": target.name, **_split(target.split, epoch.duration_s)} for target in epoch.targets],
+        "logical": logical_document(epoch.logical, lambda split: _split(split, epoch.duration_s)),
+        "policy_ns_per_io": None if epoch.policy_ns is None else round(epoch.policy_ns, 1),
+        "targets": [_target(target, epoch.duration_s) for target in epoch.targets],
+    }
+
+
+def _target(target: TargetResult, duration_s: float) -> Document:
+    return {
+        "name": target.name,
+        **_split(target.split, duration_s),
+        "paths": path_documents(target.paths, lambda split: _split(split, duration_s)),
     }
 
 

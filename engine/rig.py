@@ -25,6 +25,13 @@ class Rig:
     engine: LoadBackend
     tap: CounterTap
 
+    @property
+    def path_names(self) -> tuple[tuple[str, ...], ...]:
+        """The paths of every target, none for one with a single path."""
+        return tuple(
+            tuple(node.path or node.name for node in target.nodes) if target.others else () for target in self.targets
+        )
+
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""
         return notices_of(self.choice, knobs, self.targets)

@@ -111,7 +111,7 @@ def _native_target(spec: TargetSpec, target: OpenTarget) -> LoadTarget:
     paths = [
         LoadPath(
             node.fd,
-            node.name,
+            path.path,
             weight=path.weight,
             preferred=path.preferred,
             cell=node.cell,

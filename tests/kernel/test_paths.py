@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def _reads(engine: LoadEngine) -> NDArray[np.float64]:
     return engine.path_counters()[:, READS].astype(np.float64)
 
 
-def _knobs(policy: PathPolicy, depth: int = 4, **others: object) -> Knobs:
+def _knobs(policy: PathPolicy, depth: int = 4, **others: Any) -> Knobs:
     return knobs_of(depth, policy=policy, **others)
 
 

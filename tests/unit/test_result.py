@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from engine.aio.epoch import EpochSnapshot
 from engine.job import Access, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.measured import combine
-from engine.result import About, EngineFacts, ErrorCount, RunResult, Split, epoch_result
+from engine.result import About, EngineFacts, ErrorCount, RunResult, epoch_result
 from engine.result_document import run_document
+from engine.split import Split
 from tests.unit.synthetic import SECOND_NS, Io, epoch
 
 GOLDEN = Path(__file__).parent / "golden" / "run.json"

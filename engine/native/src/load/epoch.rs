@@ -321,5 +321,5 @@ pub struct ClosedEpoch {
     /// By level and row.
     pub cells: [Vec<[PackedCells; 2]>; 3],
     pub delays: Vec<[u64; 2]>,
-    pub policy_ticks: Option<f64>,
+    pub policy_ticks: Option<u64>,
 }

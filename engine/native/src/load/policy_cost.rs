@@ -1,8 +1,11 @@
 //! What choosing paths costs: a sample of I/Os is timed, as timing costs about as much as choosing.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
 
-/// Of this many I/Os about one is timed.
+use super::histogram::{Counts, Histogram, lower_bound};
+use super::lock::lock;
+
+/// Of this many I/Os, as a power of two, about one is timed.
 const SAMPLE_BITS: u32 = 6;
 
 /// Time of the two steps of an I/O: choosing its path, and learning from its end.
@@ -13,21 +16,28 @@ pub struct PolicyCost {
 }
 
 #[derive(Default)]
-struct Step {
-    samples: AtomicU64,
-    ticks: AtomicU64,
-}
+struct Step(Mutex<Histogram>);
 
 impl Step {
     fn add(&self, ticks: u64) {
-        self.samples.fetch_add(1, Relaxed);
-        self.ticks.fetch_add(ticks, Relaxed);
+        lock(&self.0).record(ticks);
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a mean of short spans")]
-    fn mean(&self) -> Option<f64> {
-        let samples = self.samples.load(Relaxed);
-        (samples > 0).then(|| self.ticks.load(Relaxed) as f64 / samples as f64)
+    /// The median: a thread that lost its processor amid a sample says nothing about the policy.
+    fn median(&self) -> Option<u64> {
+        let mut counts = Counts::default();
+        counts.add(&lock(&self.0));
+        let half = counts
+            .cells()
+            .map(|(_, count)| count)
+            .sum::<u64>()
+            .div_ceil(2);
+        let mut below = 0;
+        let mut reached = counts.cells().skip_while(|(_, count)| {
+            below += count;
+            below < half
+        });
+        reached.next().map(|(bucket, _)| lower_bound(bucket))
     }
 }
 
@@ -46,9 +56,9 @@ impl PolicyCost {
         self.learning.add(ticks);
     }
 
-    /// Mean of both steps together; none without samples.
-    pub fn ticks_per_io(&self) -> Option<f64> {
-        Some(self.choosing.mean()? + self.learning.mean().unwrap_or(0.0))
+    /// Both steps together; none without samples.
+    pub fn ticks_per_io(&self) -> Option<u64> {
+        Some(self.choosing.median()? + self.learning.median().unwrap_or(0))
     }
 }
 
@@ -65,12 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_is_that_of_both_steps() {
+    fn the_cost_is_the_usual_one_of_both_steps() {
         let cost = PolicyCost::default();
         assert_eq!(cost.ticks_per_io(), None);
-        cost.chose(10);
-        cost.chose(30);
+        for ticks in [10, 10, 30, 1_000_000] {
+            cost.chose(ticks);
+        }
         cost.learned(5);
-        assert!((cost.ticks_per_io().unwrap() - 25.0).abs() < 1e-9);
+        assert_eq!(cost.ticks_per_io(), Some(15));
     }
 }

@@ -127,7 +127,8 @@ impl EpochStats {
             AnyEpoch::Open(epoch) => epoch.policy_cost.ticks_per_io(),
             AnyEpoch::Closed(epoch) => epoch.policy_ticks,
         };
-        ticks.map(|ticks| ticks * self.ns_per_tick)
+        #[expect(clippy::cast_precision_loss, reason = "a short span")]
+        ticks.map(|ticks| ticks as f64 * self.ns_per_tick)
     }
 
     #[getter]
