@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
-from collectors.schemas import LOAD
+from collectors.schemas import LOAD, SLOW_LOAD
 from engine.control import LoadControl
 from engine.histogram import SUB_BITS, UNIT_NS
 from engine.status import LoadReading
@@ -32,8 +34,15 @@ class LoadCollector:
         rows = self._rows_of(reading)
         table = Table(LOAD, rows, reading.values)
         row, series, bucket, count = reading.cells
+        slowest = Table(SLOW_LOAD, self._ranks(len(reading.slowest)), reading.slowest)
         histograms = Histograms(SCALE, rows, SERIES, row, series, bucket, count)
-        return Reading({LOAD.name: table}, {LOAD.name: histograms}, events)
+        return Reading({LOAD.name: table, SLOW_LOAD.name: slowest}, {LOAD.name: histograms}, events)
+
+    @staticmethod
+    @functools.cache
+    def _ranks(count: int) -> Rows:
+        ranks = tuple(str(rank) for rank in range(count))
+        return Rows(ranks, ranks)
 
     def close(self) -> None:
         """Hold nothing open."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend import EpochStats, LoadBackend
+from engine.cpu_use import CpuUse, add_up
 from engine.job import JobSpec, Knobs
 from engine.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
 from engine.split import Split, combine_splits, split_of
@@ -27,6 +28,21 @@ class TargetResult:
     """Of a target that is reached by several."""
 
 
+@dataclass(frozen=True, slots=True)
+class FsyncResult:
+    """Flushes of all targets, which are in no statistic of reads or writes."""
+
+    ios: int
+    errors: int
+    latency_sum_ns: int
+    largest_ns: int
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Mean latency."""
+        return self.latency_sum_ns / self.ios if self.ios else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochResult:
     """One epoch, without the transient after the turn that opened it."""
@@ -41,6 +57,9 @@ class EpochResult:
     split: Split
     targets: tuple[TargetResult, ...]
     """Those inside the stripe width."""
+    cpu: CpuUse | None
+    """What the measured part cost; None if the load never settled."""
+    fsyncs: FsyncResult
     logical: LogicalResult | None = None
     """I/Os before they were cut into parts; None where each was one."""
     policy_ns: float | None = None
@@ -111,6 +130,11 @@ class RunResult:
         return sum(epoch.duration_s for epoch in self.epochs)
 
     @property
+    def cpu(self) -> CpuUse | None:
+        """What all that was measured cost."""
+        return add_up(epoch.cpu for epoch in self.epochs)
+
+    @property
     def failed_ios(self) -> int:
         """I/Os that failed at any time."""
         return sum(error.ios for error in self.errors)
@@ -163,6 +187,13 @@ def epoch_result(
         transient_ios=stats.transient_ios,
         split=split,
         targets=tuple(TargetResult(name, split_of(stats, row), path) for row, (name, path) in enumerate(targets)),
+        cpu=None if stats.cpu_ns is None else CpuUse(*stats.cpu_ns),
+        fsyncs=_fsyncs(stats),
         logical=logical_result(stats, names, split.total),
         policy_ns=stats.policy_ns,
     )
+
+
+def _fsyncs(stats: EpochStats) -> FsyncResult:
+    ios, latency_ns, _, errors = stats.fsyncs.sum(axis=0, dtype=np.uint64).tolist()
+    return FsyncResult(ios, errors, latency_ns, int(stats.fsyncs[:, 2].max()))

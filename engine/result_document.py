@@ -6,12 +6,13 @@ import importlib.metadata
 from typing import TypeAlias
 
 from engine.caveats import caveats
+from engine.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
 from engine.job import BlockShare, JobSpec, Knobs
 from engine.layout_document import logical_document, path_documents, target_name
 from engine.measured import Measured
-from engine.result import EpochResult, ErrorCount, RunResult, TargetResult
+from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
 from engine.split import Split
 
 SCHEMA = "lunscope.run/1"
@@ -40,6 +41,7 @@ def run_document(result: RunResult) -> Document:
         "epochs": [_epoch(epoch) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
         "logical": logical_document(result.logical, lambda split: _split(split, result.duration_s)),
+        "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "errors": [_error(error) for error in result.errors],
     }
@@ -95,6 +97,8 @@ def _epoch(epoch: EpochResult) -> Document:
         **_split(epoch.split, epoch.duration_s),
         "logical": logical_document(epoch.logical, lambda split: _split(split, epoch.duration_s)),
         "policy_ns_per_io": None if epoch.policy_ns is None else round(epoch.policy_ns, 1),
+        "fsync": _fsync(epoch.fsyncs),
+        "cpu": _cpu(epoch.cpu, epoch.split),
         "targets": [_target(target, epoch.duration_s) for target in epoch.targets],
     }
 
@@ -131,6 +135,26 @@ def _block(measured: Measured, duration_s: float) -> Document:
             "max": _us(measured.largest_ns),
             "avg_peak": _us(measured.average_peak_ns),
         },
+    }
+
+
+def _fsync(fsyncs: FsyncResult) -> Document | None:
+    if not fsyncs.ios and not fsyncs.errors:
+        return None
+    latency = {"mean": _us(fsyncs.mean_ns), "max": _us(fsyncs.largest_ns if fsyncs.ios else None)}
+    return {"ios": fsyncs.ios, "errors": fsyncs.errors, "latency_us": latency}
+
+
+def _cpu(cpu: CpuUse | None, split: Split) -> Document | None:
+    if cpu is None:
+        return None
+    total = split.total
+    return {
+        "engine_us_per_io": per_io_us(cpu.engine_ns, total.ios),
+        "engine_s_per_gb": per_gb_s(cpu.engine_ns, total.bytes),
+        "host_us_per_io": per_io_us(cpu.host_busy_ns, total.ios),
+        "host_s_per_gb": per_gb_s(cpu.host_busy_ns, total.bytes),
+        "host_busy_pct": cpu.host_busy_pct,
     }
 
 

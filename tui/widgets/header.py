@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from textual.content import Content
 
@@ -94,21 +95,32 @@ class Tabs(TextLine):
         (Place.OVERVIEW, "1 Overview"),
         (Place.LOAD, "2 Load"),
         (Place.EVENTS, "3 Events"),
+        (Place.LATENCY, "4 Latency"),
         (Place.PATHS, "5 Paths"),
         (Place.TREE, "6 Tree"),
         (Place.WALL, "7 Wall"),
     )
 
     def show(self, place: Place, note: str, style: str = "") -> None:
-        """Show which screen this is, and at the right what matters on every screen."""
-        content = Content(" ")
-        for tab, title in self.TITLES:
-            current = tab is place
-            text = Content.assemble((f"[{title}]" if current else f" {title} ", "bold $foreground" if current else ""))
-            content += text.stylize(f"@click=app.view_{tab.value}") if not current else text
-            content += Content(" ")
-        room = (self.size.width or 80) - content.cell_length - 1
+        """Show which screen this is, and at the right what matters on every screen: the tabs make room for it."""
+        width = self.size.width or 80
+        forms = (self._tabs(place, form) for form in ("wide", "tight", "keys"))
+        content = next((tabs for tabs in forms if tabs.cell_length + 1 + len(note) <= width), self._tabs(place, "keys"))
+        room = width - content.cell_length - 1
         if note and room > 3:
             shown = Content.assemble((note if len(note) <= room else note[: room - 1] + "…", style))
             content += Content(" " * (room - shown.cell_length)) + shown
         self.put(content)
+
+    def _tabs(self, place: Place, form: Literal["wide", "tight", "keys"]) -> Content:
+        """All tabs; "keys" leaves out the names of all but the current one."""
+        content = Content(" ")
+        pad = " " if form == "wide" else ""
+        for tab, title in self.TITLES:
+            if tab is place:
+                content += Content.assemble((f"[{title}]", "bold $foreground"))
+            else:
+                name = title.partition(" ")[0] if form == "keys" else title
+                content += Content(f"{pad}{name}{pad}").stylize(f"@click=app.view_{tab.value}")
+            content += Content(" ")
+        return content

@@ -15,6 +15,7 @@ use super::lock::lock;
 use super::mode;
 use super::policy::PathState;
 use super::run::Run;
+use super::slowest::SlowIo;
 use super::stats::{Direction, Sums};
 use super::target::Target;
 use super::timeline::AnyEpoch;
@@ -248,6 +249,17 @@ impl Engine {
     /// Histogram cells of logical I/Os since the last call.
     pub fn logical_cells(&self) -> Vec<(usize, Direction, u16, u64)> {
         lock(&self.core.timeline).take_cells(Level::Logical)
+    }
+
+    /// The slowest I/Os since the last call, the slowest first, with when each was submitted (`CLOCK_MONOTONIC`).
+    pub fn slowest(&self) -> Vec<(SlowIo, u64)> {
+        let (run, taken) = (&self.core.run, self.core.run.slowest.take());
+        let now = run.now();
+        let issued_ns = |io: &SlowIo| {
+            let ago_ns = run.clock.ns(now.ticks.saturating_sub(io.issued_ticks));
+            now.ns.saturating_sub(ago_ns)
+        };
+        taken.into_iter().map(|io| (io, issued_ns(&io))).collect()
     }
 
     pub fn errors(&self) -> Vec<ErrorCount> {

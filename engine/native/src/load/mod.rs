@@ -5,7 +5,7 @@
 
 mod buffers;
 mod cell;
-mod clock;
+pub mod clock;
 mod coordinator;
 mod cpu;
 mod cpu_span;
@@ -22,7 +22,7 @@ mod histogram;
 mod io_workers;
 mod knobs;
 mod levels;
-mod lock;
+pub mod lock;
 mod logical;
 mod memory;
 mod mirror;
@@ -43,6 +43,7 @@ mod ring_setup;
 mod room;
 mod run;
 mod seat;
+mod slowest;
 mod spin;
 mod stats;
 mod stripe;

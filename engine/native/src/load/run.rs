@@ -18,6 +18,7 @@ use super::pacing::Gate;
 use super::pattern::{Order, Part, Rng, Streams, draw};
 use super::policy::PolicyName;
 use super::policy_cost::{PolicyCost, is_sampled};
+use super::slowest::Slowest;
 use super::stats::Direction;
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 
@@ -28,6 +29,7 @@ pub struct Run {
     pub clock: Clock,
     pub errors: ErrorLog,
     pub fsyncs: Fsyncs,
+    pub slowest: Slowest,
     pub probe_interval_ticks: u64,
     pub routes: Arc<Routes>,
     pub logical_ios: Arc<LogicalIos>,
@@ -63,6 +65,7 @@ impl Run {
             clock,
             errors: ErrorLog::default(),
             fsyncs: Fsyncs::new(targets.len()),
+            slowest: Slowest::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             routes: Arc::new(Routes::new(&targets, policy, clock)),
             logical_ios: Arc::default(),
@@ -234,6 +237,9 @@ impl Run {
         let good = u32::try_from(result).is_ok_and(|bytes| bytes == part.length);
         if good {
             lane.record(u64::from(part.length), latency_ns);
+            if !part.is_fsync() {
+                self.slowest.offer(part, issued_ticks, latency_ns);
+            }
             self.health[part.target].succeeded(issued_ticks);
             if part.direction == Direction::Write && !part.is_fsync() {
                 self.fsyncs.wrote(part.target);

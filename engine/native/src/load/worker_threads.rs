@@ -50,6 +50,7 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
         rng: run.rng(place, target),
         gate: Gate::default(),
         epoch: Arc::clone(&seat.epoch()),
+        epoch_turned: false,
         source: None,
         sequence: (seat.worker as u64) << 48,
     };
@@ -70,6 +71,8 @@ struct Worker<'a> {
     rng: Rng,
     gate: Gate,
     epoch: Arc<Epoch>,
+    /// Whether the seat has another epoch by now.
+    epoch_turned: bool,
     /// What writes come from, filled when it was mapped.
     source: Option<Memory>,
     sequence: u64,
@@ -114,8 +117,8 @@ impl Worker<'_> {
     /// Issues one I/O after the other until the epoch turns or the load stops.
     fn drive(&mut self) {
         let target = self.seat.served.first;
+        let mut now_ticks = self.run.clock.now();
         loop {
-            let now_ticks = self.run.clock.now();
             match self.run.next(
                 &self.epoch,
                 target,
@@ -124,7 +127,8 @@ impl Worker<'_> {
                 now_ticks,
             ) {
                 Next::Issue(part) => {
-                    if self.perform(part) {
+                    now_ticks = self.perform(part);
+                    if self.epoch_turned || self.run.stopping() {
                         return;
                     }
                 }
@@ -141,8 +145,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Does one I/O and counts it; whether there is something else to do first.
-    fn perform(&mut self, mut part: Part) -> bool {
+    /// Does one I/O and counts it; when it came back.
+    fn perform(&mut self, mut part: Part) -> u64 {
         let pointer = self.buffer(&part);
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
@@ -161,12 +165,12 @@ impl Worker<'_> {
                 (sent_ticks, attempts) = (reaped_ticks, attempts + 1);
                 continue;
             }
-            let same_epoch = epoch.index == self.epoch.index;
-            let fan_out = epoch.fan_out.as_ref().filter(|_| same_epoch);
+            self.epoch_turned = epoch.index != self.epoch.index;
+            let fan_out = epoch.fan_out.as_ref().filter(|_| !self.epoch_turned);
             self.run
                 .count(levels, fan_out, &part, result, issued_ticks, reaped_ticks);
             self.seat.set_in_flight(part.target, 0);
-            return !same_epoch || self.run.stopping();
+            return reaped_ticks;
         }
     }
 

@@ -37,6 +37,8 @@ fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
         read.errors + write.errors,
     ]
 }
+/// `collectors.schemas.SLOW_LOAD`.
+const SLOW_COLUMNS: usize = 6;
 /// `engine.job.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;
 
@@ -189,6 +191,22 @@ impl LoadEngine {
     fn logical_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
         let cells = py.detach(|| self.engine.logical_cells());
         cell_arrays(py, &cells)
+    }
+
+    fn slowest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let ios = py.detach(|| self.engine.slowest());
+        let count = ios.len();
+        let values = ios.into_iter().flat_map(|(io, issued_ns)| {
+            [
+                io.target as u64,
+                io.direction as u64,
+                io.offset,
+                u64::from(io.length),
+                issued_ns,
+                io.latency_ns,
+            ]
+        });
+        PyArray1::from_iter(py, values).reshape([count, SLOW_COLUMNS])
     }
 
     fn errors(&self, py: Python<'_>) -> Vec<(usize, &'static str, i32, u64, u64)> {
