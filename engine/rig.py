@@ -28,9 +28,7 @@ class Rig:
     @property
     def path_names(self) -> tuple[tuple[str, ...], ...]:
         """The paths of every target, none for one with a single path."""
-        return tuple(
-            tuple(node.path or node.name for node in target.nodes) if target.others else () for target in self.targets
-        )
+        return _path_names(self.targets)
 
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""
@@ -56,6 +54,11 @@ class Rig:
             return self.engine.stop()
         finally:
             close_all(self.targets)
+
+
+def _path_names(targets: Sequence[OpenTarget]) -> tuple[tuple[str, ...], ...]:
+    nodes = (target.nodes if target.others else () for target in targets)
+    return tuple(tuple(node.path or node.name for node in each) for each in nodes)
 
 
 def close_all(targets: Sequence[OpenTarget]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.backend import Cells
 from engine.job import JobSpec, Knobs
+from engine.layout_tap import LayoutReading
 
 
 class LoadState(StrEnum):
@@ -38,6 +39,8 @@ class LoadStatus:
     """Share of the preparation done, 0 to 1, while preparing."""
     message: str = ""
     """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
+    tail: str = ""
+    """What the fan-out over several targets costs now; empty where no I/O is cut or copied."""
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0
@@ -55,3 +58,5 @@ class LoadReading:
     cells: Cells
     slowest: NDArray[np.uint64]
     """Slowest I/Os since the reading before, shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+    layout: LayoutReading | None = None
+    """Paths and logical I/Os; None for a load that has neither."""
