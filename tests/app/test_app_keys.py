@@ -11,12 +11,12 @@ from textual.pilot import Pilot
 from engine.control import LoadControl
 from engine.distribution import Permutation, Zipf
 from engine.job import BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.target_text import SCRATCH
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
-from tui.job_form import SCRATCH
 from tui.keys import ACTIONS, BY_ID, Action, Place
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
