@@ -32,6 +32,7 @@ __all__ = [
     "encode_cells",
     "fill",
     "host_cpu_ns",
+    "ranked_buckets",
     "read_attributes",
     "tracer_refusal",
     "uring_refusal",
@@ -130,7 +131,8 @@ A read or write is counted when it completes, together with its queue time (acco
 and its service time (that issue to completion), so that means are sums divided by counts. As in diskstats a write is
 whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts reads
 and writes whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os
-waited `tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time only.
+waited `tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time
+only.
 """
 SLOW_COLUMNS: list[str]
 """Columns of `TraceReader.slowest`: completion (CLOCK_MONOTONIC), row of the device, first sector, bytes, operation
@@ -335,6 +337,22 @@ def decompress(data: bytes, limit: int) -> bytes:
 
     Raises:
         ValueError: damaged, or longer than `limit` bytes when unpacked.
+    """
+
+def ranked_buckets(
+    row: NDArray[np.uint32],
+    bucket: NDArray[np.uint16],
+    count: NDArray[np.uint64],
+    rows: int,
+    ranks: Sequence[tuple[int, int]],
+) -> NDArray[np.int32]:
+    """Find the bucket of the value of each rank in histograms given by cells in any order; shape (len(ranks), rows).
+
+    A rank is in thousandths of a percent, counted from the smallest value, with the least number of values that it
+    needs; -1 where a histogram has fewer. Cells of rows from `rows` on are left out.
+
+    Raises:
+        ValueError: arrays of different length, or not contiguous.
     """
 
 # ------------------------------------------------------------------------------------------------------------ load

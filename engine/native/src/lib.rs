@@ -3,6 +3,7 @@
 mod codec;
 mod exact;
 mod load;
+mod percentiles;
 mod sample;
 
 #[pyo3::pymodule]
@@ -14,6 +15,7 @@ mod _native {
         super::codec::register(module)?;
         super::exact::register(module)?;
         super::load::register(module)?;
+        super::percentiles::register(module)?;
         super::sample::register(module)
     }
 }
