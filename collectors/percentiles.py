@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Histograms, HistogramScale, Rows
-from engine._native import ranked_buckets
+from engine import _native
 
 _Values = NDArray[np.float64]
 
@@ -60,12 +60,15 @@ def percentiles_ns(cells: RowCells, rows: int, percents: Sequence[float]) -> _Va
     Returns:
         Nanoseconds, shape (len(percents), rows); NaN where a row has fewer I/Os than `minimum_ios` says.
     """
-    ranks = [(round(percent * 1000), minimum_ios(percent)) for percent in percents]
-    row, bucket, count = map(np.ascontiguousarray, (cells.row, cells.bucket, cells.count))
-    found = ranked_buckets(row, bucket, count, rows, ranks)
-    middle = bucket_midpoints_ns(cells.scale, np.maximum(found, 0).astype(np.uint16))
-    result: _Values = np.where(found < 0, np.nan, middle)
-    return result
+    return _native.percentiles(
+        np.ascontiguousarray(cells.row),
+        np.ascontiguousarray(cells.bucket),
+        np.ascontiguousarray(cells.count),
+        rows,
+        [(round(percent * 1000), minimum_ios(percent)) for percent in percents],
+        cells.scale.unit_ns,
+        cells.scale.sub_bits,
+    )
 
 
 def merged(parts: Sequence[Histograms]) -> Histograms:

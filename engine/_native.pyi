@@ -32,7 +32,7 @@ __all__ = [
     "encode_cells",
     "fill",
     "host_cpu_ns",
-    "ranked_buckets",
+    "percentiles",
     "read_attributes",
     "tracer_refusal",
     "uring_refusal",
@@ -131,8 +131,8 @@ A read or write is counted when it completes, together with its queue time (acco
 and its service time (that issue to completion), so that means are sums divided by counts. As in diskstats a write is
 whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts reads
 and writes whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os
-waited `tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time
-only.
+waited `tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have no
+queue time.
 """
 SLOW_COLUMNS: list[str]
 """Columns of `TraceReader.slowest`: completion (CLOCK_MONOTONIC), row of the device, first sector, bytes, operation
@@ -199,7 +199,7 @@ class BlockTracer(TraceReader):
     way, the kernel removes everything. Several tracers do not disturb each other.
     """
 
-    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 4096) -> Self:
+    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3840) -> Self:
         """Load and attach; `histograms` bounds how many devices get all four histograms (7 KiB each in the kernel).
 
         Raises:
@@ -339,20 +339,22 @@ def decompress(data: bytes, limit: int) -> bytes:
         ValueError: damaged, or longer than `limit` bytes when unpacked.
     """
 
-def ranked_buckets(
+def percentiles(
     row: NDArray[np.uint32],
     bucket: NDArray[np.uint16],
     count: NDArray[np.uint64],
     rows: int,
-    ranks: Sequence[tuple[int, int]],
-) -> NDArray[np.int32]:
-    """Find the bucket of the value of each rank in histograms given by cells in any order; shape (len(ranks), rows).
+    wanted: Sequence[tuple[int, int]],
+    unit_ns: int,
+    sub_bits: int,
+) -> NDArray[np.float64]:
+    """Nearest-rank percentiles of sparse histograms (collectors.percentiles.percentiles_ns), shape (len(wanted), rows).
 
-    A rank is in thousandths of a percent, counted from the smallest value, with the least number of values that it
-    needs; -1 where a histogram has fewer. Cells of rows from `rows` on are left out.
+    `wanted` are thousandths of a percent and the I/Os a row must have; NaN where it has fewer. Cells are taken fastest
+    by row and bucket, and left out from row `rows` on.
 
     Raises:
-        ValueError: arrays of different length, or not contiguous.
+        ValueError: arrays of different length or not contiguous, or `sub_bits` above 15.
     """
 
 # ------------------------------------------------------------------------------------------------------------ load

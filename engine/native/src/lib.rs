@@ -10,12 +10,14 @@ mod sample;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::percentiles::percentiles_of_rows;
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::codec::register(module)?;
         super::exact::register(module)?;
         super::load::register(module)?;
-        super::percentiles::register(module)?;
         super::sample::register(module)
     }
 }

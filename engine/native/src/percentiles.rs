@@ -1,129 +1,158 @@
-//! Percentiles of many histograms at once, from their cells in any order.
+//! Percentiles of many rows of sparse log-linear histograms.
 
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Rank in thousandths of a percent, and the number of values below which there is no such percentile.
-type Rank = (u32, u64);
+/// Larger octaves would overflow; only damaged recordings have them.
+const LARGEST_OCTAVE: u32 = 63;
+/// Percents are taken to the thousandth.
+const WHOLE: u64 = 100_000;
 
-const WHOLE: f64 = 100_000.0;
-const NONE: i32 = -1;
-
-/// One cell: `count` values of histogram `row` in `bucket`.
-#[derive(Clone, Copy, Default)]
-struct Cell {
-    bucket: u16,
-    count: u64,
+/// A wanted percentile: its share in thousandths of a percent, and the I/Os a row must have for it.
+struct Wanted {
+    share: u64,
+    minimum_ios: u64,
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(ranked_buckets, module)?)
+/// Log-linear buckets as in `collectors.model.HistogramScale`.
+struct Scale {
+    unit_ns: f64,
+    sub_bits: u32,
+}
+
+impl Scale {
+    /// Middle of the whole nanoseconds of a bucket.
+    fn middle_ns(&self, bucket: u16) -> f64 {
+        let bucket = u32::from(bucket);
+        let octave = (bucket >> self.sub_bits).saturating_sub(1);
+        let mantissa = bucket - (octave << self.sub_bits);
+        let width = self.unit_ns * f64::from(octave.min(LARGEST_OCTAVE)).exp2();
+        let low = f64::from(mantissa) * width;
+        f64::midpoint(low, low + width - 1.0)
+    }
+}
+
+/// Positions of the cells by row and bucket, as they are if they come so.
+fn ordered(row: &[u32], bucket: &[u16]) -> Vec<usize> {
+    let key = |at: &usize| (row[*at], bucket[*at]);
+    let mut order: Vec<usize> = (0..row.len()).collect();
+    if !order.is_sorted_by_key(key) {
+        order.sort_unstable_by_key(key);
+    }
+    order
+}
+
+/// Nearest-rank percentiles of one row, whose cells come by bucket.
+fn of_row(
+    cells: &[(u16, u64)],
+    wanted: &[Wanted],
+    scale: &Scale,
+    mut found: impl FnMut(usize, f64),
+) {
+    let ios: u64 = cells.iter().map(|cell| cell.1).sum();
+    for (position, one) in wanted.iter().enumerate() {
+        if ios < one.minimum_ios || ios == 0 {
+            continue;
+        }
+        let rank = (u128::from(ios) * u128::from(one.share)).div_ceil(u128::from(WHOLE));
+        let mut reached = 0_u128;
+        for (bucket, count) in cells {
+            reached += u128::from(*count);
+            if reached >= rank {
+                found(position, scale.middle_ns(*bucket));
+                break;
+            }
+        }
+    }
 }
 
 #[pyfunction]
+#[pyo3(name = "percentiles")]
 #[expect(
+    clippy::too_many_arguments,
     clippy::needless_pass_by_value,
-    reason = "pyo3 hands over owned arrays"
+    reason = "the columns and scale of histogram cells"
 )]
-fn ranked_buckets<'py>(
+pub fn percentiles_of_rows<'py>(
     py: Python<'py>,
     row: PyReadonlyArray1<'py, u32>,
     bucket: PyReadonlyArray1<'py, u16>,
     count: PyReadonlyArray1<'py, u64>,
     rows: usize,
-    ranks: Vec<Rank>,
-) -> PyResult<Bound<'py, PyArray2<i32>>> {
+    wanted: Vec<(u64, u64)>,
+    unit_ns: u32,
+    sub_bits: u32,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (row, bucket, count) = (row.as_slice()?, bucket.as_slice()?, count.as_slice()?);
     if row.len() != bucket.len() || row.len() != count.len() {
-        return Err(PyValueError::new_err("cells: arrays of different length"));
+        return Err(PyValueError::new_err(
+            "row, bucket and count have different lengths",
+        ));
     }
-    let found = py.detach(|| find(row, bucket, count, rows, &ranks));
-    found.into_pyarray(py).reshape([ranks.len(), rows])
-}
-
-/// By rank, then by row.
-fn find(row: &[u32], bucket: &[u16], count: &[u64], rows: usize, ranks: &[Rank]) -> Vec<i32> {
-    let (mut cells, starts) = by_row(row, bucket, count, rows);
-    let mut found = vec![NONE; rows * ranks.len()];
-    for one in 0..rows {
-        let mine = &mut cells[starts[one]..starts[one + 1]];
-        if !mine.is_sorted_by_key(|cell| cell.bucket) {
-            mine.sort_unstable_by_key(|cell| cell.bucket);
+    if sub_bits > 15 {
+        return Err(PyValueError::new_err("sub_bits: more than 15"));
+    }
+    let wanted: Vec<Wanted> = wanted
+        .into_iter()
+        .map(|(share, minimum_ios)| Wanted { share, minimum_ios })
+        .collect();
+    let scale = Scale {
+        unit_ns: f64::from(unit_ns),
+        sub_bits,
+    };
+    let columns = wanted.len();
+    let values = py.detach(|| {
+        let mut values = vec![f64::NAN; columns * rows];
+        let mut cells = Vec::new();
+        for run in ordered(row, bucket).chunk_by(|one, next| row[*one] == row[*next]) {
+            let at = row[run[0]] as usize;
+            if at >= rows {
+                break;
+            }
+            cells.clear();
+            cells.extend(run.iter().map(|place| (bucket[*place], count[*place])));
+            of_row(&cells, &wanted, &scale, |position, ns| {
+                values[position * rows + at] = ns;
+            });
         }
-        let total: f64 = mine.iter().map(|cell| as_float(cell.count)).sum();
-        for (place, rank) in ranks.iter().enumerate() {
-            found[place * rows + one] = bucket_of(mine, total, *rank);
-        }
-    }
-    found
-}
-
-/// Cells gathered by row, and where those of each row begin.
-fn by_row(row: &[u32], bucket: &[u16], count: &[u64], rows: usize) -> (Vec<Cell>, Vec<usize>) {
-    let mut starts = vec![0; rows + 1];
-    for one in row.iter().filter(|one| (**one as usize) < rows) {
-        starts[*one as usize + 1] += 1;
-    }
-    for one in 0..rows {
-        starts[one + 1] += starts[one];
-    }
-    let mut next = starts.clone();
-    let mut cells = vec![Cell::default(); starts[rows]];
-    for ((one, bucket), count) in row.iter().zip(bucket).zip(count) {
-        let one = *one as usize;
-        if one < rows {
-            cells[next[one]] = Cell {
-                bucket: *bucket,
-                count: *count,
-            };
-            next[one] += 1;
-        }
-    }
-    (cells, starts)
-}
-
-/// Bucket of the value of a rank, counted from the smallest.
-fn bucket_of(cells: &[Cell], total: f64, (thousandths, least): Rank) -> i32 {
-    if total < as_float(least) {
-        return NONE;
-    }
-    let rank = (total * f64::from(thousandths) / WHOLE).ceil();
-    let mut reached = 0.0;
-    for cell in cells {
-        reached += as_float(cell.count);
-        if reached >= rank {
-            return i32::from(cell.bucket);
-        }
-    }
-    cells.last().map_or(NONE, |cell| i32::from(cell.bucket))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "ranks beyond 2^53 values need not be exact"
-)]
-fn as_float(count: u64) -> f64 {
-    count as f64
+        values
+    });
+    values.into_pyarray(py).reshape([columns, rows])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn cells_in_any_order_give_nearest_ranks() {
-        let (row, bucket, count) = ([1, 0, 1, 7, 1], [9, 4, 3, 1, 9], [1, 1, 98, 5, 1]);
-        let ranks = [(50_000, 1), (99_000, 100), (100_000, 1)];
-        assert_eq!(
-            find(&row, &bucket, &count, 3, &ranks),
-            [4, 3, NONE, NONE, 9, NONE, 4, 9, NONE]
-        );
+    fn found(cells: &[(u16, u64)], share: u64, minimum_ios: u64) -> Option<f64> {
+        let scale = Scale {
+            unit_ns: 64.0,
+            sub_bits: 4,
+        };
+        let mut result = None;
+        let wanted = [Wanted { share, minimum_ios }];
+        of_row(cells, &wanted, &scale, |_, ns| result = Some(ns));
+        result
     }
 
     #[test]
-    fn empty_histograms_have_none() {
-        assert_eq!(find(&[], &[], &[], 2, &[(50_000, 1)]), [NONE, NONE]);
-        assert_eq!(find(&[0], &[3], &[0], 1, &[(50_000, 1)]), [NONE]);
+    fn the_rank_lies_in_the_bucket_that_reaches_it() {
+        let cells = [(0, 50), (16, 49), (32, 1)];
+        assert_eq!(found(&cells, 50_000, 1), Some(31.5));
+        assert_eq!(found(&cells, 99_000, 1), Some(16.0 * 64.0 + 31.5));
+        assert_eq!(found(&cells, 99_900, 1), Some(16.0 * 128.0 + 63.5));
+    }
+
+    #[test]
+    fn too_few_ios_have_no_percentile() {
+        assert_eq!(found(&[(3, 999)], 99_900, 1_000), None);
+        assert_eq!(found(&[(3, 0)], 50_000, 0), None);
+        assert!(found(&[(3, 1_000)], 99_900, 1_000).is_some());
+    }
+
+    #[test]
+    fn cells_may_come_in_any_order() {
+        assert_eq!(ordered(&[1, 0, 1], &[5, 9, 2]), [1, 2, 0]);
     }
 }
