@@ -81,6 +81,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.longer", "Charts show a longer past", "z"),
     Action("view.shorter", "Charts show a shorter past", "Z"),
     Action("view.theme", "Next theme", "ctrl+t"),
+    Action("session.tags", "Waits for free tags: watched, not watched, or by need", "ctrl+w", replay=False),
     Action("view.disk", "Details of the disk under the cursor", "enter", Place.OVERVIEW, "Details"),
     Action("disk.back", "Back to where it was opened", "escape", Place.DISK, "Back"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
