@@ -216,7 +216,7 @@ SLOW_IO = Schema(
     tuple(
         Column(name, _GAUGE)
         for name in (
-            "done_ns",
+            "completed_ns",
             "major",
             "minor",
             "operation",
@@ -225,7 +225,7 @@ SLOW_IO = Schema(
             "tag_wait_ns",
             "queue_ns",
             "service_ns",
-            "process",
+            "pid",
             "thread",
             "cgroup",
             "command_low",
@@ -233,8 +233,9 @@ SLOW_IO = Schema(
         )
     ),
 )
-"""The slowest I/Os of each device since the sample before, slowest first; keys are ranks. `done_ns` is CLOCK_MONOTONIC,
-the operation that of `enum req_op`, the command the 16 bytes of the kernel's `comm` as two little-endian numbers."""
+"""The slowest I/Os of each device since the sample before, slowest first; keys are ranks. `completed_ns` is
+CLOCK_MONOTONIC, the operation that of `enum req_op`, the wait for a tag missing where it is not known, the command the
+16 bytes of the kernel's `comm` as two little-endian numbers."""
 
 SLOW_LOAD = Schema(
     "slow_load",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from typing import TypeAlias
 
+from engine.badge import Badge
 from engine.caveats import caveats
 from engine.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.distribution_text import format_distribution
@@ -12,6 +13,7 @@ from engine.errno_text import error_message, error_name
 from engine.job import BlockShare, JobSpec, Knobs
 from engine.measured import Measured
 from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, Split
+from engine.run_badges import run_badges
 
 SCHEMA = "lunscope.run/1"
 
@@ -33,6 +35,7 @@ def run_document(result: RunResult) -> Document:
         "job": _job(about.job),
         "targets": list(about.targets),
         "notices": caveats(result),
+        "badges": [_badge(badge) for badge in run_badges(result)],
         "ended": about.ended,
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,
@@ -119,6 +122,16 @@ def _block(measured: Measured, duration_s: float) -> Document:
             "max": _us(measured.largest_ns),
             "avg_peak": _us(measured.average_peak_ns),
         },
+    }
+
+
+def _badge(badge: Badge) -> Document:
+    return {
+        "id": badge.kind.value,
+        "targets": list(badge.targets),
+        "share": badge.share,
+        "label": badge.label,
+        "text": badge.text,
     }
 
 

@@ -124,6 +124,10 @@ class AioEngine:
         """All epochs so far, the last one open while running."""
         return self._ledger.epochs()
 
+    def contents(self) -> NDArray[np.uint64]:
+        """Shape (targets, 3): reads that were looked at, those compressible, those all zeros."""
+        return self._ledger.contents()
+
     def cpu_ns(self) -> int:
         """CPU time of the event loop and the executor."""
         return self._pool.cpu_ns()

@@ -5,6 +5,7 @@
 
 mod buffers;
 pub mod clock;
+mod content;
 mod coordinator;
 mod cpu;
 mod cpu_span;
