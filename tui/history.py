@@ -15,7 +15,10 @@ from tui.totals import ALL_DISKS, total_disks
 __all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History", "Series"]
 
 KEPT: Mapping[str, tuple[str, ...]] = {
-    "disks": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
+    "disks": (
+        *("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
+        "tag_wait_ms",
+    ),
     ALL_DISKS: ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
     "paths": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
     "hbas": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
