@@ -11,7 +11,6 @@ from engine.backend import LoadBackend
 from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
 from engine.job import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, Mode, TargetSpec
-from engine.nowait import reads_block
 
 _QUEUE_DEPTH_ROOM = 1024
 """Rings are sized once: this leaves the operator room to turn the queue depth up."""
@@ -49,7 +48,7 @@ def blocking_target(knobs: Knobs, targets: Sequence[OpenTarget]) -> str:
     """Name the first target in use that this mode cannot read without blocking; empty if there is none."""
     if knobs.mode is Mode.DIRECT or knobs.read_pct == 0:
         return ""
-    return next((target.name for target in targets[: knobs.stripe_width] if reads_block(target.fd)), "")
+    return next((target.name for target in targets[: knobs.stripe_width] if target.facts.reads_block), "")
 
 
 def build(choice: Choice, job: JobSpec, targets: Sequence[OpenTarget]) -> tuple[Choice, LoadBackend]:

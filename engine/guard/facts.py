@@ -9,6 +9,7 @@ from pathlib import Path
 from engine.guard.emptiness import sampled, unwritten_share
 from engine.guard.sysblock import BlockDevice, look_up, write_cache
 from engine.job import JobSpec
+from engine.nowait import reads_block
 
 _SAMPLES = 64
 _ALL_SAMPLES = 1024
@@ -29,6 +30,8 @@ class TargetFacts:
     """Of the samples, 0 to 1; zeros are not among them."""
     write_cache: str | None = None
     """`write back` or `write through` of the disk below, None where it is not known."""
+    reads_block: bool = False
+    """Whether reads through the page cache block (engine.nowait)."""
 
 
 def file_facts(sysfs: Path, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:
@@ -46,7 +49,7 @@ def block_facts(device: BlockDevice | None, fd: int, size_bytes: int, job: JobSp
 def made_facts(sysfs: Path, fd: int) -> TargetFacts:
     """Look at the disk below a file that lunscope makes and fills itself."""
     disk = look_up(sysfs, os.fstat(fd).st_dev)
-    return TargetFacts(write_cache=write_cache(disk) if disk else None)
+    return TargetFacts(write_cache=write_cache(disk) if disk else None, reads_block=reads_block(fd))
 
 
 def _facts(disk: BlockDevice | None, fd: int, size_bytes: int, job: JobSpec, unwritten: float) -> TargetFacts:
@@ -57,4 +60,5 @@ def _facts(disk: BlockDevice | None, fd: int, size_bytes: int, job: JobSpec, unw
         zero_share=kinds.count("zeros") / len(kinds) if kinds else 0.0,
         compressible_share=kinds.count("compressible") / len(kinds) if kinds else 0.0,
         write_cache=write_cache(disk) if disk else None,
+        reads_block=reads_block(fd),
     )

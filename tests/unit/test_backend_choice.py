@@ -13,6 +13,7 @@ import pytest
 
 from engine.errors import LunscopeError
 from engine.guard import OpenTarget, TargetKind
+from engine.guard.facts import TargetFacts, made_facts
 from engine.guard.identity import Identity
 from engine.job import Backend, JobSpec, Knobs, Mode
 from engine.select import Choice, blocking_target, choose, notices_of
@@ -57,12 +58,19 @@ def tmpfs_file() -> Iterator[Path]:
 
 
 def test_files_whose_buffered_reads_block_are_found_by_asking_them(tmpfs_file: Path) -> None:
-    memory, refuses = target(tmpfs_file), reads_block_by_hand(tmpfs_file)
+    refuses = reads_block_by_hand(tmpfs_file)
+    memory = target(tmpfs_file, facts=asked(tmpfs_file))
     assert blocking_target(Knobs(mode=Mode.BUFFERED), [memory]) == (str(tmpfs_file) if refuses else "")
     assert blocking_target(Knobs(mode=Mode.DSYNC, read_pct=50), [memory]) == (str(tmpfs_file) if refuses else "")
     assert blocking_target(Knobs(mode=Mode.BUFFERED, read_pct=0), [memory]) == ""
     assert blocking_target(Knobs(), [memory]) == ""
     memory.close()
+
+
+def asked(path: Path) -> TargetFacts:
+    """What the guard finds of a file it makes."""
+    with path.open("rb") as file:
+        return made_facts(Path("/sys"), file.fileno())
 
 
 def reads_block_by_hand(path: Path) -> bool:
@@ -78,7 +86,7 @@ def reads_block_by_hand(path: Path) -> bool:
 def test_the_ring_says_that_threads_would_be_faster(tmpfs_file: Path) -> None:
     if not reads_block_by_hand(tmpfs_file):
         pytest.skip("tmpfs reads without blocking on this kernel")
-    memory, ring = target(tmpfs_file), Choice(Backend.URING, "the fastest")
+    memory, ring = target(tmpfs_file, facts=asked(tmpfs_file)), Choice(Backend.URING, "the fastest")
     assert notices_of(ring, Knobs(), [memory]) == ()
     (notice,) = notices_of(ring, Knobs(mode=Mode.BUFFERED), [memory])
     assert notice.startswith(f"{tmpfs_file}: buffered reads of it block")
