@@ -16,6 +16,8 @@ class BadgeKind(StrEnum):
     """Zeros, which thin or compressing storage need not keep."""
     COMPRESSIBLE = "compressible"
     """Data that compressing storage keeps smaller."""
+    PAGE_CACHE = "page_cache"
+    """In memory, where buffered reads find it."""
     WRITE_CACHE = "write_cache"
     """Whether writes are acknowledged from a volatile cache."""
     DRIVER_BOUND = "driver_bound"

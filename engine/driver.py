@@ -156,12 +156,13 @@ class LoadDriver:
             rig = self._rig
             if rig is None:
                 return True
+            badges = rig.badges(self._knobs)
             try:
                 return rig.close()
             finally:
                 if self._started_ns is not None:
                     self._ended_ns = time.monotonic_ns()
-                    self._result = self._evaluate(rig, ended)
+                    self._result = self._evaluate(rig, ended, badges)
                     self._last_reading = self._read(rig)
                 # The engine has descriptors of its own: scratch space is free when it is gone.
                 self._rig = self._layout_tap = None
@@ -201,17 +202,17 @@ class LoadDriver:
         """Everything measured so far."""
         rig = self._rig
         if rig is not None and self._started_ns is not None:
-            return self._evaluate(rig, "")
+            return self._evaluate(rig, "", rig.badges(self._knobs))
         return self._result or nothing_measured(self._job)
 
-    def _evaluate(self, rig: Rig, ended: str) -> RunResult:
+    def _evaluate(self, rig: Rig, ended: str, badges: tuple[Badge, ...]) -> RunResult:
         facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
         about = About(
             self._job,
             facts,
             rig.names,
             rig.notices(self._knobs),
-            rig.badges(self._knobs),
+            badges,
             ended,
             self.elapsed_s,
             rig.path_names,

@@ -14,6 +14,8 @@ _AT_STATX_DONT_SYNC = 0x4000
 _STATX_BASIC_STATS = 0x7FF
 _STATX_DIOALIGN = 0x2000
 _STATX_BYTES = 256
+_CACHESTAT = 451
+"""Number of cachestat(2), the same on all architectures; Linux 6.5 and newer."""
 _FALLOCATE_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -72,3 +74,12 @@ def fallocate(fd: int, size_bytes: int) -> None:
     number = ctypes.get_errno()
     if number not in _FALLOCATE_UNSUPPORTED:
         raise OSError(number, os.strerror(number))
+
+
+def cached_bytes(fd: int, size_bytes: int) -> int | None:
+    """Tell how many of the first bytes of a file or device are in the page cache; None where the kernel cannot say."""
+    span = (ctypes.c_uint64 * 2)(0, size_bytes)
+    counts = (ctypes.c_uint64 * 5)()
+    if _libc.syscall(ctypes.c_long(_CACHESTAT), fd, span, counts, 0):
+        return None
+    return min(int(counts[0]) * os.sysconf("SC_PAGE_SIZE"), size_bytes)

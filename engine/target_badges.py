@@ -11,6 +11,7 @@ from engine.badge import Badge, BadgeKind, gathered, percent_text
 from engine.guard import OpenTarget
 from engine.guard.facts import TargetFacts
 from engine.job import Knobs, Mode
+from engine.syscalls import cached_bytes
 
 _WORTH_SAYING = 0.05
 _LEAST_LOOKS = 16
@@ -22,7 +23,11 @@ def target_badges(targets: Sequence[OpenTarget], knobs: Knobs, contents: NDArray
     """Judge the targets in use; `contents` is LoadBackend.contents, and wins over what was sampled before."""
     found: list[Badge] = []
     for target, looks in zip(targets[: knobs.stripe_width], contents.tolist(), strict=False):
-        badges = [*_content_badges(target.facts, looks, knobs), *_cache_badges(target.facts, knobs)]
+        badges = [
+            *_content_badges(target.facts, looks, knobs),
+            *_page_cache_badges(target, knobs),
+            *_cache_badges(target.facts, knobs),
+        ]
         found += [_about(badge, target.name) for badge in badges]
     return gathered(found)
 
@@ -52,6 +57,17 @@ def _share_badges(zeros: float, compressible: float, of_what: str) -> Iterator[B
         share = percent_text(compressible)
         text = f"{share} % {of_what} compress: storage that compresses moves less than is counted"
         yield Badge(BadgeKind.COMPRESSIBLE, f"compressible {share} %", text, share=compressible)
+
+
+def _page_cache_badges(target: OpenTarget, knobs: Knobs) -> Iterator[Badge]:
+    """Judge as it is now: a load fills the cache it reads through."""
+    if knobs.mode is Mode.DIRECT or knobs.read_pct == 0 or target.fd < 0:
+        return
+    cached = (cached_bytes(target.fd, target.size_bytes) or 0) / target.size_bytes
+    if cached > _WORTH_SAYING:
+        share = percent_text(cached)
+        text = f"{share} % of it is in the page cache: reads of that are memory, not storage"
+        yield Badge(BadgeKind.PAGE_CACHE, f"page cache {share} %", text, share=cached)
 
 
 def _cache_badges(facts: TargetFacts, knobs: Knobs) -> Iterator[Badge]:

@@ -18,6 +18,7 @@ from engine.result import RunResult
 from engine.result_document import run_document
 from engine.result_text import summary_lines
 from engine.run_badges import run_badges
+from engine.syscalls import cached_bytes
 from tests import needs
 
 MIB = 1 << 20
@@ -170,3 +171,20 @@ def test_what_lunscope_wrote_is_no_compressible_data(make_loop: MakeLoop) -> Non
     fill(device, 4 * MIB)
     result, _ = run([device], Backend.URING, knobs, permissions, looks=100)
     assert not kinds(run_badges(result)) & {BadgeKind.ZEROS, BadgeKind.COMPRESSIBLE}
+
+
+@needs.loop
+def test_buffered_reads_of_what_is_in_memory_say_so(make_loop: MakeLoop) -> None:
+    device = make_loop(8 * MIB)
+    fill(device, 8 * MIB)
+    # The cache of a device goes with the last who has it open.
+    with Path(device).open("rb") as held:
+        held.read()
+        if cached_bytes(held.fileno(), 8 * MIB) is None:
+            pytest.skip("this kernel has no cachestat (6.5)")
+        knobs = Knobs(queue_depth=2, mode=Mode.BUFFERED)
+        buffered, before = run([device], Backend.THREADS, knobs, Permissions())
+    assert [badge.label for badge in before] == ["page cache 100 %"]
+    assert BadgeKind.PAGE_CACHE in kinds(run_badges(buffered))
+    direct, _ = run([device], Backend.THREADS, Knobs(queue_depth=2), Permissions())
+    assert BadgeKind.PAGE_CACHE not in kinds(run_badges(direct))
