@@ -154,7 +154,7 @@ class LoadDriver:
                     self._result = self._evaluate(rig, ended)
                     self._last_reading = self._read(rig)
                 # The engine has descriptors of its own: scratch space is free when it is gone.
-                self._rig = None
+                self._rig = self._layout_tap = None
 
     def look(self) -> NDArray[np.uint64] | None:
         """Counters now, columns as collectors.schemas.LOAD, peaks left for `reading`; None while there is no engine."""

@@ -134,6 +134,8 @@ ACTIONS: tuple[Action, ...] = (
     _load("knob.read_share_down", "Read share down 10 %: the rest is written", "R"),
     _load("knob.rate_up", "Rate limit up, then off", "t"),
     _load("knob.rate_down", "Rate limit down", "T"),
+    _load("knob.policy_next", "Next path policy", "p"),
+    _load("knob.policy_previous", "Previous path policy", "P"),
 )
 """In the order of the help screen."""
 
