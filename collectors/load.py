@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
 from collectors.schemas import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
@@ -37,7 +39,7 @@ class LoadCollector:
         rows = self._rows_of(reading)
         table = Table(LOAD, rows, reading.values)
         row, series, bucket, count = reading.cells
-        slowest = Table(SLOW_LOAD, self._ranks(len(reading.slowest)), reading.slowest)
+        slowest = _slowest(reading)
         histograms = Histograms(SCALE, rows, SERIES, row, series, bucket, count)
         tables = {LOAD.name: table, SLOW_LOAD.name: slowest, **self._layout_tables(reading.layout)}
         return Reading(tables, {LOAD.name: histograms}, events)
@@ -54,12 +56,6 @@ class LoadCollector:
             tables[LOAD_LOGICAL.name] = Table(LOAD_LOGICAL, self._logical_rows, layout.logical)
         return tables
 
-    @staticmethod
-    @functools.cache
-    def _ranks(count: int) -> Rows:
-        ranks = tuple(str(rank) for rank in range(count))
-        return Rows(ranks, ranks)
-
     def close(self) -> None:
         """Hold nothing open."""
 
@@ -67,3 +63,16 @@ class LoadCollector:
         if reading.keys is not self._rows.keys:
             self._rows = Rows(reading.keys, reading.names)
         return self._rows
+
+
+def _slowest(reading: LoadReading) -> Table:
+    """Slowest I/Os with the device each went to."""
+    numbers = np.array(reading.device_numbers, np.uint64).reshape(-1, 2)
+    values = np.hstack((reading.slowest, numbers[reading.slowest[:, 0].astype(np.intp)]))
+    return Table(SLOW_LOAD, _ranks(len(values)), values)
+
+
+@functools.cache
+def _ranks(count: int) -> Rows:
+    ranks = tuple(str(rank) for rank in range(count))
+    return Rows(ranks, ranks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from typing import TypeAlias
 
+from engine.badge import Badge
 from engine.caveats import caveats
 from engine.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.distribution_text import format_distribution
@@ -13,6 +14,7 @@ from engine.job import BlockShare, JobSpec, Knobs
 from engine.layout_document import logical_document, path_documents, target_name
 from engine.measured import Measured
 from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
+from engine.run_badges import run_badges
 from engine.split import Split
 
 SCHEMA = "lunscope.run/1"
@@ -35,6 +37,7 @@ def run_document(result: RunResult) -> Document:
         "job": _job(about.job),
         "targets": list(about.targets),
         "notices": caveats(result),
+        "badges": [_badge(badge) for badge in run_badges(result)],
         "ended": about.ended,
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,
@@ -135,6 +138,16 @@ def _block(measured: Measured, duration_s: float) -> Document:
             "max": _us(measured.largest_ns),
             "avg_peak": _us(measured.average_peak_ns),
         },
+    }
+
+
+def _badge(badge: Badge) -> Document:
+    return {
+        "id": badge.kind.value,
+        "targets": list(badge.targets),
+        "share": badge.share,
+        "label": badge.label,
+        "text": badge.text,
     }
 
 

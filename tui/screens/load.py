@@ -72,6 +72,8 @@ class LoadScreen(LoadActions):
     LoadScreen.-narrow #charts { grid-size: 1 1; }
     LoadScreen #charts Chart { width: 1fr; height: 1fr; }
     LoadScreen.-narrow #iops { display: none; }
+    LoadScreen.-tall #knob_row { height: 8; }
+    LoadScreen.-tall #knob_row.-policy { height: 9; }
     LoadScreen.-tiny #knob_row { height: 1; }
     LoadScreen.-tiny #load_message { display: none; }
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from engine.distribution_text import format_distribution
 from engine.job import Knobs
 from engine.sizes import format_blocks
 from tui.widgets.line import TextLine
@@ -48,7 +49,7 @@ ROWS = (
         "Block size",
         "knob.block_size_down",
         "knob.block_size_up",
-        lambda knobs, _targets: format_blocks(knobs.blocks),
+        lambda knobs, _targets: _sizes(knobs),
     ),
     KnobRow(
         "Reads",
@@ -62,7 +63,17 @@ ROWS = (
         "knob.rate_up",
         lambda knobs, _targets: "none" if knobs.rate_iops is None else f"{knobs.rate_iops:,.0f}/s",
     ),
+    KnobRow("Mode", "knob.mode_previous", "knob.mode_next", lambda knobs, _targets: knobs.mode),
+    KnobRow("Threads", "knob.threads_down", "knob.threads_up", lambda knobs, _targets: str(knobs.threads)),
+    KnobRow(
+        "Distribution",
+        "knob.distribution_previous",
+        "knob.distribution_next",
+        lambda knobs, _targets: format_distribution(knobs.distribution),
+    ),
 )
+ALWAYS = 5
+"""So many of them are shown however low the screen."""
 POLICY_ROW = KnobRow(
     "Path policy",
     "knob.policy_previous",
@@ -74,7 +85,7 @@ POLICY_ROW = KnobRow(
 
 
 class KnobPanel(TextLine):
-    """One line per knob: title, key down, value, key up."""
+    """One line per knob: title, key down, value, key up; the first five where there is no room for more."""
 
     DEFAULT_CSS = """
     KnobPanel { height: 1fr; width: 42; }
@@ -82,8 +93,14 @@ class KnobPanel(TextLine):
 
     def show(self, knobs: Knobs, targets: int, key_text: KeyText, *, policy: bool = False) -> None:
         """Show the values in force; `policy` where the job has paths or copies to choose among."""
-        rows = (*ROWS, POLICY_ROW) if policy else ROWS
+        rows = (*ROWS[:ALWAYS], POLICY_ROW, *ROWS[ALWAYS:]) if policy else ROWS
         self.put(Content("\n").join(_line(row, knobs, targets, key_text) for row in rows))
+
+
+def _sizes(knobs: Knobs) -> str:
+    """Write the sizes of reads, and those of writes where they have their own."""
+    own = "" if knobs.write_blocks is None else f"/{format_blocks(knobs.write_blocks)}"
+    return f"{format_blocks(knobs.blocks)}{own}"
 
 
 def _line(row: KnobRow, knobs: Knobs, targets: int, key_text: KeyText) -> Content:

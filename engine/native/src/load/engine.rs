@@ -284,6 +284,11 @@ impl Engine {
         ticks * self.core.run.clock.ns_per_tick()
     }
 
+    /// Reads looked at, and how many of them were compressible and zeros, per target.
+    pub fn contents(&self) -> Vec<[u64; 3]> {
+        self.core.run.contents.counts()
+    }
+
     /// CPU time of the workers and of the kernel's helpers behind their rings.
     pub fn cpu_ns(&self) -> u64 {
         self.core.cpu_ns()

@@ -6,6 +6,7 @@
 mod buffers;
 mod cell;
 pub mod clock;
+mod content;
 mod coordinator;
 mod cpu;
 mod cpu_span;

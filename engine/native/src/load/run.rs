@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant as Deadline};
 
 use super::clock::{Clock, monotonic_ns};
+use super::content::{Contents, LOOK_INTERVAL_NS};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
 use super::fanout::{Asker, FanOut, Next};
@@ -29,6 +30,7 @@ pub struct Run {
     pub clock: Clock,
     pub errors: ErrorLog,
     pub fsyncs: Fsyncs,
+    pub contents: Contents,
     pub slowest: Slowest,
     pub probe_interval_ticks: u64,
     pub routes: Arc<Routes>,
@@ -65,6 +67,7 @@ impl Run {
             clock,
             errors: ErrorLog::default(),
             fsyncs: Fsyncs::new(targets.len()),
+            contents: Contents::new(targets.len(), clock.ticks(LOOK_INTERVAL_NS)),
             slowest: Slowest::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             routes: Arc::new(Routes::new(&targets, policy, clock)),
