@@ -234,3 +234,5 @@ def _apply(rig: Rig, knobs: Knobs) -> int:
         return rig.engine.apply(knobs)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    except OSError as error:
+        raise LunscopeError(f"the knobs stay as they were: {error}") from error
