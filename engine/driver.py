@@ -220,9 +220,9 @@ class LoadDriver:
         return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
 
     def _read(self, rig: Rig) -> LoadReading:
-        device_numbers = tuple(target.device_number for target in rig.targets)
         layout = None if self._layout_tap is None else self._layout_tap.take()
-        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers, layout=layout)
+        device_numbers = tuple(target.device_number for target in rig.targets)
+        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers, layout)
 
     def _prepared(self) -> Rig:
         if self._rig is None:
