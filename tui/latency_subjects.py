@@ -68,8 +68,10 @@ def offered_subjects(frame: Frame, offered: Mapping[str, Histograms]) -> Iterato
         yield from _load_subjects(load.rows)
     if TRACE in offered:
         graph = frame.topology.graph
+        present = set(present_keys(frame))
         for lun in graph.luns:
-            yield from _lun_subjects(lun, frame)
+            if lun.key in present:
+                yield from _lun_subjects(lun, frame)
         if not graph.luns:
             yield from filter(None, (disk_subject(key, frame) for key in present_keys(frame)))
         yield from _port_subjects(frame.topology)

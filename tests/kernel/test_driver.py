@@ -163,6 +163,20 @@ def test_the_runtime_ends_a_run_and_the_last_counters_are_still_read(control: Lo
     assert (after.tables, after.events) == ({}, ())
 
 
+def test_the_slowest_ios_name_the_device_they_went_to(control: LoadControl, tmp_path: Path) -> None:
+    collector = LoadCollector(control)
+    control.arm(scratch_job(), NOTHING)
+    control.start()
+    wait_until(lambda: settled(control))
+    slow = collector.read().tables["slow_load"]
+    control.stop()
+    device = tmp_path.stat().st_dev
+    assert 0 < len(slow.rows) <= 16
+    assert set(slow.column("major").tolist()) == {os.major(device)}
+    assert set(slow.column("minor").tolist()) == {os.minor(device)}
+    assert (slow.column("latency_ns") > 0).all()
+
+
 def test_runs_never_share_row_keys(control: LoadControl) -> None:
     collector, keys = LoadCollector(control), []
     for _ in range(2):

@@ -1,0 +1,101 @@
+"""The waterfall of the load beside its devices: when there is a mean, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
+from collectors.schemas import LOAD, SLOW_LOAD
+from collectors.topology.graph import Graph, Layer
+from collectors.waterfall import Stage
+from tests.app.sources import SECOND_NS, START_NS, make_topology, table
+from tests.unit.latency_ticks import histograms
+from tui.history import History
+from tui.load_waterfall import LoadWaterfall, load_waterfall
+
+TICKS = 10
+EXACT, SAMPLED = int(Tier.EXACT), int(Tier.SAMPLED)
+
+
+def _found(
+    *,
+    device_iops: float = 1_000.0,
+    queue_ms: float = 7.0,
+    service_ms: float = 2.0,
+    number: tuple[int, int] = (8, 0),
+    tier: int = EXACT,
+    graph: Graph | None = None,
+) -> LoadWaterfall:
+    """A load of 1,000 IOPS and 10 ms on a device with these figures."""
+    topology = make_topology(("sda",))
+    if graph is not None:
+        topology = replace(topology, graph=graph)
+    history, previous = History(), _sample(0, topology, number)
+    for tick in range(1, TICKS):
+        sample = _sample(tick, topology, number)
+        history.add(_frame(sample, device_iops, queue_ms, service_ms, tier))
+        history.latencies.add(Step(previous, sample))
+        previous = sample
+    frame = _frame(previous, device_iops, queue_ms, service_ms, tier)
+    return load_waterfall(history, frame, START_NS, previous.time_ns)
+
+
+def _sample(tick: int, topology: Topology, number: tuple[int, int]) -> Sample:
+    rows = Rows(("load:1:0",), ("/dev/sda",))
+    load = table(LOAD, rows, read_ios=1_000 * tick, read_peak_ns=1)
+    own = [0, 0, 4096, 4096, tick * SECOND_NS, 10_000_000, *number]
+    slow = Table(SLOW_LOAD, Rows(("0",), ("0",)), np.array([own], np.uint64))
+    tables = {"load": load, "slow_load": slow}
+    cells = {"load": histograms([], rows)}
+    return Sample(START_NS + tick * SECOND_NS, tick * SECOND_NS, topology, tables, cells)
+
+
+def _frame(sample: Sample, device_iops: float, queue_ms: float, service_ms: float, tier: int) -> Frame:
+    disks = Rows(tuple(sample.topology.devices), ("sda",))
+    figures = {"iops": device_iops, "queue_ms": queue_ms, "service_ms": service_ms}
+    columns = {name: np.array([value]) for name, value in figures.items()}
+    total = {"iops": np.array([1_000.0]), "await_ms": np.array([10.0])}
+    tables = {
+        "disks": FrameTable(disks, columns, {"service_ms": np.array([tier], np.uint8)}),
+        "load_total": FrameTable(Rows(("load",), ("all targets",)), total),
+    }
+    return Frame(sample.time_ns, sample.monotonic_ns, 1.0, tables, sample.topology)
+
+
+def test_the_mean_names_its_owner() -> None:
+    found = _found()
+    assert found.mean is not None
+    assert found.mean.total_ns == pytest.approx(10e6)
+    assert found.mean.share(Stage.QUEUE) == pytest.approx(0.7)
+    assert found.caveat == ""
+
+
+def test_estimates_and_company_are_told() -> None:
+    found = _found(device_iops=1_250.0, tier=SAMPLED)
+    assert found.mean is not None
+    assert "20 % of its I/Os" in found.caveat
+    assert "sampled estimates" in found.caveat
+
+
+@pytest.mark.parametrize(
+    ("figures", "told"),
+    [
+        ({"device_iops": 300.0}, "only 30 % of its I/Os"),
+        ({"device_iops": 4_000.0}, "4.0 times its I/Os"),
+        ({"queue_ms": float("nan")}, "not known"),
+        ({"service_ms": 12.0}, "exceed its own"),
+    ],
+)
+def test_where_a_mean_would_be_wrong_there_is_none(figures: dict[str, float], told: str) -> None:
+    found = _found(**figures)  # type: ignore[arg-type]
+    assert found.mean is None
+    assert told in found.caveat
+
+
+def test_a_partition_is_its_disk_and_a_device_nobody_knows_none() -> None:
+    partition = Layer("sda1:8:1#7", "sda1", "partition", below=("sda@0",))
+    assert _found(number=(8, 1), graph=Graph(layers=(partition,))).mean is not None
+    assert "not known here" in _found(number=(8, 1)).caveat
