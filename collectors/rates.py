@@ -11,8 +11,8 @@ from collectors.derive.exact import with_exact
 from collectors.derive.group_looks import group_looks
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
+from collectors.derive.load_layout import load_logical_table, load_path_table
 from collectors.derive.processes import process_table
-from collectors.derive.slow_ios import slow_ios
 from collectors.derive.tape import tape_table
 from collectors.derive.traced import traced
 from collectors.model import Frame, FrameTable, Sample, Table
@@ -42,7 +42,6 @@ def derive(previous: Sample | None, current: Sample) -> Frame:
         events=current.events,
         late_s=current.late_ns / 1e9,
         cost_pct=100.0 * current.cost_ns / 1e9 / elapsed_s,
-        slow_ios=slow_ios(current),
     )
 
 
@@ -73,5 +72,9 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
             tables["tapes"] = tape_table(before(name), table, elapsed_s)
         elif name == "load":
             tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s)
+        elif name == "load_path":
+            tables["load_paths"] = load_path_table(before(name), table, elapsed_s)
+        elif name == "load_logical":
+            tables["load_logical"] = load_logical_table(before(name), table, elapsed_s)
     raw_before = None if previous is None else previous.tables
     return with_errors(tables, raw_before, current.tables, current.topology.graph)
