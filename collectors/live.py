@@ -43,6 +43,8 @@ FIRST_TOPOLOGY_S = 0.2
 WHOLE_TOPOLOGY_S = 60.0
 """What is printed or recorded has no next one: its first sample waits until all devices are known, within reason."""
 
+_STOP_CHECK_S = 0.2
+
 
 class LiveSource:
     """Samples this host; implements collectors.model.Source.
@@ -104,7 +106,7 @@ class LiveSource:
         """
         host = self._start()
         self._exact.before_first_sample()
-        self._await_topology(host)
+        self._await_topology(host, stop)
         schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
         due_ns, skipped, previous = schedule.start_ns, 0, None
         while not stop.is_set():
@@ -178,12 +180,15 @@ class LiveSource:
     def _topology(self) -> Topology:
         return Topology() if self._host is None else self._host.inventory.topology
 
-    def _await_topology(self, host: _HostReaders) -> None:
+    def _await_topology(self, host: _HostReaders, stop: StopFlag) -> None:
         """Have everything scanned before the schedule starts, so that no tick is late for it."""
         if self._seen_rows is None:
             self._seen_rows = self._block.rows
             host.inventory.request(self._seen_rows)
-            host.inventory.wait(self._first_topology_s)
+            end_s = time.monotonic() + self._first_topology_s
+            while not host.inventory.wait(min(_STOP_CHECK_S, self._first_topology_s)):
+                if stop.is_set() or time.monotonic() >= end_s:
+                    return
 
     def _follow_topology(self, host: _HostReaders) -> None:
         """Have devices scanned when rows came or went, or uevents said that facts changed."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event as StopFlag
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from collectors.model import Sample, Tier
 from collectors.reading import Reading
 from collectors.schedule import SECOND_NS, Schedule
 from collectors.skips import SkipReporter
+from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError, UsageError
 from engine.events import EventKind
 from tests.fake_kernel import FakeDisk, FakeKernel
@@ -207,3 +211,41 @@ def test_skips_are_told_at_once_and_then_once_a_minute() -> None:
     assert reporter.report(3, 30 * SECOND_NS) == ()
     (event,) = reporter.report(0, 61 * SECOND_NS)
     assert event.data == {"skipped": 3}
+
+
+def test_waiting_for_the_first_topology_ends_with_a_stop(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = TopologyScanner.scan
+    go_on, began, stop = StopFlag(), StopFlag(), StopFlag()
+
+    def slow(self: TopologyScanner, *given: Any) -> Any:
+        began.set()
+        go_on.wait(30)
+        return scan(self, *given)
+
+    def stop_when_begun() -> None:
+        began.wait(30)
+        stop.set()
+
+    monkeypatch.setattr(TopologyScanner, "scan", slow)
+    source = LiveSource(1.0, kernel.procfs, kernel.sysfs, "kernel", first_topology_s=60)
+    try:
+        threading.Thread(target=stop_when_begun).start()
+        assert list(source.steps(stop)) == []
+    finally:
+        go_on.set()
+        source.close()
+
+
+def test_the_first_sample_has_its_topology(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = TopologyScanner.scan
+
+    def slow(self: TopologyScanner, *given: Any) -> Any:
+        time.sleep(0.5)
+        return scan(self, *given)
+
+    monkeypatch.setattr(TopologyScanner, "scan", slow)
+    source = LiveSource(1.0, kernel.procfs, kernel.sysfs, "kernel", first_topology_s=60)
+    try:
+        assert [lun.name for lun in next(source.steps(StopFlag())).current.topology.graph.luns] == ["sda"]
+    finally:
+        source.close()
