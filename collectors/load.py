@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
-from collectors.schemas import LOAD, SLOW_LOAD
+from collectors.schemas import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
 from engine.control import LoadControl
 from engine.histogram import SUB_BITS, UNIT_NS
+from engine.layout_tap import LayoutReading
 from engine.status import LoadReading
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
@@ -24,6 +27,8 @@ class LoadCollector:
     def __init__(self, control: LoadControl) -> None:
         self._control = control
         self._rows = Rows((), ())
+        self._path_rows = Rows((), ())
+        self._logical_rows = Rows((), ())
 
     def read(self) -> Reading:
         """Take the counters and events since the last call; no tables while there is no load."""
@@ -34,15 +39,22 @@ class LoadCollector:
         rows = self._rows_of(reading)
         table = Table(LOAD, rows, reading.values)
         row, series, bucket, count = reading.cells
-        slowest = Table(SLOW_LOAD, self._ranks(len(reading.slowest)), reading.slowest)
+        slowest = _slowest(reading)
         histograms = Histograms(SCALE, rows, SERIES, row, series, bucket, count)
-        return Reading({LOAD.name: table, SLOW_LOAD.name: slowest}, {LOAD.name: histograms}, events)
+        tables = {LOAD.name: table, SLOW_LOAD.name: slowest, **self._layout_tables(reading.layout)}
+        return Reading(tables, {LOAD.name: histograms}, events)
 
-    @staticmethod
-    @functools.cache
-    def _ranks(count: int) -> Rows:
-        ranks = tuple(str(rank) for rank in range(count))
-        return Rows(ranks, ranks)
+    def _layout_tables(self, layout: LayoutReading | None) -> dict[str, Table]:
+        tables: dict[str, Table] = {}
+        if layout is not None and len(layout.paths):
+            if layout.path_keys is not self._path_rows.keys:
+                self._path_rows = Rows(layout.path_keys, layout.path_names)
+            tables[LOAD_PATH.name] = Table(LOAD_PATH, self._path_rows, layout.paths)
+        if layout is not None and len(layout.logical):
+            if layout.logical_keys is not self._logical_rows.keys:
+                self._logical_rows = Rows(layout.logical_keys, ("whole I/Os",))
+            tables[LOAD_LOGICAL.name] = Table(LOAD_LOGICAL, self._logical_rows, layout.logical)
+        return tables
 
     def close(self) -> None:
         """Hold nothing open."""
@@ -51,3 +63,16 @@ class LoadCollector:
         if reading.keys is not self._rows.keys:
             self._rows = Rows(reading.keys, reading.names)
         return self._rows
+
+
+def _slowest(reading: LoadReading) -> Table:
+    """Slowest I/Os with the device each went to."""
+    numbers = np.array(reading.device_numbers, np.uint64).reshape(-1, 2)
+    values = np.hstack((reading.slowest, numbers[reading.slowest[:, 0].astype(np.intp)]))
+    return Table(SLOW_LOAD, _ranks(len(values)), values)
+
+
+@functools.cache
+def _ranks(count: int) -> Rows:
+    ranks = tuple(str(rank) for rank in range(count))
+    return Rows(ranks, ranks)

@@ -100,6 +100,33 @@ LOAD = Schema(
 while the engine only probes it after repeated errors. Latencies are from submit to
 reap on the engine's own clock. Histograms of the same name have the series "read" and "write"."""
 
+LOAD_PATH = Schema(
+    "load_path",
+    (
+        Column("read_ios", _COUNTER),
+        Column("read_bytes", _COUNTER),
+        Column("read_latency_ns", _COUNTER),
+        Column("read_peak_ns", _PEAK),
+        Column("write_ios", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("write_latency_ns", _COUNTER),
+        Column("write_peak_ns", _PEAK),
+        Column("errors", _COUNTER),
+        Column("in_flight_now", _GAUGE),
+        Column("failed", _GAUGE),
+        Column("target", _GAUGE),
+    ),
+)
+"""One row per path of those targets of the load that have several: what went over it, by the engine's own clock, and
+attempts that failed; `failed` is 1 while it is only probed, `target` the row in LOAD."""
+
+LOAD_LOGICAL = Schema(
+    "load_logical",
+    LOAD_PATH.columns[:9],
+)
+"""One row: I/Os of the load before they were cut into parts or copied; the latency of each is that of its slowest part.
+No rows while each is one part."""
+
 TAPE = Schema(
     "tape",
     (
@@ -239,10 +266,14 @@ CLOCK_MONOTONIC, the operation that of `enum req_op`, the wait for a tag missing
 
 SLOW_LOAD = Schema(
     "slow_load",
-    tuple(Column(name, _GAUGE) for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns")),
+    tuple(
+        Column(name, _GAUGE)
+        for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns", "major", "minor")
+    ),
 )
 """The slowest I/Os of the load since the sample before, slowest first; keys are ranks. `target` is the row in LOAD,
-`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped."""
+`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped;
+`major` and `minor` are of the device that the target is or lies on."""
 
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema
@@ -251,6 +282,8 @@ SCHEMAS: dict[str, Schema] = {
         HOST,
         PROCESS,
         LOAD,
+        LOAD_PATH,
+        LOAD_LOGICAL,
         TAPE,
         GROUP,
         PATH_ERRORS,

@@ -13,6 +13,7 @@ from engine.text import safe_text
 
 _OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}
 """enum req_op (include/linux/blk_types.h)."""
+_NEEDED = {"completed_ns", "major", "minor"}
 _UNKNOWN = int(MISSING)
 
 
@@ -22,6 +23,8 @@ class SlowIo:
 
     time_ns: int
     """Wall time of its completion."""
+    major: int
+    minor: int
     device_key: str
     device: str
     operation: str
@@ -43,7 +46,7 @@ class SlowIo:
 def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
     """List the slowest I/Os that a sample brought, slowest first; none where the tier has none."""
     table = sample.tables.get(SLOW_IO.name)
-    if table is None or not len(table.rows):
+    if table is None or not _NEEDED <= {column.id for column in table.schema.columns}:
         return ()
     ahead_ns = sample.time_ns - sample.monotonic_ns
     found = [_slow_io(row, ahead_ns, devices) for row in _rows(table)]
@@ -66,7 +69,9 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
     device = devices.get(number)
     operation = row.get("operation")
     return SlowIo(
-        time_ns=ahead_ns + (row.get("completed_ns") or 0),
+        time_ns=ahead_ns + (row["completed_ns"] or 0),
+        major=number[0],
+        minor=number[1],
         device_key="" if device is None else device.key,
         device=f"{number[0]}:{number[1]}" if device is None else device.name,
         operation="?" if operation is None else _OPERATIONS.get(operation, f"op {operation}"),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.backend import EpochStats
 from engine.histogram import merge, percentile_ns
+from engine.levels import LevelStats
 
 READ, WRITE, BOTH = 0, 1, 2
 _IOS, _BYTES, _LATENCY, _LEAST, _LARGEST, _ERRORS = range(6)
@@ -51,7 +52,7 @@ class Measured:
         return min(max(value, float(self.least_ns)), float(self.largest_ns))
 
 
-def measure(stats: EpochStats, target: int | None, direction: int) -> Measured:
+def measure(stats: EpochStats | LevelStats, target: int | None, direction: int) -> Measured:
     """Cut the I/Os of one target (None: all) and one direction (or BOTH) out of an epoch."""
     counts = stats.counts[slice(None) if target is None else slice(target, target + 1)]
     counts = (counts if direction == BOTH else counts[:, direction : direction + 1]).reshape(-1, 6)
@@ -72,7 +73,9 @@ def measure(stats: EpochStats, target: int | None, direction: int) -> Measured:
     )
 
 
-def _cells_of(stats: EpochStats, target: int | None, direction: int) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
+def _cells_of(
+    stats: EpochStats | LevelStats, target: int | None, direction: int
+) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
     targets, directions, buckets, counts = stats.cells
     wanted = np.ones(len(counts), bool)
     if target is not None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib.metadata
 from typing import TypeAlias
 
+from engine.badge import Badge
 from engine.caveats import caveats
 from engine.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
 from engine.job import BlockShare, JobSpec, Knobs
+from engine.layout_document import logical_document, path_documents, target_name
 from engine.measured import Measured
-from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, Split
+from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
+from engine.run_badges import run_badges
+from engine.split import Split
 
 SCHEMA = "lunscope.run/1"
 
@@ -33,11 +37,13 @@ def run_document(result: RunResult) -> Document:
         "job": _job(about.job),
         "targets": list(about.targets),
         "notices": caveats(result),
+        "badges": [_badge(badge) for badge in run_badges(result)],
         "ended": about.ended,
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,
         "epochs": [_epoch(epoch) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
+        "logical": logical_document(result.logical, lambda split: _split(split, result.duration_s)),
         "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "errors": [_error(error) for error in result.errors],
@@ -47,11 +53,13 @@ def run_document(result: RunResult) -> Document:
 def _job(job: JobSpec) -> Document:
     return {
         "name": job.name,
-        "targets": [target.path for target in job.targets],
+        "targets": [target_name(target) for target in job.targets],
         "access": job.access.value,
         "backend": job.backend.value,
         "streams": job.streams,
         "stripe_unit_bytes": job.stripe_unit_bytes,
+        "copies": job.copies,
+        "total_queue_depth": job.total_queue_depth,
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
@@ -74,6 +82,7 @@ def _knobs(knobs: Knobs) -> Document:
         "mode": knobs.mode.value,
         "threads": knobs.threads,
         "fsync_every": knobs.fsync_every,
+        "policy": knobs.policy.value,
     }
 
 
@@ -89,9 +98,19 @@ def _epoch(epoch: EpochResult) -> Document:
         "duration_s": epoch.duration_s,
         "transient_ios": epoch.transient_ios,
         **_split(epoch.split, epoch.duration_s),
+        "logical": logical_document(epoch.logical, lambda split: _split(split, epoch.duration_s)),
+        "policy_ns_per_io": None if epoch.policy_ns is None else round(epoch.policy_ns, 1),
         "fsync": _fsync(epoch.fsyncs),
         "cpu": _cpu(epoch.cpu, epoch.split),
-        "targets": [{"name": target.name, **_split(target.split, epoch.duration_s)} for target in epoch.targets],
+        "targets": [_target(target, epoch.duration_s) for target in epoch.targets],
+    }
+
+
+def _target(target: TargetResult, duration_s: float) -> Document:
+    return {
+        "name": target.name,
+        **_split(target.split, duration_s),
+        "paths": path_documents(target.paths, lambda split: _split(split, duration_s)),
     }
 
 
@@ -119,6 +138,16 @@ def _block(measured: Measured, duration_s: float) -> Document:
             "max": _us(measured.largest_ns),
             "avg_peak": _us(measured.average_peak_ns),
         },
+    }
+
+
+def _badge(badge: Badge) -> Document:
+    return {
+        "id": badge.kind.value,
+        "targets": list(badge.targets),
+        "share": badge.share,
+        "label": badge.label,
+        "text": badge.text,
     }
 
 

@@ -9,7 +9,9 @@ from engine.cpu_use import CpuUse, per_gb_s
 from engine.describe import describe_job, describe_knobs
 from engine.errno_text import error_message, error_name
 from engine.measured import Measured, combine
-from engine.result import FsyncResult, RunResult, Split
+from engine.result import FsyncResult, RunResult
+from engine.run_badges import run_badges
+from engine.split import Split
 
 _MOST_ROWS = 16
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
@@ -30,7 +32,8 @@ def summary_lines(result: RunResult) -> list[str]:
         f"ran {about.elapsed_s:.1f} s ({_ENDINGS[about.ended]}), measured {result.duration_s:.1f} s",
         "",
         *_tables(result),
-        *(f"note: {caveat}" for caveat in (*caveats(result), *_missing_percentiles(result))),
+        *(f"note: {caveat}" for caveat in caveats(result)),
+        *(f"badge: {badge.line}" for badge in run_badges(result)),
         *(f"error: {line}" for line in _errors(result)),
     ]
 
@@ -45,6 +48,10 @@ def _tables(result: RunResult) -> Iterator[str]:
     yield _header("ms" if in_ms else "us")
     for label, part in _directions(result.total):
         yield _row(part, result.duration_s, label, in_ms=in_ms)
+    if result.logical is not None:
+        yield "whole I/Os, over all targets they touch"
+        for label, part in _directions(result.logical.split):
+            yield _row(part, result.duration_s, label, in_ms=in_ms)
     yield from _costs(result.cpu, result.total.total, [epoch.fsyncs for epoch in result.epochs])
     yield ""
     if len(result.epochs) > 1:
@@ -58,6 +65,10 @@ def _tables(result: RunResult) -> Iterator[str]:
             yield name
             yield _row(part, seconds, "", in_ms=in_ms)
         yield ""
+    for name, part, seconds in _by_path(result):
+        failed = f": {part.errors:,} failed, tried on another path" if part.errors else ""
+        yield f"path {name}{failed}"
+        yield _row(part, seconds, "", in_ms=in_ms)
 
 
 def _directions(split: Split) -> list[tuple[str, Measured]]:
@@ -89,6 +100,15 @@ def _by_target(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
             yield name, combine([target.split.total for _, target in seen]), sum(epoch.duration_s for epoch, _ in seen)
 
 
+def _by_path(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
+    seen: dict[str, list[tuple[Measured, float]]] = {}
+    for epoch in result.epochs:
+        for path in (path for target in epoch.targets for path in target.paths):
+            seen.setdefault(path.name, []).append((path.split.total, epoch.duration_s))
+    for name, parts in seen.items():
+        yield name, combine([part for part, _ in parts]), sum(seconds for _, seconds in parts)
+
+
 def _header(unit: str) -> str:
     titles = ("IOPS", "MiB/s", f"mean {unit}", "p50", "p90", "p99", "p99.9", "max", "avg peak")
     return _line("", titles)
@@ -114,11 +134,6 @@ def _latency(value_ns: float | None, *, in_ms: bool) -> str:
         return "-"
     value = value_ns / (1e6 if in_ms else 1e3)
     return f"{value:.1f}" if value < _WHOLE_FROM else f"{value:.0f}"
-
-
-def _missing_percentiles(result: RunResult) -> Iterator[str]:
-    if result.total.total.ios and result.total.total.percentile_ns(99.9) is None:
-        yield "a - stands for a percentile that needs more I/Os than there were (p99: 100, p99.9: 1,000)"
 
 
 def _errors(result: RunResult) -> Iterable[str]:

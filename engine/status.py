@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend import Cells
+from engine.badge import Badge
 from engine.job import JobSpec, Knobs
+from engine.layout_tap import LayoutReading
 
 
 class LoadState(StrEnum):
@@ -38,6 +40,10 @@ class LoadStatus:
     """Share of the preparation done, 0 to 1, while preparing."""
     message: str = ""
     """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
+    badges: tuple[Badge, ...] = ()
+    """What makes the figures less than they seem, by what is known so far."""
+    tail: str = ""
+    """What the fan-out over several targets costs now; empty where no I/O is cut or copied."""
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0
@@ -54,4 +60,8 @@ class LoadReading:
     """Shape (targets, 14), columns as collectors.schemas.LOAD."""
     cells: Cells
     slowest: NDArray[np.uint64]
-    """Slowest I/Os since the reading before, shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+    """Slowest I/Os since the reading before, shape (n, 6), the first columns of collectors.schemas.SLOW_LOAD."""
+    device_numbers: tuple[tuple[int, int], ...]
+    """Major and minor of the device each target is or lies on."""
+    layout: LayoutReading | None = None
+    """Paths and logical I/Os; None for a load that has neither."""

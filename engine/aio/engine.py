@@ -19,6 +19,7 @@ from engine.aio.loop import SlotLoop, run_loop
 from engine.aio.mode import turn_mode
 from engine.aio.plan import Plan
 from engine.aio.pool import CallPool
+from engine.aio.tally import CellCounter
 from engine.backend import Cells
 from engine.job import Knobs, Mode
 
@@ -112,8 +113,20 @@ class AioEngine:
         """Histogram cells of I/Os completed since the last call."""
         return self._ledger.cells()
 
+    def path_counters(self) -> NDArray[np.uint64]:
+        """No rows: no target has several paths here."""
+        return np.zeros((0, 12), np.uint64)
+
+    def logical_counters(self) -> NDArray[np.uint64]:
+        """All 0: only parts are measured here."""
+        return np.zeros(9, np.uint64)
+
+    def logical_cells(self) -> Cells:
+        """None: only parts are measured here."""
+        return CellCounter().cells()
+
     def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, slowest first: shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+        """Slowest I/Os since the last call, slowest first: shape (n, 6), as collectors.schemas.SLOW_LOAD begins."""
         return self._ledger.slowest()
 
     def errors(self) -> list[tuple[int, str, int, int, int]]:
@@ -123,6 +136,10 @@ class AioEngine:
     def epochs(self) -> list[EpochSnapshot]:
         """All epochs so far, the last one open while running."""
         return self._ledger.epochs()
+
+    def contents(self) -> NDArray[np.uint64]:
+        """Shape (targets, 3): reads that were looked at, those compressible, those all zeros."""
+        return self._ledger.contents()
 
     def cpu_ns(self) -> int:
         """CPU time of the event loop and the executor."""

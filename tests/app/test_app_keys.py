@@ -9,13 +9,14 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.control import LoadControl
-from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.distribution import Permutation, Zipf
+from engine.job import BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.target_text import SCRATCH
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
-from tui.job_form import SCRATCH
 from tui.keys import ACTIONS, BY_ID, Action, Place
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
@@ -30,7 +31,7 @@ from tui.screens.wall import WallScreen
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
-    knobs=Knobs(queue_depth=8, stripe_width=2, blocks=(BlockShare(8192),), read_pct=50.0, rate_iops=1000.0),
+    knobs=Knobs(queue_depth=8, stripe_width=2, blocks=(BlockShare(8192),), read_pct=50.0, rate_iops=1000.0, threads=2),
 )
 
 
@@ -262,6 +263,21 @@ async def goes_to_the_cursors_moment(stage: Stage) -> None:
     await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) < 75)
 
 
+async def opens_a_group(stage: Stage) -> None:
+    await stage.pilot.press("5")
+    assert "sdf host0" not in screen_text(stage.pilot)
+    await stage.press()
+    assert "sdf host0" in screen_text(stage.pilot)
+
+
+async def opens_a_branch(stage: Stage) -> None:
+    await stage.pilot.press("6")
+    await stage.press()
+    assert "0x5006016000000000" in screen_text(stage.pilot)
+    await stage.press()
+    assert "0x5006016000000000" not in screen_text(stage.pilot)
+
+
 async def groups(stage: Stage) -> None:
     await stage.pilot.press("5")
     assert "+ dm-1 mpath1" in screen_text(stage.pilot)
@@ -356,7 +372,7 @@ CASES: dict[str, Case] = {
     "latency.part": only_the_whole_time_is_known,
     "latency.next_peak": on_latencies("up to p100"),
     "latency.mark": on_latencies("marked 0:01", "left", "left"),
-    "latency.panel": on_latencies(),
+    "latency.panel": on_latencies("Waterfall", "p"),
     "latency.zoom_in": on_latencies(),
     "latency.zoom_out": on_latencies("", "plus", "plus", "plus"),
     "latency.narrow": on_latencies(),
@@ -367,6 +383,8 @@ CASES: dict[str, Case] = {
     "view.paths": shows(PathsScreen),
     "view.tree": shows(TreeScreen),
     "view.wall": shows(WallScreen),
+    "paths.open": opens_a_group,
+    "tree.open": opens_a_branch,
     "paths.group": groups,
     "paths.only": only,
     "paths.unfold": unfolds,
@@ -411,6 +429,12 @@ CASES: dict[str, Case] = {
     "knob.read_share_down": turns(read_pct=40.0),
     "knob.rate_up": turns(rate_iops=2000.0),
     "knob.rate_down": turns(rate_iops=500.0),
+    "knob.mode_next": turns(mode=Mode.BUFFERED),
+    "knob.mode_previous": turns(mode=Mode.DSYNC),
+    "knob.threads_up": turns(threads=3),
+    "knob.threads_down": turns(threads=1),
+    "knob.distribution_next": turns(distribution=Zipf(0.9)),
+    "knob.distribution_previous": turns(distribution=Permutation()),
 }
 
 

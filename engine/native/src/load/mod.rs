@@ -4,7 +4,9 @@
 //! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
 mod buffers;
+mod cell;
 pub mod clock;
+mod content;
 mod coordinator;
 mod cpu;
 mod cpu_span;
@@ -20,14 +22,21 @@ mod fsyncs;
 mod histogram;
 mod io_workers;
 mod knobs;
+mod levels;
 pub mod lock;
+mod logical;
 mod memory;
+mod mirror;
 mod mode;
+mod multipath;
+mod node;
 mod pacing;
 mod packed;
 mod pattern;
 mod payload;
 mod peaks;
+mod policy;
+mod policy_cost;
 mod python;
 mod refusal;
 mod ring;

@@ -52,9 +52,11 @@ pub fn work(
         }
     };
     let files: Vec<_> = run
-        .targets
+        .routes
+        .files()
         .iter()
-        .map(|target| target.fd.as_raw_fd())
+        .enumerate()
+        .map(|(file, _)| run.routes.node(file).fd.as_raw_fd())
         .collect();
     let mut worker = Worker::new(run, seat, Ring::new(&mut ring, &files));
     match worker.adopt().and_then(|()| worker.listen()) {
@@ -96,6 +98,8 @@ struct Worker<'a> {
     sequence: u64,
     /// Numbers of I/Os queued but not submitted.
     chunk: Vec<usize>,
+    /// Numbers of I/Os whose path failed and that go to another.
+    again: Vec<usize>,
 }
 
 impl<'a> Worker<'a> {
@@ -119,6 +123,7 @@ impl<'a> Worker<'a> {
             older: 0,
             sequence: (seat.worker as u64) << 48,
             chunk: Vec::new(),
+            again: Vec::new(),
         }
     }
 
@@ -195,11 +200,8 @@ impl<'a> Worker<'a> {
 
     /// How much of a target's depth this worker keeps now.
     fn share(&self, settings: &Settings, target: usize) -> u32 {
-        if target >= settings.width {
-            return 0;
-        }
         let (worker, workers) = (self.seat.worker, settings.threads);
-        let share = share(settings.queue_depth, target, worker, workers);
+        let share = share(settings.depth_of(target), target, worker, workers);
         let share = u32::try_from(share).unwrap_or(u32::MAX);
         if self.dealt {
             share
@@ -221,7 +223,7 @@ impl<'a> Worker<'a> {
                 .run
                 .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
             {
-                Next::Issue(part) => self.issue(part)?,
+                Next::Issue(part) => self.issue(part, now_ticks)?,
                 Next::NotBefore(due) => {
                     self.room.put_back(target);
                     return Ok(wake_ticks.min(due));
@@ -246,7 +248,7 @@ impl<'a> Worker<'a> {
         (wake_ticks != u64::MAX).then(|| left(wake_ticks))
     }
 
-    fn issue(&mut self, part: Part) -> io::Result<()> {
+    fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<()> {
         if self.ring.queued() >= CHUNK || self.ring.is_full() {
             self.stamp();
             self.ring.submit()?;
@@ -267,6 +269,7 @@ impl<'a> Worker<'a> {
                 part.length as usize,
             );
         }
+        part.file = self.run.send(&self.epoch.policy_cost, &part, now_ticks);
         let entry = self.entry(&part, buffer).user_data(number as u64);
         // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
         unsafe { self.ring.push(&entry)? };
@@ -275,6 +278,8 @@ impl<'a> Worker<'a> {
         self.flights.add(Flight {
             part,
             issued_ticks: 0,
+            first_ticks: 0,
+            attempts: 1,
             epoch: self.epoch.index,
             region: buffer.region,
         });
@@ -286,11 +291,11 @@ impl<'a> Worker<'a> {
         let write_flags = self.epoch.settings.mode.write_flags();
         if self.ring.registry.files {
             // The flag turns the descriptor into an index of the registered files.
-            let file = types::Fd(i32::try_from(part.target).unwrap_or(-1));
+            let file = types::Fd(i32::try_from(part.file).unwrap_or(-1));
             return entry(file, part, buffer, write_flags).flags(squeue::Flags::FIXED_FILE);
         }
         entry(
-            types::Fd(self.run.targets[part.target].fd.as_raw_fd()),
+            types::Fd(self.run.routes.node(part.file as usize).fd.as_raw_fd()),
             part,
             buffer,
             write_flags,
@@ -313,25 +318,39 @@ impl<'a> Worker<'a> {
         self.ring.completions.sync();
         let epoch = self.seat.epoch();
         let reaped_ticks = self.run.clock.now();
-        let mut block = None;
+        let (mut levels, mut may_look) = (None, self.run.contents.is_due(reaped_ticks));
         while let Some(completion) = self.ring.completions.next() {
             let Some(number) = flight_number(completion.user_data()) else {
                 woken |= completion.user_data() == WOKEN;
                 continue;
             };
             count += 1;
-            let flight = self.flights.get(number);
-            if !(completion.result() == -libc::ECANCELED && self.run.abandoned()) {
+            let (flight, result) = (self.flights.get(number), completion.result());
+            if !(result == -libc::ECANCELED && self.run.abandoned()) {
                 // A worker just hired has no place in the epoch before, and nothing to count there.
-                let block =
-                    *block.get_or_insert_with(|| epoch.block(self.seat.worker, reaped_ticks));
+                let levels =
+                    *levels.get_or_insert_with(|| epoch.levels(self.seat.worker, reaped_ticks));
+                let (part, sent_ticks) = (&flight.part, flight.issued_ticks);
+                let lost = self
+                    .run
+                    .back(&epoch, levels, part, result, sent_ticks, reaped_ticks);
+                if lost && flight.attempts < self.run.paths_of(part.target) {
+                    self.again.push(number);
+                    continue;
+                }
+                let fan_out = epoch.fan_out.as_ref();
                 self.run.count(
-                    block,
-                    &flight.part,
-                    completion.result(),
-                    flight.issued_ticks,
+                    levels,
+                    fan_out.filter(|_| flight.epoch == epoch.index),
+                    part,
+                    result,
+                    flight.began_ticks(),
                     reaped_ticks,
                 );
+            }
+            if may_look && flight.part.is_whole_read(completion.result()) {
+                may_look = false;
+                self.look_at(number, flight, reaped_ticks);
             }
             self.older -= usize::from(flight.epoch != self.epoch.index);
             self.arenas[flight.part.direction as usize].give_back(&mut self.ring, flight.region);
@@ -341,6 +360,7 @@ impl<'a> Worker<'a> {
         }
         let turned = epoch.index != self.epoch.index || woken && !self.dealt;
         drop(epoch);
+        self.retry(reaped_ticks)?;
         if woken {
             self.seat.waker.clear();
             self.listen()?;
@@ -350,6 +370,41 @@ impl<'a> Worker<'a> {
         }
         if self.older == 0 && count > 0 {
             self.seat.settle(self.epoch.index);
+        }
+        Ok(())
+    }
+
+    /// Judges what a read that just came back brought.
+    fn look_at(&self, number: usize, flight: &Flight, reaped_ticks: u64) {
+        let arena = &self.arenas[Direction::Read as usize];
+        if let Some(pointer) = arena.pointer(number, flight.region) {
+            let (contents, part) = (&self.run.contents, &flight.part);
+            // SAFETY: the buffer was not given back yet, and holds the whole part.
+            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+        }
+    }
+
+    /// Sends I/Os whose path failed to another; they keep their place, their buffer and their beginning.
+    fn retry(&mut self, now_ticks: u64) -> io::Result<()> {
+        while let Some(number) = self.again.pop() {
+            if self.ring.is_full() {
+                self.stamp();
+                self.ring.submit()?;
+            }
+            let flight = self.flights.get_mut(number);
+            flight.first_ticks = flight.began_ticks();
+            flight.attempts += 1;
+            flight.part.file = self
+                .run
+                .send(&self.epoch.policy_cost, &flight.part, now_ticks);
+            let (part, region) = (flight.part, flight.region);
+            let buffer = self.arenas[part.direction as usize]
+                .taken(number, region)
+                .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
+            let entry = self.entry(&part, buffer).user_data(number as u64);
+            // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
+            unsafe { self.ring.push(&entry)? };
+            self.chunk.push(number);
         }
         Ok(())
     }

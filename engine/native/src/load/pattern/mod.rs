@@ -13,6 +13,7 @@ mod zipf;
 mod zones;
 
 use super::knobs::Settings;
+use super::logical::ALONE;
 use super::stats::Direction;
 
 pub use chance::{CERTAIN, chance};
@@ -29,17 +30,35 @@ pub struct Part {
     pub direction: Direction,
     pub offset: u64,
     pub length: u32,
+    /// Of the target's paths, once one was chosen.
+    pub file: u32,
+    /// The logical I/O it is a part of.
+    pub logical: u32,
 }
 
 impl Part {
-    /// An fsync of a target, which is a write of no bytes.
-    pub fn fsync(target: usize) -> Self {
+    /// An I/O by itself.
+    #[inline]
+    pub fn alone(target: usize, direction: Direction, offset: u64, length: u32) -> Self {
         Self {
             target,
-            direction: Direction::Write,
-            offset: 0,
-            length: 0,
+            direction,
+            offset,
+            length,
+            file: 0,
+            logical: ALONE,
         }
+    }
+
+    /// Whether this is a read, and the kernel's result says that it brought all it was to.
+    #[inline]
+    pub fn is_whole_read(&self, result: i32) -> bool {
+        self.direction == Direction::Read && u32::try_from(result) == Ok(self.length)
+    }
+
+    /// An fsync of a target, which is a write of no bytes.
+    pub fn fsync(target: usize) -> Self {
+        Self::alone(target, Direction::Write, 0, 0)
     }
 
     #[inline]

@@ -19,6 +19,24 @@ use crate::load::timeline::AnyEpoch;
 
 /// `collectors.schemas.LOAD`.
 const COUNTER_COLUMNS: usize = 14;
+/// `collectors.schemas.LOAD_PATH`.
+const PATH_COLUMNS: usize = 12;
+
+/// I/Os, bytes, latency and peak of both directions, then errors of both together.
+fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
+    let [read, write] = sums;
+    [
+        read.ios,
+        read.bytes,
+        read.latency_ns,
+        read.peak_ns,
+        write.ios,
+        write.bytes,
+        write.latency_ns,
+        write.peak_ns,
+        read.errors + write.errors,
+    ]
+}
 /// `collectors.schemas.SLOW_LOAD`.
 const SLOW_COLUMNS: usize = 6;
 /// `engine.job.MAX_STREAMS`.
@@ -35,8 +53,8 @@ pub struct LoadEngine {
 impl LoadEngine {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
-    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1,
-                        stripe_unit_bytes = 65536, seed = 1, max_queue_depth = 1024, runtime_s = None))]
+    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1, stripe_unit_bytes = 65536, copies = 1,
+                        total_queue_depth = false, seed = 1, max_queue_depth = 1024, runtime_s = None))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
@@ -45,6 +63,8 @@ impl LoadEngine {
         sequential: bool,
         streams: i64,
         stripe_unit_bytes: i64,
+        copies: i64,
+        total_queue_depth: bool,
         seed: i64,
         max_queue_depth: i64,
         runtime_s: Option<f64>,
@@ -72,6 +92,8 @@ impl LoadEngine {
             max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
             stripe_unit_bytes,
             thread_per_io: backend == Backend::Threads,
+            copies: unsigned("copies", copies)?,
+            total_depth: total_queue_depth,
             streams: sequential.then_some(streams),
         };
         let runtime = runtime_s
@@ -130,24 +152,44 @@ impl LoadEngine {
         let rows = py.detach(|| self.engine.counters());
         let count = rows.len();
         let values = rows.into_iter().flat_map(|row| {
-            let [read, write] = row.sums;
-            let lane = |sums: &Sums| [sums.ios, sums.bytes, sums.latency_ns, sums.peak_ns];
-            let [first, second] = [lane(&read), lane(&write)];
             let gauges = [
-                read.errors + write.errors,
                 row.in_flight,
                 row.queue_depth,
                 u64::from(row.active),
                 u64::from(row.failing),
                 row.epoch,
             ];
-            first.into_iter().chain(second).chain(gauges)
+            sums_row(&row.sums).into_iter().chain(gauges)
         });
         PyArray1::from_iter(py, values).reshape([count, COUNTER_COLUMNS])
     }
 
     fn cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
         let cells = py.detach(|| self.engine.cells());
+        cell_arrays(py, &cells)
+    }
+
+    fn path_counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let rows = py.detach(|| self.engine.paths());
+        let count = rows.len();
+        let values = rows.into_iter().flat_map(|row| {
+            let state = row.state.unwrap_or_default();
+            sums_row(&row.sums).into_iter().chain([
+                u64::from(state.in_flight),
+                u64::from(!state.usable),
+                row.target as u64,
+            ])
+        });
+        PyArray1::from_iter(py, values).reshape([count, PATH_COLUMNS])
+    }
+
+    fn logical_counters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        let sums = py.detach(|| self.engine.logical());
+        PyArray1::from_iter(py, sums_row(&sums))
+    }
+
+    fn logical_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
+        let cells = py.detach(|| self.engine.logical_cells());
         cell_arrays(py, &cells)
     }
 
@@ -189,7 +231,8 @@ impl LoadEngine {
             let stats =
                 |(index, (epoch, knobs)): (usize, (AnyEpoch, &Arc<Py<PyAny>>))| EpochStats {
                     index,
-                    targets: self.engine.targets(),
+                    rows: self.engine.rows(),
+                    ns_per_tick: self.engine.ns_of_ticks(1.0),
                     knobs: Arc::clone(knobs),
                     cpu: self.engine.cpu_used(&epoch),
                     epoch,
@@ -202,6 +245,12 @@ impl LoadEngine {
                 .map(stats)
                 .collect()
         })
+    }
+
+    fn contents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let rows = self.engine.contents();
+        let count = rows.len();
+        PyArray1::from_iter(py, rows.into_iter().flatten()).reshape([count, 3])
     }
 
     fn cpu_ns(&self) -> u64 {
