@@ -46,7 +46,7 @@ class SlowIo:
 def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
     """List the slowest I/Os that a sample brought, slowest first; none where the tier has none."""
     table = sample.tables.get(SLOW_IO.name)
-    if table is None or not _NEEDED <= {column.id for column in table.schema.columns}:
+    if table is None or not {column.id for column in table.schema.columns} >= _NEEDED:
         return ()
     ahead_ns = sample.time_ns - sample.monotonic_ns
     found = [_slow_io(row, ahead_ns, devices) for row in _rows(table)]
