@@ -14,6 +14,7 @@ from collectors.moments import iso_time
 from collectors.rates import derive
 from collectors.report_labels import row_identity
 from collectors.session.reader import SessionReader
+from collectors.slow_io_export import SLOW_TABLE, slow_io_lines
 from engine.errors import UsageError
 from engine.text import safe_text
 
@@ -76,13 +77,28 @@ def export_lines(
     """
     if format_ not in FORMATS:
         raise UsageError(f"format {format_!r}: unknown; choose from {', '.join(FORMATS)}")
-    selection = (selection or Selection()).checked()
+    selection = selection or Selection()
+    first, last = _range(reader, start_ns, end_ns)
+    if SLOW_TABLE in selection.tables:
+        if selection.tables != (SLOW_TABLE,):
+            raise UsageError(f"table {SLOW_TABLE!r}: it has other columns than the rest; export it by itself")
+        return slow_io_lines(reader.steps(first, last), format_, selection.fields)
+    selection = selection.checked()
+    return FORMATS[format_](export_rows(reader.steps(first, last), selection), selection)
+
+
+def _range(reader: SessionReader, start_ns: int | None, end_ns: int | None) -> tuple[int, int]:
+    """First and last sample of a time.
+
+    Raises:
+        UsageError: nothing was recorded in it.
+    """
     first = reader.first if start_ns is None else reader.index_at(start_ns - 1) + (start_ns > reader.start_ns)
     last = len(reader) - 1 if end_ns is None else reader.index_at(end_ns)
     if first > last or (end_ns is not None and end_ns < reader.start_ns):
         covered = f"{iso_time(reader.start_ns)} to {iso_time(reader.end_ns)}"
         raise UsageError(f"{reader.path}: nothing recorded in that time; it covers {covered}")
-    return FORMATS[format_](export_rows(reader.steps(first, last), selection), selection)
+    return first, last
 
 
 def export_rows(steps: Iterable[Step], selection: Selection, derive_: Derive = derive) -> Iterator[ExportRow]:

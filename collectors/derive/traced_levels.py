@@ -70,10 +70,12 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
     of_path = _turned(part.path_at, len(disk_rows))[:-1]
 
     def level(kind: str, rows: Rows, place_of_row: Places, disk_at: Places | None = None) -> Level:
-        group_keys = [group_key(kind, key) for key in rows.keys]
+        # A path is one device, whose own busy time is exact; of the others few have several.
+        group_keys = [group_key(kind, key) for key in rows.keys] if kind and len(group_rows) else []
+        group_at = positions(group_rows, group_keys) if group_keys else np.full(len(rows), -1, np.intp)
         place = np.append(place_of_row, -1)[device_at]
         devices = np.bincount(place[place >= 0], minlength=len(rows))
-        return Level(rows, place, positions(group_rows, group_keys), devices, disk_at)
+        return Level(rows, place, group_at, devices, disk_at)
 
     return {
         "disks": level("lun", part.disks, of_disk, part.disk_at),
@@ -123,6 +125,7 @@ def _turned(at: Places, count: int) -> Places:
     return places
 
 
+@lru_cache(maxsize=8)
 def _targets(disk_rows: Rows, graph: Graph) -> tuple[Rows, Places]:
     carrying = {path.target for path in graph.paths if path.target}
     targets = [target for target in graph.targets if target.key in carrying]

@@ -9,12 +9,19 @@ import click
 from collectors.export import FORMATS, TABLES, Selection, export_lines
 from collectors.session.reader import SessionReader
 from collectors.session.when import parse_when
+from collectors.slow_io_export import SLOW_TABLE
 
 
 @click.command(short_help="the figures of a recording as csv or jsonl")
 @click.argument("recording", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
-@click.option("--table", "tables", multiple=True, metavar="NAME", help=f"Of {', '.join(TABLES)}; repeat for more.")
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME",
+    help=f"Of {', '.join(TABLES)}; repeat for more. Or {SLOW_TABLE}.",
+)
 @click.option("--fields", metavar="ID,...", help="Field ids, in the order wanted; all of the table if not given.")
 @click.option("--from", "start", metavar="TIME", help="HH:MM[:SS], ISO, epoch seconds, or +90s after the start.")
 @click.option("--to", "end", metavar="TIME", help="As --from.")
@@ -22,6 +29,8 @@ def command(
     *, recording: Path, format_: str, tables: tuple[str, ...], fields: str | None, start: str | None, end: str | None
 ) -> None:
     """Write a row per device and sample to stdout: time, name, identity and the figures by their ids.
+
+    Of the table slow_ios it is a row per I/O: the slowest of each interval, where exact time was recorded.
 
     Missing is empty in csv and null in jsonl, never 0.
     """

@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 
 from collectors.coarser import coarser
+from collectors.lesser_tier import with_tier
 from collectors.live import WHOLE_TOPOLOGY_S, LiveSource
-from collectors.model import Step
+from collectors.model import Step, Tier
 from collectors.report import ReportOptions, report_json, report_text
 from collectors.session.reader import SessionReader
 from engine.errors import UsageError
@@ -20,6 +21,9 @@ from tui.reading import reading_settings
 from tui.roots import root_options
 from tui.signals import stop_on_signal
 from tui.tiers import PATIENCE_S, tier_option
+
+_BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
+"""What a recording is held to."""
 
 
 @click.command(short_help="disks, paths, HBA ports and tapes as text or JSON lines, like sar")
@@ -66,16 +70,22 @@ def command(
     tables = tuple(table for table, wanted in chosen if wanted)
     options = ReportOptions(tables, split=split, distribution=distribution, all_disks=all_disks, count=count)
     if recording is not None:
-        reader = SessionReader(recording)
-        steps = reader.steps(reader.first, len(reader) - 1)
-        _print(coarser(steps, interval) if interval else steps, options, as_json=as_json)
-        if reader.notice:
-            click.echo(f"lunscope: {recording}: {reader.notice}", err=True)
+        _from_recording(SessionReader(recording), tier, interval, options, as_json=as_json)
         return
     if interval is None:
         interval, options = 1.0, replace(options, count=1)
     with _live(interval, procfs, sysfs, tier) as steps:
         _print(steps, options, as_json=as_json)
+
+
+def _from_recording(
+    reader: SessionReader, tier: str, interval_s: float | None, options: ReportOptions, *, as_json: bool
+) -> None:
+    """Print a recording, with no better tier than the one that is asked for."""
+    steps = with_tier(reader.steps(reader.first, len(reader) - 1), _BEST.get(tier, Tier.EXACT))
+    _print(coarser(steps, interval_s) if interval_s else steps, options, as_json=as_json)
+    if reader.notice:
+        click.echo(f"lunscope: {reader.path}: {reader.notice}", err=True)
 
 
 @contextmanager
