@@ -63,7 +63,7 @@ BPF_BUILT := $(CRATE)/target/lunscope.bpf.o
 $(BPF_BUILT): $(wildcard $(BPF)/*.h) $(BPF)/lunscope.bpf.c
 	@command -v $(BPF_CLANG) >/dev/null || { echo "lunscope: $(BPF_CLANG) not found: apt-get install clang-16 llvm-16 libbpf-dev" >&2; exit 1; }
 	@mkdir -p $(@D)
-	cd $(BPF) && $(BPF_CLANG) -O2 -g -target bpf -mcpu=v3 -Wall -Werror -D__TARGET_ARCH_x86 -I/usr/include/$$(uname -m)-linux-gnu \
+	cd $(BPF) && $(BPF_CLANG) -O2 -g -target bpf -mcpu=v3 -Wall -Werror \
 		-ffile-prefix-map="$(CURDIR)/$(BPF)"=. -c lunscope.bpf.c -o "$(CURDIR)/$@"
 	$(BPF_STRIP) -g $@
 
