@@ -101,6 +101,11 @@ async def holds(stage: Stage) -> None:
     assert "LIVE" in screen_text(stage.pilot)
 
 
+async def tags(stage: Stage) -> None:
+    await stage.press()
+    await until(stage.pilot, lambda: any("cannot watch" in note.message for note in stage.app._notifications))
+
+
 async def theme(stage: Stage) -> None:
     before = stage.app.theme
     await stage.press()
@@ -258,6 +263,21 @@ async def goes_to_the_cursors_moment(stage: Stage) -> None:
     await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) < 75)
 
 
+async def opens_a_group(stage: Stage) -> None:
+    await stage.pilot.press("5")
+    assert "sdf host0" not in screen_text(stage.pilot)
+    await stage.press()
+    assert "sdf host0" in screen_text(stage.pilot)
+
+
+async def opens_a_branch(stage: Stage) -> None:
+    await stage.pilot.press("6")
+    await stage.press()
+    assert "0x5006016000000000" in screen_text(stage.pilot)
+    await stage.press()
+    assert "0x5006016000000000" not in screen_text(stage.pilot)
+
+
 async def groups(stage: Stage) -> None:
     await stage.pilot.press("5")
     assert "+ dm-1 mpath1" in screen_text(stage.pilot)
@@ -363,6 +383,8 @@ CASES: dict[str, Case] = {
     "view.paths": shows(PathsScreen),
     "view.tree": shows(TreeScreen),
     "view.wall": shows(WallScreen),
+    "paths.open": opens_a_group,
+    "tree.open": opens_a_branch,
     "paths.group": groups,
     "paths.only": only,
     "paths.unfold": unfolds,
@@ -374,6 +396,7 @@ CASES: dict[str, Case] = {
     "wall.order": wall_orders,
     "wall.details": wall_details,
     "view.theme": theme,
+    "session.tags": tags,
     "view.longer": longer,
     "view.shorter": shorter,
     "view.disk": details,
