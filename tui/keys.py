@@ -81,6 +81,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.longer", "Charts show a longer past", "z"),
     Action("view.shorter", "Charts show a shorter past", "Z"),
     Action("view.theme", "Next theme", "ctrl+t"),
+    Action("session.tags", "Waits for free tags: watched, not watched, or by need", "ctrl+w", replay=False),
     Action("view.disk", "Details of the disk under the cursor", "enter", Place.OVERVIEW, "Details"),
     Action("disk.back", "Back to where it was opened", "escape", Place.DISK, "Back"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
@@ -142,6 +143,8 @@ ACTIONS: tuple[Action, ...] = (
     _load("knob.threads_down", "Fewer threads", "N"),
     _load("knob.distribution_next", "Next distribution: even, skewed, hot and cold, every block once", "d"),
     _load("knob.distribution_previous", "The distribution before", "D"),
+    _load("knob.policy_next", "Next path policy", "p"),
+    _load("knob.policy_previous", "Previous path policy", "P"),
 )
 """In the order of the help screen."""
 

@@ -101,6 +101,11 @@ async def holds(stage: Stage) -> None:
     assert "LIVE" in screen_text(stage.pilot)
 
 
+async def tags(stage: Stage) -> None:
+    await stage.press()
+    await until(stage.pilot, lambda: any("cannot watch" in note.message for note in stage.app._notifications))
+
+
 async def theme(stage: Stage) -> None:
     before = stage.app.theme
     await stage.press()
@@ -391,6 +396,7 @@ CASES: dict[str, Case] = {
     "wall.order": wall_orders,
     "wall.details": wall_details,
     "view.theme": theme,
+    "session.tags": tags,
     "view.longer": longer,
     "view.shorter": shorter,
     "view.disk": details,
