@@ -24,7 +24,7 @@ from tui.load_desk import LoadDesk
 from tui.scope import Recording, Scope
 from tui.screens.base import View
 from tui.screens.dialogs import TypeToConfirm
-from tui.screens.overview import OverviewScreen
+from tui.screens.of_place import SCREENS, make_screen
 from tui.session_actions import SessionActions
 from tui.settings import Settings
 from tui.tag_waits import TagWaitChoice
@@ -66,43 +66,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         )
         self._tags = TagWaitChoice(source)
         self._feed = Feed(source, self.scope.transport, self.scope.history, self.scope.events, self.post_message)
-        self.add_mode(Place.OVERVIEW.value, lambda: OverviewScreen(self.scope))
-        self.add_mode(Place.LOAD.value, self._load_screen)
-        self.add_mode(Place.EVENTS.value, self._events_screen)
-        self.add_mode(Place.LATENCY.value, self._latency_screen)
-        self.add_mode(Place.PATHS.value, self._paths_screen)
-        self.add_mode(Place.TREE.value, self._tree_screen)
-        self.add_mode(Place.WALL.value, self._wall_screen)
-
-    def _load_screen(self) -> View:
-        from tui.screens.load import LoadScreen  # noqa: PLC0415 - what the first screen does not need comes later
-
-        return LoadScreen(self.scope, autostart=self._start_at_load)
-
-    def _events_screen(self) -> View:
-        from tui.screens.events import EventsScreen  # noqa: PLC0415 - as above
-
-        return EventsScreen(self.scope)
-
-    def _latency_screen(self) -> View:
-        from tui.screens.latency import LatencyScreen  # noqa: PLC0415 - as above
-
-        return LatencyScreen(self.scope)
-
-    def _paths_screen(self) -> View:
-        from tui.screens.paths import PathsScreen  # noqa: PLC0415 - as above
-
-        return PathsScreen(self.scope)
-
-    def _tree_screen(self) -> View:
-        from tui.screens.tree import TreeScreen  # noqa: PLC0415 - as above
-
-        return TreeScreen(self.scope)
-
-    def _wall_screen(self) -> View:
-        from tui.screens.wall import WallScreen  # noqa: PLC0415 - as above
-
-        return WallScreen(self.scope)
+        for place in SCREENS:
+            make = functools.partial(make_screen, place, self.scope, autostart=self._start_at_load)
+            self.add_mode(place.value, make)
 
     def on_mount(self) -> None:
         """Draw the skeleton first; read the first sample once it is on the screen."""

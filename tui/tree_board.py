@@ -87,7 +87,8 @@ class TreeBoard:
 def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeBoard:
     """Gather the figures of all nodes of a layout."""
     boards: dict[GroupBy, PathBoard] = {}
-    for by in dict.fromkeys(_BOARDS.values()):
+    kinds = {node.kind for node in layout.nodes}
+    for by in dict.fromkeys(by for kind, by in _BOARDS.items() if kind in kinds):
         board = path_board(frame, by, Only.ALL, fields)
         if board is not None:
             boards[by] = board
