@@ -34,6 +34,11 @@ static __always_inline void release(struct io *io)
 	*(volatile u64 *)&io->key = 0;
 }
 
+static __always_inline u64 state_of(u32 device, u64 flags, u64 now)
+{
+	return (u64)device << IO_DEVICE_SHIFT | flags | (now & IO_TIME);
+}
+
 static __always_inline void leave(struct device *d, u64 state, u64 now)
 {
 	if (state & IO_QUEUED)

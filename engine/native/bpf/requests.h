@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Devices with requests: inserted when they must wait, issued to the driver, given back, merged, completed. */
+#pragma once
+#include "finish.h"
+
+/* Time of the accounted start, 0 if the kernel took none: with queue/iostats = 0 the field holds that of another request. */
+static __always_inline u64 stamped_start(struct request *request)
+{
+	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_IO_STAT) &&
+	    !(request->rq_flags & 1u << bpf_core_enum_value(enum rqf_flags, __RQF_IO_STAT)))
+		return 0;
+	return request->start_time_ns;
+}
+
+static __always_inline u64 counted(u64 start_ns)
+{
+	return start_ns ? IO_COUNTED : 0;
+}
+
+SEC("tp_btf/block_rq_insert")
+int BPF_PROG(on_insert, struct request *request)
+{
+	u64 now = bpf_ktime_get_ns(), key = key_of(request);
+	struct io_set *set = set_of(key);
+	struct io *io = set ? find(set, key) : 0;
+	struct device *d;
+	u32 index;
+
+	if (!set || (io && io->state & IO_QUEUED))
+		return 0;
+	if (io)
+		forget(io, now);
+	index = device_of(request->q, disk_of(request));
+	d = index ? device_at(index) : 0;
+	if (!d || !(io = claim(set, key)))
+		return 0;
+	io->start_ns = now;
+	io->thread = current_thread();
+	io->bytes = 0;
+	io->state = state_of(index, counted(stamped_start(request)) | IO_QUEUED, now);
+	__sync_fetch_and_add(&d->queued, 1);
+	return 0;
+}
+
+/* From the queue, or directly when nothing made it wait. */
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue, struct request *request)
+{
+	u64 now = bpf_ktime_get_ns(), key = key_of(request), start_ns;
+	struct io_set *set = set_of(key);
+	struct io *io = set ? find(set, key) : 0;
+	bool queued = io && io->state & IO_QUEUED;
+	struct device *d;
+	u32 index;
+
+	if (!set)
+		return 0;
+	if (io && !queued)
+		forget(io, now);
+	index = queued ? io->state >> IO_DEVICE_SHIFT : device_of(request->q, disk_of(request));
+	d = index ? device_at(index) : 0;
+	if (!d)
+		return 0;
+	start_ns = stamped_start(request);
+	if (queued) {
+		__sync_fetch_and_add(&d->queued, -1);
+		if (start_ns)
+			io->start_ns = start_ns;
+	} else {
+		io = claim(set, key);
+		if (!io)
+			return 0;
+		io->thread = current_thread();
+		io->bytes = 0;
+		io->start_ns = start_ns;
+	}
+	if (!io->bytes)
+		io->bytes = request->__data_len;
+	io->state = state_of(index, counted(start_ns), now);
+	enter_driver(d, now);
+	return 0;
+}
+
+/* The driver gave it back: it waits again, and all until its last issue is queue time. */
+SEC("tp_btf/block_rq_requeue")
+int BPF_PROG(on_requeue, struct request *request)
+{
+	u64 now = bpf_ktime_get_ns(), key = key_of(request), state;
+	struct io_set *set = set_of(key);
+	struct io *io = set ? find(set, key) : 0;
+	struct device *d;
+
+	if (!io || io->state & IO_QUEUED)
+		return 0;
+	state = io->state;
+	d = device_at(state >> IO_DEVICE_SHIFT);
+	if (!d)
+		return 0;
+	io->state = state_of(state >> IO_DEVICE_SHIFT, (state & IO_COUNTED) | IO_QUEUED, now);
+	__sync_fetch_and_add(&d->queued, 1);
+	leave_driver(d, now);
+	count(COUNT_REQUEUED);
+	return 0;
+}
+
+/* Another request took this one's bios; it never completes itself. */
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_merge, struct request *request)
+{
+	u64 key = key_of(request), state;
+	struct io_set *set = set_of(key);
+	struct io *io = set ? find(set, key) : 0;
+	struct device *d;
+
+	if (!io)
+		return 0;
+	state = io->state;
+	d = device_at(state >> IO_DEVICE_SHIFT);
+	release(io);
+	if (d)
+		leave(d, state, bpf_ktime_get_ns());
+	return 0;
+}
+
+static __always_inline int complete(struct request *request, s32 error, u32 bytes, bool again)
+{
+	struct finished f = {};
+	u64 key = key_of(request);
+	struct io_set *set;
+	struct io *io;
+	struct device *d;
+	bool timed;
+
+	if (bytes < request->__data_len)
+		return 0;
+	set = set_of(key);
+	io = set ? find(set, key) : 0;
+	if (!io) {
+		/* Request-based dm ends twice, the second time with no bytes. */
+		if (bytes && !again && device_of(request->q, disk_of(request)))
+			count(LOSS_UNSEEN);
+		return 0;
+	}
+	if (again)
+		count(COUNT_RESCUED);
+	f.now = bpf_ktime_get_ns();
+	f.operation = request->cmd_flags & OP_MASK;
+	f.sector = request->__sector;
+	f.bio = request->bio;
+	d = take_out(io, &f, &timed);
+	if (!d)
+		return 0;
+	/* Flushes never have a stamp. */
+	if (!timed && direction_of(f.operation) < 2) {
+		__sync_fetch_and_add(&d->unstamped, 1);
+		count(LOSS_UNSTAMPED);
+	}
+	if (error)
+		__sync_fetch_and_add(&d->errors, 1);
+	account(d, &f, timed);
+	*(volatile u64 *)&d->last_done_ns = f.now;
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete, struct request *request, u8 error, u32 bytes)
+{
+	return complete(request, error, bytes, false);
+}
+
+/* The kernel skips a program that is already running on this CPU, which happens when an interrupt ends an I/O in the
+ * midst of it. The second copy finds what the first was not let see, and nothing otherwise. */
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete_again, struct request *request, u8 error, u32 bytes)
+{
+	return complete(request, error, bytes, true);
+}
