@@ -11,6 +11,7 @@ import importlib
 PARTS = {
     "engine": "IOPS and CPU per I/O against fio",
     "buffered": "the threads engine against fio psync where reads block",
+    "policies": "what each path policy costs per I/O, and 64 targets at their queue depth",
     "screen_cost": "what the TUI costs a running load, and how soon a knob is in force after its key",
     "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
     "topology": "scanning 19,200 paths of 600 LUNs, whole and after one change, and what path roll-ups cost",
