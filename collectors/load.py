@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
 from collectors.schemas import LOAD
+from engine.backend import Cells
 from engine.control import LoadControl
 from engine.histogram import SUB_BITS, UNIT_NS
 from engine.status import LoadReading
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
 SERIES = ("read", "write")
+SERVICE = "load_service"
+"""Name of the histograms of service times, which an open loop has beside its latencies."""
 
 
 class LoadCollector:
@@ -31,9 +36,10 @@ class LoadCollector:
             return Reading(events=events)
         rows = self._rows_of(reading)
         table = Table(LOAD, rows, reading.values)
-        row, series, bucket, count = reading.cells
-        histograms = Histograms(SCALE, rows, SERIES, row, series, bucket, count)
-        return Reading({LOAD.name: table}, {LOAD.name: histograms}, events)
+        histograms = {LOAD.name: _histograms(rows, reading.cells, 0)}
+        if (reading.cells[1] >= len(SERIES)).any():
+            histograms[SERVICE] = _histograms(rows, reading.cells, len(SERIES))
+        return Reading({LOAD.name: table}, histograms, events)
 
     def close(self) -> None:
         """Hold nothing open."""
@@ -42,3 +48,10 @@ class LoadCollector:
         if reading.keys is not self._rows.keys:
             self._rows = Rows(reading.keys, reading.names)
         return self._rows
+
+
+def _histograms(rows: Rows, cells: Cells, first: int) -> Histograms:
+    """Those of two directions, the first of which has this number."""
+    row, series, bucket, count = cells
+    kept = (series >= first) & (series < first + len(SERIES))
+    return Histograms(SCALE, rows, SERIES, row[kept], series[kept] - np.uint8(first), bucket[kept], count[kept])

@@ -60,5 +60,7 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
         elif name == "process":
             tables["processes"] = process_table(table)
         elif name == "load":
-            tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s)
+            tables |= load_tables(
+                before(name), table, current.histograms.get("load"), elapsed_s, current.histograms.get("load_service")
+            )
     return tables

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.board import Board
 from engine.errno_text import describe_error
 from engine.events import EventKind
-from engine.tap import ERRORS
+from engine.tap import ERRORS, SKIPPED
 from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
         if counters is None:
             return None
         now_ns = time.monotonic_ns()
-        board.change(errors=int(counters[:, ERRORS].sum()))
+        board.change(errors=int(counters[:, ERRORS].sum()), skipped=int(counters[:, SKIPPED].sum()))
         _report(driver, board, watch.observe(counters, now_ns))
         if not driver.running:
             return driver.fault

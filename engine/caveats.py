@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.job import Backend
+from engine.job import Arrival, Backend
 from engine.result import RunResult
 from engine.sizes import format_size
 
@@ -15,7 +15,13 @@ _BUSY_SHARE = 0.9
 
 def caveats(result: RunResult) -> list[str]:
     """Gather notices of targets and engine and what the numbers themselves give away, one line each."""
-    found = (_unsettled(result), _too_short(result), _split_blocks(result), _driver_bound(result))
+    found = (
+        _unsettled(result),
+        _too_short(result),
+        _split_blocks(result),
+        _skipped(result),
+        _driver_bound(result),
+    )
     return [*result.about.notices, *(line for lines in found for line in lines)]
 
 
@@ -42,9 +48,20 @@ def _split_blocks(result: RunResult) -> Iterator[str]:
             return
 
 
+def _skipped(result: RunResult) -> Iterator[str]:
+    if not result.skipped:
+        return
+    offered = result.completed_ios + result.failed_ios + result.skipped
+    yield (
+        f"overload: {result.skipped:,} arrivals ({100 * result.skipped / offered:.2g} %) found no room within a second "
+        "and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
+    )
+
+
 def _driver_bound(result: RunResult) -> Iterator[str]:
     about = result.about
-    if about.engine.backend != Backend.URING or not about.elapsed_s:
+    # Shortly before an arrival the engine watches the clock: there its time says nothing.
+    if about.engine.backend != Backend.URING or not about.elapsed_s or about.job.arrival is not Arrival.CLOSED:
         return
     threads = about.job.threads
     share = result.cpu_ns / 1e9 / about.elapsed_s / threads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.job import Access, JobSpec, Knobs
+from engine.job import Access, Arrival, JobSpec, Knobs
 from engine.sizes import format_blocks
 
 
@@ -54,4 +54,5 @@ def _mix(read_pct: float) -> str:
 def describe_job(job: JobSpec) -> str:
     """As in "random, direct, 4k, read, QD 8, stripe width 1"."""
     access = "random" if job.access is Access.RANDOM else "sequential"
-    return f"{access}, {job.mode}, {describe_knobs(job.knobs)}"
+    arrival = "" if job.arrival is Arrival.CLOSED else f", {job.arrival} arrivals"
+    return f"{access}, {job.mode}, {describe_knobs(job.knobs)}{arrival}"

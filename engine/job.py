@@ -36,6 +36,14 @@ class Backend(StrEnum):
     AIO = "aio"
 
 
+class Arrival(StrEnum):
+    """When I/Os are issued: whenever one comes back (closed loop), or by a schedule of their own (open loop)."""
+
+    CLOSED = "closed"
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
 @dataclass(frozen=True, slots=True)
 class BlockShare:
     """One block size of a mix and its share of the I/Os."""
@@ -57,7 +65,8 @@ class Knobs:
     read_pct: float = 100.0
     """Share of reads, 0 to 100."""
     rate_iops: float | None = None
-    """Upper limit of logical I/Os per second over all targets; None is unlimited."""
+    """Logical I/Os per second over all targets: the upper limit of a closed loop (None is unlimited), the rate of an
+    open one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,7 @@ class JobSpec:
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
     runtime_s: float | None = None
     seed: int = 1
+    arrival: Arrival = Arrival.CLOSED
     name: str = "job"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.job import Backend, BlockShare, Mode, TargetSpec
+from engine.job import Arrival, Backend, BlockShare, Mode, TargetSpec
 from engine.read_write import READ_WRITE
 from engine.sizes import parse_blocks, parse_duration, parse_size
 
@@ -69,7 +69,7 @@ def _targets(value: object) -> tuple[TargetSpec, ...]:
     return tuple(TargetSpec(None if name == SCRATCH else name) for name in names)
 
 
-def _word(kind: type[Mode] | type[Backend]) -> Callable[[object], object]:
+def _word(kind: type[Mode] | type[Backend] | type[Arrival]) -> Callable[[object], object]:
     def read(value: object) -> object:
         if not isinstance(value, str) or value not in list(kind):
             raise WrongTypeError("one of " + ", ".join(f'"{word}"' for word in kind))
@@ -100,5 +100,6 @@ READERS: dict[str, Callable[[object], Any]] = {
     "size": _size,
     "runtime": _duration,
     "seed": _whole,
+    "arrival": _word(Arrival),
 }
 """The reader of each key's value; raises WrongTypeError, or UsageError for text that cannot be read."""

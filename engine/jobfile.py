@@ -43,6 +43,7 @@ _SETTINGS = {
     "size": "size_bytes",
     "runtime": "runtime_s",
     "seed": "seed",
+    "arrival": "arrival",
 }
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
@@ -182,5 +183,6 @@ def dump_job(job: JobSpec) -> str:
         "size": None if job.size_bytes is None else _quoted(format_size(job.size_bytes)),
         "runtime": None if job.runtime_s is None else _quoted(format_duration(job.runtime_s)),
         "seed": str(job.seed),
+        "arrival": _quoted(job.arrival),
     }
     return "".join(f"{key} = {value}\n" for key, value in lines.items() if value is not None)

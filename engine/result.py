@@ -12,7 +12,7 @@ from engine.backend import EpochStats, LoadBackend
 from engine.job import JobSpec, Knobs
 from engine.measured import BOTH, READ, WRITE, Measured, combine, measure
 
-_READ_IOS, _WRITE_IOS = 0, 4
+_READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
 """Positions in collectors.schemas.LOAD."""
 
 
@@ -31,6 +31,8 @@ class TargetResult:
 
     name: str
     split: Split
+    skipped: int = 0
+    """Arrivals that found no room in time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +49,11 @@ class EpochResult:
     split: Split
     targets: tuple[TargetResult, ...]
     """Those inside the stripe width."""
+
+    @property
+    def skipped(self) -> int:
+        """Arrivals that found no room in time."""
+        return sum(target.skipped for target in self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,8 @@ class RunResult:
     """CPU time of the engine's threads over the whole run."""
     completed_ios: int
     """All I/Os that succeeded, transient ones too."""
+    skipped: int = 0
+    """All arrivals that found no room in time, transient ones too."""
 
     @property
     def duration_s(self) -> float:
@@ -126,6 +135,7 @@ def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], no
         errors=error_counts(engine.errors(), about.targets),
         cpu_ns=engine.cpu_ns(),
         completed_ios=int(counters[:, [_READ_IOS, _WRITE_IOS]].sum()),
+        skipped=int(counters[:, _SKIPPED].sum()),
     )
 
 
@@ -155,7 +165,8 @@ def epoch_result(stats: EpochStats, names: Sequence[str], run_start_ns: int, now
         transient_ios=stats.transient_ios,
         split=_split(stats, None),
         targets=tuple(
-            TargetResult(name, _split(stats, index)) for index, name in enumerate(names[: stats.knobs.stripe_width])
+            TargetResult(name, _split(stats, index), int(stats.skipped[index]))
+            for index, name in enumerate(names[: stats.knobs.stripe_width])
         ),
     )
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from engine.caveats import caveats
 from engine.errno_text import error_message, error_name
-from engine.job import JobSpec, Knobs
+from engine.job import Arrival, JobSpec, Knobs
+from engine.latencies import Latencies
 from engine.measured import Measured
 from engine.result import EpochResult, ErrorCount, RunResult, Split
 
@@ -34,9 +35,10 @@ def run_document(result: RunResult) -> Document:
         "ended": about.ended,
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,
-        "epochs": [_epoch(epoch) for epoch in result.epochs],
+        "epochs": [_epoch(epoch, about.job.arrival) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
+        "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
         "errors": [_error(error) for error in result.errors],
     }
 
@@ -53,6 +55,7 @@ def _job(job: JobSpec) -> Document:
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
+        "arrival": job.arrival.value,
         "knobs": _knobs(job.knobs),
     }
 
@@ -67,7 +70,8 @@ def _knobs(knobs: Knobs) -> Document:
     }
 
 
-def _epoch(epoch: EpochResult) -> Document:
+def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:
+    is_open = arrival is not Arrival.CLOSED
     return {
         "index": epoch.index,
         "knobs": _knobs(epoch.knobs),
@@ -75,7 +79,15 @@ def _epoch(epoch: EpochResult) -> Document:
         "duration_s": epoch.duration_s,
         "transient_ios": epoch.transient_ios,
         **_split(epoch.split, epoch.duration_s),
-        "targets": [{"name": target.name, **_split(target.split, epoch.duration_s)} for target in epoch.targets],
+        "skipped": epoch.skipped if is_open else None,
+        "targets": [
+            {
+                "name": target.name,
+                **_split(target.split, epoch.duration_s),
+                "skipped": target.skipped if is_open else None,
+            }
+            for target in epoch.targets
+        ],
     }
 
 
@@ -103,6 +115,19 @@ def _block(measured: Measured, duration_s: float) -> Document:
             "max": _us(measured.largest_ns),
             "avg_peak": _us(measured.average_peak_ns),
         },
+        "service_us": None if measured.service is None else _service(measured.service),
+    }
+
+
+def _service(service: Latencies) -> Document:
+    return {
+        "min": _us(service.least_ns),
+        "mean": _us(service.mean_ns),
+        "p50": _us(service.percentile_ns(50)),
+        "p90": _us(service.percentile_ns(90)),
+        "p99": _us(service.percentile_ns(99)),
+        "p99_9": _us(service.percentile_ns(99.9)),
+        "max": _us(service.largest_ns),
     }
 
 

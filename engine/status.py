@@ -41,6 +41,8 @@ class LoadStatus:
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0
+    skipped: int = 0
+    """Arrivals of an open loop that found no room in time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,5 +53,5 @@ class LoadReading:
     """One per target and unique per run; the same object during a run."""
     names: tuple[str, ...]
     values: NDArray[np.uint64]
-    """Shape (targets, 14), columns as collectors.schemas.LOAD."""
+    """Shape (targets, 17), columns as collectors.schemas.LOAD."""
     cells: Cells

@@ -82,7 +82,8 @@ def progress_line(status: LoadStatus, step: Step | None) -> str:
     figures = "" if step is None else _figures(step)
     depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
     errors = f"  {status.errors:,} errors" if status.errors else ""
-    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}"
+    skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{skipped}"
 
 
 def _figures(step: Step) -> str:

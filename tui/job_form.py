@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
-from engine.job import MAX_THREADS, Access, Backend, JobSpec, Mode, TargetSpec
+from engine.job import MAX_THREADS, Access, Arrival, Backend, JobSpec, Mode, TargetSpec
 from engine.sizes import format_duration, format_size, parse_duration, parse_size
 
 SCRATCH = "scratch"
@@ -34,6 +34,7 @@ FORM = (
     FormField("stripe_unit", "Stripe unit", "bytes on one target before the next, e.g. 64k"),
     FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
     FormField("seed", "Seed", "the same seed gives the same offsets"),
+    FormField("arrival", "Arrival", "closed: as I/Os come back; others: at the rate, open loop", tuple(Arrival)),
     FormField(
         "destroy",
         "Existing data",
@@ -55,6 +56,7 @@ def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
         "stripe_unit": format_size(job.stripe_unit_bytes),
         "threads": str(job.threads),
         "seed": str(job.seed),
+        "arrival": job.arrival,
         "destroy": DESTROY if destroy_data else KEEP,
     }
 
@@ -80,6 +82,7 @@ def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
         stripe_unit_bytes=parse_size(values["stripe_unit"]),
         threads=_whole("threads", values["threads"]),
         seed=_whole("seed", values["seed"]),
+        arrival=Arrival(values["arrival"]),
         knobs=replace(job.knobs, stripe_width=width),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from engine.errors import LunscopeError
-from engine.job import Access, Backend, BlockShare, JobSpec, Mode, Permissions, TargetSpec
+from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, Permissions, TargetSpec
 from engine.jobfile import load_job
 from engine.read_write import READ_WRITE, access_and_mix
 from engine.sizes import parse_blocks, parse_duration, parse_size
@@ -49,6 +49,7 @@ class LoadOptions:
     runtime: float | None = None
     size: int | None = None
     seed: int | None = None
+    arrival: str | None = None
     engine: str | None = None
 
 
@@ -75,6 +76,11 @@ _OPTIONS = (
     ),
     click.option("--threads", type=int, metavar="N", help="Worker threads of the engine. [1]"),
     click.option("--rate", type=float, metavar="IOPS", help="At most so many I/Os per second over all targets."),
+    click.option(
+        "--arrival",
+        type=click.Choice([arrival.value for arrival in Arrival]),
+        help="When I/Os are issued: as others come back, or at --rate whatever comes back. [closed]",
+    ),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
     click.option(
         "--runtime",
@@ -140,6 +146,7 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
         "size_bytes": options.size,
         "runtime_s": options.runtime,
         "seed": options.seed,
+        "arrival": None if options.arrival is None else Arrival(options.arrival),
     }
     knobs = {
         "queue_depth": options.qd,

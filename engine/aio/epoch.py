@@ -30,6 +30,21 @@ class EpochSnapshot:
     transient_ios: int
     cells: Cells
 
+    @property
+    def services(self) -> NDArray[np.uint64]:
+        """Nothing: the loop is closed, and latencies are service times."""
+        return np.zeros((*self.counts.shape[:2], 3), np.uint64)
+
+    @property
+    def service_cells(self) -> Cells:
+        """Nothing, as `services`."""
+        return CellCounter().cells()
+
+    @property
+    def skipped(self) -> NDArray[np.uint64]:
+        """Nothing arrives by a schedule."""
+        return np.zeros(len(self.counts), np.uint64)
+
 
 class Epoch:
     """Collects the statistics of one epoch; the ledger is its only caller."""

@@ -228,7 +228,7 @@ async def test_destroying_needs_its_own_word() -> None:
     async with load_stage(SCRATCH) as stage:
         desk = stage.app.scope.desk
         assert desk is not None
-        await stage.press("e", *["tab"] * 9)
+        await stage.press("e", *["tab"] * 10)
         await stage.press("right")
         assert isinstance(stage.app.screen, TypeToConfirm)
         await stage.press("escape")

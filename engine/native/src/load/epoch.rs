@@ -1,8 +1,9 @@
 //! A stretch of a run in which no knob moved, and everything counted in it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use super::arrival::Schedule;
 use super::fanout::FanOut;
 use super::histogram::Counts;
 use super::knobs::Settings;
@@ -10,6 +11,7 @@ use super::lock::lock;
 use super::memory::Memory;
 use super::pacing::Pacer;
 use super::packed::PackedCells;
+use super::pattern::Part;
 use super::peaks::Peaks;
 use super::stats::{Block, Direction, Lane, Sums, Tally};
 
@@ -41,6 +43,7 @@ pub struct Epoch {
     pub settings: Arc<Settings>,
     pub turned: Instant,
     pub pacer: Option<Arc<Pacer>>,
+    pub schedule: Option<Arc<Schedule>>,
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
@@ -51,6 +54,8 @@ pub struct Epoch {
     end_ticks: AtomicU64,
     end_ns: AtomicU64,
     peaks: Mutex<Peaks>,
+    /// Arrivals skipped before measuring began and before it ended, per target.
+    skipped: [OnceLock<Box<[u64]>>; 2],
 }
 
 /// How an epoch differs from the one before.
@@ -59,6 +64,7 @@ pub struct Turn {
     pub settings: Arc<Settings>,
     pub turned: Instant,
     pub pacer: Option<Arc<Pacer>>,
+    pub schedule: Option<Arc<Schedule>>,
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
@@ -74,6 +80,7 @@ impl Epoch {
             index: turn.index,
             turned: turn.turned,
             pacer: turn.pacer,
+            schedule: turn.schedule,
             fan_out: turn.fan_out,
             sink: turn.sink,
             targets,
@@ -83,7 +90,18 @@ impl Epoch {
             end_ticks: AtomicU64::new(NEVER),
             end_ns: AtomicU64::new(NEVER),
             peaks: Mutex::new(Peaks::new(turn.settings.width)),
+            skipped: Default::default(),
             settings: turn.settings,
+        }
+    }
+
+    /// What arrived before the turn that opened this epoch is not measured, whenever it comes back.
+    #[inline]
+    pub fn block_of<'a>(&'a self, part: &Part, worker: usize, block: &'a Block) -> &'a Block {
+        if part.intended_ticks != 0 && part.intended_ticks < self.turned.ticks {
+            &self.phases[worker].transient
+        } else {
+            block
         }
     }
 
@@ -111,14 +129,43 @@ impl Epoch {
     /// Begins measuring: every outstanding I/O was issued under these knobs.
     pub fn begin(&self, now: Instant) {
         lock(&self.peaks).begin(now.ns);
+        self.note_skipped(0, now);
         self.start_ns.store(now.ns, Relaxed);
         self.start_ticks.store(now.ticks, Relaxed);
     }
 
     /// Ends measuring; what is reaped later counts as transient.
     pub fn end(&self, now: Instant) {
+        self.note_skipped(1, now);
         self.end_ns.store(now.ns, Relaxed);
         self.end_ticks.store(now.ticks, Relaxed);
+    }
+
+    /// Ends the arrivals that do not go on in the next epoch, which every worker must have.
+    pub fn retire(&self, next: &Self) {
+        let Some(old) = &self.schedule else { return };
+        let goes_on = |new: &Arc<Schedule>| Arc::ptr_eq(old, new);
+        if !next.schedule.as_ref().is_some_and(goes_on) {
+            old.end(next.turned.ticks);
+        }
+    }
+
+    fn note_skipped(&self, place: usize, now: Instant) {
+        if let Some(schedule) = &self.schedule {
+            schedule.expire(now.ticks);
+            self.skipped[place].get_or_init(|| schedule.skipped());
+        }
+    }
+
+    /// Arrivals skipped while measuring, per target; nothing where there are none.
+    pub fn skipped(&self) -> Vec<u64> {
+        let (Some(before), Some(schedule)) = (self.skipped[0].get(), &self.schedule) else {
+            return Vec::new();
+        };
+        let after = self.skipped[1].get().cloned();
+        let after = after.unwrap_or_else(|| schedule.skipped());
+        let pairs = after.iter().zip(before);
+        pairs.map(|(after, before)| after - before).collect()
     }
 
     /// Takes the peaks of the second that has passed, if it has; how long until the next has.
@@ -187,12 +234,19 @@ impl Epoch {
 
     /// Measured histograms of every active target.
     pub fn counts(&self) -> Vec<[Counts; 2]> {
-        self.per_active_target(|target, direction| {
-            let mut tally = Tally::default();
-            self.measured(target, direction)
-                .for_each(|lane| tally.add(lane));
-            tally.counts
-        })
+        self.per_active_target(|target, direction| self.tally(target, direction).counts)
+    }
+
+    /// Measured histograms of service times, where latencies are not.
+    pub fn service_counts(&self) -> Vec<[Counts; 2]> {
+        self.per_active_target(|target, direction| self.tally(target, direction).service_counts)
+    }
+
+    fn tally(&self, target: usize, direction: Direction) -> Tally {
+        let mut tally = Tally::default();
+        self.measured(target, direction)
+            .for_each(|lane| tally.add(lane));
+        tally
     }
 
     pub fn transient_ios(&self) -> u64 {
@@ -221,13 +275,16 @@ impl Epoch {
             transient_ios: self.transient_ios(),
             sums: self.sums(),
             peaks: self.peaks(),
-            cells: self
-                .counts()
-                .iter()
-                .map(|counts| counts.each_ref().map(PackedCells::pack))
-                .collect(),
+            skipped: self.skipped(),
+            service_cells: packed(&self.service_counts()),
+            cells: packed(&self.counts()),
         }
     }
+}
+
+fn packed(counts: &[[Counts; 2]]) -> Vec<[PackedCells; 2]> {
+    let of_target = |counts: &[Counts; 2]| counts.each_ref().map(PackedCells::pack);
+    counts.iter().map(of_target).collect()
 }
 
 /// An epoch that no worker writes to any more.
@@ -238,5 +295,8 @@ pub struct ClosedEpoch {
     pub transient_ios: u64,
     pub sums: Vec<[Sums; 2]>,
     pub peaks: Peaks,
+    /// Per target; empty where nothing arrives by a schedule.
+    pub skipped: Vec<u64>,
+    pub service_cells: Vec<[PackedCells; 2]>,
     pub cells: Vec<[PackedCells; 2]>,
 }

@@ -15,7 +15,7 @@ pub enum Next {
     Issue(Part),
     /// The rate limit allows none before this moment.
     NotBefore(u64),
-    /// The target is failing; nothing before this moment.
+    /// Nothing on this target before this moment: it is failing, or no I/O arrives.
     Refused(u64),
     /// A logical I/O waits for room on another target first.
     Blocked,
@@ -68,8 +68,10 @@ impl FanOut {
             }
             let logical = match waiting.held.take() {
                 Some(held) => held,
-                None => match gate.pass(now_ticks) {
-                    Ok(()) => self.logical(settings, order, &mut waiting.rng),
+                None => match gate.pass(0, now_ticks) {
+                    Ok(intended_ticks) => {
+                        self.logical(settings, order, &mut waiting.rng, intended_ticks)
+                    }
                     Err(due) => return Next::NotBefore(due),
                 },
             };
@@ -93,7 +95,13 @@ impl FanOut {
         clippy::cast_possible_truncation,
         reason = "a part is no longer than its block, which is a u32"
     )]
-    fn logical(&self, settings: &Settings, order: &Order<'_>, rng: &mut Rng) -> Vec<Part> {
+    fn logical(
+        &self,
+        settings: &Settings,
+        order: &Order<'_>,
+        rng: &mut Rng,
+        intended_ticks: u64,
+    ) -> Vec<Part> {
         let (direction, block_bytes) = draw(settings, rng);
         let start = order.next(rng, self.layout.capacity_bytes(), u64::from(block_bytes));
         let extents = self.layout.extents(start, u64::from(block_bytes));
@@ -103,6 +111,7 @@ impl FanOut {
                 direction,
                 offset: part.offset,
                 length: part.length as u32,
+                intended_ticks,
             })
             .collect()
     }

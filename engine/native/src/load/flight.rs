@@ -70,6 +70,7 @@ mod tests {
                     direction: Direction::Read,
                     offset,
                     length: 1,
+                    intended_ticks: 0,
                 },
             );
             flights.add(Flight {

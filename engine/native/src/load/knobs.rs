@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arrival::Arrival;
 use super::stats::Direction;
 use super::stripe::Layout;
 use super::target::Target;
@@ -40,6 +41,7 @@ pub struct Limits {
     pub max_queue_depth: usize,
     pub stripe_unit_bytes: u64,
     pub thread_per_io: bool,
+    pub arrival: Arrival,
 }
 
 /// Checked knobs.
@@ -77,7 +79,7 @@ impl Settings {
         let settings = Self {
             queue_depth: knobs.queue_depth,
             width: knobs.stripe_width,
-            rate_iops: checked_rate(knobs.rate_iops)?,
+            rate_iops: checked_rate(knobs.rate_iops, limits.arrival)?,
             part_bytes: layout.map_or(largest, |layout| layout.largest_part_bytes(largest)),
             layout,
             mix,
@@ -246,8 +248,9 @@ fn layout(
     }
 }
 
-fn checked_rate(rate_iops: Option<f64>) -> Result<Option<f64>, String> {
+fn checked_rate(rate_iops: Option<f64>, arrival: Arrival) -> Result<Option<f64>, String> {
     match rate_iops {
+        None if arrival != Arrival::Closed => Err("rate_iops: arrivals need a rate".into()),
         Some(rate) if !(rate.is_finite() && rate > 0.0) => {
             Err(format!("rate_iops {rate} is not above 0"))
         }
@@ -299,6 +302,7 @@ mod tests {
             max_queue_depth: 64,
             stripe_unit_bytes: 65536,
             thread_per_io: false,
+            arrival: Arrival::Closed,
         }
     }
 
@@ -377,6 +381,11 @@ mod tests {
         assert!(with(&|knobs| knobs.read_pct = f64::NAN).contains("read_pct"));
         assert!(with(&|knobs| knobs.read_pct = 99.0).contains("not open for writing"));
         assert!(with(&|knobs| knobs.rate_iops = Some(0.0)).contains("rate_iops"));
+        let open = Limits {
+            arrival: Arrival::Poisson,
+            ..limits()
+        };
+        assert!(refusal(&good, &open).contains("arrivals need a rate"));
     }
 
     #[test]

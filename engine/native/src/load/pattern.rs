@@ -12,6 +12,8 @@ pub struct Part {
     pub direction: Direction,
     pub offset: u64,
     pub length: u32,
+    /// When it was meant to be issued, where I/Os arrive by a schedule; 0 is when it is.
+    pub intended_ticks: u64,
 }
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): 64 uniform bits from a counter and two multiplications.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant as Deadline};
 
+use super::arrival::Skipped;
 use super::clock::{Clock, monotonic_ns};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
@@ -22,6 +23,8 @@ pub struct Run {
     pub clock: Clock,
     pub errors: ErrorLog,
     pub probe_interval_ticks: u64,
+    /// Arrivals that found no room in time, per target.
+    pub skipped: Skipped,
     seed: u64,
     sequential: bool,
     health: Vec<Health>,
@@ -51,6 +54,7 @@ impl Run {
             clock,
             errors: ErrorLog::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
+            skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
             seed,
             sequential,
             health: targets.iter().map(|_| Health::default()).collect(),
@@ -106,9 +110,12 @@ impl Run {
                 self.failing(target)
             });
         }
-        if let Err(due) = gate.pass(now_ticks) {
-            return Next::NotBefore(due);
-        }
+        let intended_ticks = match gate.pass(target, now_ticks) {
+            Ok(intended_ticks) => intended_ticks,
+            // Arrivals are of one target, a rate is of all.
+            Err(due) if epoch.schedule.is_some() => return Next::Refused(due),
+            Err(due) => return Next::NotBefore(due),
+        };
         let (direction, length) = draw(settings, rng);
         let offset =
             self.order(target)
@@ -118,6 +125,7 @@ impl Run {
             direction,
             offset,
             length,
+            intended_ticks,
         })
     }
 
@@ -142,10 +150,15 @@ impl Run {
     ) {
         let lane = block.lane(part.target, part.direction);
         if u32::try_from(result).is_ok_and(|bytes| bytes == part.length) {
-            lane.record(
-                u64::from(part.length),
-                self.clock.ns(reaped_ticks.saturating_sub(issued_ticks)),
-            );
+            let service_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
+            let latency_ns = if part.intended_ticks == 0 {
+                service_ns
+            } else {
+                lane.record_service(service_ns);
+                self.clock
+                    .ns(reaped_ticks.saturating_sub(part.intended_ticks))
+            };
+            lane.record(u64::from(part.length), latency_ns);
             self.health[part.target].succeeded(issued_ticks);
         } else {
             lane.record_error();

@@ -13,6 +13,9 @@ pub enum AnyEpoch {
     Closed(Arc<ClosedEpoch>),
 }
 
+/// A cell of a histogram: target, series, bucket, count.
+pub type Cell = (usize, u8, u16, u64);
+
 /// The open epoch, what is left of the closed ones, and what readers have taken.
 pub struct Timeline {
     current: Arc<Epoch>,
@@ -20,8 +23,11 @@ pub struct Timeline {
     /// Everything counted in closed epochs, transients too, per target.
     totals: Vec<[Tally; 2]>,
     /// What `take_cells` has handed out.
-    taken: Vec<[Counts; 2]>,
+    taken: Vec<[Counts; SERIES]>,
 }
+
+/// Latencies of reads and writes, then service times of both.
+pub const SERIES: usize = 4;
 
 impl Timeline {
     pub fn new(current: Arc<Epoch>, targets: usize) -> Self {
@@ -84,22 +90,23 @@ impl Timeline {
         self.totals.iter_mut().enumerate().map(sums).collect()
     }
 
-    /// Histogram cells since the last call: target, direction, bucket, count.
-    pub fn take_cells(&mut self) -> Vec<(usize, Direction, u16, u64)> {
+    /// Histogram cells since the last call: target, series, bucket, count.
+    pub fn take_cells(&mut self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for (target, (tallies, taken)) in self.totals.iter().zip(&mut self.taken).enumerate() {
-            for direction in Direction::ALL {
+            for (series, direction) in (0_u8..).zip(Direction::ALL) {
                 let mut now = Tally::default();
-                now.counts.add_counts(&tallies[direction as usize].counts);
+                let before = &tallies[direction as usize];
+                now.counts.add_counts(&before.counts);
+                now.service_counts.add_counts(&before.service_counts);
                 self.current
                     .lanes(target, direction)
                     .for_each(|lane| now.add(lane));
-                let grown = now.counts.advance(&mut taken[direction as usize]);
-                cells.extend(
-                    grown
-                        .into_iter()
-                        .map(|(bucket, count)| (target, direction, bucket, count)),
-                );
+                for (series, counts) in [(series, &now.counts), (series + 2, &now.service_counts)] {
+                    let grown = counts.advance(&mut taken[usize::from(series)]);
+                    let cell = |(bucket, count)| (target, series, bucket, count);
+                    cells.extend(grown.into_iter().map(cell));
+                }
             }
         }
         cells

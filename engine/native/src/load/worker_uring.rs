@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use io_uring::{opcode, squeue, types};
 
+use super::arrival::{Arrival, WATCH_NS};
 use super::buffers::{Arena, Buffer};
+use super::clock;
 use super::epoch::Epoch;
 use super::fanout::Next;
 use super::flight::{Flight, Flights};
@@ -67,6 +69,9 @@ pub fn work(
             return Ok(0);
         }
     }
+    if run.limits.arrival != Arrival::Closed {
+        clock::wake_in_time();
+    }
     run.wait_for_start();
     let outcome = worker.run();
     let lost = worker.room.in_flight();
@@ -124,11 +129,16 @@ impl<'a> Worker<'a> {
     fn run(&mut self) -> io::Result<()> {
         self.adopt()?;
         while !self.run.stopping() {
-            let wake_ticks = self.refill()?;
-            self.stamp();
-            self.look()?;
-            self.ring
-                .wait(self.until(wake_ticks), self.room.in_flight() == 0)?;
+            if self.epoch.schedule.is_some() {
+                let wake_ticks = self.refill_by_arrival()?;
+                self.stamp();
+                self.await_arrival(wake_ticks)?;
+            } else {
+                let wake_ticks = self.refill()?;
+                self.stamp();
+                self.look()?;
+                self.wait(wake_ticks)?;
+            }
             self.reap()?;
         }
         while self.room.in_flight() > 0 && !self.run.abandoned() {
@@ -177,7 +187,9 @@ impl<'a> Worker<'a> {
             u32::try_from(share).unwrap_or(u32::MAX)
         };
         self.room.deal(most);
-        self.gate.follow(epoch.pacer.as_ref());
+        self.gate.enter(&epoch);
+        // This worker may have no place any more on the targets they are for.
+        self.gate.leave();
         let (ios, length) = (
             self.room.capacity(),
             usize::try_from(settings.part_bytes).unwrap_or(usize::MAX),
@@ -225,6 +237,60 @@ impl<'a> Worker<'a> {
         Ok(wake_ticks)
     }
 
+    /// Issues what has arrived, target by target; when to look again at the latest.
+    fn refill_by_arrival(&mut self) -> io::Result<u64> {
+        self.room.forget_order();
+        let mut wake_ticks = u64::MAX;
+        for target in 0..self.epoch.settings.width {
+            while self.room.has_place(target) {
+                let now_ticks = self.run.clock.now();
+                let rng = &mut self.rngs[target];
+                let next = self
+                    .run
+                    .next(&self.epoch, target, rng, &mut self.gate, now_ticks);
+                let due = match next {
+                    Next::Issue(part) => {
+                        self.issue(part)?;
+                        // Its service begins now, not when others have been submitted too.
+                        self.submit()?;
+                        continue;
+                    }
+                    Next::NotBefore(due) | Next::Refused(due) => due,
+                    Next::Blocked => now_ticks + self.run.clock.ticks(BLOCKED_NS),
+                };
+                wake_ticks = wake_ticks.min(due);
+                break;
+            }
+        }
+        Ok(wake_ticks)
+    }
+
+    /// Sleeps until shortly before an arrival and then watches the clock: waking up would take too long.
+    fn await_arrival(&mut self, wake_ticks: u64) -> io::Result<()> {
+        let watch_ticks = wake_ticks.saturating_sub(self.run.clock.ticks(WATCH_NS));
+        if wake_ticks == u64::MAX || self.run.clock.now() < watch_ticks {
+            return self.wait(if wake_ticks == u64::MAX {
+                wake_ticks
+            } else {
+                watch_ticks
+            });
+        }
+        loop {
+            if self.ring.queued() > 0 || self.ring.has_news() {
+                self.ring.collect()?;
+            }
+            if self.ring.has_completions() || self.run.clock.now() >= wake_ticks {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn wait(&mut self, wake_ticks: u64) -> io::Result<()> {
+        let idle = self.room.in_flight() == 0;
+        self.ring.wait(self.until(wake_ticks), idle)
+    }
+
     fn until(&self, wake_ticks: u64) -> Option<Duration> {
         let left = |wake: u64| {
             Duration::from_nanos(self.run.clock.ns(wake.saturating_sub(self.run.clock.now())))
@@ -234,8 +300,7 @@ impl<'a> Worker<'a> {
 
     fn issue(&mut self, part: Part) -> io::Result<()> {
         if self.ring.queued() >= CHUNK || self.ring.is_full() {
-            self.stamp();
-            self.ring.submit()?;
+            self.submit()?;
         }
         let number = self.flights.next_number();
         let arena = &mut self.arenas[part.direction as usize];
@@ -266,6 +331,12 @@ impl<'a> Worker<'a> {
         });
         self.chunk.push(number);
         Ok(())
+    }
+
+    /// Hands what is queued to the kernel; its clock starts.
+    fn submit(&mut self) -> io::Result<()> {
+        self.stamp();
+        self.ring.submit()
     }
 
     fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
@@ -306,6 +377,7 @@ impl<'a> Worker<'a> {
             count += 1;
             let flight = self.flights.get(number);
             if !(completion.result() == -libc::ECANCELED && self.run.abandoned()) {
+                let block = epoch.block_of(&flight.part, self.seat.worker, block);
                 self.run.count(
                     block,
                     &flight.part,
@@ -344,8 +416,7 @@ impl<'a> Worker<'a> {
             .build()
             .user_data(WOKEN);
         if self.ring.is_full() {
-            self.stamp();
-            self.ring.submit()?;
+            self.submit()?;
         }
         // SAFETY: the entry points to nothing.
         unsafe { self.ring.push(&poll) }

@@ -10,6 +10,7 @@ use super::arguments::{KnobsArgument, bits, seconds, unsigned};
 use super::cells::{CellArrays, cell_arrays};
 use super::epoch::EpochStats;
 use super::target::LoadTarget;
+use crate::load::arrival::Arrival;
 use crate::load::crew::Backend;
 use crate::load::engine::{Engine, Options};
 use crate::load::knobs::Limits;
@@ -18,7 +19,7 @@ use crate::load::stats::Sums;
 use crate::load::timeline::AnyEpoch;
 
 /// `collectors.schemas.LOAD`.
-const COUNTER_COLUMNS: usize = 14;
+const COUNTER_COLUMNS: usize = 17;
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct LoadEngine {
@@ -32,7 +33,7 @@ impl LoadEngine {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
     #[pyo3(signature = (targets, knobs, *, backend, threads = 1, sequential = false, stripe_unit_bytes = 65536, seed = 1,
-                        max_queue_depth = 1024, runtime_s = None))]
+                        max_queue_depth = 1024, runtime_s = None, arrival = "closed"))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
@@ -44,6 +45,7 @@ impl LoadEngine {
         seed: i64,
         max_queue_depth: i64,
         runtime_s: Option<f64>,
+        arrival: &str,
     ) -> PyResult<Self> {
         let threads = unsigned("threads", threads)?;
         let backend = match backend {
@@ -63,6 +65,11 @@ impl LoadEngine {
             max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
             stripe_unit_bytes,
             thread_per_io: backend == Backend::Threads,
+            arrival: Arrival::parse(arrival).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "arrival {arrival} is not closed, constant or poisson"
+                ))
+            })?,
         };
         let runtime = runtime_s
             .map(|runtime_s| seconds("runtime_s", runtime_s))
@@ -131,6 +138,9 @@ impl LoadEngine {
                 u64::from(row.active),
                 u64::from(row.failing),
                 row.epoch,
+                row.skipped,
+                read.service_ns,
+                write.service_ns,
             ];
             first.into_iter().chain(second).chain(gauges)
         });

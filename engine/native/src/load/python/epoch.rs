@@ -6,10 +6,11 @@ use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::cells::{CellArrays, cell_arrays};
+use crate::load::histogram::Counts;
 use crate::load::packed::PackedCells;
 use crate::load::peaks::PeakSum;
-use crate::load::stats::{Direction, Sums};
-use crate::load::timeline::AnyEpoch;
+use crate::load::stats::Sums;
+use crate::load::timeline::{AnyEpoch, Cell};
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct EpochStats {
@@ -77,6 +78,34 @@ impl EpochStats {
     }
 
     #[getter]
+    fn services<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
+        let mut sums = match &self.epoch {
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums()),
+            AnyEpoch::Closed(epoch) => epoch.sums.clone(),
+        };
+        sums.resize(self.targets, [Sums::default(); 2]);
+        let row = |sums: &Sums| {
+            [
+                sums.service_ns,
+                sums.least_service_ns,
+                sums.largest_service_ns,
+            ]
+        };
+        let values = sums.iter().flatten().flat_map(row);
+        PyArray1::from_iter(py, values).reshape([self.targets, 2, 3])
+    }
+
+    #[getter]
+    fn skipped<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        let mut skipped = match &self.epoch {
+            AnyEpoch::Open(epoch) => epoch.skipped(),
+            AnyEpoch::Closed(epoch) => epoch.skipped.clone(),
+        };
+        skipped.resize(self.targets, 0);
+        PyArray1::from_vec(py, skipped)
+    }
+
+    #[getter]
     fn peaks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
         let peaks = match &self.epoch {
             AnyEpoch::Open(epoch) => epoch.peaks(),
@@ -101,27 +130,42 @@ impl EpochStats {
 
     #[getter]
     fn cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
-        let per_lane: Vec<[Vec<(u16, u64)>; 2]> = py.detach(|| match &self.epoch {
-            AnyEpoch::Open(epoch) => epoch
-                .counts()
-                .iter()
-                .map(|lanes| lanes.each_ref().map(|lane| lane.cells().collect()))
-                .collect(),
-            AnyEpoch::Closed(epoch) => epoch
-                .cells
-                .iter()
-                .map(|lanes| lanes.each_ref().map(PackedCells::cells))
-                .collect(),
+        let per_lane = py.detach(|| match &self.epoch {
+            AnyEpoch::Open(epoch) => listed(&epoch.counts()),
+            AnyEpoch::Closed(epoch) => unpacked(&epoch.cells),
         });
-        let mut cells = Vec::new();
-        for (target, lanes) in per_lane.iter().enumerate() {
-            for (direction, lane) in Direction::ALL.into_iter().zip(lanes) {
-                cells.extend(
-                    lane.iter()
-                        .map(|(bucket, count)| (target, direction, *bucket, *count)),
-                );
-            }
-        }
-        cell_arrays(py, &cells)
+        arrays(py, &per_lane)
     }
+
+    #[getter]
+    fn service_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
+        let per_lane = py.detach(|| match &self.epoch {
+            AnyEpoch::Open(epoch) => listed(&epoch.service_counts()),
+            AnyEpoch::Closed(epoch) => unpacked(&epoch.service_cells),
+        });
+        arrays(py, &per_lane)
+    }
+}
+
+type LaneCells = [Vec<(u16, u64)>; 2];
+
+fn listed(counts: &[[Counts; 2]]) -> Vec<LaneCells> {
+    let of_target = |lanes: &[Counts; 2]| lanes.each_ref().map(|lane| lane.cells().collect());
+    counts.iter().map(of_target).collect()
+}
+
+fn unpacked(cells: &[[PackedCells; 2]]) -> Vec<LaneCells> {
+    let of_target = |lanes: &[PackedCells; 2]| lanes.each_ref().map(PackedCells::cells);
+    cells.iter().map(of_target).collect()
+}
+
+fn arrays<'py>(py: Python<'py>, per_lane: &[LaneCells]) -> CellArrays<'py> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for (target, lanes) in per_lane.iter().enumerate() {
+        for (direction, lane) in (0_u8..).zip(lanes) {
+            let cell = |(bucket, count): &(u16, u64)| (target, direction, *bucket, *count);
+            cells.extend(lane.iter().map(cell));
+        }
+    }
+    cell_arrays(py, &cells)
 }
