@@ -50,6 +50,12 @@ class BlockCollector:
         self._budget = Budget(identity_share)
         self._lives = Lives()
         self._members = Members()
+        self._table: Table | None = None
+
+    @property
+    def table(self) -> Table | None:
+        """The last table."""
+        return self._table
 
     @property
     def rows(self) -> Rows:
@@ -74,7 +80,7 @@ class BlockCollector:
         values = self._read_consistently()
         if self._members.woken(values):
             self._refresh(values)
-        table = Table(DISK, self._members.rows, self._members.of(values))
+        table = self._table = Table(DISK, self._members.rows, self._members.of(values))
         if self._watch is not None:
             self._watch.fill(table)
         return Reading({DISK.name: table})

@@ -23,11 +23,11 @@ def persistent_id(found: Mapping[str, bytes | None]) -> str:
 
 def serial(found: Mapping[str, bytes | None]) -> str:
     """Return the serial number: of virtio-blk at the disk, of NVMe at the controller, of SCSI in VPD page 80h."""
-    return text(found["serial"]) or text(found["device/serial"]) or _unit_serial(found["device/vpd_pg80"])
+    return text(found["serial"]) or text(found["device/serial"]) or unit_serial(found["device/vpd_pg80"])
 
 
-def _unit_serial(page: bytes | None) -> str:
-    """Read the Unit Serial Number page (SPC-4, 7.8.15): four bytes of header, the last two the length, then ASCII."""
+def unit_serial(page: bytes | None) -> str:
+    """Find the serial in page 80h (SPC-4, 7.8.15): four bytes of header, the last two the length, then ASCII."""
     if page is None or len(page) < 4 or page[1] != 0x80:
         return ""
     length = int.from_bytes(page[2:4], "big")

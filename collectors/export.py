@@ -12,6 +12,7 @@ from collectors.fields import FIELDS, fields_of
 from collectors.model import Frame, FrameTable, Sample, Step, Tier
 from collectors.moments import iso_time
 from collectors.rates import derive
+from collectors.report_labels import row_identity
 from collectors.session.reader import SessionReader
 from engine.errors import UsageError
 from engine.text import safe_text
@@ -126,12 +127,11 @@ FORMATS: dict[str, Callable[[Iterable[ExportRow], Selection], Iterator[str]]] = 
 
 def _row(frame: Frame, name: str, table: FrameTable, row: int, fields: tuple[str, ...]) -> ExportRow:
     key = table.rows.keys[row]
-    device = frame.topology.devices.get(key)
-    identity = device.persistent_id if device is not None and device.persistent_id else key
+    identity = row_identity(name, key, frame.topology)
     head = (iso_time(frame.time_ns), frame.time_ns, frame.elapsed_s, name)
     tiers = {field: table.tiers[field][row] for field in fields if field in table.tiers}
     return ExportRow(
-        (*head, safe_text(table.rows.names[row]), safe_text(identity)),
+        (*head, safe_text(table.rows.names[row]), identity),
         tuple(table.value(field, row) for field in fields),
         {field: Tier(int(code)).name.lower() for field, code in tiers.items() if code},
     )

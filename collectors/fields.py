@@ -83,6 +83,12 @@ _DISKS = (
         "Queue time per I/O: from accounted start to the driver. Sampled: 0 where within 20 us + 20 % of await.",
     ),
     _disk(
+        "tag_wait_ms",
+        "Tag",
+        Unit.MILLISECONDS,
+        "Wait per I/O for a free tag, before Q begins; watched while a queue is full, or when asked for. Exact only.",
+    ),
+    _disk(
         "service_ms",
         "S",
         Unit.MILLISECONDS,
@@ -103,11 +109,24 @@ _DISKS = (
     ),
     _disk("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
     _disk("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
-    _disk("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
-    _disk("p99_ms", "p99", Unit.MILLISECONDS, "99 % of the I/Os were faster."),
-    _disk("p999_ms", "p99.9", Unit.MILLISECONDS, "99.9 % of the I/Os were faster; needs 1,000 I/Os in the interval."),
-    _disk("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
+    _disk("p50_ms", "p50", Unit.MILLISECONDS, "Service time that half of the I/Os stayed within. Exact only."),
+    _disk("p99_ms", "p99", Unit.MILLISECONDS, "Service time that 99 % of the I/Os stayed within. Exact only."),
+    _disk(
+        "p999_ms",
+        "p99.9",
+        Unit.MILLISECONDS,
+        "Service time that 99.9 % of the I/Os stayed within; needs 1,000 I/Os in the interval. Exact only.",
+    ),
+    _disk("service_max_ms", "S max", Unit.MILLISECONDS, "The largest service time in the interval. Exact only."),
+    _disk("queue_p99_ms", "Q p99", Unit.MILLISECONDS, "Queue time that 99 % of the I/Os stayed within. Exact only."),
+    _disk("queue_max_ms", "Q max", Unit.MILLISECONDS, "The largest queue time in the interval. Exact only."),
+    _disk(
+        "max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest Q + S of one I/O in the interval. Exact only."
+    ),
 )
+
+_NEW = "as many as came since the last look at the counters"
+_BENIGN = "SCSI counts harmless ones too, such as those of probing."
 
 _OF_PATHS = (
     Field(
@@ -119,6 +138,12 @@ _OF_PATHS = (
     ),
     Field("queue_limit", "paths", "Limit", Unit.COUNT, "Outstanding commands the path admits (queue_depth)."),
     Field("limit_pct", "paths", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the path admits."),
+    Field("new_errors", "paths", "+err", Unit.COUNT, f"Commands that did not end well, {_NEW}. {_BENIGN}"),
+    Field("new_timeouts", "paths", "+tmo", Unit.COUNT, f"Commands that timed out, {_NEW}."),
+    Field("new_retries", "paths", "+retry", Unit.COUNT, f"Commands sent again, {_NEW} (NVMe, from 7.2)."),
+    Field("new_failovers", "paths", "+fail", Unit.COUNT, f"I/Os moved to another path, {_NEW} (NVMe, from 7.2)."),
+    Field("errors", "paths", "errors", Unit.COUNT, f"Commands that did not end well since the path came. {_BENIGN}"),
+    Field("timeouts", "paths", "timeouts", Unit.COUNT, "Commands that timed out since the path came."),
 )
 
 _PATHS = (
@@ -155,9 +180,17 @@ _OF_PORTS = (
     Field("paths", "hbas", "Paths", Unit.COUNT, "Paths through this port."),
     Field("queue_limit", "hbas", "Limit", Unit.COUNT, "Outstanding commands the port admits (can_queue)."),
     Field("limit_pct", "hbas", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the port admits."),
+    Field("new_errors", "hbas", "+err", Unit.COUNT, f"Commands of all paths that did not end well, {_NEW}. {_BENIGN}"),
+    Field("new_timeouts", "hbas", "+tmo", Unit.COUNT, f"Commands of all paths that timed out, {_NEW}."),
+    Field("new_retries", "hbas", "+retry", Unit.COUNT, f"Commands of all paths sent again, {_NEW}."),
+    Field("new_command_errors", "hbas", "+cerr", Unit.COUNT, f"Errors of the controller's commands, {_NEW} (NVMe)."),
+    Field("new_link_errors", "hbas", "+link", Unit.COUNT, f"Times the link was lost or reset, {_NEW} (FC, SAS)."),
+    Field("new_frame_errors", "hbas", "+frame", Unit.COUNT, f"Damaged or dropped frames and words, {_NEW} (FC, SAS)."),
+    Field("new_resets", "hbas", "+reset", Unit.COUNT, f"Resets of the controller, {_NEW} (NVMe)."),
+    Field("new_reconnects", "hbas", "+reconn", Unit.COUNT, f"Reconnects of the controller, {_NEW} (NVMe fabrics)."),
 )
 
-_NOT_OF_PORTS = frozenset({"heat", "read_merges_per_s", "write_merges_per_s", "p50_ms", "p99_ms", "p999_ms", "max_ms"})
+_NOT_OF_PORTS = frozenset({"heat", "read_merges_per_s", "write_merges_per_s"})
 
 _HBAS = (
     *(
@@ -166,6 +199,34 @@ _HBAS = (
         if field.id not in _NOT_OF_PORTS
     ),
     *_OF_PORTS,
+)
+
+
+def _tape(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "tapes", title, unit, help_)
+
+
+_TAPES = (
+    _tape("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
+    _tape("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
+    _tape("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
+    _tape("others_per_s", "o/s", Unit.PER_SECOND, "Other commands per second: rewind, space, write filemarks."),
+    _tape("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _tape("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
+    _tape("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
+    _tape("await_ms", "await", Unit.MILLISECONDS, "Time per read or write; the kernel does not split it."),
+    _tape("read_await_ms", "r await", Unit.MILLISECONDS, "Time per read."),
+    _tape("write_await_ms", "w await", Unit.MILLISECONDS, "Time per write."),
+    _tape("in_flight", "In fl", Unit.COUNT, "Outstanding commands at the end of the interval."),
+    _tape(
+        "busy_pct",
+        "Busy",
+        Unit.PERCENT,
+        "Time of the commands that ended, rewinds too, as a share of the interval; 100 % while one runs and none ends.",
+    ),
+    _tape("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
+    _tape("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
+    _tape("residuals_per_s", "resid/s", Unit.PER_SECOND, "Reads and writes per second that moved less than asked."),
 )
 
 _HOST = (
@@ -228,7 +289,7 @@ _LOAD = (
 TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}
 """One character behind a figure that says how it was obtained."""
 
-FIELDS: tuple[Field, ...] = (*_DISKS, *_PATHS, *_HBAS, *_HOST, *_PROCESSES, *_LOAD)
+FIELDS: tuple[Field, ...] = (*_DISKS, *_PATHS, *_HBAS, *_TAPES, *_HOST, *_PROCESSES, *_LOAD)
 """In the order in which columns are offered."""
 
 _BY_ID = {(field.table, field.id): field for field in FIELDS}

@@ -16,6 +16,7 @@ from collectors.hotplug import HotplugMonitor
 from collectors.inflight import InflightWatch, start_watch
 from collectors.inventory import Inventory
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier
+from collectors.port_readers import PortReaders
 from collectors.processes import ProcessCollector
 from collectors.reading import Collector, Reading
 from collectors.schedule import SECOND_NS, Clock, Schedule, SystemClock
@@ -31,14 +32,16 @@ __all__ = ["Collector", "LiveSource", "Reading"]
 MIN_INTERVAL_S = 0.1
 MAX_INTERVAL_S = 86_400.0
 FIRST_TOPOLOGY_S = 0.2
-"""The first sample waits at most so long for the facts of its devices."""
+"""The first sample on a screen waits at most so long for the facts of its devices; it has them with the next one."""
+WHOLE_TOPOLOGY_S = 60.0
+"""What is printed or recorded has no next one: its first sample waits until all devices are known, within reason."""
 
 
 class LiveSource:
     """Samples this host; implements collectors.model.Source.
 
     `tier` is what may be used: "auto", "sampled" or "kernel". `extra_collectors` are read at every tick after the disks
-    and closed with the source.
+    and closed with the source. `first_topology_s` is how long the first sample may wait for the device graph.
     """
 
     seekable = False
@@ -52,6 +55,7 @@ class LiveSource:
         extra_collectors: Sequence[Collector] = (),
         *,
         clock: Clock | None = None,
+        first_topology_s: float = FIRST_TOPOLOGY_S,
     ) -> None:
         """Open what is needed; nothing is read yet.
 
@@ -74,6 +78,7 @@ class LiveSource:
         self._seen_rows: Rows | None = None
         self._seen_changes = 0
         self._background_ns = 0
+        self._first_topology_s = first_topology_s
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield a first step at once, one soon after, then one per interval until `stop` is set.
@@ -81,6 +86,7 @@ class LiveSource:
         The threads start here and not before, so that they do not compete with a screen that is being drawn.
         """
         host = self._start()
+        self._await_topology(host)
         schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
         due_ns, skipped, previous = schedule.start_ns, 0, None
         while not stop.is_set():
@@ -98,7 +104,7 @@ class LiveSource:
 
     def _start(self) -> _HostReaders:
         if self._host is None:
-            self._host = _HostReaders.start(*self._roots, Tier.SAMPLED if self._watch else Tier.KERNEL)
+            self._host = _HostReaders.start(*self._roots, self._block, Tier.SAMPLED if self._watch else Tier.KERNEL)
             collectors = (self._block, *self._host.collectors, *self._extra)
             self._collectors = [Guarded(collector) for collector in collectors]
         return self._host
@@ -126,6 +132,13 @@ class LiveSource:
             cost_ns=time.thread_time_ns() - cpu_ns + self._background_cost_ns(host),
         )
 
+    def _await_topology(self, host: _HostReaders) -> None:
+        """Have everything scanned before the schedule starts, so that no tick is late for it."""
+        if self._seen_rows is None:
+            self._seen_rows = self._block.rows
+            host.inventory.request(self._seen_rows)
+            host.inventory.wait(self._first_topology_s)
+
     def _follow_topology(self, host: _HostReaders) -> None:
         """Have devices scanned when rows came or went, or uevents said that facts changed."""
         changes = host.hotplug.changes
@@ -133,13 +146,11 @@ class LiveSource:
             self._block.rescan()
         if changes != self._seen_changes or self._block.rows is not self._seen_rows:
             host.inventory.request(self._block.rows, host.hotplug.take_touched())
-            if self._seen_rows is None:
-                host.inventory.wait(FIRST_TOPOLOGY_S)
         self._seen_changes, self._seen_rows = changes, self._block.rows
 
     def _background_cost_ns(self, host: _HostReaders) -> int:
         """CPU time the threads have used since the last call."""
-        threads = (self._block, host.hotplug, host.processes, host.inventory)
+        threads = (self._block, host.hotplug, host.processes, host.inventory, host.ports)
         before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
         return self._background_ns - before
 
@@ -152,18 +163,21 @@ class _HostReaders:
     processes: ProcessCollector
     inventory: Inventory
     load: HostCollector
+    ports: PortReaders
 
     @classmethod
-    def start(cls, procfs: str, sysfs: str, tier: Tier) -> _HostReaders:
+    def start(cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier) -> _HostReaders:
         from collectors.host import HostCollector  # noqa: PLC0415 (psutil can wait until the first screen is drawn)
 
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
-        return cls(hotplug, ProcessCollector(procfs), Inventory(procfs, sysfs, facts), HostCollector(procfs))
+        inventory = Inventory(procfs, sysfs, facts)
+        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier)
+        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), ports)
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
-        return self.load, self.processes, self.hotplug, self.inventory
+        return self.load, self.processes, self.hotplug, self.inventory, *self.ports.collectors
 
 
 def _start_watch(tier: str, sysfs: str) -> InflightWatch | None:

@@ -6,9 +6,14 @@ import math
 
 from collectors.derive.block_tables import block_tables, silent_rows
 from collectors.derive.disk_interval import disk_intervals
+from collectors.derive.errors import with_errors
+from collectors.derive.exact import with_exact
+from collectors.derive.group_looks import group_looks
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
 from collectors.derive.processes import process_table
+from collectors.derive.tape import tape_table
+from collectors.derive.traced import traced
 from collectors.model import Frame, FrameTable, Sample, Table
 
 
@@ -54,13 +59,18 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
     for name, table in current.tables.items():
         if name == "disk":
             intervals = list(disk_intervals(before(name), table, elapsed_s, current.topology.host.long_bits))
-            tables |= block_tables(table.rows, intervals, current.topology, elapsed_s, silent_rows(table))
+            looks = group_looks(before("group"), current.tables.get("group"), elapsed_s)
+            silent = silent_rows(table)
+            block = block_tables(table.rows, intervals, current.topology, elapsed_s, silent, looks=looks)
+            tables |= with_exact(block, traced(previous, current), table.rows, current.topology.graph, silent)
         elif name == "host":
             tables["host"] = host_table(before(name), table, elapsed_s)
         elif name == "process":
             tables["processes"] = process_table(table)
+        elif name == "tape":
+            tables["tapes"] = tape_table(before(name), table, elapsed_s)
         elif name == "load":
-            tables |= load_tables(
-                before(name), table, current.histograms.get("load"), elapsed_s, current.histograms.get("load_service")
-            )
-    return tables
+            service = current.histograms.get("load_service")
+            tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s, service)
+    raw_before = None if previous is None else previous.tables
+    return with_errors(tables, raw_before, current.tables, current.topology.graph)

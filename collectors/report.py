@@ -12,6 +12,7 @@ from collectors.rates import derive
 from collectors.report_averages import DiskAverages
 from collectors.report_document import ALL_TABLES, report_line
 from collectors.report_page import PageOptions, ReportPage
+from collectors.report_tapes import TapeAverages
 
 __all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
 
@@ -21,7 +22,7 @@ class ReportOptions:
     """What `lunscope report` shows."""
 
     tables: tuple[str, ...] = ()
-    """Of "disks", "paths" and "hbas"; nothing chosen is disks in text and all of them in JSON."""
+    """Of "disks", "paths", "hbas" and "tapes"; nothing chosen is disks in text and all of them in JSON."""
     split: bool = False
     """Reads and writes apart (-R)."""
     all_disks: bool = False
@@ -33,17 +34,20 @@ class ReportOptions:
 
 
 def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
-    """Yield the lines of a report: a line per disk, path or port and interval, then the averages.
+    """Yield the lines of a report: a line per disk, path, port or tape and interval, then the averages.
 
     The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
     """
     options = options or ReportOptions()
     page = ReportPage(options.tables or ("disks",), PageOptions(options.split, options.all_disks, options.header_every))
-    averages = DiskAverages()
+    averages, tapes = DiskAverages(), TapeAverages()
     for step, frame in _intervals(steps, options.count):
         averages.add(step)
+        tapes.add(step)
         yield from page.lines(step, frame)
-    yield from page.averages(averages.tables(), averages.topology)
+    tape_table = tapes.table()
+    tables = averages.tables() | ({} if tape_table is None else {"tapes": tape_table})
+    yield from page.averages(tables, averages.topology)
 
 
 def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.block_tables import block_tables
 from collectors.derive.disk_interval import DiskInterval, disk_intervals
+from collectors.derive.group_looks import NO_LOOKS, added_looks, group_looks
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.rates import interval_s
 
@@ -25,6 +26,7 @@ class DiskAverages:
         self._peaks = np.zeros(0)
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
+        self._looks = NO_LOOKS
         self.topology = Topology()
         """That of the last sample."""
 
@@ -38,6 +40,8 @@ class DiskAverages:
         self.topology = step.current.topology
         self._place(table.rows)
         self._sum("elapsed_s")[self._at] += elapsed_s
+        looks = group_looks(step.previous.tables.get("group"), step.current.tables.get("group"), elapsed_s)
+        self._looks = added_looks(self._looks, looks)
         for interval in disk_intervals(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits):
             self._add(interval, elapsed_s)
 
@@ -48,11 +52,12 @@ class DiskAverages:
         """
         rows = Rows(tuple(self._slots), tuple(self._names))
         sums = {quantity: self._sum(quantity) for quantity in self._sums}
+        elapsed_s = float(sums["elapsed_s"].max(initial=0.0)) if "elapsed_s" in sums else np.nan
         if "reads" not in sums:
-            return block_tables(rows, [], self.topology, np.nan, np.zeros(len(rows), np.bool_))
+            return block_tables(rows, [], self.topology, elapsed_s, np.zeros(len(rows), np.bool_))
         moved = DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))
-        elapsed_s = float(sums["elapsed_s"].max(initial=0.0))
-        return block_tables(rows, [moved], self.topology, elapsed_s, sums["reads"] + sums["writes"] == 0)
+        silent = sums["reads"] + sums["writes"] == 0
+        return block_tables(rows, [moved], self.topology, elapsed_s, silent, looks=self._looks)
 
     def _place(self, rows: Rows) -> None:
         """Find the slots of the rows, new ones for disks not seen before."""

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from collectors.fields import fields_of
 from collectors.model import Frame, FrameTable, Tier
 from collectors.moments import iso_time
-from collectors.report_labels import row_facts
+from collectors.report_labels import row_facts, row_identity
 from collectors.report_layout import shown_rows
 from engine.text import safe_text
 
 SCHEMA = "lunscope.report/1"
 
 
-ALL_TABLES = ("disks", "paths", "hbas")
+ALL_TABLES = ("disks", "paths", "hbas", "tapes")
 
 
 def report_line(frame: Frame, tables: Sequence[str] = ALL_TABLES, *, all_disks: bool = False) -> dict[str, object]:
@@ -35,7 +35,6 @@ def report_line(frame: Frame, tables: Sequence[str] = ALL_TABLES, *, all_disks: 
         "interval_s": _number(frame.elapsed_s),
         "tier": frame.topology.host.tier.name.lower(),
         **{name: _rows(frame, name, all_rows=all_disks) if name in tables else [] for name in ALL_TABLES},
-        "tapes": [],
     }
 
 
@@ -47,12 +46,11 @@ def _rows(frame: Frame, name: str, *, all_rows: bool) -> list[dict[str, object]]
 
 def _row(frame: Frame, name: str, table: FrameTable, row: int) -> dict[str, object]:
     key = table.rows.keys[row]
-    device = frame.topology.devices.get(key)
-    identity = device.persistent_id if device is not None and device.persistent_id else key
+    identity = row_identity(name, key, frame.topology)
     facts = row_facts(name, key, frame.topology)
     figures = {field.id: _number(table.value(field.id, row)) for field in fields_of(name)}
     tiers = {field_id: Tier(int(codes[row])).name.lower() for field_id, codes in table.tiers.items() if codes[row]}
-    return {"name": safe_text(table.rows.names[row]), "id": safe_text(identity), **facts, **figures, "tiers": tiers}
+    return {"name": safe_text(table.rows.names[row]), "id": identity, **facts, **figures, "tiers": tiers}
 
 
 def _number(value: float) -> float | None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from collectors.device_names import label_of
 from collectors.model import Rows, Topology
-from collectors.topology.graph import Graph, Path, Port
+from collectors.topology.graph import Graph, Path, Port, Tape
 from engine.text import safe_text
 
 
@@ -25,7 +25,7 @@ def row_labels(table: str, rows: Rows, topology: Topology) -> tuple[str, ...]:
 
 
 def row_facts(table: str, key: str, topology: Topology) -> dict[str, object]:
-    """Facts of a path or port beside its figures; none for a disk."""
+    """Facts of a path, port or tape drive beside its figures; none for a disk."""
     if table == "paths" and key in _paths(topology.graph):
         path = _paths(topology.graph)[key]
         port = _ports(topology.graph).get(path.port)
@@ -38,10 +38,38 @@ def row_facts(table: str, key: str, topology: Topology) -> dict[str, object]:
             "access": safe_text(path.access),
             "usable": path.usable,
         }
+    if table == "tapes":
+        return _tape_facts(key, topology.graph)
     if table == "hbas" and key in _ports(topology.graph):
         port = _ports(topology.graph)[key]
         return {"transport": port.transport, "members": list(map(safe_text, port.members)), "state": port.state}
     return {}
+
+
+def row_identity(table: str, key: str, topology: Topology) -> str:
+    """Name what survives renaming: wwid, NGUID or serial where there is one, else the key."""
+    if table == "tapes":
+        tape = _tape(key, topology.graph)
+        return safe_text((tape.persistent_id if tape else "") or key)
+    device = topology.devices.get(key)
+    return safe_text(device.persistent_id if device is not None and device.persistent_id else key)
+
+
+def _tape(key: str, graph: Graph) -> Tape | None:
+    return next((tape for tape in graph.tapes if tape.key == key), None)
+
+
+def _tape_facts(key: str, graph: Graph) -> dict[str, object]:
+    tape = _tape(key, graph)
+    if tape is None:
+        return {}
+    port = _ports(graph).get(tape.port)
+    return {
+        "port": safe_text(port.name) if port else "",
+        "address": safe_text(tape.address),
+        "state": safe_text(tape.state),
+        "model": safe_text(f"{tape.vendor} {tape.model}".strip()),
+    }
 
 
 def _path_label(key: str, name: str, topology: Topology) -> str:

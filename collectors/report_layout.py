@@ -27,17 +27,24 @@ _SPLIT = (
 _BUSY = {
     "disks": ("busy_pct",),
     "paths": ("busy_pct", "lun_share_pct"),
-    "hbas": ("busy_low_pct", "busy_high_pct", "limit_pct"),
+    "hbas": ("busy_pct", "busy_low_pct", "busy_high_pct", "limit_pct"),
+    "tapes": ("busy_pct",),
 }
 """Busy of a port is a range where only the kernel's counters tell of it: paths may be busy at the same time."""
 
-TITLES = {"disks": "disk", "paths": "path", "hbas": "port"}
+_NOT_OF_TAPES = frozenset({"queue_ms", "service_ms"})
+"""The kernel does not split the time of tape commands."""
+
+TITLES = {"disks": "disk", "paths": "path", "hbas": "port", "tapes": "tape"}
 """What stands over the names of a table."""
 
 
 def report_fields(table: str, *, split: bool) -> tuple[str, ...]:
     """Columns of a table in the report, reads and writes apart if `split`; those of disks fit into 80."""
-    return (*(_SPLIT if split else _FIGURES), *_BUSY[table])
+    figures: tuple[str, ...] = _SPLIT if split else _FIGURES
+    if table == "tapes":
+        figures = (*(field_id for field_id in figures if field_id not in _NOT_OF_TAPES), "others_per_s")
+    return (*figures, *_BUSY[table])
 
 
 LEGEND = "~ sampled (estimate), : kernel counters, - not known; exact bears no mark"
@@ -104,8 +111,9 @@ def shown_rows(table: FrameTable, *, all_disks: bool) -> list[int]:
     if all_disks:
         return list(range(len(table.rows)))
     active = np.zeros(len(table.rows), np.bool_)
-    for field_id in ("iops", "discards_per_s", "flushes_per_s", "in_flight"):
-        active |= table.columns[field_id] > 0
+    for field_id in ("iops", "discards_per_s", "flushes_per_s", "others_per_s", "in_flight"):
+        if field_id in table.columns:
+            active |= table.columns[field_id] > 0
     return [int(row) for row in np.flatnonzero(active)]
 
 

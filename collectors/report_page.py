@@ -39,7 +39,7 @@ class ReportPage:
             yield _banner(frame.topology.host, frame.time_ns)
             yield LEGEND
         yield from (f"{stamp} << {safe_text(event.text)} >>" for event in frame.events)
-        if step.previous is not None and "disks" in frame.tables:
+        if step.previous is not None and not frame.tables.keys().isdisjoint({"disks", "tapes"}):
             for section in self._sections:
                 yield from section.lines(stamp, frame.tables, frame.topology)
                 if section.table == "paths":
@@ -55,7 +55,7 @@ class ReportPage:
 
 
 class Section:
-    """One table of a report: disks, paths or ports."""
+    """One table of a report: disks, paths, ports or tapes."""
 
     def __init__(self, table: str, options: PageOptions) -> None:
         self.table = table

@@ -105,4 +105,150 @@ reap on the engine's own clock. Histograms of the same name have the series "rea
 In an open loop latencies count from the moment an I/O was meant to be issued; times from submit to reap are the
 `*_service_ns` columns and the histograms "load_service". `skipped` counts arrivals that found no room in time."""
 
-SCHEMAS: dict[str, Schema] = {schema.name: schema for schema in (DISK, HOST, PROCESS, LOAD)}
+TAPE = Schema(
+    "tape",
+    (
+        Column("reads", _COUNTER),
+        Column("writes", _COUNTER),
+        Column("others", _COUNTER),
+        Column("read_bytes", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("read_ns", _COUNTER),
+        Column("write_ns", _COUNTER),
+        Column("io_ns", _COUNTER),
+        Column("residuals", _COUNTER),
+        Column("in_flight_now", _GAUGE),
+    ),
+)
+"""One row per tape drive, from its `stats` (Documentation/scsi/st.rst). `io_ns` is the time of all commands, also of
+those that neither read nor write; a command's time is added when it ends."""
+
+GROUP = Schema(
+    "group",
+    (
+        Column("driver_in_flight_sum", _COUNTER),
+        Column("driver_in_flight_samples", _COUNTER),
+        Column("driver_busy_samples", _COUNTER),
+        Column("driver_in_flight_peak", _PEAK),
+    ),
+)
+"""One row per HBA port or NVMe head that the in-flight sampler looks at as a whole, by its key in the graph; columns as
+in the DISK table: what all members have in their drivers is added up in each look."""
+
+PATH_ERRORS = Schema(
+    "path_errors",
+    (
+        Column("errors", _COUNTER),
+        Column("timeouts", _COUNTER),
+        Column("retries", _COUNTER),
+        Column("failovers", _COUNTER),
+    ),
+)
+"""One row per path whose errors the kernel counts; read more seldom than disks, so that several ticks may have the same
+values."""
+
+PORT_ERRORS = Schema(
+    "port_errors",
+    (
+        Column("command_errors", _COUNTER),
+        Column("link_errors", _COUNTER),
+        Column("frame_errors", _COUNTER),
+        Column("resets", _COUNTER),
+        Column("reconnects", _COUNTER),
+    ),
+)
+"""One row per HBA port whose driver counts errors, by its key in the graph; read every half minute or more seldom."""
+
+TRACE = Schema(
+    "trace",
+    (
+        Column("reads", _COUNTER),
+        Column("writes", _COUNTER),
+        Column("others", _COUNTER),
+        Column("read_bytes", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("queue_read_ns", _COUNTER),
+        Column("queue_write_ns", _COUNTER),
+        Column("service_read_ns", _COUNTER),
+        Column("service_write_ns", _COUNTER),
+        Column("tag_waits", _COUNTER),
+        Column("tag_wait_ns", _COUNTER),
+        Column("busy_ns", _COUNTER),
+        Column("in_flight_now", _GAUGE),
+        Column("in_driver_now", _GAUGE),
+        Column("in_driver_peak", _PEAK),
+        Column("queue_max_ns", _PEAK),
+        Column("service_max_ns", _PEAK),
+        Column("latency_max_ns", _PEAK),
+        Column("unstamped", _COUNTER),
+        Column("errors", _COUNTER),
+    ),
+)
+"""One row per device that did I/O while the kernel's block tracepoints were watched, under its key of the disk table; a
+row that appears has counted from 0. Everything counts when an I/O completes. `unstamped` are those of which the queue
+time is not known (queue/iostats is 0): their times are in no queue column. The largest latency is that of queue and
+service time together. Histograms of the same name have the series of TRACE_SERIES."""
+
+TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
+
+TRACE_GROUP = Schema("trace_group", (Column("busy_ns", _COUNTER), Column("busy_devices_now", _GAUGE)))
+"""One row per HBA port, target port and NVMe head: time with any of its devices busy. Keys as
+collectors.exact.groups makes them."""
+
+TRACER = Schema(
+    "tracer",
+    (
+        Column("started_ns", _GAUGE),
+        Column("clock_ns", _COUNTER),
+        Column("tag_wait_on", _GAUGE),
+        Column("recursion", _COUNTER),
+        Column("table_full", _COUNTER),
+        Column("stale", _COUNTER),
+        Column("healed", _COUNTER),
+    ),
+)
+"""One row: since when the tracepoints are watched and when TRACE was read (CLOCK_MONOTONIC), whether waits for tags are
+watched, and what was lost: program runs the kernel skipped, requests that found no place, requests found to be over
+without an end, and in-flight counts that were corrected."""
+
+SLOW_IO = Schema(
+    "slow_io",
+    tuple(
+        Column(name, _GAUGE)
+        for name in (
+            "completed_ns",
+            "major",
+            "minor",
+            "operation",
+            "sector",
+            "bytes",
+            "tag_wait_ns",
+            "queue_ns",
+            "service_ns",
+            "pid",
+            "cgroup",
+            "command_low",
+            "command_high",
+        )
+    ),
+)
+"""The slowest I/Os since the sample before, slowest first; keys are ranks. `completed_ns` is CLOCK_MONOTONIC, the
+command is the 16 bytes of the kernel's `comm` as two little-endian numbers."""
+
+SCHEMAS: dict[str, Schema] = {
+    schema.name: schema
+    for schema in (
+        DISK,
+        HOST,
+        PROCESS,
+        LOAD,
+        TAPE,
+        GROUP,
+        PATH_ERRORS,
+        PORT_ERRORS,
+        TRACE,
+        TRACE_GROUP,
+        TRACER,
+        SLOW_IO,
+    )
+}

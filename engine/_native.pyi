@@ -26,6 +26,7 @@ __all__ = [
     "decompress",
     "encode_cells",
     "fill",
+    "host_cpu_ns",
     "read_attributes",
     "uring_refusal",
 ]
@@ -79,7 +80,7 @@ class BlockReader:
 
 @final
 class InflightSampler:
-    """A thread that looks into `/sys/block/X/inflight` of a few devices many times a second.
+    """A thread that looks into `/sys/block/X/inflight` of a few devices, or of groups, many times a second.
 
     On current kernels that file counts requests in the driver only, so its mean divided by the rate of I/Os is the
     service time (Little's law). The period is jittered; the thread slows down by itself to stay within `cpu_share`.
@@ -88,6 +89,12 @@ class InflightSampler:
     def __new__(cls, sysfs: str = "/sys", rate_hz: float = 1000.0, cpu_share: float = 0.01) -> Self: ...
     def watch(self, names: Sequence[str]) -> None:
         """Replace the watched devices; sums of those that stay go on."""
+    def watch_groups(self, groups: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Replace what is watched by groups: a name, and the files below sysfs that are added up in one look.
+
+        Each file holds one number (`host_busy`) or two (`inflight`). A group of which a file cannot be opened, or is
+        gone later, is left out as a whole. Sums of those that stay with the same files go on.
+        """
     def read(self) -> tuple[list[str], NDArray[np.uint64]]:
         """Names and, per name, shape (n, 4): sum of requests seen, looks, looks that saw any, peak since last call."""
     @property
@@ -187,7 +194,7 @@ class LoadTarget:
     """One target of the load by an open descriptor, which the engine duplicates; it never opens anything by name."""
 
     def __new__(cls, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> Self:
-        """Duplicate the descriptor.
+        """Duplicate the descriptor; `align_bytes` is what direct I/O needs.
 
         Raises:
             OSError: the descriptor is not open.
@@ -217,6 +224,15 @@ class EpochStats:
     @property
     def counts(self) -> NDArray[np.uint64]:
         """Shape (targets, 2, 6): ios, bytes, latency sum, least latency, largest latency (ns), errors per direction."""
+    @property
+    def fsyncs(self) -> NDArray[np.uint64]:
+        """Shape (targets, 4): fsyncs, latency sum, largest latency (ns), errors."""
+    @property
+    def cpu_ns(self) -> tuple[int, int, int] | None:
+        """CPU time while measuring: of the engine, of the whole host, and of all its processors, idle or not.
+
+        The host's is counted in ticks of USER_HZ, 10 ms as a rule. None before measuring began.
+        """
     @property
     def peaks(self) -> NDArray[np.uint64]:
         """Shape (targets + 1, 3, 2): sum of the per-second maxima (ns) and how many seconds had any.
@@ -256,8 +272,11 @@ class LoadEngine:
     a stalled device are woken. Every I/O is counted in exactly one epoch. An epoch is measured from the moment all I/Os
     issued before its turn are back, but not before 100 ms have passed.
 
-    Backend "uring" runs `threads` threads with a ring each, which share every target's depth. Backend "threads" runs
-    one thread per outstanding I/O, at most 1,000, whatever `threads` says.
+    Backend "uring" runs `Knobs.threads` threads with a ring each, which share every target's depth. Backend "threads"
+    runs one thread per outstanding I/O, at most 1,000, whatever `threads` says.
+
+    The descriptors must be as the mode of the first knobs says; turning it sets or clears O_DIRECT on them. Sync and
+    dsync flag every write. An fsync takes a place in its target's depth and is in no statistic of reads or writes.
 
     I/Os no larger than the stripe unit, if it is a multiple of them, are driven on each target by itself. Others are
     drawn in the address space that the targets form as a stripe and fan out: one part per target touched, which is what
@@ -276,8 +295,8 @@ class LoadEngine:
         knobs: Knobs,
         *,
         backend: Literal["uring", "threads"],
-        threads: int = 1,
         sequential: bool = False,
+        streams: int = 1,
         stripe_unit_bytes: int = 65536,
         seed: int = 1,
         max_queue_depth: int = 1024,
@@ -342,6 +361,9 @@ def fill(fd: int, offset: int, length: int, seed: int) -> int:
     Raises:
         OSError: the first error if nothing was written.
     """
+
+def host_cpu_ns() -> tuple[int, int]:
+    """CPU time since boot of all processors: busy, and all. Waiting for I/O is not busy; in ticks of USER_HZ."""
 
 def uring_refusal() -> str:
     """Why io_uring cannot be used here (seccomp, io_uring_disabled, old kernel), with the mend; empty if it can."""

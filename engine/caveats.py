@@ -40,7 +40,7 @@ def _split_blocks(result: RunResult) -> Iterator[str]:
     unit = result.about.job.stripe_unit_bytes
     for epoch in result.epochs:
         knobs = epoch.knobs
-        if knobs.stripe_width > 1 and any(unit % share.block_bytes for share in knobs.blocks):
+        if knobs.stripe_width > 1 and any(unit % size for size in knobs.block_sizes):
             yield (
                 f"blocks that do not lie within one stripe unit ({format_size(unit)}) were split: "
                 "IOPS and latencies are those of the parts, each on one target"
@@ -63,7 +63,7 @@ def _driver_bound(result: RunResult) -> Iterator[str]:
     # Shortly before an arrival the engine watches the clock: there its time says nothing.
     if about.engine.backend != Backend.URING or not about.elapsed_s or about.job.arrival is not Arrival.CLOSED:
         return
-    threads = about.job.threads
+    threads = about.job.knobs.threads
     share = result.cpu_ns / 1e9 / about.elapsed_s / threads
     if share >= _BUSY_SHARE:
         yield (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.distribution import Distribution, Uniform
+from engine.distribution_text import format_distribution
 from engine.job import Access, Arrival, JobSpec, Knobs
 from engine.sizes import format_blocks
 
@@ -35,16 +37,49 @@ def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
         KnobChange("blocks", "block size", format_blocks(old.blocks), format_blocks(new.blocks)),
         KnobChange("read_pct", "read share %", old.read_pct, new.read_pct),
         KnobChange("rate_iops", "rate limit", old.rate_iops, new.rate_iops),
+        KnobChange("write_blocks", "block size of writes", *_own_blocks(old, new)),
+        KnobChange("distribution", "distribution", *_distributions(old.distribution, new.distribution)),
+        KnobChange(
+            "write_distribution",
+            "distribution of writes",
+            *_distributions(old.write_distribution or old.distribution, new.write_distribution or new.distribution),
+        ),
+        KnobChange("mode", "mode", old.mode.value, new.mode.value),
+        KnobChange("threads", "threads", old.threads, new.threads),
+        KnobChange("fsync_every", "writes per fsync", old.fsync_every, new.fsync_every),
     )
     return [pair for pair in pairs if pair.before != pair.after]
 
 
+def _own_blocks(old: Knobs, new: Knobs) -> tuple[str, str]:
+    return format_blocks(old.drawn_write_blocks), format_blocks(new.drawn_write_blocks)
+
+
+def _distributions(old: Distribution, new: Distribution) -> tuple[str, str]:
+    return format_distribution(old), format_distribution(new)
+
+
 def describe_knobs(knobs: Knobs) -> str:
     """As in "4k, 80 % read, QD 8, stripe width 2, at most 5000 IOPS"."""
-    parts = [format_blocks(knobs.blocks), _mix(knobs.read_pct), f"QD {knobs.queue_depth}"]
+    parts = [_sizes(knobs), _mix(knobs.read_pct), f"QD {knobs.queue_depth}"]
     parts += [f"stripe width {knobs.stripe_width}"]
+    parts += [_places(knobs)] if knobs.distribution != Uniform() or knobs.write_distribution is not None else []
+    parts += [f"{knobs.threads} threads"] if knobs.threads > 1 else []
+    parts += [f"fsync every {knobs.fsync_every} writes"] if knobs.fsync_every is not None else []
     parts += [f"at most {knobs.rate_iops:g} IOPS"] if knobs.rate_iops is not None else []
     return ", ".join(parts)
+
+
+def _sizes(knobs: Knobs) -> str:
+    if knobs.write_blocks is None:
+        return format_blocks(knobs.blocks)
+    return f"{format_blocks(knobs.blocks)} (writes {format_blocks(knobs.write_blocks)})"
+
+
+def _places(knobs: Knobs) -> str:
+    if knobs.write_distribution is None:
+        return format_distribution(knobs.distribution)
+    return f"{format_distribution(knobs.distribution)} (writes {format_distribution(knobs.write_distribution)})"
 
 
 def _mix(read_pct: float) -> str:
@@ -54,5 +89,6 @@ def _mix(read_pct: float) -> str:
 def describe_job(job: JobSpec) -> str:
     """As in "random, direct, 4k, read, QD 8, stripe width 1"."""
     access = "random" if job.access is Access.RANDOM else "sequential"
+    access = f"{access} in {job.streams} streams" if job.streams > 1 else access
     arrival = "" if job.arrival is Arrival.CLOSED else f", {job.arrival} arrivals"
-    return f"{access}, {job.mode}, {describe_knobs(job.knobs)}{arrival}"
+    return f"{access}, {job.knobs.mode}, {describe_knobs(job.knobs)}{arrival}"

@@ -16,6 +16,7 @@ class EventKind(StrEnum):
     HOTPLUG = "hotplug"
     NOTE = "note"
     MONITOR = "monitor"
+    PATH = "path"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from engine.distribution import Distribution, Uniform
+
 MAX_QUEUE_DEPTH = 4096
 MAX_TARGETS = 1024
 MAX_THREADS = 1000
+MAX_STREAMS = 1024
 MAX_BLOCK_BYTES = 64 * 1024 * 1024
 
 
@@ -19,7 +22,7 @@ class Access(StrEnum):
 
 
 class Mode(StrEnum):
-    """How targets are opened."""
+    """Around the page cache or through it; sync and dsync write through it to the medium."""
 
     DIRECT = "direct"
     BUFFERED = "buffered"
@@ -67,6 +70,30 @@ class Knobs:
     rate_iops: float | None = None
     """Logical I/Os per second over all targets: the upper limit of a closed loop (None is unlimited), the rate of an
     open one."""
+    write_blocks: tuple[BlockShare, ...] | None = None
+    """Block sizes of writes; None: as `blocks`, which is of reads then as well."""
+    distribution: Distribution = Uniform()  # noqa: RUF009 (frozen, and without fields)
+    """Where random I/Os go."""
+    write_distribution: Distribution | None = None
+    """Where random writes go; None: as `distribution`."""
+    mode: Mode = Mode.DIRECT
+    """How data get past the page cache."""
+    threads: int = 1
+    """Worker threads of the uring engine; the others take as many as there are I/Os outstanding."""
+    fsync_every: int | None = None
+    """Writes of a target after which it is flushed; None is never."""
+
+    @property
+    def drawn_write_blocks(self) -> tuple[BlockShare, ...]:
+        """Block sizes of writes, whether of their own or not."""
+        return self.blocks if self.write_blocks is None else self.write_blocks
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """All sizes that this share of reads ever draws."""
+        reads = self.blocks if self.read_pct > 0 else ()
+        writes = self.drawn_write_blocks if self.read_pct < 100 else ()
+        return tuple(dict.fromkeys(share.block_bytes for share in (*reads, *writes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +110,10 @@ class JobSpec:
     targets: tuple[TargetSpec, ...] = (TargetSpec(),)
     knobs: Knobs = field(default_factory=Knobs)
     access: Access = Access.RANDOM
-    mode: Mode = Mode.DIRECT
     backend: Backend = Backend.AUTO
+    streams: int = 1
+    """Sequential streams on each target, each in a slice of its own, that take turns."""
     stripe_unit_bytes: int = 64 * 1024
-    threads: int = 1
     size_bytes: int | None = None
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
     runtime_s: float | None = None

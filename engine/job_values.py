@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.distribution import Distribution
+from engine.distribution_text import parse_distribution
 from engine.job import Arrival, Backend, BlockShare, Mode, TargetSpec
 from engine.read_write import READ_WRITE
 from engine.sizes import parse_blocks, parse_duration, parse_size
@@ -54,6 +56,12 @@ def _blocks(value: object) -> tuple[BlockShare, ...]:
     return parse_blocks(value) if isinstance(value, str) else parse_blocks(str(_size(value)))
 
 
+def _distribution(value: object) -> Distribution:
+    if not isinstance(value, str):
+        raise WrongTypeError('a distribution such as "zipf:1.1" or "locality:50,30,20"')
+    return parse_distribution(value)
+
+
 def _duration(value: object) -> float:
     if isinstance(value, str):
         return parse_duration(value)
@@ -90,11 +98,16 @@ READERS: dict[str, Callable[[object], Any]] = {
     "rw": _rw,
     "read_pct": _number,
     "bs": _blocks,
+    "write_bs": _blocks,
+    "distribution": _distribution,
+    "write_distribution": _distribution,
     "qd": _whole,
     "rate": _number,
     "stripe_width": _whole,
+    "streams": _whole,
     "stripe_unit": _size,
     "threads": _whole,
+    "fsync_every": _whole,
     "mode": _word(Mode),
     "engine": _word(Backend),
     "size": _size,

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from engine.distribution_text import format_distribution
 from engine.errors import LunscopeError, UsageError
 from engine.job import JobSpec, Knobs, TargetSpec
 from engine.job_values import READERS, SCRATCH, WrongTypeError
@@ -32,13 +33,23 @@ from engine.validate import knob_problems, setting_problems, validate
 __all__ = ["dump_job", "load_job", "parse_job", "validate"]
 
 _MAX_FILE_BYTES = 1024 * 1024
-_KNOBS = {"bs": "blocks", "qd": "queue_depth", "rate": "rate_iops", "stripe_width": "stripe_width"}
+_KNOBS = {
+    "bs": "blocks",
+    "write_bs": "write_blocks",
+    "distribution": "distribution",
+    "write_distribution": "write_distribution",
+    "qd": "queue_depth",
+    "rate": "rate_iops",
+    "stripe_width": "stripe_width",
+    "mode": "mode",
+    "threads": "threads",
+    "fsync_every": "fsync_every",
+}
 _SETTINGS = {
     "target": "targets",
     "name": "name",
+    "streams": "streams",
     "stripe_unit": "stripe_unit_bytes",
-    "threads": "threads",
-    "mode": "mode",
     "engine": "backend",
     "size": "size_bytes",
     "runtime": "runtime_s",
@@ -99,7 +110,7 @@ def _job_of(source: _Source, values: Mapping[str, tuple[str, Any]]) -> JobSpec:
     if "target" in given and "stripe_width" not in given:
         knobs = replace(knobs, stripe_width=len(given["target"]))
     job = replace(JobSpec(), knobs=knobs, access=access, **settings)
-    for problem in (*knob_problems(job.knobs, job.mode), *setting_problems(job)):
+    for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         key = values.get(problem.option.replace("-", "_"))
         if key is not None:
             raise source.error(key[0], problem.text)
@@ -173,12 +184,19 @@ def dump_job(job: JobSpec) -> str:
         "rw": _quoted(rw_word(job.access, knobs.read_pct)),
         "read_pct": format_number(knobs.read_pct),
         "bs": _quoted(format_blocks(knobs.blocks)),
+        "write_bs": None if knobs.write_blocks is None else _quoted(format_blocks(knobs.write_blocks)),
+        "distribution": _quoted(format_distribution(knobs.distribution)),
+        "write_distribution": (
+            None if knobs.write_distribution is None else _quoted(format_distribution(knobs.write_distribution))
+        ),
         "qd": str(knobs.queue_depth),
         "rate": None if knobs.rate_iops is None else format_number(knobs.rate_iops),
         "stripe_width": str(knobs.stripe_width),
+        "streams": str(job.streams),
         "stripe_unit": _quoted(format_size(job.stripe_unit_bytes)),
-        "threads": str(job.threads),
-        "mode": _quoted(job.mode),
+        "threads": str(knobs.threads),
+        "mode": _quoted(knobs.mode),
+        "fsync_every": None if knobs.fsync_every is None else str(knobs.fsync_every),
         "engine": _quoted(job.backend),
         "size": None if job.size_bytes is None else _quoted(format_size(job.size_bytes)),
         "runtime": None if job.runtime_s is None else _quoted(format_duration(job.runtime_s)),

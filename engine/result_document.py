@@ -6,8 +6,9 @@ import importlib.metadata
 from typing import TypeAlias
 
 from engine.caveats import caveats
+from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
-from engine.job import Arrival, JobSpec, Knobs
+from engine.job import Arrival, BlockShare, JobSpec, Knobs
 from engine.latencies import Latencies
 from engine.measured import Measured
 from engine.result import EpochResult, ErrorCount, RunResult, Split
@@ -48,10 +49,9 @@ def _job(job: JobSpec) -> Document:
         "name": job.name,
         "targets": [target.path for target in job.targets],
         "access": job.access.value,
-        "mode": job.mode.value,
         "backend": job.backend.value,
+        "streams": job.streams,
         "stripe_unit_bytes": job.stripe_unit_bytes,
-        "threads": job.threads,
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
@@ -64,10 +64,22 @@ def _knobs(knobs: Knobs) -> Document:
     return {
         "queue_depth": knobs.queue_depth,
         "stripe_width": knobs.stripe_width,
-        "blocks": [{"block_bytes": share.block_bytes, "percent": share.percent} for share in knobs.blocks],
+        "blocks": _blocks(knobs.blocks),
         "read_pct": knobs.read_pct,
         "rate_iops": knobs.rate_iops,
+        "write_blocks": None if knobs.write_blocks is None else _blocks(knobs.write_blocks),
+        "distribution": format_distribution(knobs.distribution),
+        "write_distribution": (
+            None if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
+        ),
+        "mode": knobs.mode.value,
+        "threads": knobs.threads,
+        "fsync_every": knobs.fsync_every,
     }
+
+
+def _blocks(blocks: tuple[BlockShare, ...]) -> list[Document]:
+    return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in blocks]
 
 
 def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:

@@ -40,7 +40,7 @@ def choose(job: JobSpec, *, uring_refusal: str, on_tmpfs: bool) -> Choice:
         return Choice(job.backend, _ASKED_FOR)
     if uring_refusal:
         return Choice(Backend.THREADS, f"no io_uring: {uring_refusal}")
-    if on_tmpfs and job.mode is Mode.BUFFERED:
+    if on_tmpfs and job.knobs.mode is Mode.BUFFERED:
         return Choice(Backend.THREADS, "buffered tmpfs is 3 to 7 times faster without a ring")
     return Choice(Backend.URING, "the fastest, and it works here")
 
@@ -79,10 +79,12 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
     sequential = job.access is Access.SEQUENTIAL
     max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
     if backend is Backend.AIO:
+        if job.streams > 1:
+            raise ValueError("the aio engine has one sequential stream: use the uring or threads engine")
         from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)
 
         return AioEngine(
-            [AioTarget(t.fd, t.name, t.size_bytes, t.align_bytes, t.writable) for t in targets],
+            [AioTarget(t.fd, t.name, t.size_bytes, t.direct_align_bytes, t.writable) for t in targets],
             job.knobs,
             sequential=sequential,
             stripe_unit_bytes=job.stripe_unit_bytes,
@@ -91,11 +93,11 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
             runtime_s=job.runtime_s,
         )
     return LoadEngine(
-        [LoadTarget(t.fd, t.name, t.size_bytes, t.align_bytes, writable=t.writable) for t in targets],
+        [LoadTarget(t.fd, t.name, t.size_bytes, t.direct_align_bytes, writable=t.writable) for t in targets],
         job.knobs,
         backend="uring" if backend is Backend.URING else "threads",
-        threads=job.threads,
         sequential=sequential,
+        streams=job.streams,
         stripe_unit_bytes=job.stripe_unit_bytes,
         seed=job.seed,
         max_queue_depth=max_queue_depth,

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 from engine.errors import UsageError
 from engine.job import BlockShare
-
-ROUNDING_PERCENT = 1e-6
-MIX_TOLERANCE_PERCENT = 0.5
-"""By how much the shares of a mix may miss 100: three times 33.3 is meant as thirds."""
+from engine.shares import adds_up, scaled_to_100
 
 _UNITS = "kmgtp"
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:([kmgtp])(?:i?b)?|b)?", re.IGNORECASE)
@@ -75,14 +73,13 @@ def parse_blocks(text: str) -> tuple[BlockShare, ...]:
     if len(parts) == 1 and ":" not in text:
         return (BlockShare(parse_size(text)),)
     shares = tuple(_parse_share(part, text) for part in parts)
-    total = sum(share.percent for share in shares)
-    if abs(total - 100) > MIX_TOLERANCE_PERCENT:
-        raise UsageError(f"{text!r}: the shares add up to {total:g} %, not 100: write them like 4k:60,16k:40")
+    percents = [share.percent for share in shares]
+    if not adds_up(percents):
+        raise UsageError(f"{text!r}: the shares add up to {sum(percents):g} %, not 100: write them like 4k:60,16k:40")
     if len({share.block_bytes for share in shares}) < len(shares):
         raise UsageError(f"{text!r}: a block size comes twice: give each once")
-    if abs(total - 100) < ROUNDING_PERCENT:
-        return shares
-    return tuple(BlockShare(share.block_bytes, share.percent * 100 / total) for share in shares)
+    scaled = zip(shares, scaled_to_100(percents), strict=True)
+    return tuple(replace(share, percent=percent) for share, percent in scaled)
 
 
 def _parse_share(part: str, text: str) -> BlockShare:

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from engine.errors import UsageError
 from engine.job import (
-    MAX_BLOCK_BYTES,
     MAX_QUEUE_DEPTH,
     MAX_TARGETS,
     MAX_THREADS,
     Arrival,
     Backend,
-    BlockShare,
     JobSpec,
     Knobs,
-    Mode,
 )
-from engine.sizes import MIX_TOLERANCE_PERCENT, format_number, format_size
+from engine.problem import Problem
+from engine.sizes import format_number, format_size
+from engine.validate_pattern import SECTOR_BYTES, order_problems, pattern_problems
 
-SECTOR_BYTES = 512
-"""No disk does direct I/O in smaller units."""
 MIN_STRIPE_UNIT_BYTES = 4096
 MAX_SEED = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with one option, without the option's name in front."""
-
-    option: str
-    """As typed on the command line, without the dashes."""
-    text: str
 
 
 def _outside(value: float, low: float, high: float) -> bool:
@@ -41,34 +28,26 @@ def _outside(value: float, low: float, high: float) -> bool:
     return not low <= value <= high
 
 
-def _block_problems(blocks: tuple[BlockShare, ...], mode: Mode) -> Iterator[Problem]:
-    step = SECTOR_BYTES if mode is Mode.DIRECT else 1
-    for share in blocks:
-        size = share.block_bytes
-        if _outside(size, 1, MAX_BLOCK_BYTES):
-            yield Problem("bs", f"{format_size(size)} is out of range: 512 to {format_size(MAX_BLOCK_BYTES)}")
-        elif size % step:
-            yield Problem(
-                "bs", f"{size} is not a multiple of 512, which direct I/O needs: use such a size or --mode buffered"
-            )
-        if not 0 < share.percent <= 100:
-            yield Problem("bs", f"a share of {share.percent:g} % is out of range: above 0 up to 100")
-    total = sum(share.percent for share in blocks)
-    if not abs(total - 100) <= MIX_TOLERANCE_PERCENT:
-        yield Problem("bs", f"the shares of the mix add up to {total:g} %, not 100")
-
-
-def knob_problems(knobs: Knobs, mode: Mode = Mode.DIRECT) -> Iterator[Problem]:
+def knob_problems(knobs: Knobs) -> Iterator[Problem]:
     """List what is wrong with single knobs, whatever the targets."""
     if _outside(knobs.queue_depth, 1, MAX_QUEUE_DEPTH):
         yield Problem("qd", f"{knobs.queue_depth} is out of range: 1 to {MAX_QUEUE_DEPTH} per target")
     if _outside(knobs.stripe_width, 1, MAX_TARGETS):
         yield Problem("stripe-width", f"{knobs.stripe_width} is out of range: 1 to {MAX_TARGETS}")
-    yield from _block_problems(knobs.blocks, mode)
+    yield from pattern_problems(knobs)
+    yield from thread_problems(knobs)
     if _outside(knobs.read_pct, 0, 100):
         yield Problem("read-pct", f"{format_number_or_nan(knobs.read_pct)} is out of range: 0 to 100")
     if knobs.rate_iops is not None and not (0 < knobs.rate_iops < math.inf):
         yield Problem("rate", f"{format_number_or_nan(knobs.rate_iops)} is out of range: above 0 I/Os per second")
+
+
+def thread_problems(knobs: Knobs) -> Iterator[Problem]:
+    """List what is wrong with threads and flushes."""
+    if _outside(knobs.threads, 1, MAX_THREADS):
+        yield Problem("threads", f"{knobs.threads} is out of range: 1 to {MAX_THREADS}")
+    if knobs.fsync_every is not None and knobs.fsync_every < 1:
+        yield Problem("fsync-every", f"{knobs.fsync_every} is out of range: after 1 write or more")
 
 
 def format_number_or_nan(value: float) -> str:
@@ -80,8 +59,6 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
     """List what is wrong with single fixed settings."""
     if _outside(len(job.targets), 1, MAX_TARGETS):
         yield Problem("target", f"{len(job.targets)} targets: give 1 to {MAX_TARGETS}")
-    if _outside(job.threads, 1, MAX_THREADS):
-        yield Problem("threads", f"{job.threads} is out of range: 1 to {MAX_THREADS}")
     unit = job.stripe_unit_bytes
     if unit < MIN_STRIPE_UNIT_BYTES or unit % SECTOR_BYTES:
         yield Problem("stripe-unit", f"{format_size(unit)} is out of range: multiples of 512 from 4k")
@@ -95,6 +72,7 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
 
 def joint_problems(job: JobSpec) -> Iterator[Problem]:
     """List what is wrong with options that are each in range but do not fit together."""
+    yield from order_problems(job)
     width, count = job.knobs.stripe_width, len(job.targets)
     if width > count:
         targets = "1 target" if count == 1 else f"{count} targets"
@@ -104,7 +82,7 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
         yield Problem("qd", f"{depth} is out of range: 1 to {MAX_THREADS} with --engine threads (one thread per I/O)")
     yield from _arrival_problems(job)
     if job.size_bytes is not None:
-        unit = math.lcm(*(share.block_bytes for share in job.knobs.blocks))
+        unit = math.lcm(*job.knobs.block_sizes)
         if job.size_bytes % unit:
             lower = job.size_bytes - job.size_bytes % unit
             yield Problem(
@@ -131,6 +109,6 @@ def validate(job: JobSpec) -> None:
     Raises:
         UsageError: the first problem, with the option's name.
     """
-    for problems in (knob_problems(job.knobs, job.mode), setting_problems(job), joint_problems(job)):
+    for problems in (knob_problems(job.knobs), setting_problems(job), joint_problems(job)):
         for problem in problems:
             raise UsageError(f"--{problem.option}: {problem.text}")

@@ -129,5 +129,22 @@ def add_nvme_namespace(
     return head
 
 
+def add_tape(kernel: FakeKernel, number: int, host: int = 0, **stats: int) -> None:
+    """A tape drive behind a SCSI host, with its nodes for each mode; statistics not given are 0."""
+    folder = f"{_host_folder(host)}/target{host}:0:9/{host}:0:9:{number}"
+    names = ("read_cnt", "write_cnt", "other_cnt", "read_byte_cnt", "write_byte_cnt", "read_ns", "write_ns", "io_ns",
+             "resid_cnt", "in_flight")  # fmt: skip
+    for entry in (f"st{number}", f"nst{number}", f"st{number}l"):
+        at = f"{folder}/scsi_tape/{entry}"
+        kernel.add_class("scsi_tape", entry, at)
+        (kernel.sysfs / "devices" / at / "stats").mkdir()
+        for name in names:
+            kernel.set_class("scsi_tape", entry, f"stats/{name}", str(stats.get(name, 0)))
+        (kernel.sysfs / "devices" / at / "device").symlink_to("../..")
+    facts = {"vendor": "IBM", "model": "ULT3580-TD8", "wwid": f"naa.5000{number:012x}", "state": "running"}
+    for name, value in facts.items():
+        (kernel.sysfs / "devices" / folder / name).write_text(f"{value}\n")
+
+
 def _host_folder(host: int) -> str:
     return f"pci0000:00/0000:00:{host + 3:02x}.0/host{host}"

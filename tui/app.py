@@ -28,6 +28,7 @@ from tui.session_actions import SessionActions
 from tui.settings import Settings
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
+from tui.widgets.wall import Wall
 
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
@@ -65,6 +66,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.add_mode(Place.OVERVIEW.value, lambda: OverviewScreen(self.scope))
         self.add_mode(Place.LOAD.value, self._load_screen)
         self.add_mode(Place.EVENTS.value, self._events_screen)
+        self.add_mode(Place.PATHS.value, self._paths_screen)
+        self.add_mode(Place.TREE.value, self._tree_screen)
+        self.add_mode(Place.WALL.value, self._wall_screen)
 
     def _load_screen(self) -> View:
         from tui.screens.load import LoadScreen  # noqa: PLC0415 - what the first screen does not need comes later
@@ -75,6 +79,21 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         from tui.screens.events import EventsScreen  # noqa: PLC0415 - as above
 
         return EventsScreen(self.scope)
+
+    def _paths_screen(self) -> View:
+        from tui.screens.paths import PathsScreen  # noqa: PLC0415 - as above
+
+        return PathsScreen(self.scope)
+
+    def _tree_screen(self) -> View:
+        from tui.screens.tree import TreeScreen  # noqa: PLC0415 - as above
+
+        return TreeScreen(self.scope)
+
+    def _wall_screen(self) -> View:
+        from tui.screens.wall import WallScreen  # noqa: PLC0415 - as above
+
+        return WallScreen(self.scope)
 
     def on_mount(self) -> None:
         """Draw the skeleton first; read the first sample once it is on the screen."""
@@ -136,10 +155,10 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         return is_usable(entry, replay=self.scope.transport.seekable, load=self.scope.desk is not None)
 
     def _is_taken(self, action: Action) -> bool:
-        """Whether what has the focus needs the keys itself: a text field all, a chart those that move its cursor."""
+        """Whether what has the focus needs the keys itself: a text field all, charts and walls the arrows."""
         if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
             return True
-        return isinstance(self.focused, Chart) and action.id in ARROW_ACTIONS
+        return isinstance(self.focused, Chart | Wall) and action.id in ARROW_ACTIONS
 
     def action_view_overview(self) -> None:
         """Disks, charts, host."""
@@ -152,6 +171,18 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     def action_view_events(self) -> None:
         """Show what happened when."""
         self.switch_mode(Place.EVENTS.value)
+
+    def action_view_paths(self) -> None:
+        """Paths and ports."""
+        self.switch_mode(Place.PATHS.value)
+
+    def action_view_tree(self) -> None:
+        """From HBA port to filesystem."""
+        self.switch_mode(Place.TREE.value)
+
+    def action_view_wall(self) -> None:
+        """Show a cell for every disk."""
+        self.switch_mode(Place.WALL.value)
 
     def action_view_help(self) -> None:
         """All keys and figures."""

@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from collectors.fields import Field, Unit, fields_of
-from collectors.model import Tier
+from collectors.model import FrameTable, Tier
 from engine.errors import UsageError
 from tui.format import format_integer, format_quantity
 
@@ -33,6 +36,8 @@ class GridColumn:
     tier: Tier
     align: Literal["left", "right"] = "right"
     hot: Thresholds | None = None
+    words: bool = False
+    """Whether the arrangement of the grid may have words in place of the figure, which then only sorts and marks."""
 
 
 _UNIT_WIDTHS = {Unit.PERCENT: 4}
@@ -80,3 +85,13 @@ def _column(field: Field) -> GridColumn:
     else:
         formatter = functools.partial(format_quantity, unit=field.unit, width=width)
     return GridColumn(field.id, field.title, width, formatter, field.unit, field.tier, "right", _HOT.get(field.id))
+
+
+def hot_rows(table: FrameTable) -> NDArray[np.bool_]:
+    """Rows of which any figure is worth a call."""
+    hot = np.zeros(len(table.rows), np.bool_)
+    with np.errstate(invalid="ignore"):
+        for field_id, thresholds in _HOT.items():
+            if field_id in table.columns:
+                hot |= table.columns[field_id] >= thresholds.hot
+    return hot

@@ -29,6 +29,8 @@ class Glyphs:
     more_left: str
     more_right: str
     ellipsis: str
+    strengths: tuple[str, str, str, str, str, str]
+    """Of the cells of a wall: not known, none, and four more."""
     caret: str
     vertical: str
     horizontal: str
@@ -61,6 +63,7 @@ UNICODE = Glyphs(
     more_left="◂",
     more_right="▸",
     ellipsis="…",
+    strengths=("?", "·", "░", "▒", "▓", "█"),
     caret="▏",
     vertical="│",
     horizontal="─",
@@ -81,6 +84,7 @@ UNICODE = Glyphs(
         EventKind.HOTPLUG: "±",
         EventKind.NOTE: "¶",
         EventKind.MONITOR: "!",
+        EventKind.PATH: "≠",
     },
     curve_samples=("━━", "╺╸", "··", "━·"),
     curve_marks=(),
@@ -97,6 +101,7 @@ ASCII = Glyphs(
     more_left="<",
     more_right=">",
     ellipsis="~",
+    strengths=("?", ".", "-", "+", "*", "#"),
     caret="_",
     vertical="|",
     horizontal="-",
@@ -117,6 +122,7 @@ ASCII = Glyphs(
         EventKind.HOTPLUG: "H",
         EventKind.NOTE: "N",
         EventKind.MONITOR: "M",
+        EventKind.PATH: "P",
     },
     curve_samples=("*", "o", "x", "+"),
     curve_marks=("*", "o", "x", "+"),

@@ -15,6 +15,8 @@ from tui.totals import ALL_DISKS, total_disks
 KEPT: Mapping[str, tuple[str, ...]] = {
     "disks": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
     ALL_DISKS: ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
+    "paths": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
+    "hbas": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
     "load": ("iops", "await_ms", "p99_ms", "max_ms"),
     "load_total": (
         "iops",

@@ -17,6 +17,9 @@ class Place(StrEnum):
     DISK = "disk"
     LOAD = "load"
     EVENTS = "events"
+    PATHS = "paths"
+    TREE = "tree"
+    WALL = "wall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,25 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.overview", "Overview: disks, charts, host", "1"),
     Action("view.load", "Load: job, knobs, live effect", "2"),
     Action("view.events", "Events: what happened when", "3"),
+    Action("view.paths", "Paths and ports: which way is down, sick or full", "5"),
+    Action("view.tree", "Tree: from HBA port to filesystem", "6"),
+    Action("view.wall", "Wall: a cell for every disk", "7"),
     Action("view.longer", "Charts show a longer past", "z"),
     Action("view.shorter", "Charts show a shorter past", "Z"),
     Action("view.theme", "Next theme", "ctrl+t"),
     Action("view.disk", "Details of the disk under the cursor", "enter", Place.OVERVIEW, "Details"),
-    Action("disk.back", "Back to the overview", "escape", Place.DISK, "Back"),
+    Action("disk.back", "Back to where it was opened", "escape", Place.DISK, "Back"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
+    Action("paths.group", "Group paths by LUN, HBA port, target port, way or policy", "b", Place.PATHS, "Group by"),
+    Action("paths.only", "Show all paths, or those not active, sick or hot", "n", Place.PATHS, "Only"),
+    Action("paths.unfold", "Open or close all groups", "x", Place.PATHS, "Unfold"),
+    Action("paths.details", "Details of the path, LUN or port under the cursor", "d", Place.PATHS, "Details"),
+    Action("tree.unfold", "Open a level more below the cursor", "x", Place.TREE, "Unfold"),
+    Action("tree.fold", "Close all branches", "X", Place.TREE),
+    Action("tree.details", "Details of the port, path or disk under the cursor", "d", Place.TREE, "Details"),
+    Action("wall.field", "Colour by heat, busy, service, queue or await", "c", Place.WALL, "Colour"),
+    Action("wall.order", "Order by name, or the largest first", "o", Place.WALL, "Order"),
+    Action("wall.details", "Details of the disk under the cursor", "d", Place.WALL, "Details"),
     _replay("session.step_back", "One sample back", "comma"),
     _replay("session.step_forward", "One sample on", "full_stop", "Step"),
     _replay("session.back", "Back 10 s", "left"),

@@ -6,7 +6,7 @@ import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, Knobs
+from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, Knobs
 
 QUEUE_DEPTHS = tuple(sorted({1, *(2**n for n in range(1, 13)), *(3 * 2**n for n in range(11))}))
 """1 2 3 4 6 8 12 16 24 32 48 ... 4096: half an octave a step."""
@@ -38,11 +38,17 @@ def _stripe_width(knobs: Knobs, direction: int, bench: Bench) -> Knobs:
 
 
 def _block_size(knobs: Knobs, direction: int) -> Knobs:
-    sizes = [share.block_bytes * 2 if direction > 0 else share.block_bytes // 2 for share in knobs.blocks]
+    blocks = _scaled(knobs.blocks, direction)
+    write_blocks = None if knobs.write_blocks is None else _scaled(knobs.write_blocks, direction)
+    sizes = [share.block_bytes for share in (*blocks, *(write_blocks or ()))]
     if min(sizes) < SMALLEST_BLOCK_BYTES or max(sizes) > MAX_BLOCK_BYTES:
         return knobs
-    shares = zip(knobs.blocks, sizes, strict=True)
-    return replace(knobs, blocks=tuple(replace(share, block_bytes=size) for share, size in shares))
+    return replace(knobs, blocks=blocks, write_blocks=write_blocks)
+
+
+def _scaled(blocks: tuple[BlockShare, ...], direction: int) -> tuple[BlockShare, ...]:
+    sizes = (share.block_bytes * 2 if direction > 0 else share.block_bytes // 2 for share in blocks)
+    return tuple(replace(share, block_bytes=size) for share, size in zip(blocks, sizes, strict=True))
 
 
 def _read_share(knobs: Knobs, direction: int) -> Knobs:

@@ -39,7 +39,7 @@ def _middle(status: LoadStatus, desk: LoadDesk) -> str:
         share = "" if status.progress is None else f"{status.progress * 100:.0f} % "
         return f"{share}{targets}"
     if status.state in {LoadState.IDLE, LoadState.FAILED}:
-        return f"{targets}, {desk.job.access}, {desk.job.mode}"
+        return f"{targets}, {desk.job.access}, {desk.job.knobs.mode}"
     errors = f"{status.errors} errors" if status.errors else "no errors"
     if status.skipped:
         errors = f"{status.skipped:,} arrivals skipped, {errors}"

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from engine.distribution import Distribution
+from engine.distribution_text import parse_distribution
 from engine.errors import LunscopeError
 from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, Permissions, TargetSpec
 from engine.jobfile import load_job
@@ -38,6 +40,10 @@ class LoadOptions:
 
     target: tuple[str, ...] = ()
     bs: tuple[BlockShare, ...] | None = None
+    write_bs: tuple[BlockShare, ...] | None = None
+    distribution: Distribution | None = None
+    write_distribution: Distribution | None = None
+    streams: int | None = None
     rw: str | None = None
     read_pct: float | None = None
     qd: int | None = None
@@ -46,6 +52,7 @@ class LoadOptions:
     threads: int | None = None
     rate: float | None = None
     mode: str | None = None
+    fsync_every: int | None = None
     runtime: float | None = None
     size: int | None = None
     seed: int | None = None
@@ -67,6 +74,23 @@ _OPTIONS = (
         metavar="SIZE[:PCT,...]",
         help="Block size, or a mix: 4k:60,16k:40. [4k]",
     ),
+    click.option(
+        "--write-bs", callback=_parsed(parse_blocks), metavar="SIZE[:PCT,...]", help="Block sizes of writes. [as --bs]"
+    ),
+    click.option(
+        "--distribution",
+        callback=_parsed(parse_distribution),
+        metavar="NAME[:...]",
+        help="Where random I/Os go: uniform, permutation (every block once), zipf:1.1, pareto:0.2, normal:10[:50], "
+        "hot:90/10, locality:50,30,20 (equal slices), zones:60/10,40/90. [uniform]",
+    ),
+    click.option(
+        "--write-distribution",
+        callback=_parsed(parse_distribution),
+        metavar="NAME[:...]",
+        help="Where random writes go. [as --distribution]",
+    ),
+    click.option("--streams", type=int, metavar="N", help="Sequential streams on each target, in turns. [1]"),
     click.option("--rw", type=click.Choice(list(READ_WRITE)), help="Order and direction. [randread]"),
     click.option("--read-pct", type=float, metavar="PCT", help="Share of reads, 0 to 100."),
     click.option("--qd", type=int, metavar="N", help="Outstanding I/Os kept on each target. [1]"),
@@ -82,6 +106,7 @@ _OPTIONS = (
         help="When I/Os are issued: as others come back, or at --rate whatever comes back. [closed]",
     ),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
+    click.option("--fsync-every", type=int, metavar="N", help="Flush a target after every N writes. [never]"),
     click.option(
         "--runtime",
         callback=_parsed(parse_duration),
@@ -139,10 +164,9 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
     access, read_pct = _mix(job, options)
     given = {
         "targets": tuple(TargetSpec(path) for path in options.target) or None,
-        "mode": None if options.mode is None else Mode(options.mode),
         "backend": None if options.engine is None else Backend(options.engine),
+        "streams": options.streams,
         "stripe_unit_bytes": options.stripe_unit,
-        "threads": options.threads,
         "size_bytes": options.size,
         "runtime_s": options.runtime,
         "seed": options.seed,
@@ -152,6 +176,12 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
         "queue_depth": options.qd,
         "stripe_width": (len(options.target) or None) if options.stripe_width is None else options.stripe_width,
         "blocks": options.bs,
+        "write_blocks": options.write_bs,
+        "distribution": options.distribution,
+        "write_distribution": options.write_distribution,
+        "mode": None if options.mode is None else Mode(options.mode),
+        "threads": options.threads,
+        "fsync_every": options.fsync_every,
         "rate_iops": options.rate,
     }
     return replace(job, access=access, knobs=replace(job.knobs, read_pct=read_pct, **_given(knobs)), **_given(given))

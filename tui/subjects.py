@@ -52,9 +52,7 @@ def trace_of(subject: Subject, chosen: str | None, frame: Frame) -> Trace | None
 
 def row_of(key: str | None, table: FrameTable | None) -> int | None:
     """Row of a key in a table; None when it is not there."""
-    if key is None or table is None or key not in table.rows.keys:
-        return None
-    return table.rows.keys.index(key)
+    return None if key is None or table is None else table.rows.positions.get(key)
 
 
 def hottest(disks: FrameTable | None) -> str | None:

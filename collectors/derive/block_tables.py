@@ -7,10 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.disk_figures import disk_table, figures_of, uncounted_rows, when_idle, with_heat
+from collectors.derive.disk_figures import (
+    disk_table,
+    figures_of,
+    splits_at_driver,
+    uncounted_rows,
+    when_idle,
+    with_heat,
+)
 from collectors.derive.disk_interval import DiskInterval
+from collectors.derive.group_looks import NO_LOOKS, GroupLooks, with_group_looks
 from collectors.derive.groups import GroupSums, group_sums
 from collectors.derive.growth import Values, ratio
+from collectors.derive.queue_split import busy_by_looks
 from collectors.derive.roles import Places, Roles, roles
 from collectors.model import MISSING, FrameTable, Rows, Table, Tier, Topology
 from collectors.schemas import DISKSTATS_COLUMNS
@@ -20,7 +29,13 @@ _SAME_BUSY = 0.005
 
 
 def block_tables(
-    rows: Rows, intervals: Sequence[DiskInterval], topology: Topology, elapsed_s: float, silent: NDArray[np.bool_]
+    rows: Rows,
+    intervals: Sequence[DiskInterval],
+    topology: Topology,
+    elapsed_s: float,
+    silent: NDArray[np.bool_],
+    *,
+    looks: GroupLooks = NO_LOOKS,
 ) -> dict[str, FrameTable]:
     """Frame tables "disks", and where the graph knows paths, "paths" and "hbas".
 
@@ -30,10 +45,13 @@ def block_tables(
         topology: whose graph says what the rows are.
         elapsed_s: length of the interval.
         silent: rows that have never counted anything; an NVMe head among them shows what its paths did.
+        looks: what the in-flight sampler saw of ports and NVMe heads as wholes.
     """
     part = roles(rows, topology.graph)
     unknown = uncounted_rows(rows, topology)
     heads = _heads(part, intervals, elapsed_s, silent, unknown)
+    if heads is not None:
+        heads = _looked_at(heads, looks.of([rows.keys[place] for place in part.nvme_heads[silent[part.nvme_heads]]]))
     everything = disk_table(rows, intervals, topology, heads)
     disks = everything if part.disks is rows else with_heat(_taken(everything, part.disks, part.disk_at))
     if not len(part.paths):
@@ -42,7 +60,7 @@ def block_tables(
     return {
         "disks": disks,
         "paths": _path_table(_taken(everything, part.paths, part.path_at), part),
-        "hbas": _port_table(sums, part),
+        "hbas": _port_table(sums, part, looks.of(part.ports.keys), splits=splits_at_driver(topology.host)),
     }
 
 
@@ -95,17 +113,27 @@ def _path_table(figures: FrameTable, part: Roles) -> FrameTable:
     return FrameTable(part.paths, columns, figures.tiers)
 
 
-def _port_table(sums: GroupSums, part: Roles) -> FrameTable:
+def _looked_at(interval: DiskInterval, looks: GroupLooks) -> DiskInterval:
+    """Add what looks at whole groups say of busy time, queue and service."""
+    return DiskInterval(interval.at, with_group_looks(interval.sums, looks), np.fmax(interval.peaks, looks.peaks))
+
+
+def _port_table(sums: GroupSums, part: Roles, looks: GroupLooks, *, splits: bool) -> FrameTable:
     count = len(part.ports)
     columns, tiers = when_idle("hbas", count)
+    looked_busy_pct = np.full(count, np.nan)
     if "outstanding_io_s" in sums.interval.sums:
         none = np.zeros(count, np.bool_)
-        figures, tiers = figures_of(sums.interval, none, none)
+        interval = _looked_at(sums.interval, looks)
+        figures, tiers = figures_of(interval, none, none if splits else ~none)
         columns |= {field_id: values for field_id, values in figures.items() if field_id in columns}
+        looked_busy_pct = 100.0 * busy_by_looks(interval.sums)
     elapsed_s = sums.interval.sums["elapsed_s"]
     low, high = (100.0 * ratio(busy_s, elapsed_s) for busy_s in (sums.interval.sums["busy_s"], sums.most_busy_s))
-    columns["busy_pct"] = np.where(high - low <= 100.0 * _SAME_BUSY, low, np.nan)
-    tiers["busy_pct"] = np.where(np.isnan(columns["busy_pct"]), np.uint8(Tier.NONE), np.uint8(Tier.KERNEL))
+    looked, one_figure = ~np.isnan(looked_busy_pct), high - low <= 100.0 * _SAME_BUSY
+    columns["busy_pct"] = np.where(looked, looked_busy_pct, np.where(one_figure, low, np.nan))
+    by_ticks = np.where(one_figure, np.uint8(Tier.KERNEL), np.uint8(Tier.NONE))
+    tiers["busy_pct"] = np.where(looked, np.uint8(Tier.SAMPLED), by_ticks)
     paths = np.bincount(part.port_of_row[part.port_of_row >= 0], minlength=count).astype(np.float64)
     columns |= {"busy_low_pct": low, "busy_high_pct": high, "paths": paths}
     return FrameTable(part.ports, columns | _limits(part.port_limits, columns["in_flight"]), tiers)

@@ -25,7 +25,9 @@ The times are cut to milliseconds when they are read: one I/O of 50 us may show 
 bio-based devices count in ticks of 1 to 10 ms.
 """
 
-_NEED_PROBES = ("p50_ms", "p99_ms", "p999_ms", "max_ms")
+_NEED_PROBES = frozenset(
+    {"tag_wait_ms", "p50_ms", "p99_ms", "p999_ms", "service_max_ms", "queue_p99_ms", "queue_max_ms", "max_ms"}
+)
 """Fields that counters and looks cannot give."""
 
 _TIERS_WHEN_IDLE = {
@@ -68,8 +70,7 @@ def disk_table(
         for field_id, codes in marks.items():
             tiers[field_id][at] = codes
     _blank(blind, columns, tiers)
-    unknown = np.full(len(rows), np.nan)
-    return with_heat(FrameTable(rows, columns | dict.fromkeys(_NEED_PROBES, unknown), tiers))
+    return with_heat(FrameTable(rows, columns, tiers))
 
 
 def with_heat(table: FrameTable) -> FrameTable:
@@ -100,13 +101,14 @@ def _mask(rows: Rows, keys: Iterable[str]) -> Mask:
 
 
 def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes]]:
-    """Columns and tiers of disks or ports of which nothing moved, but for the fields that need probes or peers."""
+    """Columns and tiers of disks or ports of which nothing moved; those that need probes share one of NaN."""
     columns: dict[str, Values] = {}
+    unknown = np.full(rows, np.nan)
     for field in fields_of(table):
         if field.id in _ZERO_WHEN_IDLE or field.id.endswith("_per_s"):
             columns[field.id] = np.zeros(rows)
-        elif field.id not in _NEED_PROBES:
-            columns[field.id] = np.full(rows, np.nan)
+        else:
+            columns[field.id] = unknown if field.id in _NEED_PROBES else np.full(rows, np.nan)
     return columns, {field_id: np.full(rows, tier, np.uint8) for field_id, tier in _TIERS_WHEN_IDLE.items()}
 
 

@@ -37,7 +37,7 @@ def driver_looks(grown: Grown, in_flight: Values, elapsed_s: float) -> dict[str,
     ios, time_ms = _sampled_kinds(grown)
     per_look_s = elapsed_s / np.where(looked, looks, 1.0)
     seen = np.fmax(np.fmax(grown["driver_in_flight_peak"], in_flight), total * per_look_s / elapsed_s)
-    paired = looked & _paired(ios, time_ms, seen, elapsed_s)
+    paired = looked & is_paired(ios, time_ms, seen, elapsed_s)
     return {
         "looks": np.where(looked, looks, 0.0),
         "looked_s": np.where(looked, elapsed_s, 0.0),
@@ -59,8 +59,8 @@ def _sampled_kinds(grown: Grown) -> tuple[Values, Values]:
     return ios, grown["read_ms"] + grown["write_ms"] + present(discards, grown["discard_ms"])
 
 
-def _paired(ios: Values, time_ms: Values, seen: Values, elapsed_s: float) -> NDArray[np.bool_]:
-    """Where looks and counters describe the same I/Os, as Little's law needs.
+def is_paired(ios: Values, time_ms: Values, seen: Values, elapsed_s: Values | float) -> NDArray[np.bool_]:
+    """Tell where looks and counters describe the same I/Os, as Little's law needs.
 
     Not where a mean I/O took over half the interval, or where stalled I/Os of earlier intervals completed: their time
     is in the counters of this one, and nobody saw them waiting in it.

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from collectors.derive.growth import Values, aligned, growth, instant, positions, ratio
+from collectors.derive.cells import rows_of_cells
+from collectors.derive.growth import Values, aligned, growth, instant, ratio
 from collectors.derive.little import outstanding_io_s
 from collectors.model import FrameTable, Histograms, Rows, Table
 from collectors.percentiles import RowCells, percentiles_ns
@@ -125,9 +126,6 @@ def _percentiles(cells: RowCells | None, ios: Values, peak_ns: Values) -> dict[s
 
 def _cells(rows: Rows, histograms: Histograms) -> RowCells:
     """Cells by the row order of the table; those of unknown rows are left out."""
-    row = histograms.row
-    if histograms.rows is not rows:
-        to_row = np.append(positions(rows, histograms.rows.keys), -1)
-        row = to_row[np.minimum(row, len(histograms.rows))]
-    kept = (row >= 0) & (row < len(rows))
+    row = rows_of_cells(rows, histograms)
+    kept = row >= 0
     return RowCells(histograms.scale, row[kept].astype(np.uint32), histograms.bucket[kept], histograms.count[kept])

@@ -6,7 +6,7 @@ from typing import Any
 
 from collectors.session.columns import columns_of, records_of
 from collectors.session.format import DamageError
-from collectors.topology.graph import Graph, Layer, Lun, Mount, Path, Port, TargetPort
+from collectors.topology.graph import Graph, Layer, Lun, Mount, Path, Port, Tape, TargetPort
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:
@@ -19,6 +19,7 @@ def graph_to_json(graph: Graph) -> dict[str, Any]:
         "layers": columns_of(Layer, graph.layers),
         "mounts": columns_of(Mount, graph.mounts),
         "notices": list(graph.notices),
+        "tapes": columns_of(Tape, graph.tapes),
     }
 
 
@@ -41,7 +42,8 @@ def graph_from_json(value: object) -> Graph:
         layers=tuple(records_of(Layer, value.get("layers", _EMPTY[Layer]))),
         mounts=tuple(records_of(Mount, value.get("mounts", _EMPTY[Mount]))),
         notices=tuple(notices),
+        tapes=tuple(records_of(Tape, value.get("tapes", _EMPTY[Tape]))),
     )
 
 
-_EMPTY = {cls: columns_of(cls, ()) for cls in (Port, TargetPort, Lun, Path, Layer, Mount)}
+_EMPTY = {cls: columns_of(cls, ()) for cls in (Port, TargetPort, Lun, Path, Layer, Mount, Tape)}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from collectors.model import Device
 from collectors.topology.buses import Buses
-from collectors.topology.graph import Layer, Lun, Path, TargetPort
+from collectors.topology.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.topology.partitions import Partition
 from collectors.topology.place import Place
 from collectors.topology.ports import PortBook, find_ports
 from collectors.topology.seen import Seen
+from collectors.topology.tapes import SeenTape
 from collectors.topology.targets import target_of
 
 _HEAD_OF_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
@@ -35,6 +36,7 @@ class Assembly:
     luns: list[Lun] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+    tapes: list[Tape] = field(default_factory=list)
     _ways: dict[Place, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
@@ -74,6 +76,17 @@ class Assembly:
                 label = one.device.friendly_name
                 kind = _layer_kind(one)
                 self.layers.append(Layer(key, one.device.name, kind, label, one.device.size_bytes, below))
+
+    def add_tapes(self, tapes: Iterable[SeenTape]) -> None:
+        """Add tape drives, each by its way."""
+        for one in tapes:
+            port, target = self._way(one.place)
+            self.tapes.append(
+                Tape(
+                    one.key, one.name, port, target, one.address, one.state, one.vendor, one.model,
+                    one.wwid or one.serial,
+                )
+            )  # fmt: skip
 
     def _path(self, one: Seen, lun: str) -> Path:
         place = one.place

@@ -38,6 +38,14 @@ def _set_text(value: bytes | None) -> str:
     return "" if found in _UNSET else found
 
 
+def class_entries(sysfs: str, name: str) -> list[str]:
+    """Names of the entries of a class; none where the kernel does not have it."""
+    try:
+        return sorted(os.listdir(Path(sysfs, "class", name)))  # noqa: PTH208 names only
+    except OSError:
+        return []
+
+
 def class_link(sysfs: str, name: str, entry: str) -> str:
     """Where an entry of a class leads; empty if it cannot be read."""
     try:

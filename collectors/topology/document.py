@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 
 from collectors.model import Device, Topology
-from collectors.topology.graph import Layer, Mount, Path, Port, TargetPort
+from collectors.topology.graph import Layer, Mount, Path, Port, Tape, TargetPort
 from engine.text import safe_text
 
 SCHEMA = "lunscope.scan/1"
 
-Record = Port | TargetPort | Path | Layer | Mount
+Record = Port | TargetPort | Path | Layer | Mount | Tape
 
 
 def scan_document(topology: Topology) -> dict[str, object]:
@@ -36,6 +36,7 @@ def scan_document(topology: Topology) -> dict[str, object]:
         "paths": [{**_plain(path), "usable": path.usable} for path in graph.paths],
         "layers": [_plain(layer) for layer in graph.layers],
         "mounts": [_plain(mount) for mount in graph.mounts],
+        "tapes": [_plain(tape) for tape in graph.tapes],
         "notices": [safe_text(notice) for notice in graph.notices],
     }
 

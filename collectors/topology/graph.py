@@ -124,6 +124,24 @@ class Mount:
     filesystem: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """One tape drive; it has one path, its own."""
+
+    key: str
+    """Of its row in the TAPE table."""
+    name: str
+    port: str = ""
+    target: str = ""
+    address: str = ""
+    """H:C:T:L."""
+    state: str = ""
+    vendor: str = ""
+    model: str = ""
+    persistent_id: str = ""
+    """wwid or serial; empty where the drive has none."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """Everything between HBA ports and filesystems; empty where it was not looked for."""
@@ -136,6 +154,7 @@ class Graph:
     mounts: tuple[Mount, ...] = ()
     notices: tuple[str, ...] = ()
     """What is odd about it, one line each: two disks of one identity, links that lead nowhere."""
+    tapes: tuple[Tape, ...] = ()
     paths_of: Mapping[str, tuple[int, ...]] = field(init=False, repr=False)
     """Places in `paths` of the paths of each LUN, by its key."""
 
@@ -148,4 +167,4 @@ class Graph:
     @property
     def records(self) -> tuple[tuple[object, ...], ...]:
         """All that there is to compare."""
-        return (self.ports, self.targets, self.luns, self.paths, self.layers, self.mounts, self.notices)
+        return (self.ports, self.targets, self.luns, self.paths, self.layers, self.mounts, self.notices, self.tapes)

@@ -13,6 +13,7 @@ from collectors.topology.graph import Graph, Mount
 from collectors.topology.mounts import read_mounts
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
 from collectors.topology.seen import SeenDevices
+from collectors.topology.tapes import read_tapes
 from collectors.udev_facts import look_up
 
 
@@ -49,6 +50,7 @@ class TopologyScanner:
         assembly = Assembly.of(seen, read_buses(self._sysfs))
         assembly.add_disks()
         assembly.add_layers(partitions, keys)
+        assembly.add_tapes(read_tapes(self._sysfs))
         graph = Graph(
             ports=assembly.ports.sorted(),
             targets=tuple(assembly.targets.values()),
@@ -57,6 +59,7 @@ class TopologyScanner:
             layers=tuple(assembly.layers),
             mounts=self._mounts(devices, partitions, keys),
             notices=tuple(notices(assembly, keys)),
+            tapes=tuple(assembly.tapes),
         )
         return devices, self._with_map_states(graph, devices)
 

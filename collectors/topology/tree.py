@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from collectors.hotplug_changes import size_text
 from collectors.model import Device, Topology
-from collectors.topology.graph import Graph, Layer, Lun, Path, Port
+from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape
 from collectors.topology.ports import natural
+from collectors.topology.rootless import layers_above, rootless_layers
 from engine.text import safe_text
 
 
@@ -26,10 +27,7 @@ class _Tree:
         self._graph: Graph = topology.graph
         self._ports = {port.key: port for port in self._graph.ports}
         self._targets = {target.key: target for target in self._graph.targets}
-        self._above: dict[str, list[Layer]] = {}
-        for layer in self._graph.layers:
-            for below in layer.below:
-                self._above.setdefault(below, []).append(layer)
+        self._above = layers_above(self._graph)
         self._mounts: dict[str, list[str]] = {}
         for mount in self._graph.mounts:
             self._mounts.setdefault(mount.key, []).append(f"{mount.point} ({mount.filesystem})")
@@ -49,6 +47,7 @@ class _Tree:
                 yield ""
                 yield from self._lun(lun)
         yield from self._rootless()
+        yield from self._tapes()
         if self._graph.notices:
             yield ""
             yield from (f"! {notice}" for notice in self._graph.notices)
@@ -74,13 +73,22 @@ class _Tree:
             parts.append(f"{usable} of {len(paths)} paths usable{policy}")
         return "  ".join(filter(None, [*parts, *self._mounts.get(lun.key, ())]))
 
+    def _tapes(self) -> Iterator[str]:
+        for tape in self._graph.tapes:
+            yield ""
+            maker = f"{tape.vendor} {tape.model}".strip()
+            parts = [f"tape {tape.name}", maker, tape.persistent_id, tape.address, self._way(tape), tape.state]
+            yield "  ".join(filter(None, parts))
+
+    def _way(self, end: Path | Tape) -> str:
+        port, target = self._ports.get(end.port), self._targets.get(end.target)
+        return f"{port.name if port else 'no port'} -> {target.name}" if target else port.name if port else ""
+
     def _device(self, path: Path) -> Device | None:
         return self._devices.get(path.key)
 
     def _path(self, path: Path) -> str:
-        port, target = self._ports.get(path.port), self._targets.get(path.target)
-        way = f"{port.name if port else 'no port'} -> {target.name}" if target else port.name if port else ""
-        words = [path.name, path.address, way, path.state, path.access, path.map_state]
+        words = [path.name, path.address, self._way(path), path.state, path.access, path.map_state]
         if path.preferred:
             words.append("preferred")
         if path.failures:
@@ -104,24 +112,10 @@ class _Tree:
         return "  ".join(filter(None, parts))
 
     def _rootless(self) -> Iterator[str]:
-        """Yield layers under which no LUN was found, and those that stand in a circle."""
-        reached = self._reached({lun.key for lun in self._graph.luns})
-        bottom_first = sorted(self._graph.layers, key=lambda layer: not set(layer.below) <= {layer.key})
-        for layer in bottom_first:
-            if layer.key not in reached:
-                yield ""
-                yield f"{self._layer(layer)}  on nothing that is known"
-                yield from self._stack(layer.key, "  ", frozenset({layer.key}))
-                reached |= self._reached({layer.key})
-
-    def _reached(self, start: set[str]) -> set[str]:
-        """Keys of all that stands on some devices, and theirs."""
-        reached, waiting = set(start), list(start)
-        while waiting:
-            fresh = [layer.key for layer in self._above.get(waiting.pop(), ()) if layer.key not in reached]
-            reached.update(fresh)
-            waiting += fresh
-        return reached
+        for layer in rootless_layers(self._graph):
+            yield ""
+            yield f"{self._layer(layer)}  on nothing that is known"
+            yield from self._stack(layer.key, "  ", frozenset({layer.key}))
 
 
 def _port_line(port: Port) -> str:

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.aio.epoch import EpochSnapshot
+from engine._native import host_cpu_ns
+from engine.aio.epoch import CpuTimes, EpochSnapshot
 from engine.aio.ledger import Ledger
 from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs
 from engine.aio.loop import SlotLoop, run_loop
+from engine.aio.mode import turn_mode
 from engine.aio.plan import Plan
 from engine.aio.pool import CallPool
 from engine.backend import Cells
-from engine.job import Knobs
+from engine.job import Knobs, Mode
 
 
 class AioEngine:
@@ -51,8 +53,8 @@ class AioEngine:
         self._stripe_unit_bytes = stripe_unit_bytes
         plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
         self._fds = [os.dup(target.fd) for target in targets]
-        self._ledger = Ledger(len(targets), knobs)
         self._pool = CallPool(MAX_OUTSTANDING)
+        self._ledger = Ledger(len(targets), knobs, self._cpu_times)
         self._stopping = threading.Event()
         self._broken: list[Exception] = []
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
@@ -97,6 +99,9 @@ class AioEngine:
         if self._stopping.is_set():
             raise ValueError("the load has ended")
         check_knobs(knobs, self._targets, self._max_queue_depth, self._stripe_unit_bytes)
+        direct = knobs.mode is Mode.DIRECT
+        if direct != (self._ledger.knobs.mode is Mode.DIRECT):
+            turn_mode(self._fds, [target.name for target in self._targets], direct=direct)
         return self._ledger.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:
@@ -118,6 +123,9 @@ class AioEngine:
     def cpu_ns(self) -> int:
         """CPU time of the event loop and the executor."""
         return self._pool.cpu_ns()
+
+    def _cpu_times(self) -> CpuTimes:
+        return self._pool.cpu_ns(), *host_cpu_ns()
 
     def stop(self, timeout_s: float = 10.0) -> bool:
         """Stop issuing, wait for what is outstanding, join; whether all came back in time."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,10 @@ from engine.job import Knobs
 SETTLE_NS = 100_000_000
 """Least time between a turn and the start of measuring."""
 _SECOND_NS = 1_000_000_000
+
+
+CpuTimes: TypeAlias = tuple[int, int, int]
+"""CPU time in nanoseconds: of the engine, of the whole host, and of all its processors, idle or not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +35,8 @@ class EpochSnapshot:
     peaks: NDArray[np.uint64]
     transient_ios: int
     cells: Cells
+    fsyncs: NDArray[np.uint64]
+    cpu_ns: tuple[int, int, int] | None
 
     @property
     def services(self) -> NDArray[np.uint64]:
@@ -49,7 +57,9 @@ class EpochSnapshot:
 class Epoch:
     """Collects the statistics of one epoch; the ledger is its only caller."""
 
-    def __init__(self, index: int, knobs: Knobs, turned_ns: int, targets: int) -> None:
+    def __init__(
+        self, index: int, knobs: Knobs, turned_ns: int, targets: int, cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0)
+    ) -> None:
         self.index = index
         self.knobs = knobs
         self.turned_ns = turned_ns
@@ -59,11 +69,22 @@ class Epoch:
         self._tallies = [(Tally(), Tally()) for _ in range(targets)]
         self._peaks = Peaks(targets)
         self._cells = CellCounter()
+        self._fsyncs = [Tally() for _ in range(targets)]
+        self._cpu = cpu
+        self._cpu_at_start: CpuTimes | None = None
+        self._cpu_at_end: CpuTimes | None = None
 
     def begin(self, now_ns: int) -> None:
         """Start measuring if the settling time is over; all I/Os of earlier epochs must be done."""
         if self.start_ns is None and now_ns - self.turned_ns >= SETTLE_NS:
+            self._cpu_at_start = self._cpu()
             self.start_ns = now_ns
+
+    def end(self, now_ns: int) -> None:
+        """Stop measuring; what completes from now on is transient."""
+        if self.end_ns is None:
+            self.end_ns = now_ns
+            self._cpu_at_end = self._cpu()
 
     def record(self, target: int, direction: int, length: int, latency_ns: int, now_ns: int) -> None:
         """Count one completed I/O, as transient before measuring began and after it ended."""
@@ -73,6 +94,11 @@ class Epoch:
         self._tallies[target][direction].add(length, latency_ns)
         self._peaks.add(target, direction, latency_ns, (now_ns - self.start_ns) // _SECOND_NS)
         self._cells.add(target, direction, latency_ns)
+
+    def record_fsync(self, target: int, latency_ns: int) -> None:
+        """Count one fsync that succeeded."""
+        if self.start_ns is not None and self.end_ns is None:
+            self._fsyncs[target].add(0, latency_ns)
 
     def record_error(self, target: int, direction: int) -> None:
         """Count one failed I/O."""
@@ -92,4 +118,14 @@ class Epoch:
             self._peaks.sums(),
             self._transient_ios,
             self._cells.cells(),
+            np.array([[one.ios, one.latency_ns, one.largest_ns, one.errors] for one in self._fsyncs], np.uint64),
+            self._cpu_used(),
         )
+
+    def _cpu_used(self) -> CpuTimes | None:
+        if self._cpu_at_start is None:
+            return None
+        engine, host_busy, host = (
+            end - start for start, end in zip(self._cpu_at_start, self._cpu_at_end or self._cpu(), strict=True)
+        )
+        return engine, host_busy, host

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.aio.epoch import Epoch, EpochSnapshot
+from engine.aio.epoch import CpuTimes, Epoch, EpochSnapshot
+from engine.aio.fsyncs import Fsyncs
 from engine.aio.plan import PlannedIo
 from engine.aio.tally import READ, WRITE, CellCounter, Tally
 from engine.backend import Cells
@@ -48,14 +50,16 @@ class _TargetBooks:
 class Ledger:
     """Owns all statistics of one run; every member may be called from any thread."""
 
-    def __init__(self, targets: int, knobs: Knobs) -> None:
+    def __init__(self, targets: int, knobs: Knobs, cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0)) -> None:
+        self._cpu = cpu
+        self._fsyncs = Fsyncs(targets)
         self._lock = threading.Lock()
         self._books = [_TargetBooks() for _ in range(targets)]
         self._cells = CellCounter()
         self._errors: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._outstanding = 0
         self._older_outstanding = 0
-        self._epochs = [Epoch(0, knobs, 0, targets)]
+        self._epochs = [Epoch(0, knobs, 0, targets, cpu)]
         self._opened = False
 
     @property
@@ -80,19 +84,18 @@ class Ledger:
         """
         with self._lock:
             if not self._opened:
-                self._epochs = [Epoch(0, knobs, 0, len(self._books))]
+                self._epochs = [Epoch(0, knobs, 0, len(self._books), self._cpu)]
                 return 0
-            self._epoch.end_ns = now_ns
+            self._epoch.end(now_ns)
             self._older_outstanding += self._outstanding
             self._outstanding = 0
-            self._epochs.append(Epoch(self._epoch.index + 1, knobs, now_ns, len(self._books)))
+            self._epochs.append(Epoch(self._epoch.index + 1, knobs, now_ns, len(self._books), self._cpu))
             return self._epoch.index
 
     def close(self, now_ns: int) -> None:
         """Close the last epoch: what completes from now on is transient."""
         with self._lock:
-            if self._epoch.end_ns is None:
-                self._epoch.end_ns = now_ns
+            self._epoch.end(now_ns)
 
     def settle(self, now_ns: int) -> None:
         """Start measuring once the settling time is over and all older I/Os are done."""
@@ -114,6 +117,11 @@ class Ledger:
         with self._lock:
             self._return(epoch, target)
             self._books[target].errors_in_row = 0
+            if io.is_fsync:
+                self._epoch.record_fsync(target, latency_ns)
+                return
+            if io.direction == WRITE:
+                self._fsyncs.wrote(target, self._epoch.knobs.fsync_every)
             self._books[target].tallies[io.direction].add(io.length, latency_ns)
             self._cells.add(target, io.direction, latency_ns)
             self._epoch.record(target, io.direction, io.length, latency_ns, now_ns)
@@ -134,6 +142,11 @@ class Ledger:
             self._outstanding -= 1
         else:
             self._older_outstanding -= 1
+
+    def take_fsync(self, target: int) -> bool:
+        """Take one fsync to be issued, if one is due."""
+        with self._lock:
+            return self._fsyncs.take(target, self._epoch.knobs.fsync_every)
 
     def failing(self, target: int) -> bool:
         """Whether a target is only to be probed."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.aio.stripe import stripe_of
-from engine.job import MAX_BLOCK_BYTES, Knobs
-from engine.sizes import MIX_TOLERANCE_PERCENT
+from engine.distribution import Uniform
+from engine.job import MAX_BLOCK_BYTES, Knobs, Mode
+from engine.shares import adds_up
 
 MAX_OUTSTANDING = 1024
 """Every outstanding I/O takes a thread of the executor here."""
@@ -35,8 +36,13 @@ def check_knobs(knobs: Knobs, targets: Sequence[AioTarget], max_queue_depth: int
         raise ValueError(f"read_pct {knobs.read_pct} is not in 0..100")
     if knobs.rate_iops is not None and not knobs.rate_iops > 0:
         raise ValueError(f"rate_iops {knobs.rate_iops} is not above 0")
-    if abs(sum(share.percent for share in knobs.blocks) - 100) > MIX_TOLERANCE_PERCENT:
-        raise ValueError("blocks: their shares do not add up to 100 %")
+    for blocks in (knobs.blocks, knobs.drawn_write_blocks):
+        if not adds_up([share.percent for share in blocks]):
+            raise ValueError("blocks: their shares do not add up to 100 %")
+    if knobs.fsync_every is not None and knobs.fsync_every < 1:
+        raise ValueError(f"fsync_every {knobs.fsync_every} is not above 0")
+    if not isinstance(knobs.distribution, Uniform) or not isinstance(knobs.write_distribution, Uniform | None):
+        raise ValueError("the aio engine draws offsets evenly only: use the uring or threads engine")
     active = targets[: knobs.stripe_width]
     for target in active:
         _check_target(knobs, target)
@@ -59,8 +65,8 @@ def _check_depth(knobs: Knobs, targets: int, max_queue_depth: int) -> None:
 def _check_target(knobs: Knobs, target: AioTarget) -> None:
     if knobs.read_pct < 100 and not target.writable:
         raise ValueError(f"read_pct below 100 would write to {target.name}, which is not open for writing")
-    for block in (share.block_bytes for share in knobs.blocks):
-        if block % target.align_bytes:
+    for block in knobs.block_sizes:
+        if knobs.mode is Mode.DIRECT and block % target.align_bytes:
             raise ValueError(f"block {block} is not a multiple of {target.align_bytes}, the alignment of {target.name}")
         if not 0 < block <= min(target.size_bytes, MAX_BLOCK_BYTES):
             raise ValueError(f"block {block} does not fit {target.name}, which has {target.size_bytes} bytes")
@@ -71,10 +77,10 @@ def _check_stripe(knobs: Knobs, active: Sequence[AioTarget], stripe_unit_bytes: 
     if stripe is None:
         return
     for target in active:
-        if stripe_unit_bytes % target.align_bytes:
+        if knobs.mode is Mode.DIRECT and stripe_unit_bytes % target.align_bytes:
             raise ValueError(
                 f"stripe_unit_bytes {stripe_unit_bytes} is not a multiple of the alignment of {target.name}"
             )
-    largest = max(share.block_bytes for share in knobs.blocks)
+    largest = max(knobs.block_sizes)
     if largest > stripe.capacity_bytes:
         raise ValueError(f"block {largest} is larger than the stripe of {stripe.capacity_bytes} bytes")

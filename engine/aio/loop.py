@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 
 from engine.aio.ledger import Ledger
+from engine.aio.mode import WRITE_FLAGS
 from engine.aio.pace import Pace
-from engine.aio.plan import Plan, PlannedIo
+from engine.aio.plan import FSYNC, Plan, PlannedIo
 from engine.aio.pool import CallPool
 from engine.aio.slot import Slot
 from engine.job import Knobs
@@ -80,7 +81,7 @@ class SlotLoop:
                     continue
             knobs = self._ledger.knobs
             self._plan.enter(knobs)
-            io = self._plan.take(target)
+            io = FSYNC if self._ledger.take_fsync(target) else self._plan.take(target)
             if io is not None:
                 await self._issue(target, slot, io, knobs)
             elif self._plan.blocked(knobs, self._ledger.failing):
@@ -96,7 +97,7 @@ class SlotLoop:
         if epoch is None:
             return
         try:
-            moved, latency_ns = await slot.transfer(io)
+            moved, latency_ns = await slot.transfer(io, WRITE_FLAGS[knobs.mode])
         except OSError as error:
             self._ledger.fail(epoch, target, io, error.errno or 0)
             return

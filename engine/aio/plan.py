@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from engine.aio.stripe import Stripe, stripe_of
 from engine.aio.tally import READ, WRITE
-from engine.job import Knobs
+from engine.job import BlockShare, Knobs
 
 _LOOKAHEAD = 16
 
@@ -25,6 +25,14 @@ class PlannedIo:
     sequence: int = 0
     """Number in this run, written into the data."""
 
+    @property
+    def is_fsync(self) -> bool:
+        """Whether this is an fsync, which is a write of no bytes."""
+        return self.length == 0
+
+
+FSYNC = PlannedIo(WRITE, 0, 0)
+
 
 class Stream:
     """Offsets in one address space: random or one after the other, the same for the same seed."""
@@ -37,17 +45,17 @@ class Stream:
     def draw(self, knobs: Knobs, space_bytes: int) -> PlannedIo:
         """Draw direction, size and offset."""
         direction = READ if self._random.random() * 100 < knobs.read_pct else WRITE
-        length = self._length(knobs)
+        length = self._length(knobs.blocks if direction == READ else knobs.drawn_write_blocks)
         return PlannedIo(direction, self._offset(length, space_bytes), length)
 
-    def _length(self, knobs: Knobs) -> int:
-        if len(knobs.blocks) == 1:
-            return knobs.blocks[0].block_bytes
-        bounds = itertools.accumulate(share.percent for share in knobs.blocks)
+    def _length(self, blocks: tuple[BlockShare, ...]) -> int:
+        if len(blocks) == 1:
+            return blocks[0].block_bytes
+        bounds = itertools.accumulate(share.percent for share in blocks)
         drawn = self._random.random() * 100
         return next(
-            (share.block_bytes for share, bound in zip(knobs.blocks, bounds, strict=True) if drawn < bound),
-            knobs.blocks[-1].block_bytes,
+            (share.block_bytes for share, bound in zip(blocks, bounds, strict=True) if drawn < bound),
+            blocks[-1].block_bytes,
         )
 
     def _offset(self, length: int, space_bytes: int) -> int:

@@ -19,6 +19,7 @@ _SECTOR = 512
 
 _pread = aiofiles.os.wrap(os.preadv)
 _pwrite = aiofiles.os.wrap(os.pwritev)
+_fsync = aiofiles.os.wrap(os.fsync)
 
 
 class Buffer:
@@ -52,18 +53,25 @@ class Slot:
         self._executor = executor
         self._buffer = Buffer(_PAGE, seed)
 
-    async def transfer(self, io: PlannedIo) -> tuple[int, int]:
-        """Read or write once; returns bytes moved and nanoseconds from submit to reap.
+    async def transfer(self, io: PlannedIo, write_flags: int = 0) -> tuple[int, int]:
+        """Read, write or fsync once; returns bytes moved and nanoseconds from submit to reap.
 
         Raises:
             OSError: the I/O failed.
         """
         if len(self._buffer) < io.length:
             self._buffer = Buffer(io.length, self._seed)
-        call = _pread
         if io.direction != READ:
             self._buffer.stamp(io.offset, io.sequence)
-            call = _pwrite
         submitted_ns = time.monotonic_ns()
-        moved = await call(self._fd, [self._buffer.view(io.length)], io.offset, executor=self._executor)
+        moved = await self._call(io, write_flags)
         return moved, time.monotonic_ns() - submitted_ns
+
+    async def _call(self, io: PlannedIo, write_flags: int) -> int:
+        if io.is_fsync:
+            await _fsync(self._fd, executor=self._executor)
+            return 0
+        pieces = [self._buffer.view(io.length)]
+        if io.direction == READ:
+            return await _pread(self._fd, pieces, io.offset, executor=self._executor)
+        return await _pwrite(self._fd, pieces, io.offset, write_flags, executor=self._executor)

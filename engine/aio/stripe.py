@@ -43,6 +43,6 @@ class Stripe:
 
 def stripe_of(knobs: Knobs, unit_bytes: int, sizes: Sequence[int]) -> Stripe | None:
     """Lay out the stripe for these knobs; None where every block lies within one unit of one target."""
-    if knobs.stripe_width == 1 or all(unit_bytes % share.block_bytes == 0 for share in knobs.blocks):
+    if knobs.stripe_width == 1 or all(unit_bytes % size == 0 for size in knobs.block_sizes):
         return None
     return Stripe(knobs.stripe_width, unit_bytes, min(sizes[: knobs.stripe_width]) // unit_bytes)

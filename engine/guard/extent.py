@@ -17,7 +17,7 @@ def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec)
         UsageError: the target is empty, smaller than --size or than one block, or a size does not fit the alignment.
     """
     shown = safe_text(name)
-    blocks = [share.block_bytes for share in job.knobs.blocks]
+    blocks = list(job.knobs.block_sizes)
     for block in blocks:
         if block % align_bytes:
             raise UsageError(

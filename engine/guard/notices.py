@@ -61,7 +61,7 @@ def block_notices(
     if device is not None:
         notices += _in_use(census, device)
         physical = physical_block_bytes(device)
-        smallest = min(share.block_bytes for share in job.knobs.blocks)
+        smallest = min(job.knobs.block_sizes)
         if physical and smallest % physical:
             notices.append(
                 f"block {format_size(smallest)} is no multiple of the physical block {format_size(physical)}: "

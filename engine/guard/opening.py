@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.errors import UsageError
 from engine.guard import blockio, permission
-from engine.guard.alignment import MODE_FLAGS, align_bytes
+from engine.guard.alignment import MODE_FLAGS, align_bytes, direct_align_bytes
 from engine.guard.census import Census
 from engine.guard.duplicates import refuse_duplicates
 from engine.guard.extent import usable_bytes
@@ -34,7 +34,7 @@ class _Opener:
 
     @property
     def mode_flags(self) -> int:
-        return MODE_FLAGS[self.job.mode]
+        return MODE_FLAGS[self.job.knobs.mode]
 
 
 def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
@@ -96,7 +96,7 @@ def _made_bytes(job: JobSpec) -> int:
     """Size of a file lunscope makes: as asked for, else the default rounded up to whole blocks."""
     if job.size_bytes is not None:
         return job.size_bytes
-    return round_up(DEFAULT_BYTES, max(share.block_bytes for share in job.knobs.blocks))
+    return round_up(DEFAULT_BYTES, max(job.knobs.block_sizes))
 
 
 def _check_scratch_room(job: JobSpec) -> None:
@@ -150,7 +150,8 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
         needs_fill=True,
     )
     try:
-        target.align_bytes = align_bytes(fd, name, opener.job.mode)
+        target.align_bytes = align_bytes(fd, name, opener.job.knobs.mode)
+        target.direct_align_bytes = direct_align_bytes(fd)
         target.size_bytes = usable_bytes(name, os.fstat(fd).st_size, target.align_bytes, opener.job)
         target.notices = tuple(memory_notice(opener.census, fd))
     except BaseException:
@@ -166,7 +167,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
         permission.refuse_existing_file(found, opener.permissions)
     fd = reopen(found, (os.O_RDWR if writable else os.O_RDONLY) | opener.mode_flags)
     try:
-        align = align_bytes(fd, found.path, opener.job.mode)
+        align = align_bytes(fd, found.path, opener.job.knobs.mode)
         size = usable_bytes(found.path, os.fstat(fd).st_size, align, opener.job)
         return OpenTarget(
             name=found.path,
@@ -179,6 +180,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             notices=file_notices(opener.census, fd, size, opener.job),
             nr_requests=None,
             identity=Identity.of(fd, size),
+            direct_align_bytes=direct_align_bytes(fd),
         )
     except BaseException:
         os.close(fd)
@@ -188,7 +190,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
 def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
     fd = _claim_block(opener, found) if writable else reopen(found, os.O_RDONLY | opener.mode_flags)
     try:
-        align = align_bytes(fd, found.path, opener.job.mode)
+        align = align_bytes(fd, found.path, opener.job.knobs.mode)
         capacity = blockio.size_bytes(fd)
         size = usable_bytes(found.path, capacity, align, opener.job)
         if writable:
@@ -205,6 +207,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             notices=block_notices(opener.census, device, fd, size, opener.job),
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
+            direct_align_bytes=direct_align_bytes(fd),
         )
     except BaseException:
         os.close(fd)

@@ -42,6 +42,8 @@ class OpenTarget:
     identity: Identity
     needs_fill: bool = False
     """Made by lunscope and not filled yet: reading it would measure nothing."""
+    direct_align_bytes: int = 1
+    """Alignment of offsets, lengths and buffers that direct I/O needs, whatever the mode now; 1 if it is refused."""
 
     def recheck(self, census: Census | None = None) -> None:
         """Make sure that what was found at opening still holds; to be called right before the first write.

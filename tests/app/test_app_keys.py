@@ -10,16 +10,21 @@ from textual.pilot import Pilot
 
 from engine.control import LoadControl
 from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
 from tui.job_form import SCRATCH
-from tui.keys import ACTIONS, BY_ID, Action
+from tui.keys import ACTIONS, BY_ID, Action, Place
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
+from tui.screens.paths import PathsScreen
+from tui.screens.port import PortView
+from tui.screens.tree import TreeScreen
+from tui.screens.wall import WallScreen
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
@@ -218,6 +223,86 @@ async def edits(stage: Stage) -> None:
     assert "Targets" not in screen_text(stage.pilot)
 
 
+async def groups(stage: Stage) -> None:
+    await stage.pilot.press("5")
+    assert "+ dm-1 mpath1" in screen_text(stage.pilot)
+    await stage.press()
+    assert "+ host0 fc" in screen_text(stage.pilot)
+
+
+async def only(stage: Stage) -> None:
+    await stage.pilot.press("5")
+    await stage.press()
+    text = screen_text(stage.pilot)
+    assert "sdf host0 fc" in text
+    assert "mpath2" not in text
+
+
+async def unfolds(stage: Stage) -> None:
+    await stage.pilot.press("5")
+    assert "sdc host1" not in screen_text(stage.pilot)
+    await stage.press()
+    assert "sdc host1" in screen_text(stage.pilot)
+    await stage.press()
+    assert "sdc host1" not in screen_text(stage.pilot)
+
+
+async def path_details(stage: Stage) -> None:
+    await stage.pilot.press("5")
+    await stage.press()
+    assert isinstance(stage.app.screen, DiskView)
+    await stage.pilot.press("escape", "b")
+    await stage.press()
+    assert isinstance(stage.app.screen, PortView)
+
+
+async def tree_unfolds_level_by_level(stage: Stage) -> None:
+    await stage.pilot.press("6")
+    for seen in ("0x5006016000000000", "sda 0:0:0:0", "dm-0 mpath0", "data-oracle lvm", "/oracle (xfs)"):
+        assert seen not in screen_text(stage.pilot)
+        await stage.press()
+        assert seen in screen_text(stage.pilot)
+
+
+async def tree_folds(stage: Stage) -> None:
+    await stage.pilot.press("6", "x")
+    assert "0x5006016000000000" in screen_text(stage.pilot)
+    await stage.press()
+    assert "0x5006016000000000" not in screen_text(stage.pilot)
+
+
+async def tree_details(stage: Stage) -> None:
+    await stage.pilot.press("6")
+    await stage.press()
+    assert isinstance(stage.app.screen, PortView)
+    assert "0x10000090fa000000" in screen_text(stage.pilot)
+
+
+async def wall_colours(stage: Stage) -> None:
+    await stage.pilot.press("7")
+    assert "c Heat" in screen_text(stage.pilot)
+    await stage.press()
+    assert "c Busy" in screen_text(stage.pilot)
+
+
+async def wall_orders(stage: Stage) -> None:
+    await stage.pilot.press("7")
+    before = screen_text(stage.pilot)
+    assert before.index("dm-3 mpath3") < before.index("dm-4 data")
+    await stage.press()
+    after = screen_text(stage.pilot)
+    assert after.index("dm-4 data") < after.index("dm-3 mpath3")
+
+
+async def wall_details(stage: Stage) -> None:
+    await stage.pilot.press("7")
+    await stage.press()
+    assert isinstance(stage.app.screen, DiskView)
+
+
+MULTIPATH = {Place.PATHS, Place.TREE, Place.WALL}
+
+
 CASES: dict[str, Case] = {
     "view.help": help_opens_and_closes,
     "session.quit": quits,
@@ -225,6 +310,19 @@ CASES: dict[str, Case] = {
     "view.overview": overview,
     "view.load": shows(LoadScreen),
     "view.events": shows(EventsScreen),
+    "view.paths": shows(PathsScreen),
+    "view.tree": shows(TreeScreen),
+    "view.wall": shows(WallScreen),
+    "paths.group": groups,
+    "paths.only": only,
+    "paths.unfold": unfolds,
+    "paths.details": path_details,
+    "tree.unfold": tree_unfolds_level_by_level,
+    "tree.fold": tree_folds,
+    "tree.details": tree_details,
+    "wall.field": wall_colours,
+    "wall.order": wall_orders,
+    "wall.details": wall_details,
     "view.theme": theme,
     "view.longer": longer,
     "view.shorter": shorter,
@@ -275,7 +373,8 @@ PRESSES = [
 
 @pytest.mark.parametrize(("size", "action", "key"), PRESSES)
 async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
-    source = ListRecording(make_samples(count=150)) if action.replay else ListSource(make_samples(count=20))
+    samples = multipath_samples(20) if action.place in MULTIPATH else make_samples(count=20)
+    source = ListRecording(make_samples(count=150)) if action.replay else ListSource(samples)
     control = None if action.replay else LoadControl()
     app = make_app(source, control, JOB)
     async with on_stage(app, size) as pilot:

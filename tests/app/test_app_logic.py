@@ -13,7 +13,7 @@ from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
 from engine.events import Event, EventKind
-from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, TargetSpec
+from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.clock import span_text
 from tui.effect import change_pct, last_effect
@@ -250,8 +250,9 @@ def test_spans() -> None:
 
 def test_form_gives_back_the_job_it_shows() -> None:
     job = JobSpec(
-        targets=(TargetSpec("/dev/a b"), TargetSpec(None)), size_bytes=1 << 20, runtime_s=90.0, threads=2, seed=7
+        targets=(TargetSpec("/dev/a b"), TargetSpec(None)), size_bytes=1 << 20, runtime_s=90.0, seed=7, streams=3
     )
+    job = replace(job, knobs=replace(job.knobs, mode=Mode.DSYNC, threads=2))
     assert job_from(form_values(job, destroy_data=True), job) == job
 
 

@@ -13,6 +13,9 @@ from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
+from tui.screens.paths import PathsScreen
+from tui.screens.tree import TreeScreen
+from tui.screens.wall import WallScreen
 from tui.settings import load_settings
 
 OWNERS = {
@@ -21,6 +24,9 @@ OWNERS = {
     Place.DISK: DiskView,
     Place.LOAD: LoadScreen,
     Place.EVENTS: EventsScreen,
+    Place.PATHS: PathsScreen,
+    Place.TREE: TreeScreen,
+    Place.WALL: WallScreen,
 }
 
 

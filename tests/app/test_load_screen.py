@@ -18,6 +18,7 @@ from engine.scratch import FOLDER_VARIABLE
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
 from tui.app import LunscopeApp
+from tui.job_form import FORM
 from tui.load_desk import LoadDesk
 from tui.screens.dialogs import TypeToConfirm
 from tui.screens.load import LoadScreen
@@ -228,7 +229,7 @@ async def test_destroying_needs_its_own_word() -> None:
     async with load_stage(SCRATCH) as stage:
         desk = stage.app.scope.desk
         assert desk is not None
-        await stage.press("e", *["tab"] * 10)
+        await stage.press("e", *["tab"] * (len(FORM) - 1))
         await stage.press("right")
         assert isinstance(stage.app.screen, TypeToConfirm)
         await stage.press("escape")

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from engine.control import LoadControl
 from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to
 
@@ -50,6 +51,31 @@ def test_screen(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_
     app = make_app(source, control, JOB)
     assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
     control.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("screen", "keys"),
+    [
+        ("paths by LUN", ("5", "x")),
+        ("paths by port", ("5", "b")),
+        ("paths that are not active", ("5", "n")),
+        ("path", ("5", "x", "down", "enter")),
+        ("port", ("5", "b", "d")),
+        ("tree", ("6", "x", "x", "x", "x")),
+        ("wall", ("7", "right")),
+    ],
+)
+def test_multipath(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    app = make_app(source := ListSource(multipath_samples(40)))
+    assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
+
+
+@pytest.mark.parametrize("keys", [("5",), ("6",), ("7",)])
+def test_one_disk(keys: tuple[str, ...], snap_compare: SnapCompare) -> None:
+    """A laptop: one disk, which is its own only path."""
+    app = make_app(source := ListSource(laptop_samples(40)))
+    assert snap_compare(app, terminal_size=SIZES[0], run_before=played(source, *keys))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -40,7 +40,6 @@ class OpenFile:
 def make_engine(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **settings: Any) -> LoadBackend:
     """Set up a load on open files; it is not started."""
     if backend == "aio":
-        settings.pop("threads", None)
         return AioEngine([AioTarget(*astuple(target)) for target in targets], knobs, **settings)
     native = [
         _native.LoadTarget(target.fd, target.name, target.size_bytes, target.align_bytes, writable=target.writable)

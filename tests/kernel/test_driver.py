@@ -378,10 +378,13 @@ def test_the_whole_job_reaches_the_engine(control: LoadControl) -> None:
     job = scratch_job(
         2,
         access=Access.SEQUENTIAL,
-        mode=Mode.BUFFERED,
         backend=Backend.THREADS,
         knobs=Knobs(
-            queue_depth=2, stripe_width=2, blocks=(BlockShare(4096, 50.0), BlockShare(16384, 50.0)), read_pct=0
+            queue_depth=2,
+            stripe_width=2,
+            blocks=(BlockShare(4096, 50.0), BlockShare(16384, 50.0)),
+            read_pct=0,
+            mode=Mode.BUFFERED,
         ),
     )
     control.arm(job, NOTHING)

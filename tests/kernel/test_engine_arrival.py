@@ -53,7 +53,7 @@ def test_every_arrival_is_issued_or_counted_as_skipped(backend: str, arrival: st
     path = filled_file(tmp_path / "data")
     with (
         opened(path, size_bytes=MIB) as targets,
-        running(backend, targets, knobs_of(16, rate_iops=RATE), threads=2, arrival=arrival) as engine,
+        running(backend, targets, knobs_of(16, rate_iops=RATE, threads=2), arrival=arrival) as engine,
     ):
         eventually(long_enough(engine, 1500), "1500 measured I/Os")
     expected = due(engine, RATE)

@@ -41,7 +41,7 @@ def test_a_device_that_fails_is_probed_while_the_others_go_on(
     backing = Path(Path("/sys/block", Path(bad).name, "loop/backing_file").read_text().strip())
     with (
         opened(bad, good, size_bytes=8 * MIB) as targets,
-        running(backend, targets, knobs_of(4, stripe_width=2), threads=2) as engine,
+        running(backend, targets, knobs_of(4, stripe_width=2, threads=2)) as engine,
     ):
         eventually(lambda: measuring(engine) and bool((engine.counters()[:, READS] > 50).all()), "I/Os on both")
         os.truncate(backing, 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.backend import EpochStats
-from engine.job import BlockShare, Knobs
+from engine.job import BlockShare, Knobs, Mode
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
@@ -38,7 +38,7 @@ MakeLoop = Callable[..., str]
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_knob_turns_while_running_and_each_turn_is_an_epoch(backend: str, tmp_path: Path) -> None:
     paths = [filled_file(tmp_path / f"data{number}") for number in range(2)]
-    start = knobs_of(4)
+    start = knobs_of(4, threads=2)
     turns = [
         replace(start, queue_depth=32),
         replace(start, queue_depth=1),
@@ -48,11 +48,17 @@ def test_every_knob_turns_while_running_and_each_turn_is_an_epoch(backend: str, 
         replace(start, read_pct=0.0),
         replace(start, read_pct=50.0, blocks=(BlockShare(131072),), queue_depth=16),
         replace(start, rate_iops=2000.0),
+        replace(start, threads=5),
+        replace(start, threads=1),
+        replace(start, mode=Mode.BUFFERED),
+        replace(start, mode=Mode.DSYNC, read_pct=50.0),
+        replace(start, mode=Mode.SYNC, read_pct=50.0),
+        replace(start, write_blocks=(BlockShare(16384),), read_pct=0.0, fsync_every=10),
         start,
     ]
     with (
         opened(*paths, size_bytes=MIB, writable=True) as targets,
-        running(backend, targets, start, threads=2) as engine,
+        running(backend, targets, start) as engine,
     ):
         for number, knobs in enumerate(turns, start=1):
             assert engine.apply(knobs) == number
@@ -84,11 +90,11 @@ def test_an_epoch_holds_no_io_of_the_one_before(backend: str, tmp_path: Path) ->
     path = filled_file(tmp_path / "data")
     with (
         opened(path, size_bytes=MIB, writable=True) as targets,
-        running(backend, targets, knobs_of(8, read_pct=100.0), threads=2) as engine,
+        running(backend, targets, knobs_of(8, read_pct=100.0, threads=2)) as engine,
     ):
         for turn in range(6):
             eventually(lambda: measuring(engine) and _measured(engine.epochs()[-1]) > 50, "measured I/Os")
-            engine.apply(knobs_of(8, read_pct=0.0 if turn % 2 == 0 else 100.0))
+            engine.apply(knobs_of(8, read_pct=0.0 if turn % 2 == 0 else 100.0, threads=2))
     for number, epoch in enumerate(engine.epochs()):
         assert epoch.counts[0, 1 if number % 2 == 0 else 0, 0] == 0
 
@@ -96,9 +102,9 @@ def test_an_epoch_holds_no_io_of_the_one_before(backend: str, tmp_path: Path) ->
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_turns_in_quick_succession_lose_nothing(backend: str, tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
-    with opened(path, size_bytes=MIB) as targets, running(backend, targets, knobs_of(1), threads=3) as engine:
+    with opened(path, size_bytes=MIB) as targets, running(backend, targets, knobs_of(1, threads=3)) as engine:
         for number in range(400):
-            engine.apply(knobs_of(1 + number * 7 % 16, 4096 << number % 3))
+            engine.apply(knobs_of(1 + number * 7 % 16, 4096 << number % 3, threads=1 + number % 5))
         settled = engine.epochs()
         eventually(lambda: measuring(engine), "the last epoch")
     epochs = engine.epochs()
@@ -113,7 +119,7 @@ def test_turns_in_quick_succession_lose_nothing(backend: str, tmp_path: Path) ->
 def test_a_stalled_device_holds_exactly_the_depth_and_knobs_take_effect(backend: str, make_loop: MakeLoop) -> None:
     device = make_loop(8 * MIB)
     with opened(device, size_bytes=8 * MIB) as targets:
-        engine = make_engine(backend, targets, knobs_of(8), threads=2)
+        engine = make_engine(backend, targets, knobs_of(8, threads=2))
         with stalled(device):
             engine.start()
 
@@ -127,12 +133,12 @@ def test_a_stalled_device_holds_exactly_the_depth_and_knobs_take_effect(backend:
             delays = []
             for depth in (16, 40, 41, 200):
                 turned = time.monotonic()
-                engine.apply(knobs_of(depth))
+                engine.apply(knobs_of(depth, threads=2))
                 eventually(partial(holds, depth), f"{depth} outstanding")
                 delays.append(time.monotonic() - turned)
             # One slow wake-up may be the machine's; all of them would be ours.
             assert sorted(delays)[1] < 0.05, delays
-            engine.apply(knobs_of(3))
+            engine.apply(knobs_of(3, threads=2))
             done = ios(engine)
             eventually(lambda: ios(engine) > done, "one I/O per second")
             eventually(lambda: in_flight() < 200, "what came back not to be replaced")
@@ -150,7 +156,7 @@ def test_a_stalled_device_holds_exactly_the_depth_and_knobs_take_effect(backend:
 def test_stop_returns_from_a_stalled_device(backend: str, make_loop: MakeLoop) -> None:
     device = make_loop(8 * MIB)
     with opened(device, size_bytes=8 * MIB) as targets:
-        engine = make_engine(backend, targets, knobs_of(8), threads=2)
+        engine = make_engine(backend, targets, knobs_of(8, threads=2))
         with stalled(device):
             engine.start()
             eventually(lambda: int(engine.counters()[0, IN_FLIGHT]) == 8, "8 outstanding")

@@ -58,7 +58,7 @@ def test_loads_leave_no_descriptors_threads_or_memory(backend: str, tmp_path: Pa
     def once() -> None:
         with (
             opened(path, size_bytes=MIB, writable=True) as targets,
-            running(backend, targets, knobs_of(16, 65536, read_pct=50.0), threads=2) as engine,
+            running(backend, targets, knobs_of(16, 65536, read_pct=50.0, threads=2)) as engine,
         ):
             eventually(lambda: ios(engine) > 50, "I/Os")
 
@@ -95,7 +95,7 @@ def test_memory_stays_small_with_many_targets(backend: str, depth: int, tmp_path
     resident = _resident_bytes()
     with opened(path, size_bytes=MIB) as (target,):
         targets = [OpenFile(target.fd, f"data {number}", MIB) for number in range(64)]
-        with running(backend, targets, knobs_of(depth, stripe_width=64), threads=4) as engine:
+        with running(backend, targets, knobs_of(depth, stripe_width=64, threads=4)) as engine:
             eventually(lambda: measuring(engine) and bool((engine.counters()[:, 0] > 100).all()), "I/Os on all")
             buffers = 64 * depth * 4096
             assert _resident_bytes() - resident - buffers < 64 * MIB
@@ -151,7 +151,7 @@ def test_the_descriptor_may_be_closed_once_the_target_is_made(backend: str, tmp_
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_python_runs_on_while_a_load_is_stopped_and_read(backend: str, tmp_path: Path) -> None:
     path = filled_file(tmp_path / "data")
-    with opened(path, size_bytes=MIB) as targets, running(backend, targets, knobs_of(8), threads=2) as engine:
+    with opened(path, size_bytes=MIB) as targets, running(backend, targets, knobs_of(8, threads=2)) as engine:
         done = threading.Event()
 
         def read() -> None:
@@ -190,7 +190,7 @@ def test_constructor_arguments_are_checked(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="targets"):
             _native.LoadEngine([], Knobs(), backend="threads")
         with pytest.raises(ValueError, match="threads 0"):
-            _native.LoadEngine([target], Knobs(), backend="uring", threads=0)
+            _native.LoadEngine([target], Knobs(threads=0), backend="uring")
         with pytest.raises(ValueError, match="stripe_unit_bytes"):
             _native.LoadEngine([target], Knobs(), backend="threads", stripe_unit_bytes=0)
         with pytest.raises(ValueError, match="runtime_s"):

@@ -59,7 +59,7 @@ def test_depth_is_reached_and_never_exceeded_on_each_target(backend: str, make_l
     inflight = [Path("/sys/block", Path(device).name, "inflight") for device in devices]
     with (
         opened(*devices, size_bytes=8 * MIB) as targets,
-        running(backend, targets, knobs_of(7, stripe_width=3), threads=2) as engine,
+        running(backend, targets, knobs_of(7, stripe_width=3, threads=2)) as engine,
     ):
         eventually(lambda: ios(engine) > 2000, "2000 I/Os")
         reached = np.zeros(3, dtype=np.uint64)
@@ -162,7 +162,7 @@ def test_sequential_writes_follow_each_other(backend: str, tmp_path: Path) -> No
     path = empty_file(tmp_path / "data", 64 * MIB)
     with (
         opened(path, size_bytes=64 * MIB, writable=True) as targets,
-        running(backend, targets, knobs_of(4, 16384, read_pct=0.0), sequential=True, threads=2) as engine,
+        running(backend, targets, knobs_of(4, 16384, read_pct=0.0, threads=2), sequential=True) as engine,
     ):
         eventually(lambda: ios(engine) >= 50, "50 writes")
     stamps = _stamps(path)
@@ -223,10 +223,10 @@ def test_width_says_which_targets_get_ios(backend: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_large_blocks_fan_out_over_the_stripe(backend: str, tmp_path: Path) -> None:
     paths = [empty_file(tmp_path / f"data{number}", 2 * MIB) for number in range(3)]
-    knobs = knobs_of(4, 3 * 65536, stripe_width=3, read_pct=0.0)
+    knobs = knobs_of(4, 3 * 65536, stripe_width=3, read_pct=0.0, threads=2)
     with (
         opened(*paths, size_bytes=2 * MIB, writable=True) as targets,
-        running(backend, targets, knobs, sequential=True, stripe_unit_bytes=32768, threads=2) as engine,
+        running(backend, targets, knobs, sequential=True, stripe_unit_bytes=32768) as engine,
     ):
         eventually(lambda: bool((engine.counters()[:, WRITES] >= 40).all()), "40 parts on each target")
         assert (engine.counters()[:, IN_FLIGHT] <= 4).all()
@@ -239,10 +239,10 @@ def test_large_blocks_fan_out_over_the_stripe(backend: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_depth_holds_when_blocks_fan_out(backend: str, tmp_path: Path) -> None:
     paths = [filled_file(tmp_path / f"data{number}") for number in range(4)]
-    knobs = knobs_of(3, 16384, stripe_width=4)
+    knobs = knobs_of(3, 16384, stripe_width=4, threads=2)
     with (
         opened(*paths, size_bytes=MIB) as targets,
-        running(backend, targets, knobs, stripe_unit_bytes=8192, threads=2) as engine,
+        running(backend, targets, knobs, stripe_unit_bytes=8192) as engine,
     ):
         reached = np.zeros(4, dtype=np.uint64)
 
@@ -265,7 +265,7 @@ def test_the_rate_is_held_and_even(backend: str, tmp_path: Path) -> None:
 
     path = filled_file(tmp_path / "data")
     with opened(path, size_bytes=MIB) as targets:
-        engine = make_engine(backend, targets, knobs_of(8, rate_iops=400.0), threads=2)
+        engine = make_engine(backend, targets, knobs_of(8, rate_iops=400.0, threads=2))
         engine.start()
         rates: list[float] = []
         # A machine that stands still cannot hold a rate: turn until one epoch did, which a wrong pace never does.
@@ -273,7 +273,7 @@ def test_the_rate_is_held_and_even(backend: str, tmp_path: Path) -> None:
             assert len(rates) < 30, rates
             eventually(lambda: measuring(engine) and int(engine.epochs()[-1].counts[0, 0, 0]) >= 400, "a second")
             number = len(rates)
-            engine.apply(knobs_of(8, rate_iops=rate_of(number + 1)))
+            engine.apply(knobs_of(8, rate_iops=rate_of(number + 1), threads=2))
             epoch = engine.epochs()[number]
             assert epoch.start_ns is not None
             assert epoch.end_ns is not None
@@ -299,7 +299,7 @@ def test_many_targets(backend: str, tmp_path: Path) -> None:
     depth = 15
     with (
         opened(*paths, size_bytes=65536) as targets,
-        running(backend, targets, knobs_of(depth, stripe_width=64), threads=4) as engine,
+        running(backend, targets, knobs_of(depth, stripe_width=64, threads=4)) as engine,
     ):
         eventually(lambda: bool((engine.counters()[:, READS] > 50).all()), "I/Os on every target")
         assert (engine.counters()[:, IN_FLIGHT] <= depth).all()

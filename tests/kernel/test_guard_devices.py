@@ -18,7 +18,7 @@ pytestmark = [needs.root, needs.loop]
 
 
 def write_job(*paths: str, mode: Mode = Mode.DIRECT) -> JobSpec:
-    return JobSpec(tuple(TargetSpec(path) for path in paths), Knobs(read_pct=50.0), mode=mode)
+    return JobSpec(tuple(TargetSpec(path) for path in paths), Knobs(read_pct=50.0, mode=mode))
 
 
 def everything_allowed(*paths: str) -> Permissions:

@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import UsageError
 from engine.guard import open_targets
-from engine.job import JobSpec, Mode, Permissions, TargetSpec
+from engine.job import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage
 
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 def targets(*paths: str | Path) -> list[str]:
-    job = JobSpec(tuple(TargetSpec(str(path)) for path in paths), mode=Mode.BUFFERED)
+    job = JobSpec(tuple(TargetSpec(str(path)) for path in paths), Knobs(mode=Mode.BUFFERED))
     opened = open_targets(job, Permissions())
     for target in opened:
         target.close()
@@ -58,7 +58,9 @@ def test_two_files_are_two_targets(data_file: Path) -> None:
 
 
 def test_one_new_file_under_two_names(tmp_path: Path) -> None:
-    job = JobSpec((TargetSpec(f"{tmp_path}/new"), TargetSpec(f"{tmp_path}/./new")), size_bytes=MIB, mode=Mode.BUFFERED)
+    job = JobSpec(
+        (TargetSpec(f"{tmp_path}/new"), TargetSpec(f"{tmp_path}/./new")), Knobs(mode=Mode.BUFFERED), size_bytes=MIB
+    )
     with pytest.raises(UsageError, match=r"new and .*new are the same file"):
         open_targets(job, Permissions())
     assert not (tmp_path / "new").exists()

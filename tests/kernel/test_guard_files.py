@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 def job(*paths: Path | str, read_pct: float = 100.0, size: int | None = None, mode: Mode = Mode.BUFFERED) -> JobSpec:
-    return JobSpec(tuple(TargetSpec(str(path)) for path in paths), Knobs(read_pct=read_pct), mode=mode, size_bytes=size)
+    return JobSpec(tuple(TargetSpec(str(path)) for path in paths), Knobs(read_pct=read_pct, mode=mode), size_bytes=size)
 
 
 def permit(*paths: Path, destroy: bool = False) -> Permissions:

@@ -32,7 +32,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scratch_job(count: int = 1, size: int | None = 16 * MIB, mode: Mode = Mode.DIRECT) -> JobSpec:
-    return JobSpec((TargetSpec(),) * count, Knobs(read_pct=50.0), size_bytes=size, mode=mode)
+    return JobSpec((TargetSpec(),) * count, Knobs(read_pct=50.0, mode=mode), size_bytes=size)
 
 
 def ignore(_: float) -> None:

@@ -37,10 +37,12 @@ def sample(
     host: Table | None = None,
     processes: Table | None = None,
     load: Table | None = None,
+    tapes: Table | None = None,
+    groups: Table | None = None,
     histograms: Histograms | None = None,
     topology: Topology | None = None,
 ) -> Sample:
-    given = {"disk": disks, "host": host, "process": processes, "load": load}
+    given = {"disk": disks, "host": host, "process": processes, "load": load, "tape": tapes, "group": groups}
     return Sample(
         time_ns=1_763_700_000 * SECOND_NS + round(at_s * SECOND_NS),
         monotonic_ns=round(at_s * SECOND_NS),

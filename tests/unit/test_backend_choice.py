@@ -23,7 +23,7 @@ def test_auto_takes_the_ring_where_it_works_and_says_why_not_where_it_does_not()
 
 
 def test_buffered_tmpfs_is_left_to_threads() -> None:
-    buffered = JobSpec(mode=Mode.BUFFERED)
+    buffered = JobSpec(knobs=Knobs(mode=Mode.BUFFERED))
     assert choose(buffered, uring_refusal="", on_tmpfs=True).backend is Backend.THREADS
     assert choose(buffered, uring_refusal="", on_tmpfs=False).backend is Backend.URING
     assert choose(JobSpec(), uring_refusal="", on_tmpfs=True).backend is Backend.URING

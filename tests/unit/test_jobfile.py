@@ -10,6 +10,7 @@ from engine.errors import LunscopeError, UsageError
 from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.jobfile import dump_job, load_job, parse_job
 from engine.read_write import access_and_mix
+from tests.unit.test_distribution import DISTRIBUTIONS
 
 FULL = """
 # a whole job
@@ -34,12 +35,10 @@ seed = 7
 def test_every_key() -> None:
     assert parse_job(FULL) == JobSpec(
         targets=(TargetSpec("/dev/sdb"), TargetSpec(None)),
-        knobs=Knobs(16, 2, (BlockShare(4096, 60.0), BlockShare(16384, 40.0)), 70.0, 5000.0),
+        knobs=Knobs(16, 2, (BlockShare(4096, 60.0), BlockShare(16384, 40.0)), 70.0, 5000.0, mode=Mode.DSYNC, threads=4),
         access=Access.RANDOM,
-        mode=Mode.DSYNC,
         backend=Backend.URING,
         stripe_unit_bytes=128 * 1024,
-        threads=4,
         size_bytes=1 << 30,
         runtime_s=30.0,
         seed=7,
@@ -141,12 +140,17 @@ _JOBS = st.builds(
         ),
         read_pct=st.floats(0, 100),
         rate_iops=st.none() | st.floats(1e-3, 1e9),
+        write_blocks=st.none() | st.just((BlockShare(8192, 50.0), BlockShare(65536, 50.0))),
+        distribution=DISTRIBUTIONS,
+        write_distribution=st.none() | DISTRIBUTIONS,
+        mode=st.sampled_from(Mode),
+        threads=st.integers(1, 1000),
+        fsync_every=st.none() | st.integers(1, 10_000),
     ),
     access=st.sampled_from(Access),
-    mode=st.sampled_from(Mode),
     backend=st.sampled_from(Backend),
+    streams=st.integers(1, 1024),
     stripe_unit_bytes=st.integers(8, 1 << 20).map(lambda units: units * 512),
-    threads=st.integers(1, 1000),
     size_bytes=st.none() | st.integers(1, 1 << 50),
     runtime_s=st.none() | st.floats(1e-6, 1e7),
     seed=st.integers(0, 2**63 - 1),

@@ -7,6 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from engine.distribution import Zipf, locality
 from engine.errors import UsageError
 from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.validate import validate
@@ -37,20 +38,31 @@ def test_every_option_reaches_its_field() -> None:
         parse(
             *("--target", "/dev/a", "-t", "/dev/b", "--bs", "4k:60,16k:40", "--rw", "rw", "--read-pct", "80"),
             *("--qd", "10", "--stripe-width", "1", "--stripe-unit", "128k", "--threads", "3", "--rate", "500"),
+            *("--write-bs", "64k", "--streams", "3", "--fsync-every", "50"),
             *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
         ),
     )
-    knobs = Knobs(10, 1, (BlockShare(4096, 60.0), BlockShare(16384, 40.0)), 80.0, 500.0)
+    blocks = (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
+    knobs = Knobs(
+        10, 1, blocks, 80.0, 500.0, write_blocks=(BlockShare(65536),), mode=Mode.DSYNC, threads=3, fsync_every=50
+    )
     targets = (TargetSpec("/dev/a"), TargetSpec("/dev/b"))
     expected = JobSpec(
-        *(targets, knobs, Access.SEQUENTIAL, Mode.DSYNC, Backend.THREADS),
+        *(targets, knobs, Access.SEQUENTIAL, Backend.THREADS),
+        streams=3,
         stripe_unit_bytes=131072,
-        threads=3,
         size_bytes=1 << 30,
         runtime_s=120.0,
         seed=9,
     )
     assert job == expected
+    validate(job)
+
+
+def test_distributions_of_both_directions_reach_their_fields() -> None:
+    job = make_job(None, parse("--distribution", "zipf:1.2", "--write-distribution", "locality:50,30,20"))
+    assert job.knobs.distribution == Zipf(1.2)
+    assert job.knobs.write_distribution == locality([50, 30, 20])
     validate(job)
 
 
@@ -69,7 +81,7 @@ def test_an_option_wins_over_the_job_file_and_leaves_the_rest(tmp_path: Path) ->
     file = tmp_path / "job.toml"
     file.write_text('target = ["/dev/a"]\nrw = "randrw"\nread_pct = 30\nqd = 7\nseed = 3\nmode = "sync"\n')
     job = make_job(file, parse("--qd", "9"))
-    assert (job.knobs.queue_depth, job.knobs.read_pct, job.seed, job.mode) == (9, 30.0, 3, Mode.SYNC)
+    assert (job.knobs.queue_depth, job.knobs.read_pct, job.seed, job.knobs.mode) == (9, 30.0, 3, Mode.SYNC)
     assert make_job(file, parse("--read-pct", "60")).knobs.read_pct == 60.0
     other = make_job(file, parse("--rw", "write"))
     assert (other.access, other.knobs.read_pct) == (Access.SEQUENTIAL, 0.0)
@@ -94,6 +106,9 @@ def test_scratch_targets_are_as_many_as_the_stripe_is_wide() -> None:
         (("--runtime", "-3s"), "'--runtime'"),
         (("--size", "1.0001k"), "'--size'"),
         (("--seed", "x"), "'--seed'"),
+        (("--write-bs", "4k:50,8k:40"), "'--write-bs'"),
+        (("--distribution", "zipf"), "'--distribution'"),
+        (("--write-distribution", "locality:1,2"), "'--write-distribution'"),
     ],
 )
 def test_a_bad_value_names_its_option(arguments: tuple[str, ...], words: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from collectors.model import Topology
-from collectors.path_verdict import path_verdicts
+from collectors.path_verdict import judge_paths, path_verdicts
 from tests.unit.test_block_tables import did, frame, topology
 
 
@@ -44,3 +46,18 @@ def test_an_even_policy_that_is_not_even() -> None:
 def test_nothing_is_said_without_an_interval_or_paths() -> None:
     assert list(path_verdicts(frame({}, Topology()))) == []
     assert list(path_verdicts(frame({}, with_paths()))) == []
+
+
+def test_only_odd_paths_are_marked_in_the_rows_of_the_table() -> None:
+    found = frame({"sd0h0": did(390, 1, 400), "sd0h1": did(610, 4, 900), "sd1h0": did(500, 1, 500)}, with_paths())
+    judged = judge_paths(found)
+    assert judged is not None
+    names = found.tables["paths"].rows.names
+    assert [names[row] for row in judged.odd] == ["sd0h1"]
+    assert judged.sick_times[names.index("sd0h1")] == pytest.approx(4.0)
+    assert not judged.by_service.any()
+
+
+def test_a_path_of_which_nothing_is_known_leaves_its_lun_unjudged() -> None:
+    blind = replace(with_paths(), devices={**topology(uncounted=("sd0h0",)).devices})
+    assert list(path_verdicts(frame({"sd0h1": did(610, 4, 900)}, blind))) == []

@@ -234,6 +234,7 @@ GOLDEN_JSON = {
             "read_await_ms": 8.0,
             "write_await_ms": None,
             "queue_ms": 6.0,
+            "tag_wait_ms": None,
             "service_ms": 2.0,
             "in_flight": 8.0,
             "in_flight_peak": 6.0,
@@ -243,6 +244,9 @@ GOLDEN_JSON = {
             "p50_ms": None,
             "p99_ms": None,
             "p999_ms": None,
+            "service_max_ms": None,
+            "queue_p99_ms": None,
+            "queue_max_ms": None,
             "max_ms": None,
             "tiers": {
                 "queue_ms": "sampled",

@@ -48,7 +48,9 @@ def test_a_busy_engine_is_called_driver_bound() -> None:
     busy = replace(result, cpu_ns=int(0.95 * result.about.elapsed_s * 1e9))
     assert not any("driver-bound" in line for line in caveats(calm))
     assert any("driver-bound" in line and "--threads 2" in line for line in caveats(busy))
-    more_threads = About(replace(busy.about.job, threads=2), FACTS, ("a",), (), "runtime", busy.about.elapsed_s)
+    more_threads = About(
+        replace(busy.about.job, knobs=Knobs(threads=2)), FACTS, ("a",), (), "runtime", busy.about.elapsed_s
+    )
     assert not any("driver-bound" in line for line in caveats(replace(busy, about=more_threads)))
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from engine.distribution import Permutation, Uniform, Zipf, Zones
 from engine.errors import UsageError
-from engine.job import Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.validate import validate
 
 TWO = (TargetSpec("/dev/sda"), TargetSpec("/dev/sdb"))
@@ -28,6 +29,10 @@ def job(**changes: object) -> JobSpec:
         job(blocks=(BlockShare(1000),), mode=Mode.BUFFERED),
         job(blocks=(BlockShare(4096, 33.3), BlockShare(8192, 33.3), BlockShare(16384, 33.3))),
         job(read_pct=0),
+        job(read_pct=50, write_blocks=(BlockShare(65536),), distribution=Zipf(1.1), write_distribution=Uniform()),
+        job(distribution=Permutation(), read_pct=50),
+        job(distribution=Permutation(), write_blocks=(BlockShare(8192),)),
+        job(access=Access.SEQUENTIAL, streams=1024),
         job(rate_iops=0.5),
         job(threads=1000, seed=0, runtime_s=0.1, size_bytes=1 << 30),
         job(backend=Backend.THREADS, queue_depth=1000),
@@ -59,6 +64,22 @@ def test_sound_jobs(sound: JobSpec) -> None:
         (job(rate_iops=0), "--rate: 0 is out of range: above 0"),
         (job(rate_iops=math.inf), "--rate: inf is out of range"),
         (job(rate_iops=math.nan), "--rate: nan is out of range"),
+        (job(write_blocks=(BlockShare(4096, 60),)), "--write-bs: the shares of the mix add up to 60 %"),
+        (job(write_blocks=(BlockShare(100),)), "--write-bs: 100 is not a multiple of 512"),
+        (job(distribution=Zipf(-1)), "--distribution: zipf: the exponent -1 is out of range"),
+        (job(write_distribution=Zones(())), "--write-distribution: zones: 0 zones: give 1 to 256"),
+        (job(write_distribution=Permutation()), "--write-distribution: permutation is for reads and writes together"),
+        (
+            job(distribution=Permutation(), read_pct=50, write_blocks=(BlockShare(8192),)),
+            "--distribution: permutation needs one block size for all I/Os, not a mix",
+        ),
+        (job(fsync_every=0), "--fsync-every: 0 is out of range: after 1 write or more"),
+        (job(streams=0), "--streams: 0 is out of range: 1 to 1024"),
+        (job(streams=2), "--streams: 2 need sequential order: use --rw read, write or rw"),
+        (
+            job(access=Access.SEQUENTIAL, distribution=Zipf(1.1)),
+            "--distribution: zipf:1.1 needs random order: use --rw randread",
+        ),
         (job(targets=()), "--target: 0 targets: give 1 to 1024"),
         (job(targets=TWO * 600), "--target: 1200 targets: give 1 to 1024"),
         (job(threads=0), "--threads: 0 is out of range: 1 to 1000"),

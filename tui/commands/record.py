@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from collectors.live import LiveSource
+from collectors.live import WHOLE_TOPOLOGY_S, LiveSource
 from collectors.recorder import RecordingSource
 from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
@@ -45,7 +45,7 @@ def command(
     """
     duration_s = None if duration is None else parse_duration(duration)
     stop = threading.Event()
-    live = LiveSource(interval, procfs, sysfs, tier)
+    live = LiveSource(interval, procfs, sysfs, tier, first_topology_s=WHOLE_TOPOLOGY_S)
     try:
         source = RecordingSource(live, SessionWriter(output, overwrite=overwrite))
     except BaseException:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from collectors.coarser import coarser
-from collectors.live import LiveSource
+from collectors.live import WHOLE_TOPOLOGY_S, LiveSource
 from collectors.model import Step
 from collectors.report import ReportOptions, report_json, report_text
 from collectors.session.reader import SessionReader
@@ -20,10 +20,11 @@ from tui.roots import root_options
 from tui.signals import stop_on_signal
 
 
-@click.command(short_help="disks, paths and HBA ports as text or JSON lines, like sar")
+@click.command(short_help="disks, paths, HBA ports and tapes as text or JSON lines, like sar")
 @click.option("-d", "disks", is_flag=True, help="Disks; what is shown when nothing else is asked for.")
 @click.option("-L", "paths", is_flag=True, help="Paths: each way to a LUN, with its share of the LUN's I/Os.")
 @click.option("-H", "ports", is_flag=True, help="HBA ports: all paths through each together.")
+@click.option("-t", "tapes", is_flag=True, help="Tape drives.")
 @click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
 @click.option("--all", "all_disks", is_flag=True, help="Also disks without any I/O in the interval.")
 @click.option(
@@ -45,6 +46,7 @@ def command(
     disks: bool,
     paths: bool,
     ports: bool,
+    tapes: bool,
     split: bool,
     all_disks: bool,
     recording: Path | None,
@@ -55,14 +57,14 @@ def command(
     procfs: Path,
     sysfs: Path,
 ) -> None:
-    """Report disks, paths or HBA ports every INTERVAL seconds, COUNT times, and at the end averages over all of it.
+    """Report disks, paths, HBA ports or tapes every INTERVAL seconds, COUNT times, then averages.
 
     Without INTERVAL one second is measured once; with INTERVAL alone it goes on until interrupted. From a recording
     every recorded interval is shown, or longer ones of INTERVAL seconds.
     """
     if interval is not None and interval <= 0:
         raise UsageError(f"interval {interval:g} s: give a length above 0")
-    chosen = (("disks", disks), ("paths", paths), ("hbas", ports))
+    chosen = (("disks", disks), ("paths", paths), ("hbas", ports), ("tapes", tapes))
     tables = tuple(table for table, wanted in chosen if wanted)
     options = ReportOptions(tables, split=split, all_disks=all_disks, count=count)
     if recording is not None:
@@ -81,7 +83,7 @@ def command(
 @contextmanager
 def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[Iterator[Step]]:
     stop = threading.Event()
-    source = LiveSource(interval_s, procfs, sysfs, tier)
+    source = LiveSource(interval_s, procfs, sysfs, tier, first_topology_s=WHOLE_TOPOLOGY_S)
     try:
         with stop_on_signal(stop):
             yield coarser(source.steps(stop), interval_s)

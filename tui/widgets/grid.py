@@ -18,7 +18,7 @@ from tui.columns import GridColumn
 from tui.glyphs import glyphs_of
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.grid_lines import GridLayout, GridLook, RowPainter, header_line, lay_out, text_line, unit_line
-from tui.widgets.grid_rows import NAME, Sorting
+from tui.widgets.grid_rows import FLAT, NAME, Arrangement, Sorting
 from tui.widgets.lines import replace_changed
 from tui.widgets.row_view import RowView
 
@@ -81,6 +81,18 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             return self.grid
 
     @dataclass
+    class FilterChanged(Message):
+        """Another filter is in force."""
+
+        grid: Grid
+        text: str
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for `@on` with a selector."""
+            return self.grid
+
+    @dataclass
     class SortChanged(Message):
         """The operator chose another order."""
 
@@ -100,6 +112,8 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         *,
         sort: str = NAME,
         name_title: str = "Name",
+        name_part: int = 3,
+        arrangement: Arrangement = FLAT,
         id: str | None = None,  # noqa: A002 - Textual's name for it
         classes: str | None = None,
     ) -> None:
@@ -107,7 +121,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self.table_name = table
         self._columns = tuple(columns)
         self._name_title = name_title
-        self._view = RowView(Sorting(sort))
+        self._name_part = name_part
+        self.nothing = "nothing here"
+        """What is said where there are no rows and no filter is to blame."""
+        self._view = RowView(Sorting(sort), arrangement)
         self._filter = FilterLine()
         self._first_column = 0
         self._announced_key: str | None = None
@@ -144,6 +161,15 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._view.show(table, labels)
         self._after_change(follow_cursor=self._view.pinned and was_visible)
 
+    def rearrange(self) -> None:
+        """Order the rows anew because the arrangement changed: a branch was opened, other rows are wanted."""
+        self._view.rearrange()
+        self._after_change(follow_cursor=True)
+
+    def set_name_title(self, title: str) -> None:
+        """Say that the names are of other things."""
+        self._name_title = title
+
     def set_sort(self, field_id: str, reverse: bool = False) -> None:
         """Order by a field, or by "name"; figures fall and names rise unless reversed."""
         self._view.sort(Sorting(field_id, reverse))
@@ -154,6 +180,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._filter.text = text
         self._view.filter(text)
         self._after_change(follow_cursor=True)
+        self.post_message(self.FilterChanged(self, text))
 
     def move_to_key(self, key: str) -> bool:
         """Put the cursor on the row of a key; false where no shown row has it."""
@@ -286,8 +313,9 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return max(0, self._area.height - self._header_height)
 
     def _fitted(self) -> GridLayout:
-        widest = 0 if self._view.names is None else self._view.names.widest
-        return lay_out(self._columns, self._area.width, max(widest, len(self._name_title) + 2), self._first_column)
+        widest = 0 if self._view.names is None else self._view.names.widest + self._view.arrangement.prefix_width
+        name_width = max(widest, len(self._name_title) + 2)
+        return lay_out(self._columns, self._area.width, name_width, self._first_column, self._name_part)
 
     def _choose_sort(self, sorting: Sorting) -> None:
         self.set_sort(sorting.field_id, sorting.reverse)
@@ -344,7 +372,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             top = self.scroll_offset.y
             rows = view.order.window(top, self._body_height)
-            lines += RowPainter(layout, look).paint(view.table, view.names, rows, view.cursor - top)
+            lines += RowPainter(layout, look, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
         blank = Strip.blank(layout.width, look.plain["exact"])
         return (lines + [blank] * self._area.height)[: self._area.height]
 
@@ -359,7 +387,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             return "waiting for the first sample"
         if self._filter.text and len(self._view.table.rows):
             return f"no name contains {self._filter.text!r}; Escape drops the filter"
-        return "nothing here"
+        return self.nothing
 
     def _looked_up(self) -> GridLook:
         """Styles and marks, looked up once per theme and focus."""

@@ -16,7 +16,7 @@ from collectors.model import FrameTable, Tier
 from tui.columns import GridColumn
 from tui.glyphs import Glyphs
 from tui.safe import fit
-from tui.widgets.grid_rows import NAME, RowNames, Sorting
+from tui.widgets.grid_rows import FLAT, NAME, Arrangement, RowNames, Sorting
 
 _GUTTER = 1
 _EDGE = 1
@@ -60,10 +60,10 @@ class GridLayout:
         return None
 
 
-def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: int) -> GridLayout:
-    """Place the name and as many whole columns from `first` on as a width holds."""
+def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: int, name_part: int = 3) -> GridLayout:
+    """Place the name, at most that part of the width, and as many whole columns from `first` on as it holds."""
     room = max(0, width - _GUTTER)
-    name_width = min(max(widest_name, _NAME_LEAST), _NAME_MOST, max(_NAME_LEAST, room // 3), room)
+    name_width = min(max(widest_name, _NAME_LEAST), _NAME_MOST, max(_NAME_LEAST, room // name_part), room)
     room -= name_width
     placed: list[GridColumn] = []
     for column in columns[first:]:
@@ -86,7 +86,8 @@ def header_line(layout: GridLayout, sorting: Sorting, name_title: str, look: Gri
     ]
     for column in layout.columns:
         is_sorted = column.field_id == sorting.field_id
-        text = " " + column.title.rjust(column.width) + (arrow if is_sorted else " ")
+        title = f" {column.title}".ljust(column.width) if column.align == "left" else column.title.rjust(column.width)
+        text = " " + title + (arrow if is_sorted else " ")
         runs.append((text, "header-sort" if is_sorted else "header"))
     return _strip(runs, layout, look.plain, "header", glyphs.more_right if layout.more_right else "")
 
@@ -106,19 +107,20 @@ def text_line(text: str, style_name: str, layout: GridLayout, look: GridLook) ->
 class RowPainter:
     """Draws rows of one table in one layout."""
 
-    def __init__(self, layout: GridLayout, look: GridLook) -> None:
+    def __init__(self, layout: GridLayout, look: GridLook, arrangement: Arrangement = FLAT) -> None:
         self._layout = layout
         self._look = look
+        self._arrangement = arrangement
 
     def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
         """Draw the given rows; `cursor` is the place among them that bears the cursor, if any does."""
         by_column = [self._cells(column, table, rows) for column in self._layout.columns]
-        name_width, ellipsis = self._layout.name_width, self._look.glyphs.ellipsis
+        name_width, ellipsis, prefix = self._layout.name_width, self._look.glyphs.ellipsis, self._arrangement.prefix
         strips = []
         for place, row in enumerate(rows.tolist()):
             is_cursor = place == cursor
             gutter = self._look.glyphs.cursor if is_cursor else " "
-            runs = [(gutter + fit(names.shown(row), name_width, ellipsis), "name")]
+            runs = [(gutter + fit(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
             runs += [cells[place] for cells in by_column]
             styles = self._look.under_cursor if is_cursor else self._look.plain
             strips.append(_strip(runs, self._layout, styles, "exact"))
@@ -131,7 +133,23 @@ class RowPainter:
             return [("-".rjust(column.width + 1) + " ", "exact")] * len(rows)
         tiers = table.tiers.get(column.field_id)
         codes = [int(column.tier)] * len(rows) if tiers is None else tiers[rows].tolist()
+        if column.words:
+            return [
+                self._worded(column, *each) for each in zip(values[rows].tolist(), codes, rows.tolist(), strict=True)
+            ]
         return list(map(functools.partial(self._cell, column), values[rows].tolist(), codes))
+
+    def _worded(self, column: GridColumn, value: float, tier: int, row: int) -> tuple[str, str]:
+        """Draw the words the arrangement has for a cell, with the marks of its figure."""
+        words = self._arrangement.words(column.field_id, row)
+        if words is None:
+            return self._cell(column, value, tier)
+        heat, glyphs = column.hot, self._look.glyphs
+        warmth = 0 if heat is None else (value >= heat.warm) + (value >= heat.hot)
+        text = (" ", glyphs.warm, glyphs.hot)[warmth] + words
+        text = fit(text, column.width, glyphs.ellipsis) if column.align == "left" else text.rjust(column.width)
+        style = (_TIER_STYLES[tier], "warm", "hot")[warmth]
+        return f" {text}{glyphs.tier_marks[tier]}", style
 
     def _cell(self, column: GridColumn, value: float, tier: int) -> tuple[str, str]:
         text, width, heat = column.format(value), column.width + 1, column.hot

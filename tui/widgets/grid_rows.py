@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,22 @@ def _counted(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts if part)
 
 
+class Order(Protocol):
+    """Rows from the top down."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+
+    def window(self, top: int, height: int) -> NDArray[np.intp]:
+        """Row numbers at the places from `top` on, at most `height` of them."""
+
+    def row_at(self, place: int) -> int | None:
+        """Row number at a place from the top; None beyond the end."""
+
+    def place_of(self, row: int) -> int | None:
+        """Place of a row from the top; None where it is not shown."""
+
+
 class RowOrder:
     """Rows from the top down, sorted only as far as they are looked at: of many thousand, few are ever shown.
 
@@ -150,4 +167,40 @@ def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, filter_text
     return RowOrder(rows, -chosen if sorting.descending else chosen)
 
 
-NO_ORDER = RowOrder(_NO_ROWS, np.empty(0))
+class Arrangement(Protocol):
+    """How the rows of a grid stand: in which order, what is drawn before their names, and words in place of figures."""
+
+    @property
+    def prefix_width(self) -> int:
+        """Cells of the widest prefix."""
+
+    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
+        """Put the rows that are shown in an order."""
+
+    def prefix(self, row: int) -> str:
+        """Return what stands before the name of a row."""
+
+    def words(self, field_id: str, row: int) -> str | None:
+        """Return the text of a cell whose column has words; None leaves it to its figure."""
+
+
+class FlatArrangement:
+    """A plain list: rows by their own figures, nothing before their names."""
+
+    prefix_width = 0
+
+    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
+        """Order rows by the field and leave out those whose name does not contain the filter."""
+        return order_rows(table, names, sorting, filter_text)
+
+    def prefix(self, row: int) -> str:  # noqa: ARG002 - of the protocol
+        """Nothing."""
+        return ""
+
+    def words(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
+        """None: every column has figures."""
+        return None
+
+
+FLAT: Arrangement = FlatArrangement()
+NO_ORDER: Order = RowOrder(_NO_ROWS, np.empty(0))

@@ -90,18 +90,37 @@ class Tabs(TextLine):
     Tabs { background: $panel; color: $text-muted; }
     """
 
-    TITLES = ((Place.OVERVIEW, "1 Overview"), (Place.LOAD, "2 Load"), (Place.EVENTS, "3 Events"))
+    TITLES = (
+        (Place.OVERVIEW, "1 Overview"),
+        (Place.LOAD, "2 Load"),
+        (Place.EVENTS, "3 Events"),
+        (Place.PATHS, "5 Paths"),
+        (Place.TREE, "6 Tree"),
+        (Place.WALL, "7 Wall"),
+    )
 
     def show(self, place: Place, note: str, style: str = "") -> None:
-        """Show which screen this is, and at the right what matters on every screen."""
-        content = Content(" ")
-        for tab, title in self.TITLES:
-            current = tab is place
-            text = Content.assemble((f"[{title}]" if current else f" {title} ", "bold $foreground" if current else ""))
-            content += text.stylize(f"@click=app.view_{tab.value}") if not current else text
-            content += Content(" ")
-        room = (self.size.width or 80) - content.cell_length - 1
+        """Show which screen this is, and at the right what matters on every screen.
+
+        Where that has no room beside all titles, the other screens keep their keys only.
+        """
+        width = self.size.width or 80
+        content = self._tabs(place, short=False)
+        if len(note) > width - content.cell_length - 1:
+            content = self._tabs(place, short=True)
+        room = width - content.cell_length - 1
         if note and room > 3:
             shown = Content.assemble((note if len(note) <= room else note[: room - 1] + "…", style))
             content += Content(" " * (room - shown.cell_length)) + shown
         self.put(content)
+
+    def _tabs(self, place: Place, *, short: bool) -> Content:
+        content = Content(" ")
+        for tab, title in self.TITLES:
+            if tab is place:
+                content += Content.assemble((f"[{title}]", "bold $foreground"))
+            else:
+                text = title.split()[0] if short else title
+                content += Content(f" {text} ").stylize(f"@click=app.view_{tab.value}")
+            content += Content(" ")
+        return content

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from collectors.model import FrameTable
-from tui.widgets.grid_rows import NO_ORDER, RowNames, Sorting, order_rows
+from tui.widgets.grid_rows import FLAT, NO_ORDER, Arrangement, RowNames, Sorting
 
 
 class RowView:
@@ -15,8 +15,9 @@ class RowView:
     `follow_first`, it stays on the first row instead, so that an untouched screen shows what is hottest.
     """
 
-    def __init__(self, sorting: Sorting) -> None:
+    def __init__(self, sorting: Sorting, arrangement: Arrangement = FLAT) -> None:
         self.sorting = sorting
+        self.arrangement = arrangement
         self.table: FrameTable | None = None
         self.names: RowNames | None = None
         self.order = NO_ORDER
@@ -43,6 +44,10 @@ class RowView:
     def filter(self, text: str) -> None:
         """Show only rows whose name contains a text; empty shows all."""
         self._filter_text = text
+        self._reorder()
+
+    def rearrange(self) -> None:
+        """Order rows anew because the arrangement changed."""
         self._reorder()
 
     def move(self, place: int) -> None:
@@ -77,7 +82,7 @@ class RowView:
         if self.table is None or self.names is None:
             self.order = NO_ORDER
         else:
-            self.order = order_rows(self.table, self.names, self.sorting, self._filter_text)
+            self.order = self.arrangement.order(self.table, self.names, self.sorting, self._filter_text)
         place = self._place_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
         self._settle(self.cursor if place is None else place)
 

@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::arrival::{Arrival, Beginning, Schedule};
+use super::cpu_span::CpuTimes;
 use super::crew::Backend;
-use super::epoch::{Epoch, Served, Turn};
+use super::dealing;
+use super::epoch::{Epoch, Instant, Served, Turn};
 use super::fanout::FanOut;
-use super::knobs::Settings;
+use super::io_workers::IoWorkers;
+use super::knobs::{Settings, share};
 use super::lock::lock;
 use super::pacing::Pacer;
 use super::peaks::SECOND_NS;
@@ -31,6 +34,7 @@ pub struct Core {
     pub timeline: Mutex<Timeline>,
     seats: Mutex<Vec<Arc<Seat>>>,
     backend: Backend,
+    io_workers: IoWorkers,
 }
 
 impl Core {
@@ -42,6 +46,7 @@ impl Core {
             timeline,
             seats: Mutex::default(),
             backend,
+            io_workers: IoWorkers::default(),
         })
     }
 
@@ -64,15 +69,35 @@ impl Core {
         settings: Arc<Settings>,
         before: &Epoch,
     ) -> io::Result<Arc<Epoch>> {
-        epoch(
+        let next = epoch(
             &self.run,
             self.backend,
             &self.seats(),
             index,
             settings,
             Some(before),
-        )
-        .map(Arc::new)
+        )?;
+        if !next.is_dealt() {
+            self.hold_back(before, &next.settings);
+        }
+        Ok(Arc::new(next))
+    }
+
+    /// CPU time of the workers and of the kernel's helpers behind their rings.
+    pub fn cpu_ns(&self) -> u64 {
+        let seats = self.seats();
+        let own: u64 = seats.iter().map(|seat| seat.cpu.ns()).sum();
+        if self.backend == Backend::Threads {
+            return own;
+        }
+        let threads: Vec<_> = seats.iter().filter_map(|seat| seat.cpu.thread()).collect();
+        own + self.io_workers.ns(&threads)
+    }
+
+    /// Ends an epoch and notes what it cost.
+    pub fn end(&self, epoch: &Epoch, now: Instant) {
+        epoch.end(now);
+        epoch.cpu.end(CpuTimes::now(self.cpu_ns()));
     }
 
     /// Runs until the load stops, fails or has lasted for `runtime`.
@@ -104,26 +129,85 @@ impl Core {
         if epoch.start_ns().is_some() {
             return Duration::from_nanos(epoch.take_second(now.ns));
         }
+        if !epoch.is_dealt() {
+            self.deal(epoch);
+            return SETTLED_YET;
+        }
         let settling_ns = (epoch.turned.ns + SETTLE_NS).saturating_sub(now.ns);
         if settling_ns > 0 {
             return Duration::from_nanos(settling_ns);
         }
-        let seats = self.seats();
         let arrived = |schedule: &Arc<Schedule>| schedule.has_passed(epoch.turned.ticks);
-        if seats.iter().all(|seat| seat.has_settled(epoch.index))
-            && epoch.schedule.as_ref().is_none_or(arrived)
-        {
+        if self.all_settled(epoch.index) && epoch.schedule.as_ref().is_none_or(arrived) {
+            epoch.cpu.begin(CpuTimes::now(self.cpu_ns()));
             epoch.begin(self.run.now());
             return Duration::from_nanos(SECOND_NS);
         }
         SETTLED_YET
     }
 
+    /// Lets workers keep as much of each target's depth as others have given back, and their share in the end.
+    fn deal(&self, epoch: &Epoch) {
+        let seats = self.seats();
+        if !seats.iter().all(|seat| seat.has_adopted(epoch.index)) {
+            return;
+        }
+        let mut complete = true;
+        for target in 0..epoch.settings.width {
+            let shares = shares(&epoch.settings, &seats, target);
+            let in_flight: Vec<usize> = seats
+                .iter()
+                .map(|seat| usize::try_from(seat.in_flight(target)).unwrap_or(usize::MAX))
+                .collect();
+            let before: Vec<usize> = seats
+                .iter()
+                .map(|seat| seat.allowed(target) as usize)
+                .collect();
+            let mut allowed = before.clone();
+            complete &= dealing::deal(
+                epoch.settings.queue_depth,
+                &shares,
+                &in_flight,
+                &mut allowed,
+            );
+            for ((seat, before), after) in seats.iter().zip(before).zip(allowed) {
+                if after != before {
+                    seat.allow(target, after);
+                    seat.waker.wake();
+                }
+            }
+        }
+        if complete {
+            epoch.set_dealt();
+        }
+    }
+
+    /// Allows each worker what it had and what it will have, whichever is less, until places have moved.
+    fn hold_back(&self, before: &Epoch, settings: &Settings) {
+        let seats = self.seats();
+        for target in 0..self.run.targets.len() {
+            let new = shares(settings, &seats, target);
+            let old = shares(&before.settings, &seats, target);
+            for ((seat, new), old) in seats.iter().zip(new).zip(old) {
+                let had = if before.is_dealt() {
+                    old
+                } else {
+                    seat.allowed(target) as usize
+                };
+                seat.allow(target, new.min(had));
+            }
+        }
+    }
+
+    fn all_settled(&self, index: u32) -> bool {
+        self.seats().iter().all(|seat| seat.has_settled(index))
+    }
+
     /// Ends the load: closes its last epoch and lets the workers bring in what is outstanding.
     pub fn finish(&self) {
         let timeline = lock(&self.timeline);
         if self.run.started() && !self.run.stopping() {
-            timeline.current().end(self.run.now());
+            self.end(timeline.current(), self.run.now());
         }
         if self.run.begin_stop() {
             let seats = self.seats();
@@ -140,6 +224,17 @@ impl Core {
     }
 }
 
+/// Every worker's share of a target's depth.
+fn shares(settings: &Settings, seats: &[Arc<Seat>], target: usize) -> Vec<usize> {
+    let depth = if target < settings.width {
+        settings.queue_depth
+    } else {
+        0
+    };
+    let of = |seat: &Arc<Seat>| share(depth, target, seat.worker, settings.threads);
+    seats.iter().map(of).collect()
+}
+
 fn epoch(
     run: &Run,
     backend: Backend,
@@ -154,7 +249,7 @@ fn epoch(
     let old_sink = before.and_then(|before| before.sink.as_ref());
     let sink = match backend {
         Backend::Threads => Some(worker_threads::sink(&settings, old_sink)?),
-        Backend::Uring { .. } => None,
+        Backend::Uring => None,
     };
     let turned = run.now();
     let (pacer, schedule) = if run.limits.arrival == Arrival::Closed {
@@ -162,6 +257,11 @@ fn epoch(
     } else {
         (None, schedule(run, &settings, before, turned.ticks))
     };
+    let redeal = run.started()
+        && backend == Backend::Uring
+        && before.is_some_and(|before| {
+            !before.is_dealt() || before.settings.threads != settings.threads
+        });
     let turn = Turn {
         index,
         settings,
@@ -170,6 +270,7 @@ fn epoch(
         schedule,
         fan_out,
         sink,
+        redeal,
     };
     Ok(Epoch::new(
         turn,

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::coordinator::Core;
 use super::engine::Failure;
 use super::epoch::{Epoch, Served};
-use super::knobs::{MAX_THREADS, Settings};
+use super::knobs::Settings;
 use super::refusal::{refused, words};
 use super::run::Run;
 use super::seat::{Seat, Waker};
@@ -20,51 +20,41 @@ const STACK_BYTES: usize = 256 << 10;
 /// What does the I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// This many threads, each with a ring of its own, serve all targets.
-    Uring { threads: usize },
+    /// Threads with a ring each serve all targets; how many is a knob.
+    Uring,
     /// One thread per outstanding I/O.
     Threads,
 }
 
-impl Backend {
-    pub fn check(self) -> Result<(), String> {
-        match self {
-            Self::Uring { threads } if threads == 0 || threads > MAX_THREADS => {
-                Err(format!("threads {threads} is not in 1..{MAX_THREADS}"))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 type Hired = (Vec<JoinHandle<()>>, Vec<&'static str>);
 
-/// Starts the first workers.
-pub fn hire(core: &Arc<Core>, backend: Backend, epoch: &Arc<Epoch>) -> Result<Hired, Failure> {
-    match backend {
-        Backend::Uring { threads } => hire_rings(core, threads, epoch),
-        Backend::Threads => hire_more(core, backend, epoch, &epoch.settings),
-    }
-}
-
-/// Starts the workers that other settings need beyond those there are; none where rings serve any depth.
-pub fn hire_more(
+/// Starts the workers that settings need beyond those there are; what the kernel granted them.
+pub fn hire(
     core: &Arc<Core>,
     backend: Backend,
     epoch: &Arc<Epoch>,
     settings: &Settings,
 ) -> Result<Hired, Failure> {
+    match backend {
+        Backend::Uring => hire_rings(core, epoch, settings),
+        Backend::Threads => hire_threads(core, epoch, settings),
+    }
+}
+
+fn hire_threads(
+    core: &Arc<Core>,
+    epoch: &Arc<Epoch>,
+    settings: &Settings,
+) -> Result<Hired, Failure> {
     let mut hired = Vec::new();
-    if backend == Backend::Threads {
-        for target in 0..settings.width {
-            let present = core
-                .seats()
-                .iter()
-                .filter(|seat| seat.served.first == target)
-                .count();
-            for place in present..settings.queue_depth {
-                hired.push(hire_thread(core, epoch, target, place)?);
-            }
+    for target in 0..settings.width {
+        let present = core
+            .seats()
+            .iter()
+            .filter(|seat| seat.served.first == target)
+            .count();
+        for place in present..settings.queue_depth {
+            hired.push(hire_thread(core, epoch, target, place)?);
         }
     }
     Ok((hired, vec!["preadv2"]))
@@ -99,31 +89,40 @@ fn hire_thread(
     hired
 }
 
-fn hire_rings(core: &Arc<Core>, threads: usize, epoch: &Arc<Epoch>) -> Result<Hired, Failure> {
-    let (sender, receiver) = mpsc::channel();
-    let mut hired = Vec::new();
-    for _ in 0..threads {
-        let seat = core.seat(
-            Served {
-                first: 0,
-                count: core.run.targets.len(),
-            },
-            Waker::event()?,
-            epoch,
-        );
-        let sender = sender.clone();
-        let work = move |run: &Run, seat: &Seat| {
-            // The receiver waits for every worker's word.
-            worker_uring::work(run, seat, threads, |word| drop(sender.send(word)))
-        };
-        hired.push(spawn(core, &seat, work)?);
-    }
-    drop(sender);
-    let mut features = Vec::new();
-    for word in receiver.iter().take(threads) {
-        features = word?;
+fn hire_rings(core: &Arc<Core>, epoch: &Arc<Epoch>, settings: &Settings) -> Result<Hired, Failure> {
+    let (mut hired, mut features) = (Vec::new(), Vec::new());
+    let present = core.seats().len();
+    for _ in present..settings.threads {
+        let (thread, granted) = hire_ring(core, epoch)?;
+        hired.push(thread);
+        features = granted;
     }
     Ok((hired, features))
+}
+
+/// Starts one worker with a ring and waits for its word.
+fn hire_ring(
+    core: &Arc<Core>,
+    epoch: &Arc<Epoch>,
+) -> Result<(JoinHandle<()>, Vec<&'static str>), Failure> {
+    let (sender, receiver) = mpsc::channel();
+    let served = Served {
+        first: 0,
+        count: core.run.targets.len(),
+    };
+    let seat = core.seat(served, Waker::event()?, epoch);
+    // The receiver waits for the word.
+    let work =
+        move |run: &Run, seat: &Seat| worker_uring::work(run, seat, |word| drop(sender.send(word)));
+    let hired = spawn(core, &seat, work).and_then(|thread| {
+        let granted = receiver.recv().map_err(io::Error::other)?;
+        Ok((thread, granted?))
+    });
+    if hired.is_err() {
+        // Shares are dealt by seats.
+        core.seats().pop();
+    }
+    Ok(hired?)
 }
 
 fn spawn(

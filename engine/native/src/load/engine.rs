@@ -7,11 +7,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::coordinator::Core;
+use super::cpu_span::CpuTimes;
 use super::crew::{self, Backend};
 use super::errors::ErrorCount;
-use super::io_workers::IoWorkers;
 use super::knobs::{Knobs, Limits, Settings};
 use super::lock::lock;
+use super::mode;
 use super::run::Run;
 use super::stats::Sums;
 use super::target::Target;
@@ -47,7 +48,6 @@ impl From<io::Error> for Failure {
 pub struct Options {
     pub backend: Backend,
     pub limits: Limits,
-    pub sequential: bool,
     pub seed: u64,
     pub runtime: Option<Duration>,
 }
@@ -70,7 +70,6 @@ pub struct Engine {
     backend: Backend,
     runtime: Option<Duration>,
     features: Vec<&'static str>,
-    io_workers: IoWorkers,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -84,21 +83,15 @@ impl Engine {
         if targets.is_empty() {
             return Err(Failure::Value("targets: there are none".into()));
         }
-        options.backend.check()?;
         let settings = Arc::new(Settings::new(knobs, &options.limits, &targets)?);
-        let run = Arc::new(Run::new(
-            targets,
-            options.limits,
-            options.seed,
-            options.sequential,
-        ));
+        let run = Arc::new(Run::new(targets, options.limits, options.seed));
+        run.fsyncs.turn(settings.fsync_due());
         let core = Arc::new(Core::new(run, settings, options.backend)?);
         let mut engine = Self {
             core,
             backend: options.backend,
             runtime: options.runtime,
             features: Vec::new(),
-            io_workers: IoWorkers::default(),
             threads: Mutex::default(),
         };
         engine.features = engine.hire()?;
@@ -109,7 +102,7 @@ impl Engine {
     fn hire(&self) -> Result<Vec<&'static str>, Failure> {
         let timeline = lock(&self.core.timeline);
         let epoch = Arc::clone(timeline.current());
-        let (threads, features) = crew::hire(&self.core, self.backend, &epoch)?;
+        let (threads, features) = crew::hire(&self.core, self.backend, &epoch, &epoch.settings)?;
         lock(&self.threads).extend(threads);
         Ok(features)
     }
@@ -140,19 +133,27 @@ impl Engine {
     /// Turns to other knobs; the index of the epoch this opens.
     pub fn turn(&self, knobs: &Knobs) -> Result<u32, Failure> {
         let run = &self.core.run;
-        let settings = Arc::new(Settings::new(knobs, &run.limits, &run.targets)?);
+        let mut settings = Settings::new(knobs, &run.limits, &run.targets)?;
         let mut timeline = lock(&self.core.timeline);
         if run.stopping() {
             return Err(Failure::Value("the load has ended".into()));
         }
         let (current, started) = (Arc::clone(timeline.current()), run.started());
-        let (threads, _) = crew::hire_more(&self.core, self.backend, &current, &settings)?;
+        settings.follow(&current.settings);
+        let settings = Arc::new(settings);
+        let (threads, _) = crew::hire(&self.core, self.backend, &current, &settings)?;
         lock(&self.threads).extend(threads);
+        let direct = settings.mode.is_direct();
+        let mode_turns = direct != current.settings.mode.is_direct();
         let next = self
             .core
             .next_epoch(current.index + u32::from(started), settings, &current)?;
+        if mode_turns {
+            mode::turn(&run.targets, direct)?;
+        }
+        run.fsyncs.turn(next.settings.fsync_due());
         if started {
-            current.end(next.turned);
+            self.core.end(&current, next.turned);
         }
         let seats = self.core.seats();
         seats
@@ -239,13 +240,15 @@ impl Engine {
 
     /// CPU time of the workers and of the kernel's helpers behind their rings.
     pub fn cpu_ns(&self) -> u64 {
-        let seats = self.core.seats();
-        let own: u64 = seats.iter().map(|seat| seat.cpu.ns()).sum();
-        if self.backend == Backend::Threads {
-            return own;
+        self.core.cpu_ns()
+    }
+
+    /// What an epoch cost so far, up to its end; None before measuring began.
+    pub fn cpu_used(&self, epoch: &AnyEpoch) -> Option<CpuTimes> {
+        match epoch {
+            AnyEpoch::Open(epoch) => epoch.cpu.used(|| CpuTimes::now(self.core.cpu_ns())),
+            AnyEpoch::Closed(epoch) => epoch.cpu,
         }
-        let threads: Vec<_> = seats.iter().filter_map(|seat| seat.cpu.thread()).collect();
-        own + self.io_workers.ns(&threads)
     }
 
     /// Stops issuing and waits for what is outstanding; whether all came back in time.

@@ -1,9 +1,10 @@
 //! A stretch of a run in which no knob moved, and everything counted in it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::arrival::Schedule;
+use super::cpu_span::{CpuSpan, CpuTimes};
 use super::fanout::FanOut;
 use super::histogram::Counts;
 use super::knobs::Settings;
@@ -47,8 +48,10 @@ pub struct Epoch {
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
+    pub cpu: CpuSpan,
     targets: usize,
     phases: Vec<Phases>,
+    dealt: AtomicBool,
     start_ticks: AtomicU64,
     start_ns: AtomicU64,
     end_ticks: AtomicU64,
@@ -68,6 +71,8 @@ pub struct Turn {
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
+    /// Whether the depths are dealt to another number of workers.
+    pub redeal: bool,
 }
 
 impl Epoch {
@@ -83,8 +88,10 @@ impl Epoch {
             schedule: turn.schedule,
             fan_out: turn.fan_out,
             sink: turn.sink,
+            cpu: CpuSpan::default(),
             targets,
             phases: phases.collect(),
+            dealt: AtomicBool::new(!turn.redeal),
             start_ticks: AtomicU64::new(NEVER),
             start_ns: AtomicU64::new(NEVER),
             end_ticks: AtomicU64::new(NEVER),
@@ -116,6 +123,16 @@ impl Epoch {
         } else {
             &phases.transient
         }
+    }
+
+    /// Whether workers may take their whole share of the depths. Before, each keeps within what its seat allows, so that
+    /// no target exceeds its depth while places move from one worker to another.
+    pub fn is_dealt(&self) -> bool {
+        self.dealt.load(Relaxed)
+    }
+
+    pub fn set_dealt(&self) {
+        self.dealt.store(true, Relaxed);
     }
 
     pub fn start_ns(&self) -> Option<u64> {
@@ -232,6 +249,19 @@ impl Epoch {
         })
     }
 
+    /// Measured fsyncs of every target, one or more of which were made.
+    pub fn fsyncs(&self) -> Vec<Sums> {
+        let of_target = |target| {
+            let mut sums = Sums::default();
+            self.phases
+                .iter()
+                .filter_map(|phases| phases.measured.used_fsyncs(target))
+                .for_each(|lane| sums.add(lane));
+            sums
+        };
+        (0..self.settings.width).map(of_target).collect()
+    }
+
     /// Measured histograms of every active target.
     pub fn counts(&self) -> Vec<[Counts; 2]> {
         self.per_active_target(|target, direction| self.tally(target, direction).counts)
@@ -274,6 +304,8 @@ impl Epoch {
             end_ns: self.end_ns(),
             transient_ios: self.transient_ios(),
             sums: self.sums(),
+            fsyncs: self.fsyncs(),
+            cpu: self.cpu.used(CpuTimes::default),
             peaks: self.peaks(),
             skipped: self.skipped(),
             service_cells: packed(&self.service_counts()),
@@ -294,6 +326,8 @@ pub struct ClosedEpoch {
     pub end_ns: Option<u64>,
     pub transient_ios: u64,
     pub sums: Vec<[Sums; 2]>,
+    pub fsyncs: Vec<Sums>,
+    pub cpu: Option<CpuTimes>,
     pub peaks: Peaks,
     /// Per target; empty where nothing arrives by a schedule.
     pub skipped: Vec<u64>,

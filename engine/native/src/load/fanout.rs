@@ -103,7 +103,12 @@ impl FanOut {
         intended_ticks: u64,
     ) -> Vec<Part> {
         let (direction, block_bytes) = draw(settings, rng);
-        let start = order.next(rng, self.layout.capacity_bytes(), u64::from(block_bytes));
+        let start = order.next(
+            rng,
+            direction,
+            self.layout.capacity_bytes(),
+            u64::from(block_bytes),
+        );
         let extents = self.layout.extents(start, u64::from(block_bytes));
         extents
             .map(|part| Part {

@@ -3,36 +3,33 @@
 use std::sync::Arc;
 
 use super::arrival::Arrival;
+use super::mode::Mode;
+use super::pattern::{BlockShare, CERTAIN, Distribution, Mix, Order, Passes, chance};
 use super::stats::Direction;
 use super::stripe::Layout;
 use super::target::Target;
 
 /// Largest number of threads the `threads` backend starts (`engine.job.MAX_THREADS`).
 pub const MAX_THREADS: usize = 1000;
-const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// Writes never share a buffer, as one in flight must not change.
 const MAX_WRITE_BUFFER_BYTES: u64 = 4 << 30;
-/// How far the shares of a mix may be from 100 in all, as `MIX_TOLERANCE_PERCENT` of engine/sizes.py: thirds are
-/// written 33.3.
-const MIX_TOLERANCE_PERCENT: f64 = 0.5;
-/// Chances are drawn as 32 bits.
-const CERTAIN: u64 = 1 << 32;
-
-/// One block size of a mix and its share.
-#[derive(Clone, Debug)]
-pub struct BlockShare {
-    pub block_bytes: u64,
-    pub percent: f64,
-}
-
 /// `engine.job.Knobs`.
 #[derive(Clone, Debug)]
 pub struct Knobs {
     pub queue_depth: usize,
     pub stripe_width: usize,
+    /// Of reads, and of writes where those have none of their own.
     pub blocks: Vec<BlockShare>,
+    pub write_blocks: Option<Vec<BlockShare>>,
     pub read_pct: f64,
     pub rate_iops: Option<f64>,
+    /// Of reads and of writes.
+    pub distributions: [Distribution; 2],
+    pub mode: Mode,
+    /// Workers with a ring each; where every I/O has a thread of its own it says nothing.
+    pub threads: usize,
+    /// Writes of a target after which it is flushed.
+    pub fsync_every: Option<u64>,
 }
 
 /// What is fixed for a run and bounds the knobs.
@@ -42,6 +39,8 @@ pub struct Limits {
     pub stripe_unit_bytes: u64,
     pub thread_per_io: bool,
     pub arrival: Arrival,
+    /// Sequential streams through each address space; None where the order is random.
+    pub streams: Option<usize>,
 }
 
 /// Checked knobs.
@@ -52,11 +51,19 @@ pub struct Settings {
     pub rate_iops: Option<f64>,
     /// Set when a block is larger than the stripe unit, so that I/Os fan out over targets.
     pub layout: Option<Layout>,
+    pub mode: Mode,
+    pub threads: usize,
+    fsync_every: Option<u64>,
     /// Largest I/O on one target.
     pub part_bytes: u64,
-    /// Block sizes with the upper bound of their share of 2^32.
-    mix: Vec<(u64, u32)>,
+    /// Of reads and of writes.
+    mixes: [Mix; 2],
+    distributions: [Distribution; 2],
+    /// One per target and, last, one of the striped address space.
+    passes: Arc<[Passes]>,
     read_bound: u64,
+    /// Set when every I/O has the same direction and size.
+    always: Option<(Direction, u32)>,
 }
 
 impl Settings {
@@ -64,40 +71,77 @@ impl Settings {
     pub fn new(knobs: &Knobs, limits: &Limits, targets: &[Arc<Target>]) -> Result<Self, String> {
         check_depth(knobs, limits, targets.len())?;
         let active = &targets[..knobs.stripe_width];
-        let mix = mix(&knobs.blocks)?;
-        for (_, block) in &mix {
+        let mixes = mixes(knobs)?;
+        let read_bound = chance(knobs.read_pct)
+            .ok_or(format!("read_pct {} is not in 0..100", knobs.read_pct))?;
+        let sizes: Vec<u64> = used(read_bound)
+            .flat_map(|direction| mixes[direction as usize].sizes())
+            .collect();
+        for block_bytes in &sizes {
             active
                 .iter()
-                .try_for_each(|target| check_block(u64::from(*block), target))?;
+                .try_for_each(|target| check_block(*block_bytes, target, knobs.mode))?;
         }
-        let layout = layout(knobs, limits, active, &mix)?;
-        let largest = mix
-            .iter()
-            .map(|(_, block)| u64::from(*block))
-            .max()
-            .unwrap_or(0);
+        let layout = layout(knobs, limits, active, &sizes)?;
+        let largest = sizes.iter().copied().max().unwrap_or(0);
         let settings = Self {
             queue_depth: knobs.queue_depth,
             width: knobs.stripe_width,
             rate_iops: checked_rate(knobs.rate_iops, limits.arrival)?,
             part_bytes: layout.map_or(largest, |layout| layout.largest_part_bytes(largest)),
             layout,
-            mix,
-            read_bound: chance(knobs.read_pct)
-                .ok_or(format!("read_pct {} is not in 0..100", knobs.read_pct))?,
+            mode: knobs.mode,
+            threads: checked_threads(knobs.threads)?,
+            fsync_every: checked_fsync_every(knobs.fsync_every)?,
+            always: always(&mixes, read_bound),
+            mixes,
+            distributions: knobs.distributions.clone(),
+            passes: (0..=targets.len()).map(|_| Passes::default()).collect(),
+            read_bound,
         };
         settings.check_writing(active)?;
+        settings.check_order(limits, active, &sizes)?;
         Ok(settings)
     }
 
-    /// Whether every I/O has the same size and direction.
+    /// Goes on with the passes of the settings before, where they visit the same blocks.
+    pub fn follow(&mut self, before: &Self) {
+        if self.is_permutation()
+            && before.is_permutation()
+            && self.layout == before.layout
+            && self.part_bytes == before.part_bytes
+        {
+            self.passes = Arc::clone(&before.passes);
+        }
+    }
+
+    fn is_permutation(&self) -> bool {
+        self.distributions[0].is_permutation()
+    }
+
+    /// Direction and size of every I/O, where there is no choice.
     #[inline]
-    pub fn is_uniform(&self) -> bool {
-        self.mix.len() == 1 && (self.read_bound == CERTAIN || self.read_bound == 0)
+    pub fn always(&self) -> Option<(Direction, u32)> {
+        self.always
+    }
+
+    /// Order of random offsets in an address space.
+    #[inline]
+    pub fn order(&self, space: usize, key: u64) -> Order<'_> {
+        if self.is_permutation() {
+            Order::Permutation(&self.passes[space], key)
+        } else {
+            Order::Random(&self.distributions, key)
+        }
     }
 
     pub fn writes(&self) -> bool {
         self.read_bound < CERTAIN
+    }
+
+    /// Writes of a target after which it is flushed, if there are any.
+    pub fn fsync_due(&self) -> Option<u64> {
+        self.fsync_every.filter(|_| self.writes())
     }
 
     /// Direction for 32 random bits.
@@ -112,9 +156,8 @@ impl Settings {
 
     /// Block size for 32 random bits.
     #[inline]
-    pub fn block_bytes(&self, bits: u64) -> u32 {
-        let found = self.mix.iter().find(|(bound, _)| bits < *bound);
-        found.or(self.mix.last()).map_or(0, |(_, block)| *block)
+    pub fn block_bytes(&self, direction: Direction, bits: u64) -> u32 {
+        self.mixes[direction as usize].block_bytes(bits)
     }
 
     fn check_writing(&self, active: &[Arc<Target>]) -> Result<(), String> {
@@ -142,6 +185,69 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Whether the order of offsets can be had with these block sizes.
+    fn check_order(
+        &self,
+        limits: &Limits,
+        active: &[Arc<Target>],
+        sizes: &[u64],
+    ) -> Result<(), String> {
+        if let Some(streams) = limits.streams {
+            return self.check_streams(streams as u64, active, sizes);
+        }
+        let whole = self.distributions.iter().filter(|one| one.is_permutation());
+        match whole.count() {
+            1 => Err("distribution permutation is for reads and writes alike".into()),
+            2 if sizes.windows(2).any(|pair| pair[0] != pair[1]) => {
+                Err("distribution permutation needs one block size for all I/Os".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_streams(
+        &self,
+        streams: u64,
+        active: &[Arc<Target>],
+        sizes: &[u64],
+    ) -> Result<(), String> {
+        let least = |target: &Arc<Target>| target.size_bytes;
+        let each = active.iter().map(least).min().unwrap_or(0);
+        let space = self.layout.map_or(each, |layout| layout.capacity_bytes());
+        let largest = sizes.iter().copied().max().unwrap_or(0);
+        if streams > 1 && space / streams < 2 * largest {
+            return Err(format!(
+                "streams {streams} leave {} bytes to each, less than two blocks of {largest}",
+                space / streams
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Block sizes of reads and of writes.
+fn mixes(knobs: &Knobs) -> Result<[Mix; 2], String> {
+    let writes = knobs.write_blocks.as_ref().unwrap_or(&knobs.blocks);
+    Ok([Mix::new(&knobs.blocks)?, Mix::new(writes)?])
+}
+
+/// The directions that are ever drawn.
+fn used(read_bound: u64) -> impl Iterator<Item = Direction> {
+    let is_used = move |direction: &Direction| match direction {
+        Direction::Read => read_bound > 0,
+        Direction::Write => read_bound < CERTAIN,
+    };
+    Direction::ALL.into_iter().filter(is_used)
+}
+
+fn always(mixes: &[Mix; 2], read_bound: u64) -> Option<(Direction, u32)> {
+    let mut directions = used(read_bound);
+    let (direction, other) = (directions.next()?, directions.next());
+    let mix = &mixes[direction as usize];
+    (other.is_none() && mix.is_single()).then(|| (direction, mix.block_bytes(0)))
+}
+
 fn check_depth(knobs: &Knobs, limits: &Limits, targets: usize) -> Result<(), String> {
     let (depth, width) = (knobs.queue_depth, knobs.stripe_width);
     if depth == 0 || depth > limits.max_queue_depth {
@@ -164,8 +270,8 @@ fn check_depth(knobs: &Knobs, limits: &Limits, targets: usize) -> Result<(), Str
     Ok(())
 }
 
-fn check_block(block_bytes: u64, target: &Target) -> Result<(), String> {
-    let (align, size) = (target.align_bytes, target.size_bytes);
+fn check_block(block_bytes: u64, target: &Target, mode: Mode) -> Result<(), String> {
+    let (align, size) = (target.align_bytes(mode), target.size_bytes);
     if block_bytes % align != 0 {
         return Err(format!(
             "block {block_bytes} is not a multiple of {align}, the alignment of {}",
@@ -181,49 +287,19 @@ fn check_block(block_bytes: u64, target: &Target) -> Result<(), String> {
     Ok(())
 }
 
-/// Block sizes with the cumulated bounds of their shares.
-fn mix(blocks: &[BlockShare]) -> Result<Vec<(u64, u32)>, String> {
-    let total: f64 = blocks.iter().map(|share| share.percent).sum();
-    if blocks
-        .iter()
-        .any(|share| share.percent.is_nan() || share.percent < 0.0)
-        || (total - 100.0).abs() > MIX_TOLERANCE_PERCENT
-    {
-        return Err(format!("blocks: shares add up to {total} %, not 100"));
-    }
-    let mut below = 0.0;
-    let mut bounds = Vec::new();
-    for share in blocks {
-        let block = u32::try_from(share.block_bytes)
-            .ok()
-            .filter(|block| (1..=MAX_BLOCK_BYTES).contains(&u64::from(*block)));
-        let block = block.ok_or(format!(
-            "block {} is not in 1..{MAX_BLOCK_BYTES}",
-            share.block_bytes
-        ))?;
-        below += share.percent;
-        if share.percent > 0.0 {
-            bounds.push((
-                chance((below * 100.0 / total).min(100.0)).unwrap_or(CERTAIN),
-                block,
-            ));
-        }
-    }
-    Ok(bounds)
-}
-
 /// The fan-out layout, when some block does not lie within one stripe unit.
 fn layout(
     knobs: &Knobs,
     limits: &Limits,
     active: &[Arc<Target>],
-    mix: &[(u64, u32)],
+    sizes: &[u64],
 ) -> Result<Option<Layout>, String> {
     let unit = limits.stripe_unit_bytes;
-    if active.len() == 1 || mix.iter().all(|(_, block)| unit % u64::from(*block) == 0) {
+    if active.len() == 1 || sizes.iter().all(|block| unit % block == 0) {
         return Ok(None);
     }
-    if let Some(target) = active.iter().find(|target| unit % target.align_bytes != 0) {
+    let misaligned = |target: &&Arc<Target>| unit % target.align_bytes(knobs.mode) != 0;
+    if let Some(target) = active.iter().find(misaligned) {
         return Err(format!(
             "stripe_unit_bytes {unit} is not a multiple of the alignment of {}",
             target.name
@@ -235,16 +311,28 @@ fn layout(
         .min()
         .unwrap_or(0);
     let layout = Layout::new(knobs.stripe_width, unit, smallest);
-    match mix
-        .iter()
-        .find(|(_, block)| u64::from(*block) > layout.capacity_bytes())
-    {
-        Some((_, block)) => Err(format!(
+    match sizes.iter().find(|block| **block > layout.capacity_bytes()) {
+        Some(block) => Err(format!(
             "block {block} is larger than the stripe of {} bytes over {} targets",
             layout.capacity_bytes(),
             knobs.stripe_width
         )),
         None => Ok(Some(layout)),
+    }
+}
+
+fn checked_threads(threads: usize) -> Result<usize, String> {
+    if (1..=MAX_THREADS).contains(&threads) {
+        Ok(threads)
+    } else {
+        Err(format!("threads {threads} is not in 1..{MAX_THREADS}"))
+    }
+}
+
+fn checked_fsync_every(every: Option<u64>) -> Result<Option<u64>, String> {
+    match every {
+        Some(0) => Err("fsync_every 0 is not above 0".into()),
+        every => Ok(every),
     }
 }
 
@@ -258,24 +346,15 @@ fn checked_rate(rate_iops: Option<f64>, arrival: Arrival) -> Result<Option<f64>,
     }
 }
 
-/// A percentage as a share of 2^32.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "0..=2^32"
-)]
-fn chance(percent: f64) -> Option<u64> {
-    (0.0..=100.0)
-        .contains(&percent)
-        .then(|| (percent / 100.0 * CERTAIN as f64).round() as u64)
-}
-
-/// How many of a target's outstanding I/Os one worker keeps; over all workers they add up to the queue depth.
+/// How many of a target's outstanding I/Os one worker keeps; over all workers they add up to the queue depth. Those
+/// hired for more threads than there are now keep none.
 ///
 /// The remainder starts at another worker for every target, so that workers carry alike. The share of a worker never
 /// falls when the depth grows: otherwise a turn could for a moment exceed both depths.
 pub fn share(queue_depth: usize, target: usize, worker: usize, workers: usize) -> usize {
+    if worker >= workers {
+        return 0;
+    }
     let place = (worker + workers - target % workers) % workers;
     queue_depth / workers + usize::from(place < queue_depth % workers)
 }
@@ -303,6 +382,7 @@ mod tests {
             stripe_unit_bytes: 65536,
             thread_per_io: false,
             arrival: Arrival::Closed,
+            streams: None,
         }
     }
 
@@ -316,8 +396,13 @@ mod tests {
             queue_depth: 8,
             stripe_width: 2,
             blocks,
+            write_blocks: None,
             read_pct,
             rate_iops: None,
+            distributions: [Distribution::Uniform, Distribution::Uniform],
+            mode: Mode::Direct,
+            threads: 1,
+            fsync_every: None,
         }
     }
 
@@ -351,6 +436,19 @@ mod tests {
     }
 
     #[test]
+    fn spare_workers_keep_nothing() {
+        assert_eq!([share(7, 0, 2, 2), share(7, 3, 9, 2)], [0, 0]);
+    }
+
+    #[test]
+    fn any_block_will_do_through_the_page_cache() {
+        let settings = settings(|knobs| {
+            (knobs.blocks, knobs.mode) = (shares(&[(1000, 100.0)]), Mode::Dsync);
+        });
+        assert_eq!(settings.unwrap().part_bytes, 1000);
+    }
+
+    #[test]
     fn remainders_are_spread_over_workers() {
         let load = |worker| {
             (0..8)
@@ -373,14 +471,14 @@ mod tests {
         assert!(with(&|knobs| knobs.stripe_width = 3).starts_with("stripe_width 3"));
         assert!(with(&|knobs| knobs.blocks[0].block_bytes = 100).contains("alignment"));
         assert!(with(&|knobs| knobs.blocks[0].block_bytes = 2 << 20).contains("larger than"));
-        assert!(with(&|knobs| knobs.blocks[0].block_bytes = 1 << 30).contains("block 1073741824"));
-        assert!(with(&|knobs| knobs.blocks[0].block_bytes = 0).contains("block 0"));
         assert!(with(&|knobs| knobs.blocks[0].percent = 60.0).contains("60 %"));
-        assert!(with(&|knobs| knobs.blocks[0].percent = 99.4).contains("99.4 %"));
-        assert!(with(&|knobs| knobs.blocks.clear()).contains("0 %"));
+        assert!(with(&|knobs| knobs.write_blocks = Some(Vec::new())).contains("0 %"));
         assert!(with(&|knobs| knobs.read_pct = f64::NAN).contains("read_pct"));
         assert!(with(&|knobs| knobs.read_pct = 99.0).contains("not open for writing"));
         assert!(with(&|knobs| knobs.rate_iops = Some(0.0)).contains("rate_iops"));
+        assert!(with(&|knobs| knobs.threads = 0).starts_with("threads 0"));
+        assert!(with(&|knobs| knobs.threads = 1001).contains("1..1000"));
+        assert!(with(&|knobs| knobs.fsync_every = Some(0)).starts_with("fsync_every 0"));
         let open = Limits {
             arrival: Arrival::Poisson,
             ..limits()
@@ -414,22 +512,67 @@ mod tests {
         assert_eq!(settings(&[(131_072, 100.0)]).part_bytes, 131_072);
     }
 
-    #[test]
-    fn a_mix_is_drawn_by_its_shares() {
+    fn settings(change: impl Fn(&mut Knobs)) -> Result<Settings, String> {
+        let mut knobs = knobs(&[(4096, 100.0)], 70.0);
+        change(&mut knobs);
         let targets = [target(1 << 20, true), target(1 << 20, true)];
-        let settings = Settings::new(
-            &knobs(&[(4096, 25.0), (8192, 0.0), (16384, 75.0)], 70.0),
-            &limits(),
-            &targets,
-        )
-        .unwrap();
-        let quarter = 1_u64 << 30;
-        assert_eq!(settings.block_bytes(quarter - 1), 4096);
-        assert_eq!(settings.block_bytes(quarter), 16384);
-        assert_eq!(settings.block_bytes(u64::from(u32::MAX)), 16384);
+        Settings::new(&knobs, &limits(), &targets)
+    }
+
+    fn shares(blocks: &[(u64, f64)]) -> Vec<BlockShare> {
+        knobs(blocks, 0.0).blocks
+    }
+
+    #[test]
+    fn each_direction_has_its_share_and_its_sizes() {
+        let settings =
+            settings(|knobs| knobs.write_blocks = Some(shares(&[(8192, 50.0), (16384, 50.0)])))
+                .unwrap();
         let reads = (0..1000_u64)
             .filter(|step| settings.direction(step * (CERTAIN / 1000)) == Direction::Read)
             .count();
         assert!((699..=701).contains(&reads));
+        assert_eq!(settings.block_bytes(Direction::Read, 1 << 31), 4096);
+        assert_eq!(settings.block_bytes(Direction::Write, 1 << 31), 16384);
+        assert_eq!((settings.part_bytes, settings.always()), (16384, None));
+    }
+
+    #[test]
+    fn sizes_that_are_never_drawn_do_not_count() {
+        let settings = settings(|knobs| {
+            knobs.read_pct = 100.0;
+            knobs.write_blocks = Some(shares(&[(4 << 20, 100.0)]));
+        });
+        let settings = settings.unwrap();
+        assert_eq!(settings.part_bytes, 4096);
+        assert_eq!(settings.always(), Some((Direction::Read, 4096)));
+    }
+
+    #[test]
+    fn a_permutation_takes_one_size_and_both_directions() {
+        let whole = || Distribution::new("permutation", &[]).unwrap();
+        let both = |knobs: &mut Knobs| knobs.distributions = [whole(), whole()];
+        assert!(settings(both).is_ok());
+        let half = settings(|knobs| knobs.distributions[1] = whole());
+        assert!(half.unwrap_err().contains("alike"));
+        let mixed = settings(|knobs| {
+            both(knobs);
+            knobs.write_blocks = Some(shares(&[(8192, 100.0)]));
+        });
+        assert!(mixed.unwrap_err().contains("one block size"));
+    }
+
+    #[test]
+    fn streams_need_room_for_two_blocks_each() {
+        let of = |streams| {
+            let limits = Limits {
+                streams: Some(streams),
+                ..limits()
+            };
+            let targets = [target(1 << 20, false), target(1 << 20, false)];
+            Settings::new(&knobs(&[(65536, 100.0)], 100.0), &limits, &targets)
+        };
+        assert!(of(1).is_ok() && of(8).is_ok());
+        assert!(of(9).unwrap_err().contains("streams 9 leave 116508 bytes"));
     }
 }

@@ -9,11 +9,12 @@ use super::clock::{Clock, monotonic_ns};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
 use super::fanout::Next;
-use super::knobs::Limits;
+use super::fsyncs::Fsyncs;
+use super::knobs::{Limits, Settings};
 use super::lock::lock;
 use super::pacing::Gate;
-use super::pattern::{Order, Part, Rng, draw};
-use super::stats::Block;
+use super::pattern::{Order, Part, Rng, Streams, draw};
+use super::stats::{Block, Direction};
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 
 /// Everything fixed for a run, its targets' health, and how it ends.
@@ -22,14 +23,14 @@ pub struct Run {
     pub limits: Limits,
     pub clock: Clock,
     pub errors: ErrorLog,
+    pub fsyncs: Fsyncs,
     pub probe_interval_ticks: u64,
     /// Arrivals that found no room in time, per target.
     pub skipped: Skipped,
     seed: u64,
-    sequential: bool,
     health: Vec<Health>,
-    /// Sequential streams: one per target and, last, one of the striped address space.
-    cursors: Vec<AtomicU64>,
+    /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
+    streams: Vec<Streams>,
     stopping: AtomicBool,
     abandoned: AtomicBool,
     fault: Mutex<String>,
@@ -47,18 +48,22 @@ struct Life {
 }
 
 impl Run {
-    pub fn new(targets: Vec<Arc<Target>>, limits: Limits, seed: u64, sequential: bool) -> Self {
+    pub fn new(targets: Vec<Arc<Target>>, limits: Limits, seed: u64) -> Self {
         let clock = Clock::shared();
+        let streams = limits.streams.map(|count| {
+            let spaces = 0..=targets.len();
+            spaces.map(|_| Streams::new(count)).collect()
+        });
         Self {
             limits,
             clock,
             errors: ErrorLog::default(),
+            fsyncs: Fsyncs::new(targets.len()),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
             seed,
-            sequential,
             health: targets.iter().map(|_| Health::default()).collect(),
-            cursors: (0..=targets.len()).map(|_| AtomicU64::new(0)).collect(),
+            streams: streams.unwrap_or_default(),
             targets,
             stopping: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
@@ -103,9 +108,12 @@ impl Run {
         {
             return Next::Refused(due);
         }
+        if self.fsyncs.take(target) {
+            return Next::Issue(Part::fsync(target));
+        }
         let settings = &epoch.settings;
         if let Some(fan_out) = &epoch.fan_out {
-            let order = self.order(self.targets.len());
+            let order = self.order(settings, self.targets.len());
             return fan_out.next(target, settings, &order, gate, now_ticks, |target| {
                 self.failing(target)
             });
@@ -117,9 +125,9 @@ impl Run {
             Err(due) => return Next::NotBefore(due),
         };
         let (direction, length) = draw(settings, rng);
-        let offset =
-            self.order(target)
-                .next(rng, self.targets[target].size_bytes, u64::from(length));
+        let space_bytes = self.targets[target].size_bytes;
+        let order = self.order(settings, target);
+        let offset = order.next(rng, direction, space_bytes, u64::from(length));
         Next::Issue(Part {
             target,
             direction,
@@ -130,11 +138,10 @@ impl Run {
     }
 
     #[inline]
-    fn order(&self, space: usize) -> Order<'_> {
-        if self.sequential {
-            Order::Sequential(&self.cursors[space])
-        } else {
-            Order::Random
+    fn order<'a>(&'a self, settings: &'a Settings, space: usize) -> Order<'a> {
+        match self.streams.get(space) {
+            Some(streams) => Order::Sequential(streams),
+            None => settings.order(space, self.seed ^ space as u64),
         }
     }
 
@@ -148,7 +155,11 @@ impl Run {
         issued_ticks: u64,
         reaped_ticks: u64,
     ) {
-        let lane = block.lane(part.target, part.direction);
+        let lane = if part.is_fsync() {
+            block.fsync_lane(part.target)
+        } else {
+            block.lane(part.target, part.direction)
+        };
         if u32::try_from(result).is_ok_and(|bytes| bytes == part.length) {
             let service_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
             let latency_ns = if part.intended_ticks == 0 {
@@ -160,6 +171,9 @@ impl Run {
             };
             lane.record(u64::from(part.length), latency_ns);
             self.health[part.target].succeeded(issued_ticks);
+            if part.direction == Direction::Write && !part.is_fsync() {
+                self.fsyncs.wrote(part.target);
+            }
         } else {
             lane.record_error();
             let errno = if result < 0 { -result } else { SHORT };

@@ -3,7 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
@@ -86,12 +89,14 @@ pub struct Seat {
     pub cpu: ThreadCpu,
     epoch: Mutex<Arc<Epoch>>,
     in_flight: Box<[AtomicU32]>,
+    allowed: Box<[AtomicU32]>,
+    adopted: AtomicU64,
     settled: AtomicU64,
 }
 
 impl Seat {
     pub fn new(worker: usize, served: Served, waker: Waker, epoch: Arc<Epoch>) -> Self {
-        let in_flight = (0..served.count).map(|_| AtomicU32::new(0)).collect();
+        let counters = || (0..served.count).map(|_| AtomicU32::new(0)).collect();
         let (epoch, settled) = (Mutex::new(epoch), AtomicU64::new(PARKED));
         Self {
             worker,
@@ -99,7 +104,9 @@ impl Seat {
             waker,
             cpu: ThreadCpu::default(),
             epoch,
-            in_flight,
+            in_flight: counters(),
+            allowed: counters(),
+            adopted: AtomicU64::new(PARKED),
             settled,
         }
     }
@@ -120,6 +127,24 @@ impl Seat {
     #[inline]
     pub fn set_in_flight(&self, target: usize, count: u32) {
         self.in_flight[target - self.served.first].store(count, Relaxed);
+    }
+
+    /// How many I/Os this worker may keep outstanding on a target while depths are being dealt.
+    pub fn allowed(&self, target: usize) -> u32 {
+        self.allowed[target].load(Relaxed)
+    }
+
+    pub fn allow(&self, target: usize, most: usize) {
+        self.allowed[target].store(u32::try_from(most).unwrap_or(u32::MAX), Relaxed);
+    }
+
+    /// Says that this worker keeps within what this epoch allows it from now on.
+    pub fn adopt(&self, index: u32) {
+        self.adopted.store(u64::from(index), Release);
+    }
+
+    pub fn has_adopted(&self, index: u32) -> bool {
+        self.adopted.load(Acquire) == u64::from(index)
     }
 
     /// Says that no outstanding I/O of this worker is older than this epoch.

@@ -136,6 +136,7 @@ impl Lane {
 /// All lanes one worker writes in one phase of an epoch; a lane takes memory when it is first used.
 pub struct Block {
     first_target: usize,
+    fsyncs: Box<[OnceLock<Box<Lane>>]>,
     lanes: Box<[[OnceLock<Box<Lane>>; 2]]>,
 }
 
@@ -143,6 +144,7 @@ impl Block {
     pub fn new(first_target: usize, targets: usize) -> Self {
         Self {
             first_target,
+            fsyncs: (0..targets).map(|_| OnceLock::new()).collect(),
             lanes: (0..targets).map(|_| Default::default()).collect(),
         }
     }
@@ -150,6 +152,16 @@ impl Block {
     #[inline]
     pub fn lane(&self, target: usize, direction: Direction) -> &Lane {
         self.lanes[target - self.first_target][direction as usize].get_or_init(Box::default)
+    }
+
+    pub fn fsync_lane(&self, target: usize) -> &Lane {
+        self.fsyncs[target - self.first_target].get_or_init(Box::default)
+    }
+
+    /// The lane of a target's fsyncs if it was ever used.
+    pub fn used_fsyncs(&self, target: usize) -> Option<&Lane> {
+        let lane = self.fsyncs.get(target.checked_sub(self.first_target)?)?;
+        lane.get().map(Box::as_ref)
     }
 
     /// The lane if it was ever used.

@@ -4,6 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
+use super::mode::Mode;
+
 /// Errors in a row after which a target is only probed.
 const ERRORS_UNTIL_FAILING: u32 = 16;
 /// Pause between probes of a failing target.
@@ -14,8 +16,20 @@ pub struct Target {
     pub fd: OwnedFd,
     pub name: String,
     pub size_bytes: u64,
+    /// What direct I/O needs.
     pub align_bytes: u64,
     pub writable: bool,
+}
+
+impl Target {
+    /// Alignment of offsets and lengths; none is needed through the page cache.
+    pub fn align_bytes(&self, mode: Mode) -> u64 {
+        if mode.is_direct() {
+            self.align_bytes
+        } else {
+            1
+        }
+    }
 }
 
 /// Whether a target answers; shared by all workers.

@@ -173,7 +173,8 @@ impl Worker<'_> {
         let pointer = self.buffer(part);
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
-        let result = transfer(self.run, part, pointer);
+        let write_flags = self.epoch.settings.mode.write_flags();
+        let result = transfer(self.run, part, pointer, write_flags);
         let epoch = self.seat.epoch();
         let reaped_ticks = self.run.clock.now();
         let worker = self.seat.worker;
@@ -186,6 +187,7 @@ impl Worker<'_> {
 
     fn buffer(&mut self, part: &Part) -> NonNull<u8> {
         match (part.direction, &self.source, &self.epoch.sink) {
+            (Direction::Write, Some(source), _) if part.is_fsync() => source.base(),
             (Direction::Write, Some(source), _) => {
                 self.sequence += 1;
                 // SAFETY: this thread alone uses the mapping, which holds the largest part of this epoch.
@@ -208,7 +210,7 @@ impl Worker<'_> {
 }
 
 /// One system call; the result as a ring gives it.
-fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>) -> i32 {
+fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, write_flags: i32) -> i32 {
     let fd = run.targets[part.target].fd.as_raw_fd();
     let piece = libc::iovec {
         iov_base: pointer.as_ptr().cast(),
@@ -219,7 +221,8 @@ fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>) -> i32 {
     let moved = unsafe {
         match part.direction {
             Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),
-            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, 0),
+            Direction::Write if part.is_fsync() => libc::fsync(fd) as isize,
+            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, write_flags),
         }
     };
     let failed = || {

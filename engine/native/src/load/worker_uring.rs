@@ -13,7 +13,7 @@ use super::clock;
 use super::epoch::Epoch;
 use super::fanout::Next;
 use super::flight::{Flight, Flights};
-use super::knobs::share;
+use super::knobs::{Settings, share};
 use super::pacing::Gate;
 use super::pattern::{Part, Rng};
 use super::ring::Ring;
@@ -42,10 +42,10 @@ const CANCEL_PATIENCE: Duration = Duration::from_millis(200);
 pub fn work(
     run: &Run,
     seat: &Seat,
-    workers: usize,
     ready: impl FnOnce(io::Result<Vec<&'static str>>),
 ) -> io::Result<usize> {
-    let most = run.limits.max_queue_depth.div_ceil(workers) * run.targets.len();
+    let threads = seat.epoch().settings.threads;
+    let most = run.limits.max_queue_depth.div_ceil(threads) * run.targets.len();
     let (mut ring, mut features) = match ring_setup::open(most) {
         Ok(opened) => opened,
         Err(error) => {
@@ -58,7 +58,7 @@ pub fn work(
         .iter()
         .map(|target| target.fd.as_raw_fd())
         .collect();
-    let mut worker = Worker::new(run, seat, workers, Ring::new(&mut ring, &files));
+    let mut worker = Worker::new(run, seat, Ring::new(&mut ring, &files));
     match worker.adopt().and_then(|()| worker.listen()) {
         Ok(()) => {
             features.extend(worker.ring.features());
@@ -85,7 +85,6 @@ pub fn work(
 struct Worker<'a> {
     run: &'a Run,
     seat: &'a Seat,
-    workers: usize,
     ring: Ring<'a>,
     /// For reads and for writes.
     arenas: [Arena; 2],
@@ -95,6 +94,8 @@ struct Worker<'a> {
     gate: Gate,
     spin: Spin,
     epoch: Arc<Epoch>,
+    /// Whether the whole share of the epoch was taken.
+    dealt: bool,
     /// Outstanding I/Os of earlier epochs.
     older: usize,
     sequence: u64,
@@ -103,13 +104,12 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(run: &'a Run, seat: &'a Seat, workers: usize, ring: Ring<'a>) -> Self {
+    fn new(run: &'a Run, seat: &'a Seat, ring: Ring<'a>) -> Self {
         let targets = run.targets.len();
         let epoch = Arc::clone(&seat.epoch());
         Self {
             run,
             seat,
-            workers,
             ring,
             arenas: [Arena::new(false), Arena::new(true)],
             flights: Flights::default(),
@@ -120,6 +120,7 @@ impl<'a> Worker<'a> {
             gate: Gate::default(),
             spin: Spin::new(run.clock.ticks(SPIN_NS)),
             epoch,
+            dealt: true,
             older: 0,
             sequence: (seat.worker as u64) << 48,
             chunk: Vec::new(),
@@ -177,16 +178,12 @@ impl<'a> Worker<'a> {
     fn adopt(&mut self) -> io::Result<()> {
         let epoch = Arc::clone(&self.seat.epoch());
         let settings = &epoch.settings;
-        let most = |target: usize| {
-            let inside = target < settings.width;
-            let share = if inside {
-                share(settings.queue_depth, target, self.seat.worker, self.workers)
-            } else {
-                0
-            };
-            u32::try_from(share).unwrap_or(u32::MAX)
-        };
-        self.room.deal(most);
+        self.dealt = epoch.is_dealt();
+        let most: Vec<u32> = (0..self.run.targets.len())
+            .map(|target| self.share(settings, target))
+            .collect();
+        self.room.deal(|target| most[target]);
+        self.seat.adopt(epoch.index);
         self.gate.enter(&epoch);
         // This worker may have no place any more on the targets they are for.
         self.gate.leave();
@@ -198,12 +195,29 @@ impl<'a> Worker<'a> {
         if settings.writes() {
             self.arenas[1].ensure(&mut self.ring, ios, length)?;
         }
-        self.older = self.room.in_flight();
+        if epoch.index != self.epoch.index {
+            self.older = self.room.in_flight();
+        }
         if self.older == 0 {
             self.seat.settle(epoch.index);
         }
         self.epoch = epoch;
         Ok(())
+    }
+
+    /// How much of a target's depth this worker keeps now.
+    fn share(&self, settings: &Settings, target: usize) -> u32 {
+        if target >= settings.width {
+            return 0;
+        }
+        let (worker, workers) = (self.seat.worker, settings.threads);
+        let share = share(settings.queue_depth, target, worker, workers);
+        let share = u32::try_from(share).unwrap_or(u32::MAX);
+        if self.dealt {
+            share
+        } else {
+            share.min(self.seat.allowed(target))
+        }
     }
 
     /// Issues what there is room for, but for the last chunk; when to look again at the latest.
@@ -307,7 +321,7 @@ impl<'a> Worker<'a> {
         let buffer = arena
             .take(number)
             .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
-        if part.direction == Direction::Write {
+        if part.direction == Direction::Write && !part.is_fsync() {
             self.sequence += 1;
             arena.prepare(
                 buffer,
@@ -340,15 +354,17 @@ impl<'a> Worker<'a> {
     }
 
     fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
+        let write_flags = self.epoch.settings.mode.write_flags();
         if self.ring.registry.files {
             // The flag turns the descriptor into an index of the registered files.
             let file = types::Fd(i32::try_from(part.target).unwrap_or(-1));
-            return entry(file, part, buffer).flags(squeue::Flags::FIXED_FILE);
+            return entry(file, part, buffer, write_flags).flags(squeue::Flags::FIXED_FILE);
         }
         entry(
             types::Fd(self.run.targets[part.target].fd.as_raw_fd()),
             part,
             buffer,
+            write_flags,
         )
     }
 
@@ -368,7 +384,7 @@ impl<'a> Worker<'a> {
         self.ring.completions.sync();
         let epoch = self.seat.epoch();
         let reaped_ticks = self.run.clock.now();
-        let block = epoch.block(self.seat.worker, reaped_ticks);
+        let mut block = None;
         while let Some(completion) = self.ring.completions.next() {
             let Some(number) = flight_number(completion.user_data()) else {
                 woken |= completion.user_data() == WOKEN;
@@ -377,6 +393,9 @@ impl<'a> Worker<'a> {
             count += 1;
             let flight = self.flights.get(number);
             if !(completion.result() == -libc::ECANCELED && self.run.abandoned()) {
+                // A worker just hired has no place in the epoch before, and nothing to count there.
+                let block =
+                    *block.get_or_insert_with(|| epoch.block(self.seat.worker, reaped_ticks));
                 let block = epoch.block_of(&flight.part, self.seat.worker, block);
                 self.run.count(
                     block,
@@ -392,7 +411,7 @@ impl<'a> Worker<'a> {
             self.seat.set_in_flight(flight.part.target, left);
             self.flights.remove(number);
         }
-        let turned = epoch.index != self.epoch.index;
+        let turned = epoch.index != self.epoch.index || woken && !self.dealt;
         drop(epoch);
         if woken {
             self.seat.waker.clear();
@@ -452,7 +471,10 @@ fn flight_number(user_data: u64) -> Option<usize> {
     }
 }
 
-fn entry(file: types::Fd, part: &Part, buffer: Buffer) -> squeue::Entry {
+fn entry(file: types::Fd, part: &Part, buffer: Buffer, write_flags: i32) -> squeue::Entry {
+    if part.is_fsync() {
+        return opcode::Fsync::new(file).build();
+    }
     let (pointer, length, offset) = (buffer.pointer.as_ptr(), part.length, part.offset);
     match (part.direction, buffer.registered) {
         (Direction::Read, Some(index)) => opcode::ReadFixed::new(file, pointer, length, index)
@@ -463,9 +485,11 @@ fn entry(file: types::Fd, part: &Part, buffer: Buffer) -> squeue::Entry {
             .build(),
         (Direction::Write, Some(index)) => opcode::WriteFixed::new(file, pointer, length, index)
             .offset(offset)
+            .rw_flags(write_flags)
             .build(),
         (Direction::Write, None) => opcode::Write::new(file, pointer, length)
             .offset(offset)
+            .rw_flags(write_flags)
             .build(),
     }
 }

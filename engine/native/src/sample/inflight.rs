@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -19,7 +21,7 @@ use super::pace::Pace;
 
 #[pyclass(frozen, module = "engine._native")]
 pub struct InflightSampler {
-    block: PathBuf,
+    sysfs: PathBuf,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -31,7 +33,7 @@ impl InflightSampler {
         signature = (sysfs = PathBuf::from("/sys"), rate_hz = 1000.0, cpu_share = 0.01),
         text_signature = "(sysfs='/sys', rate_hz=1000.0, cpu_share=0.01)"
     )]
-    fn new(mut sysfs: PathBuf, rate_hz: f64, cpu_share: f64) -> PyResult<Self> {
+    fn new(sysfs: PathBuf, rate_hz: f64, cpu_share: f64) -> PyResult<Self> {
         if !(0.1..=100_000.0).contains(&rate_hz) {
             return Err(PyValueError::new_err(format!(
                 "rate_hz: {rate_hz} is not from 0.1 to 100000"
@@ -42,7 +44,6 @@ impl InflightSampler {
                 "cpu_share: {cpu_share} is not above 0 and up to 1"
             )));
         }
-        sysfs.push("block");
         let seed = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(1, |time| u64::from(time.subsec_nanos()));
@@ -59,14 +60,28 @@ impl InflightSampler {
                 ))
             })?;
         Ok(Self {
-            block: sysfs,
+            sysfs,
             shared,
             thread: Mutex::new(Some(thread)),
         })
     }
 
     fn watch(&self, py: Python<'_>, names: Vec<OsString>) -> PyResult<()> {
-        py.detach(|| self.replace(names.into_iter().map(OsString::into_vec)))?;
+        let disks = names.into_iter().map(|name| {
+            let name = name.into_vec();
+            let path = [b"block/", &sysfs_name(&name)[..], b"/inflight"].concat();
+            (name, vec![path])
+        });
+        py.detach(|| self.replace(disks))?;
+        Ok(())
+    }
+
+    fn watch_groups(&self, py: Python<'_>, groups: Vec<(OsString, Vec<OsString>)>) -> PyResult<()> {
+        let groups = groups.into_iter().map(|(name, paths)| {
+            let paths = paths.into_iter().map(OsString::into_vec).collect();
+            (name.into_vec(), paths)
+        });
+        py.detach(|| self.replace(groups))?;
         Ok(())
     }
 
@@ -105,23 +120,27 @@ impl InflightSampler {
 }
 
 impl InflightSampler {
-    fn replace(&self, names: impl Iterator<Item = Vec<u8>>) -> Result<(), PathError> {
-        let folder = open_folder(&self.block)?;
+    fn replace(
+        &self,
+        wanted: impl Iterator<Item = (Vec<u8>, Vec<Vec<u8>>)>,
+    ) -> Result<(), PathError> {
+        let folder = open_folder(&self.sysfs)?;
         let mut watched = self.shared.watched();
         let mut before: HashMap<Vec<u8>, Watched> = watched
             .drain(..)
             .map(|one| (one.name.clone(), one))
             .collect();
-        for name in names {
-            if let Some(one) = before.remove(&name) {
+        for (name, paths) in wanted {
+            if let Some(one) = before.remove(&name).filter(|one| one.paths == paths) {
                 watched.push(one);
                 continue;
             }
-            let path = [&sysfs_name(&name)[..], b"/inflight"].concat();
-            // One that has vanished, or is named twice, is left out.
-            if let Ok(file) = open_at(&folder, &path, 0) {
+            let files: io::Result<Vec<File>> =
+                paths.iter().map(|path| open_at(&folder, path, 0)).collect();
+            // One that has vanished, even in part, or is named twice, is left out.
+            if let Ok(files) = files {
                 if watched.iter().all(|one| one.name != name) {
-                    watched.push(Watched::new(name, file));
+                    watched.push(Watched::new(name, paths, files));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The thread that looks into `inflight` files, and what it has seen.
+//! The thread that looks into files that tell of requests in flight, and what it has seen.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,10 +12,12 @@ use super::pace::Pace;
 /// How long the cost of looking is summed before the pace follows it.
 const FOLLOW_AFTER: Duration = Duration::from_millis(100);
 
-/// One watched device and what was seen of it.
+/// One watched device, or a group looked at together, and what was seen of it.
 pub struct Watched {
     pub name: Vec<u8>,
-    pub file: File,
+    /// Where the files are below sysfs.
+    pub paths: Vec<Vec<u8>>,
+    files: Vec<File>,
     pub sum: u64,
     pub looks: u64,
     pub busy_looks: u64,
@@ -23,10 +25,11 @@ pub struct Watched {
 }
 
 impl Watched {
-    pub fn new(name: Vec<u8>, file: File) -> Self {
+    pub fn new(name: Vec<u8>, paths: Vec<Vec<u8>>, files: Vec<File>) -> Self {
         Self {
             name,
-            file,
+            paths,
+            files,
             sum: 0,
             looks: 0,
             busy_looks: 0,
@@ -34,25 +37,29 @@ impl Watched {
         }
     }
 
-    /// Looks once; false if the device is gone.
+    /// Looks once; false if the device, or one of the group, is gone.
     fn look(&mut self) -> bool {
-        let mut buffer = [0; 64];
-        let Ok(text) = read_start(&self.file, &mut buffer) else {
-            return false;
-        };
-        let Some((reads, rest)) = number(text) else {
-            return false;
-        };
-        let Some((writes, _)) = number(rest) else {
-            return false;
-        };
-        let requests = reads.saturating_add(writes);
+        let mut requests: u64 = 0;
+        for file in &self.files {
+            let Some(here) = in_flight(file) else {
+                return false;
+            };
+            requests = requests.saturating_add(here);
+        }
         self.sum = self.sum.saturating_add(requests);
         self.looks += 1;
         self.busy_looks += u64::from(requests > 0);
         self.peak = self.peak.max(requests);
         true
     }
+}
+
+/// Requests that one file tells of: a single number (`host_busy`), or reads and writes apart (`inflight`).
+fn in_flight(file: &File) -> Option<u64> {
+    let mut buffer = [0; 64];
+    let (first, rest) = number(read_start(file, &mut buffer).ok()?)?;
+    let second = number(rest).map_or(0, |(second, _)| second);
+    Some(first.saturating_add(second))
 }
 
 /// What the thread and its owner share.

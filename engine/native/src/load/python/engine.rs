@@ -20,6 +20,8 @@ use crate::load::timeline::AnyEpoch;
 
 /// `collectors.schemas.LOAD`.
 const COUNTER_COLUMNS: usize = 17;
+/// `engine.job.MAX_STREAMS`.
+const MAX_STREAMS: usize = 1024;
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct LoadEngine {
@@ -32,24 +34,24 @@ pub struct LoadEngine {
 impl LoadEngine {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
-    #[pyo3(signature = (targets, knobs, *, backend, threads = 1, sequential = false, stripe_unit_bytes = 65536, seed = 1,
-                        max_queue_depth = 1024, runtime_s = None, arrival = "closed"))]
+    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1,
+                        stripe_unit_bytes = 65536, seed = 1, max_queue_depth = 1024, runtime_s = None,
+                        arrival = "closed"))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
         knobs: Bound<'_, PyAny>,
         backend: &str,
-        threads: i64,
         sequential: bool,
+        streams: i64,
         stripe_unit_bytes: i64,
         seed: i64,
         max_queue_depth: i64,
         runtime_s: Option<f64>,
         arrival: &str,
     ) -> PyResult<Self> {
-        let threads = unsigned("threads", threads)?;
         let backend = match backend {
-            "uring" => Backend::Uring { threads },
+            "uring" => Backend::Uring,
             "threads" => Backend::Threads,
             other => {
                 return Err(PyValueError::new_err(format!(
@@ -61,6 +63,12 @@ impl LoadEngine {
         if stripe_unit_bytes == 0 {
             return Err(PyValueError::new_err("stripe_unit_bytes must be above 0"));
         }
+        let streams = unsigned("streams", streams)?;
+        if !(1..=MAX_STREAMS).contains(&streams) {
+            return Err(PyValueError::new_err(format!(
+                "streams {streams} is not in 1..{MAX_STREAMS}"
+            )));
+        }
         let limits = Limits {
             max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
             stripe_unit_bytes,
@@ -70,6 +78,7 @@ impl LoadEngine {
                     "arrival {arrival} is not closed, constant or poisson"
                 ))
             })?,
+            streams: sequential.then_some(streams),
         };
         let runtime = runtime_s
             .map(|runtime_s| seconds("runtime_s", runtime_s))
@@ -77,7 +86,6 @@ impl LoadEngine {
         let options = Options {
             backend,
             limits,
-            sequential,
             seed: bits(seed),
             runtime,
         };
@@ -176,6 +184,7 @@ impl LoadEngine {
                     index,
                     targets: self.engine.targets(),
                     knobs: Arc::clone(knobs),
+                    cpu: self.engine.cpu_used(&epoch),
                     epoch,
                 };
             self.engine

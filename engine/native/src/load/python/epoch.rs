@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyArray3, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::cells::{CellArrays, cell_arrays};
+use crate::load::cpu_span::CpuTimes;
 use crate::load::histogram::Counts;
 use crate::load::packed::PackedCells;
 use crate::load::peaks::PeakSum;
@@ -17,6 +18,7 @@ pub struct EpochStats {
     pub index: usize,
     pub targets: usize,
     pub knobs: Arc<Py<PyAny>>,
+    pub cpu: Option<CpuTimes>,
     pub epoch: AnyEpoch,
 }
 
@@ -103,6 +105,25 @@ impl EpochStats {
         };
         skipped.resize(self.targets, 0);
         PyArray1::from_vec(py, skipped)
+    }
+
+    #[getter]
+    fn fsyncs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let mut sums = match &self.epoch {
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.fsyncs()),
+            AnyEpoch::Closed(epoch) => epoch.fsyncs.clone(),
+        };
+        sums.resize(self.targets, Sums::default());
+        let values = sums
+            .iter()
+            .flat_map(|sums| [sums.ios, sums.latency_ns, sums.largest_ns, sums.errors]);
+        PyArray1::from_iter(py, values).reshape([self.targets, 4])
+    }
+
+    #[getter]
+    fn cpu_ns(&self) -> Option<(u64, u64, u64)> {
+        self.cpu
+            .map(|cpu| (cpu.engine_ns, cpu.host_busy_ns, cpu.host_ns))
     }
 
     #[getter]

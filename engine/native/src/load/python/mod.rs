@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use self::arguments::{bits, unsigned};
+use super::cpu_span::CpuTimes;
 use super::engine::Failure;
 use super::histogram::{BUCKETS, SUB_BITS};
 use super::refusal::{errno, words};
@@ -25,6 +26,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<epoch::EpochStats>()?;
     module.add_class::<engine::LoadEngine>()?;
     module.add_function(wrap_pyfunction!(fill_file, module)?)?;
+    module.add_function(wrap_pyfunction!(host_cpu_ns, module)?)?;
     module.add_function(wrap_pyfunction!(uring_refusal, module)?)
 }
 
@@ -48,6 +50,12 @@ fn fill_file(py: Python<'_>, fd: RawFd, offset: i64, length: i64, seed: i64) -> 
     let (offset, length) = (unsigned("offset", offset)?, unsigned("length", length)?);
     py.detach(|| fill::fill(fd, offset, length, bits(seed)))
         .map_err(|error| os_error(&error))
+}
+
+#[pyfunction]
+fn host_cpu_ns(py: Python<'_>) -> (u64, u64) {
+    let now = py.detach(|| CpuTimes::now(0));
+    (now.host_busy_ns, now.host_ns)
 }
 
 #[pyfunction]

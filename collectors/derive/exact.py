@@ -1,0 +1,164 @@
+"""Exact figures over those of lesser tiers, row by row, wherever the block tracepoints can give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.disk_figures import with_heat
+from collectors.derive.growth import Values, ratio, share_pct
+from collectors.derive.traced import Traced
+from collectors.derive.traced_levels import Level, LevelSums, level_sums, levels
+from collectors.fields import fields_of
+from collectors.model import FrameTable, Rows, Tier
+from collectors.percentiles import RowCells, percentiles_ns
+from collectors.topology.graph import Graph
+
+_NS_PER_MS = 1e6
+_PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
+_BUSY = ("busy_pct", "busy_low_pct", "busy_high_pct")
+"""Busy time of a port is no range where it is exact."""
+
+
+def with_exact(
+    tables: Mapping[str, FrameTable],
+    traced: Traced | None,
+    disk_rows: Rows,
+    graph: Graph,
+    silent: NDArray[np.bool_],
+) -> dict[str, FrameTable]:
+    """Put exact figures into the frame tables of disks, paths and ports, and mark them.
+
+    Args:
+        tables: as derived from counters and looks.
+        traced: what the tracepoints told of the same interval; None leaves all as it is.
+        disk_rows: of the raw disk table, which `graph` speaks of.
+        graph: how devices make up LUNs and ports.
+        silent: rows of the disk table that have never counted anything.
+    """
+    if traced is None:
+        return dict(tables)
+    found = levels(traced.rows, traced.group_rows, disk_rows, graph)
+    return {
+        name: _overlaid(name, table, traced, found[name], silent) if _fits(table, found.get(name)) else table
+        for name, table in tables.items()
+    }
+
+
+def _fits(table: FrameTable, level: Level | None) -> bool:
+    return level is not None and table.rows is level.rows
+
+
+def _overlaid(name: str, table: FrameTable, traced: Traced, level: Level, silent: NDArray[np.bool_]) -> FrameTable:
+    sums = level_sums(traced, level)
+    figures = exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait)
+    moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
+    quiet = ~(table.columns["iops"] > 0)
+    columns, tiers = dict(table.columns), dict(table.tiers)
+    for field_id in (field.id for field in fields_of(name) if field.id in figures):
+        values, old = figures[field_id], columns[field_id]
+        known = ~np.isnan(values) & (moved | quiet)
+        tiers[field_id] = _codes(tiers.get(field_id), old, known)
+        columns[field_id] = np.where(known, values, old)
+    if level.disk_at is not None:
+        columns |= _uncounted(columns, sums.sums, silent[level.disk_at], traced.elapsed_s)
+    overlaid = FrameTable(table.rows, columns, tiers)
+    return with_heat(overlaid) if "heat" in columns else overlaid
+
+
+def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict[str, Values]:
+    """Figures of the rows of a level by field id; NaN where there was no I/O to tell of, or too few.
+
+    A mean queue time is that of the I/Os whose queue time is known, unless that is none.
+    """
+    sums = level.sums
+    ios = sums["reads"] + sums["writes"]
+    queue_ms = _mean_ms(sums["queue_read_ns"] + sums["queue_write_ns"], np.maximum(ios - sums["unstamped"], 0.0))
+    service_ms = _mean_ms(sums["service_read_ns"] + sums["service_write_ns"], ios)
+    busy_pct = share_pct(level.busy_ns / 1e9, elapsed_s)
+    return {
+        "queue_ms": queue_ms,
+        "service_ms": service_ms,
+        "await_ms": queue_ms + service_ms,
+        **_directions(sums),
+        "tag_wait_ms": _mean_ms(sums["tag_wait_ns"], ios) if tag_wait else np.full(len(ios), np.nan),
+        **dict.fromkeys(_BUSY, busy_pct),
+        "in_flight_peak": np.where(ios > 0, level.largest["in_driver_peak"], np.nan),
+        **_distribution(level, ios),
+    }
+
+
+def _mean_ms(total_ns: Values, ios: Values) -> Values:
+    return ratio(total_ns / _NS_PER_MS, ios)
+
+
+def _directions(sums: Mapping[str, Values]) -> dict[str, Values]:
+    """Mean time of reads and of writes; not where some queue times are unknown, of which direction nobody tells."""
+    figures = {}
+    for kind in ("read", "write"):
+        total_ns = sums[f"queue_{kind}_ns"] + sums[f"service_{kind}_ns"]
+        mean_ms = _mean_ms(total_ns, sums[f"{kind}s"])
+        figures[f"{kind}_await_ms"] = np.where(sums["unstamped"] == 0, mean_ms, np.nan)
+    return figures
+
+
+def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
+    """Percentiles and largest of service and queue time, no percentile above the largest, which is exact."""
+    service_max, queue_max, latency_max = (
+        np.where(ios > 0, level.largest[f"{part}_max_ns"], np.nan) for part in ("service", "queue", "latency")
+    )
+    service = _percentiles(level, "service", tuple(_PERCENTILES.values()), service_max)
+    (queue_p99,) = _percentiles(level, "queue", (99.0,), queue_max)
+    return {
+        **dict(zip(_PERCENTILES, service, strict=True)),
+        "service_max_ms": service_max / _NS_PER_MS,
+        "max_ms": latency_max / _NS_PER_MS,
+        "queue_p99_ms": queue_p99,
+        "queue_max_ms": queue_max / _NS_PER_MS,
+    }
+
+
+def _percentiles(level: LevelSums, part: str, percents: Sequence[float], largest_ns: Values) -> NDArray[np.float64]:
+    if not level.cells:
+        return np.full((len(percents), len(largest_ns)), np.nan)
+    both = [level.cells[f"{part}_{kind}"] for kind in ("read", "write")]
+    cells = RowCells(
+        both[0].scale,
+        np.concatenate([cells.row for cells in both]),
+        np.concatenate([cells.bucket for cells in both]),
+        np.concatenate([cells.count for cells in both]),
+    )
+    found = percentiles_ns(cells, len(largest_ns), percents)
+    capped: NDArray[np.float64] = np.where(np.isnan(largest_ns), np.nan, np.minimum(found, largest_ns)) / _NS_PER_MS
+    return capped
+
+
+def _codes(codes: NDArray[np.uint8] | None, old: Values, known: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    if codes is None:
+        codes = np.where(np.isnan(old), np.uint8(Tier.NONE), np.uint8(Tier.KERNEL))
+    return np.where(known, np.uint8(Tier.EXACT), codes)
+
+
+def _uncounted(
+    columns: Mapping[str, Values], sums: Mapping[str, Values], silent: NDArray[np.bool_], elapsed_s: float
+) -> dict[str, Values]:
+    """Rates and outstanding I/Os of devices that the kernel does not count and that did I/O nevertheless."""
+    ios = sums["reads"] + sums["writes"]
+    blind = (silent | np.isnan(columns["iops"])) & (ios > 0)
+    if not blind.any():
+        return {}
+    parts = [sums[f"{part}_{kind}_ns"] for part in ("queue", "service") for kind in ("read", "write")]
+    figures = {
+        "iops": ios / elapsed_s,
+        "reads_per_s": sums["reads"] / elapsed_s,
+        "writes_per_s": sums["writes"] / elapsed_s,
+        "bytes_per_s": (sums["read_bytes"] + sums["write_bytes"]) / elapsed_s,
+        "read_bytes_per_s": sums["read_bytes"] / elapsed_s,
+        "write_bytes_per_s": sums["write_bytes"] / elapsed_s,
+        "in_flight": np.sum(parts, axis=0) / 1e9 / elapsed_s,
+        "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
+        "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
+    }
+    return {field_id: np.where(blind, values, columns[field_id]) for field_id, values in figures.items()}

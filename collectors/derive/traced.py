@@ -1,0 +1,127 @@
+"""What the block tracepoints told of each device over an interval, as sums that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.cells import rows_of_cells
+from collectors.derive.growth import Raw, Values, aligned, growth
+from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Table
+from collectors.schemas import TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+
+SUMMED = (
+    "reads",
+    "writes",
+    "others",
+    "read_bytes",
+    "write_bytes",
+    "queue_read_ns",
+    "queue_write_ns",
+    "service_read_ns",
+    "service_write_ns",
+    "tag_wait_ns",
+    "busy_ns",
+    "unstamped",
+)
+"""Quantities that add up over devices and intervals, but for busy time, which adds up over intervals alone."""
+
+LARGEST = ("in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns")
+"""Quantities of which the largest counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TracedCells:
+    """Histogram cells of traced devices: `count[i]` I/Os of row `row[i]` and series `series[i]` are in `bucket[i]`."""
+
+    scale: HistogramScale
+    row: NDArray[np.intp]
+    series: NDArray[np.uint8]
+    """Place in TRACE_SERIES."""
+    bucket: NDArray[np.uint16]
+    count: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """Growth of TRACE, TRACE_GROUP and the histograms over one interval, or over several put together.
+
+    `values` has a float64 array of shape (len(at),) for every id of SUMMED and LARGEST, NaN where it is not known; rows
+    that are not in `at` did nothing. Group times are those in which any device of the group was busy, NaN where the
+    group is new. `elapsed_s` runs between the moments at which the counters were read.
+    """
+
+    rows: Rows
+    at: NDArray[np.intp]
+    values: Mapping[str, Values]
+    cells: TracedCells | None
+    group_rows: Rows
+    group_busy_ns: Values
+    elapsed_s: float
+    tag_wait: bool
+    """Whether waits for tags were watched all the time."""
+
+
+def traced(previous: Sample | None, current: Sample) -> Traced | None:
+    """Reduce two samples to what was traced between them; None where the tracepoints were not watched all the time."""
+    if previous is None:
+        return None
+    before, now = previous.tables.get(TRACE.name), current.tables.get(TRACE.name)
+    clock = _clock(previous.tables.get(TRACER.name), current.tables.get(TRACER.name))
+    if before is None or now is None or clock is None:
+        return None
+    elapsed_s, tag_wait = clock
+    at, values = _grown(before, now)
+    group_rows, group_busy_ns = _groups(previous.tables.get(TRACE_GROUP.name), current.tables.get(TRACE_GROUP.name))
+    cells = _cells(now.rows, current.histograms.get(TRACE.name))
+    return Traced(now.rows, at, values, cells, group_rows, group_busy_ns, elapsed_s, tag_wait)
+
+
+def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None:
+    """Seconds between two readings of one tracer, and whether waits were watched; None if it was begun anew."""
+    if before is None or now is None or len(before.rows) != 1 or len(now.rows) != 1:
+        return None
+    old, new = (
+        {column.id: int(table.values[0, i]) for i, column in enumerate(table.schema.columns)} for table in (before, now)
+    )
+    clocks = [record.get(name, int(MISSING)) for record in (old, new) for name in ("started_ns", "clock_ns")]
+    if int(MISSING) in clocks or clocks[0] != clocks[2] or clocks[3] <= clocks[1]:
+        return None
+    return (clocks[3] - clocks[1]) / 1e9, old.get("tag_wait_on") == 1 == new.get("tag_wait_on")
+
+
+def _grown(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, Values]]:
+    """Rows in which anything moved, and what; a row that is new has counted from 0."""
+    columns, old = now.schema.columns, _from_zero(before, now)
+    at = np.flatnonzero((now.values != old) @ np.ones(len(columns), np.bool_))
+    grown = growth(columns, old[at], now.values[at])
+    return at, {name: grown[name] for name in (*SUMMED, *LARGEST)}
+
+
+def _from_zero(before: Table, now: Table) -> Raw:
+    values = aligned(before, now)
+    if before.rows is now.rows or before.schema.columns != now.schema.columns:
+        return values
+    new = [place for key, place in now.rows.positions.items() if key not in before.rows.positions]
+    values[new] = 0
+    return values
+
+
+def _groups(before: Table | None, now: Table | None) -> tuple[Rows, Values]:
+    if now is None:
+        return Rows((), ()), np.zeros(0)
+    grown = growth(now.schema.columns, aligned(before, now), now.values)
+    return now.rows, grown["busy_ns"]
+
+
+def _cells(rows: Rows, histograms: Histograms | None) -> TracedCells | None:
+    if histograms is None or not set(histograms.series) <= set(TRACE_SERIES):
+        return None
+    row = rows_of_cells(rows, histograms)
+    kept = (row >= 0) & (histograms.series_index < len(histograms.series))
+    series = np.array([TRACE_SERIES.index(name) for name in histograms.series], np.uint8)
+    of_cell = series[histograms.series_index[kept]] if len(series) else np.zeros(0, np.uint8)
+    return TracedCells(histograms.scale, row[kept], of_cell, histograms.bucket[kept], histograms.count[kept])

@@ -1,0 +1,57 @@
+"""Whether a path takes I/O, in one word and a level to sort and filter by."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from collectors.model import Rows
+from collectors.topology.graph import USABLE_ACCESS, USABLE_STATES, Graph, Path
+from engine.text import safe_text
+
+_SECOND_CHOICE = frozenset({"non-optimized", "active/non-optimized"})
+_BY_DESIGN = frozenset({"standby", "lba-dependent", "active/lba-dependent", "inaccessible"})
+"""ALUA and ANA states in which a healthy controller refuses I/O because its partner serves it."""
+
+
+class PathLevel(IntEnum):
+    """How far a path is from taking its part of the I/O."""
+
+    ACTIVE = 0
+    SECONDARY = 1
+    """Takes I/O, but the storage would rather have it elsewhere."""
+    STANDBY = 2
+    """Takes none, as is meant."""
+    DOWN = 3
+
+
+class PathState(NamedTuple):
+    """State of one path."""
+
+    level: PathLevel
+    word: str
+    """As the kernel or the map calls it, safe to print; empty where nothing is known."""
+
+
+def state_of(path: Path) -> PathState:
+    """Judge by what hinders most: the map, the device or controller, the access state."""
+    if path.map_state == "failed":
+        return PathState(PathLevel.DOWN, "failed")
+    if path.state not in USABLE_STATES:
+        return PathState(PathLevel.DOWN, safe_text(path.state))
+    access = path.access.removeprefix("active/")
+    if path.access not in USABLE_ACCESS:
+        return PathState(PathLevel.STANDBY if path.access in _BY_DESIGN else PathLevel.DOWN, safe_text(access))
+    if path.access in _SECOND_CHOICE:
+        return PathState(PathLevel.SECONDARY, access)
+    known = path.state or path.access or path.map_state
+    return PathState(PathLevel.ACTIVE, "active" if known else "")
+
+
+@lru_cache(maxsize=4)
+def path_states(rows: Rows, graph: Graph) -> tuple[PathState, ...]:
+    """State of the path of each row; thousands, so done once for each pair of objects."""
+    found = {path.key: state_of(path) for path in graph.paths}
+    unknown = PathState(PathLevel.ACTIVE, "")
+    return tuple(found.get(key, unknown) for key in rows.keys)

@@ -1,0 +1,66 @@
+"""What is read of paths, HBA ports and tape drives beside the block counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from collectors import path_errors, port_errors
+from collectors.group_watch import GroupWatch, start_group_watch
+from collectors.inventory import Inventory
+from collectors.model import Table, Tier
+from collectors.path_errors import PathErrors, path_error_events
+from collectors.port_errors import PortErrors, port_error_events
+from collectors.reading import Collector
+from collectors.slow_counters import SlowCounters
+from collectors.tape import TapeCollector
+from collectors.topology.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class PortReaders:
+    """Tapes, error counters, and looks at whole ports where these may be used."""
+
+    tapes: TapeCollector
+    errors: tuple[SlowCounters, ...]
+    groups: tuple[GroupWatch, ...]
+    """None where only counters may be used, or no thread can be started."""
+
+    @classmethod
+    def start(cls, sysfs: str, disks: Callable[[], Table | None], inventory: Inventory, tier: Tier) -> PortReaders:
+        """Start the threads.
+
+        Args:
+            sysfs: where to read.
+            disks: the latest DISK table.
+            inventory: what hangs on what.
+            tier: the best that may be used.
+        """
+
+        def graph() -> Graph:
+            return inventory.topology.graph
+
+        tell = path_error_events(lambda: inventory.topology.devices)
+        errors = (
+            SlowCounters("path errors", graph, PathErrors(sysfs).take, path_errors.PACE, tell),
+            SlowCounters("port errors", graph, PortErrors(sysfs).take, port_errors.PACE, port_error_events),
+        )
+        groups = _start_groups(sysfs, disks, graph) if tier >= Tier.SAMPLED else ()
+        return cls(TapeCollector(sysfs), errors, groups)
+
+    @property
+    def collectors(self) -> tuple[Collector, ...]:
+        """All of them."""
+        return self.tapes, *self.errors, *self.groups
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time of all threads."""
+        return sum(one.cpu_ns for one in self.errors) + sum(one.cpu_ns for one in self.groups)
+
+
+def _start_groups(sysfs: str, disks: Callable[[], Table | None], graph: Callable[[], Graph]) -> tuple[GroupWatch, ...]:
+    try:
+        return (start_group_watch(sysfs, disks, graph),)
+    except OSError:
+        return ()

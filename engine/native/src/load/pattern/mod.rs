@@ -1,0 +1,125 @@
+//! Which offset, direction and size comes next.
+
+mod chance;
+mod distribution;
+mod mix;
+mod normal;
+mod pareto;
+mod passes;
+mod permutation;
+mod rng;
+mod streams;
+mod zipf;
+mod zones;
+
+use super::knobs::Settings;
+use super::stats::Direction;
+
+pub use chance::{CERTAIN, chance};
+pub use distribution::Distribution;
+pub use mix::{BlockShare, Mix};
+pub use passes::Passes;
+pub use rng::{Rng, mix};
+pub use streams::Streams;
+
+/// One I/O on one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub target: usize,
+    pub direction: Direction,
+    pub offset: u64,
+    pub length: u32,
+    /// When it was meant to be issued, where I/Os arrive by a schedule; 0 is when it is.
+    pub intended_ticks: u64,
+}
+
+impl Part {
+    /// An fsync of a target, which is a write of no bytes.
+    pub fn fsync(target: usize) -> Self {
+        Self {
+            target,
+            direction: Direction::Write,
+            offset: 0,
+            length: 0,
+            intended_ticks: 0,
+        }
+    }
+
+    #[inline]
+    pub fn is_fsync(&self) -> bool {
+        self.length == 0
+    }
+}
+
+/// Order in which an address space is visited; state is shared by all who visit the space.
+pub enum Order<'a> {
+    /// Drawn from the distribution of the direction; the key says which blocks are the hot ones.
+    Random(&'a [Distribution; 2], u64),
+    Permutation(&'a Passes, u64),
+    Sequential(&'a Streams),
+}
+
+impl Order<'_> {
+    /// Offset of the next block: a multiple of the block inside the space.
+    #[inline]
+    pub fn next(
+        &self,
+        rng: &mut Rng,
+        direction: Direction,
+        space_bytes: u64,
+        block_bytes: u64,
+    ) -> u64 {
+        match self {
+            Self::Random(distributions, key) => {
+                let blocks = space_bytes / block_bytes;
+                distributions[direction as usize].block(rng, blocks, *key) * block_bytes
+            }
+            Self::Permutation(passes, key) => passes.next(space_bytes, block_bytes, *key),
+            Self::Sequential(streams) => streams.next(space_bytes, block_bytes),
+        }
+    }
+}
+
+/// Direction and size of the next I/O.
+#[inline]
+pub fn draw(settings: &Settings, rng: &mut Rng) -> (Direction, u32) {
+    if let Some(always) = settings.always() {
+        return always;
+    }
+    let bits = rng.next();
+    let direction = settings.direction(bits & 0xFFFF_FFFF);
+    (direction, settings.block_bytes(direction, bits >> 32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_offsets_are_aligned_inside_and_reach_both_ends() {
+        let distributions = [Distribution::Uniform, Distribution::Uniform];
+        let (mut rng, order) = (Rng::new(1, 0, 0), Order::Random(&distributions, 0));
+        let offsets: Vec<u64> = (0..10_000)
+            .map(|_| order.next(&mut rng, Direction::Read, 100 * 4096 + 17, 4096))
+            .collect();
+        assert!(
+            offsets
+                .iter()
+                .all(|offset| offset % 4096 == 0 && offset + 4096 <= 100 * 4096)
+        );
+        assert!(offsets.contains(&0) && offsets.contains(&(99 * 4096)));
+    }
+
+    #[test]
+    fn each_direction_has_its_own_distribution() {
+        let zones = |numbers: &[f64]| Distribution::new("zones", numbers).unwrap();
+        let distributions = [
+            zones(&[100.0, 50.0, 0.0, 50.0]),
+            zones(&[0.0, 50.0, 100.0, 50.0]),
+        ];
+        let (mut rng, order) = (Rng::new(1, 0, 0), Order::Random(&distributions, 0));
+        let mut block = |direction| order.next(&mut rng, direction, 100 * 4096, 4096) / 4096;
+        assert!((0..1000).all(|_| block(Direction::Read) < 50));
+        assert!((0..1000).all(|_| block(Direction::Write) >= 50));
+    }
+}

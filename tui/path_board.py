@@ -1,0 +1,164 @@
+"""One frame as the screen of paths shows it: figures, states and verdicts of groups and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import Frame, FrameTable
+from collectors.path_groups import GroupBy
+from collectors.path_rollup import joined, roll_up
+from collectors.path_state import PathLevel
+from collectors.path_verdict import PathJudgement, judge_paths, odd_words
+from tui.columns import hot_rows
+from tui.path_layout import PathLayout, path_layout
+
+STATE, VERDICT = "state", "verdict"
+"""Columns that are no fields of the registry: their figures only sort and mark."""
+
+_BY_LEVEL = {PathLevel.ACTIVE: 0.0, PathLevel.SECONDARY: 0.5, PathLevel.STANDBY: 1.0, PathLevel.DOWN: 4.0}
+_UNEVEN, _SICK = 2.0, 3.0
+WARM_STATE, HOT_STATE = _UNEVEN, _SICK
+
+
+class Only(StrEnum):
+    """Which paths are shown."""
+
+    ALL = "all paths"
+    NOT_ACTIVE = "not active"
+    SICK = "sick or uneven"
+    HOT = "hot"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathBoard:
+    """Figures, words and counts of one frame in one grouping."""
+
+    frame: Frame
+    layout: PathLayout
+    judged: PathJudgement | None
+    table: FrameTable
+    """Rows of the layout; `busy_pct` is the least it can be where only a range is known."""
+    passes: NDArray[np.bool_] | None
+    """Rows that the filter lets through, None for all."""
+
+    def words(self, field_id: str, row: int) -> str | None:
+        """Text of a cell that has words."""
+        if field_id == STATE:
+            return self.state_words(row)
+        if field_id == VERDICT:
+            return self.verdict_words(row)
+        return self._busy_range(row) if field_id == "busy_pct" else None
+
+    def path_row(self, row: int) -> int | None:
+        """Row in the "paths" table; None for a group."""
+        return row - self.layout.group_count if row >= self.layout.group_count else None
+
+    def members(self, row: int) -> NDArray[np.intp]:
+        """Rows in the "paths" table of the paths of a group."""
+        return np.flatnonzero(self.layout.groups.group_of_row == row)
+
+    def state_words(self, row: int) -> str:
+        """State of a path, or how many of a group are not as they should be."""
+        path = self.path_row(row)
+        return self._group_state(row) if path is None else self._path_state(path)
+
+    def verdict_words(self, row: int) -> str:
+        """Say what is odd about a path, or about one path of a group."""
+        if self.judged is None:
+            return ""
+        path = self.path_row(row)
+        if path is not None:
+            return odd_words(self.frame, self.judged, path)
+        odd = self.judged.odd
+        odd = odd[self.layout.groups.group_of_row[odd] == row]
+        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else ""
+
+    def _path_state(self, path: int) -> str:
+        state = self.layout.states[path]
+        if state.level is not PathLevel.DOWN and self.judged is not None:
+            if not np.isnan(self.judged.sick_times[path]):
+                return f"sick {self.judged.sick_times[path]:.1f}x"
+            if not np.isnan(self.judged.uneven_times[path]):
+                return f"uneven {self.judged.uneven_times[path]:.1f}x"
+        return state.word or "-"
+
+    def _group_state(self, row: int) -> str:
+        members = self.members(row)
+        levels = self.layout.levels[members]
+        down, count = int((levels == PathLevel.DOWN).sum()), len(members)
+        if down:
+            return f"{down} of {count} down"
+        sick = 0 if self.judged is None else int((~np.isnan(self.judged.sick_times[members])).sum())
+        if sick:
+            return f"{sick} of {count} sick"
+        standby = int((levels == PathLevel.STANDBY).sum())
+        return f"{count - standby} of {count} act" if standby else f"{count} active"
+
+    def _busy_range(self, row: int) -> str | None:
+        low, high = (self.table.value(field_id, row) for field_id in ("busy_low_pct", "busy_high_pct"))
+        if row >= self.layout.group_count or np.isnan(low) or not np.isnan(self._known_busy(row)):
+            return None
+        return f"{low:.0f}-{high:.0f}"
+
+    def _known_busy(self, row: int) -> float:
+        return self.table.value(_EXACT_BUSY, row)
+
+
+_EXACT_BUSY = "busy_union_pct"
+"""The busy time itself, missing where only its range is known."""
+
+
+def path_board(frame: Frame, by: GroupBy, only: Only, fields: Sequence[str]) -> PathBoard | None:
+    """Put a frame in order; None where it has no paths.
+
+    Args:
+        frame: any.
+        by: what paths are grouped by.
+        only: which are shown.
+        fields: columns that are wanted besides those that the board needs itself.
+    """
+    paths = frame.tables.get("paths")
+    if paths is None:
+        return None
+    layout = path_layout(paths.rows, frame.topology, by)
+    groups = roll_up(frame, layout.groups)
+    judged = judge_paths(frame)
+    wanted = dict.fromkeys((*fields, "iops", "busy_pct", "busy_low_pct", "busy_high_pct"))
+    table = joined(layout.rows, groups, paths, tuple(wanted))
+    busy = table.columns["busy_pct"]
+    state = _state_values(layout, judged)
+    columns = {**table.columns, STATE: state, VERDICT: state, _EXACT_BUSY: busy}
+    columns["busy_pct"] = np.where(np.isnan(busy), table.columns["busy_low_pct"], busy)
+    table = FrameTable(layout.rows, columns, table.tiers)
+    return PathBoard(frame, layout, judged, table, _passes(only, layout, table, state))
+
+
+def _state_values(layout: PathLayout, judged: PathJudgement | None) -> NDArray[np.float64]:
+    """How bad it is with each row; a group is as bad as its worst path."""
+    values = np.array([_BY_LEVEL[level] for level in PathLevel])[layout.levels]
+    if judged is not None:
+        values = np.maximum(values, np.where(np.isnan(judged.uneven_times), 0.0, _UNEVEN))
+        values = np.maximum(values, np.where(np.isnan(judged.sick_times), 0.0, _SICK))
+    worst = np.zeros(layout.group_count)
+    grouped = layout.groups.group_of_row >= 0
+    np.maximum.at(worst, layout.groups.group_of_row[grouped], values[grouped])
+    return np.concatenate((worst, values))
+
+
+def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    if only is Only.ALL:
+        return None
+    if only is Only.NOT_ACTIVE:
+        chosen = np.concatenate((np.zeros(layout.group_count, np.intp), layout.levels)) >= PathLevel.STANDBY
+    elif only is Only.SICK:
+        chosen = (state == _SICK) | (state == _UNEVEN)
+    else:
+        chosen = hot_rows(table)
+    passes: NDArray[np.bool_] = chosen & ~layout.branch
+    return passes

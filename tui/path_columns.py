@@ -1,0 +1,41 @@
+"""Columns of paths that are no figures of the registry, and the order of those that are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from collectors.fields import Unit, fields_of
+from collectors.model import Tier
+from tui.columns import GridColumn, Thresholds, grid_columns
+from tui.format import format_integer
+from tui.path_board import HOT_STATE, STATE, VERDICT, WARM_STATE
+
+FIRST_COLUMNS = ("iops", "await_ms", "queue_ms", "service_ms", "busy_pct")
+"""What decides; with the state they fit into 80 cells."""
+NEXT_COLUMNS = ("lun_share_pct", "in_flight", "limit_pct", "bytes_per_s")
+STATE_WIDTH, VERDICT_WIDTH, RANGE_WIDTH = 13, 64, 6
+
+
+def path_columns() -> tuple[GridColumn, ...]:
+    """State, the figures that decide, the verdict, then whatever else is known of paths."""
+    chosen = (*FIRST_COLUMNS, *NEXT_COLUMNS)
+    rest = tuple(field.id for field in fields_of("paths") if field.id not in chosen)
+    figures = {column.field_id: column for column in grid_columns("paths", (*chosen, *rest))}
+    figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, words=True)
+    return (
+        state_column(),
+        *(figures[field_id] for field_id in chosen),
+        _words(VERDICT, "Verdict", VERDICT_WIDTH),
+        *(figures[field_id] for field_id in rest),
+    )
+
+
+def state_column() -> GridColumn:
+    """Make the column of states in words, marked where they are bad."""
+    return _words(STATE, "State", STATE_WIDTH, Thresholds(WARM_STATE, HOT_STATE))
+
+
+def _words(field_id: str, title: str, width: int, marks: Thresholds | None = None) -> GridColumn:
+    return GridColumn(
+        field_id, title, width, lambda value: format_integer(value, width), Unit.COUNT, Tier.NONE, "left", marks, True
+    )

@@ -1,0 +1,89 @@
+"""One disk, path or port: what it is, and its last minutes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Grid as Cells
+from textual.content import Content
+
+from collectors.model import Frame
+from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.keys import Place, bindings_of
+from tui.safe import fit
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.widgets.chart import Chart
+from tui.widgets.line import TextLine
+
+TITLE_WIDTH = 13
+TWO_COLUMNS_FROM = 70
+PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
+
+
+class DetailView(View):
+    """A sentence and facts above charts of latency, IOPS, throughput and what is in flight."""
+
+    PLACE = Place.DISK
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.DISK)]
+    DEFAULT_CSS = """
+    DetailView #facts { height: 8; }
+    DetailView.-tiny #facts, DetailView.-flat #facts { height: 1fr; }
+    DetailView #charts { grid-size: 2 2; grid-gutter: 0 1; height: 1fr; }
+    """
+    TABLE: ClassVar[str]
+    """Frame table whose row is shown."""
+
+    def __init__(self, scope: Scope, key: str) -> None:
+        super().__init__(scope)
+        self._key = key
+        self._panels = tuple(replace(panel, table=self.TABLE) for panel in PANELS)
+
+    def compose_body(self) -> ComposeResult:
+        """Sentence, facts, charts."""
+        yield TextLine(" ", id="verdict")
+        yield TextLine(" ", id="facts")
+        with Cells(id="charts", classes="extra"):
+            yield from (panel.make() for panel in self._panels)
+
+    @abstractmethod
+    def sentence(self, frame: Frame) -> str:
+        """Tell the state of it in one line; what vanished is told as gone."""
+
+    @abstractmethod
+    def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
+        """Yield title and value of each fact, safe to print; none of what vanished."""
+
+    def show_frame(self, frame: Frame) -> None:
+        """Sentence, facts and charts; what vanished keeps its past."""
+        self.query_one("#verdict", TextLine).put(f" {self.sentence(frame)}")
+        facts = list(self.facts(frame))
+        if facts:
+            self.query_one("#facts", TextLine).put(_two_columns(facts, self.size.width))
+        series = self.scope.history.series(self.TABLE, self._key, frame.time_ns, self.scope.span_ns)
+        if series is not None:
+            for panel in self._panels:
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
+
+    def action_disk_back(self) -> None:
+        """Go back to where it was opened."""
+        self.app.pop_screen()
+
+
+def _two_columns(facts: Sequence[tuple[str, str]], width: int) -> Content:
+    """Facts side by side, in two columns where there is room for them."""
+    if width < TWO_COLUMNS_FROM:
+        return Content("\n").join(_fact(title, value) for title, value in facts)
+    half, room = (len(facts) + 1) // 2, width // 2 - TITLE_WIDTH
+    left = [_fact(title, fit(value, room)) for title, value in facts[:half]]
+    right = [_fact(title, value) for title, value in facts[half:]] + [Content("")]
+    return Content("\n").join(Content.assemble(*pair) for pair in zip(left, right, strict=False))
+
+
+def _fact(title: str, value: str) -> Content:
+    return Content.assemble((f" {title:<{TITLE_WIDTH - 1}}", "bold"), value)

@@ -1,0 +1,29 @@
+"""One path: where it leads, in which state it is, and its last minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectors.model import Frame
+from collectors.path_verdict import judge_paths, odd_words
+from tui.path_facts import path_facts
+from tui.path_text import path_told, paths_by_key
+from tui.screens.detail import DetailView
+from tui.subjects import row_of
+
+
+class PathView(DetailView):
+    """Facts and charts of a path."""
+
+    TABLE = "paths"
+
+    def sentence(self, frame: Frame) -> str:
+        """Tell its state and how it compares with its peers."""
+        row, judged = row_of(self._key, frame.tables.get("paths")), judge_paths(frame)
+        odd = "" if row is None or judged is None else odd_words(frame, judged, row)
+        return path_told(frame, self._key, odd)
+
+    def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
+        """Yield its way, states and limits."""
+        path = paths_by_key(frame.topology.graph).get(self._key)
+        return iter(()) if path is None else path_facts(path, frame)

@@ -1,0 +1,162 @@
+"""Paths and ports in any grouping: which way is down, sick or full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import ClassVar, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+
+from collectors.model import Frame
+from collectors.path_groups import GroupBy
+from tui.keys import Place, bindings_of
+from tui.path_board import STATE, Only, PathBoard, path_board
+from tui.path_columns import path_columns
+from tui.path_text import summary, told
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.screens.details import detail_view
+from tui.widgets.grid import Grid
+from tui.widgets.line import TextLine
+from tui.widgets.outline import Outline
+
+
+class PathOutline(Outline):
+    """Groups that open, with the words of the board."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ties = "iops"
+        self.board: PathBoard | None = None
+
+    def words(self, field_id: str, row: int) -> str | None:
+        """Text of a cell, as the board has it."""
+        return None if self.board is None else self.board.words(field_id, row)
+
+
+class PathsScreen(View):
+    """Groups of paths that open, filtered by state, with the verdict in words."""
+
+    PLACE = Place.PATHS
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.PATHS)]
+    DEFAULT_CSS = """
+    PathsScreen #paths { height: 1fr; }
+    PathsScreen #told { height: 2; text-wrap: wrap; }
+    PathsScreen.-tiny #summary, PathsScreen.-tiny #told { display: none; }
+    PathsScreen.-flat #told { height: 1; }
+    """
+    COLUMNS = path_columns()
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._by = GroupBy.LUN
+        self._only = Only.ALL
+        self._outline = PathOutline()
+
+    def compose_body(self) -> ComposeResult:
+        """Summary, grid, what is to be said of the row under the cursor."""
+        yield TextLine(" ", id="summary")
+        yield Grid("paths", self.COLUMNS, sort=STATE, arrangement=self._outline, id="paths")
+        yield TextLine(" ", id="told")
+
+    def show_frame(self, frame: Frame) -> None:
+        """Figures in the grouping that is chosen."""
+        grid = self.query_one("#paths", Grid)
+        board = path_board(frame, self._by, self._only, [column.field_id for column in self.COLUMNS])
+        self._outline.board = board
+        self._outline.passes = None if board is None else board.passes
+        if board is not None:
+            self._outline.adopt(board.layout.rows, board.layout.parents, board.layout.branch)
+        grid.nothing = "no path is " + self._only if self._only is not Only.ALL else _why_none(frame)
+        grid.set_name_title("path" if board is None or not board.layout.group_count else f"{self._by} / path")
+        grid.show(None if board is None else board.table)
+        self._tell(board)
+
+    def _tell(self, board: PathBoard | None) -> None:
+        """Write the lines above and below the grid."""
+        above = self.query_one("#summary", TextLine)
+        if board is None:
+            above.put(f" {_why_none(self.scope.frame)}")
+        else:
+            above.put(Content.assemble(" ", summary(board), *self._choices()))
+        self._tell_row(board)
+
+    def _choices(self) -> Iterator[tuple[str, str]]:
+        yield f"   {self.key_text('paths.group')} ", "bold $accent"
+        yield f"by {self._by}", ""
+        yield f"   {self.key_text('paths.only')} ", "bold $accent"
+        yield self._only, "bold" if self._only is not Only.ALL else ""
+
+    def _tell_row(self, board: PathBoard | None) -> None:
+        key = self.query_one("#paths", Grid).cursor_key
+        row = None if board is None or key is None else board.layout.rows.positions.get(key)
+        self.query_one("#told", TextLine).put(" " if board is None or row is None else f" {told(board, row)}")
+
+    @on(Grid.RowHighlighted, "#paths")
+    def _highlighted(self) -> None:
+        self._tell_row(self._outline.board)
+
+    @on(Grid.RowSelected, "#paths")
+    def _selected(self, event: Grid.RowSelected) -> None:
+        """Open or close a group; show a path."""
+        if self._outline.is_branch(event.key):
+            self._outline.toggle(event.key)
+            self.query_one("#paths", Grid).rearrange()
+        else:
+            self.action_paths_details()
+
+    def action_paths_group(self) -> None:
+        """Group by the next thing."""
+        self._by = _after(self._by)
+        self.refresh_view()
+
+    def action_paths_only(self) -> None:
+        """Show the next choice of paths only."""
+        self._only = _after(self._only)
+        self.refresh_view()
+
+    def action_paths_unfold(self) -> None:
+        """Open all groups, or close them if any is open."""
+        board = self._outline.board
+        if board is not None:
+            keys = set(board.layout.groups.rows.keys)
+            self._outline.opened = self._outline.opened - keys if keys & self._outline.opened else keys
+            self.query_one("#paths", Grid).rearrange()
+
+    def action_paths_details(self) -> None:
+        """Show the path, LUN or port under the cursor."""
+        board, key = self._outline.board, self.query_one("#paths", Grid).cursor_key
+        row = None if board is None or key is None else board.layout.rows.positions.get(key)
+        if board is None or row is None or key is None:
+            return
+        if board.path_row(row) is not None:
+            self.app.push_screen(detail_view(self.scope, "paths", key))
+        elif board.layout.groups.by in _TABLE_OF:
+            table, of = _TABLE_OF[board.layout.groups.by], board.layout.groups.of[row]
+            self.app.push_screen(detail_view(self.scope, table, of))
+        else:
+            self.notify(f"a {board.layout.groups.by} has no page of its own; Enter opens the group", markup=False)
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+_TABLE_OF = {GroupBy.LUN: "disks", GroupBy.PORT: "hbas"}
+
+
+def _after(choice: Choice) -> Choice:
+    choices = list(type(choice))
+    return choices[(choices.index(choice) + 1) % len(choices)]
+
+
+def _why_none(frame: Frame | None) -> str:
+    """Say why there is no path to show."""
+    if frame is None:
+        return "waiting for the first sample"
+    if frame.topology.graph.luns:
+        return "no disk here hangs on an HBA port: all are virtual (loop, zram, device mapper)"
+    if not frame.topology.devices:
+        return "looking for devices"
+    return "the way to these disks is not known: this session holds no device graph"

@@ -1,0 +1,26 @@
+"""One HBA port: what it is, how full, and its last minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectors.model import Frame
+from tui.path_facts import port_facts
+from tui.path_text import port_told, ports_by_key
+from tui.screens.detail import DetailView
+
+
+class PortView(DetailView):
+    """Facts and charts of an HBA port."""
+
+    TABLE = "hbas"
+
+    def sentence(self, frame: Frame) -> str:
+        """Tell how busy it is and how near its limit."""
+        port = ports_by_key(frame.topology.graph).get(self._key)
+        return "this port is gone" if port is None else port_told(frame, port)
+
+    def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
+        """Yield its address, members and paths."""
+        port = ports_by_key(frame.topology.graph).get(self._key)
+        return iter(()) if port is None else port_facts(port, frame)

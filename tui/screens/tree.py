@@ -1,0 +1,133 @@
+"""The way from HBA port to filesystem as a tree, with live figures on every node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from collectors.model import Frame
+from collectors.topology.branches import Node, NodeKind
+from tui.columns import grid_columns
+from tui.keys import Place, bindings_of
+from tui.path_columns import RANGE_WIDTH, state_column
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.screens.details import detail_view
+from tui.tree_board import FIELDS, TreeBoard, tree_board, tree_layout
+from tui.tree_text import node_told
+from tui.widgets.grid import Grid
+from tui.widgets.grid_rows import NAME
+from tui.widgets.line import TextLine
+from tui.widgets.outline import Outline
+
+_TABLES = {NodeKind.PORT: "hbas", NodeKind.PATH: "paths", NodeKind.LUN: "disks", NodeKind.LAYER: "disks"}
+
+
+class TreeOutline(Outline):
+    """Nodes that open, with the words of the board."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.board: TreeBoard | None = None
+
+    def words(self, field_id: str, row: int) -> str | None:
+        """Text of a cell, as the board has it."""
+        return None if self.board is None else self.board.words(field_id, row)
+
+
+class TreeScreen(View):
+    """HBA port, target port, path, LUN, what stands on it, mounts; branches open one by one."""
+
+    PLACE = Place.TREE
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.TREE)]
+    DEFAULT_CSS = """
+    TreeScreen #tree { height: 1fr; }
+    TreeScreen #told { height: 2; text-wrap: wrap; }
+    TreeScreen.-tiny #told { display: none; }
+    TreeScreen.-flat #told { height: 1; }
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._outline = TreeOutline()
+        self._searched = False
+
+    def compose_body(self) -> ComposeResult:
+        """Grid, and what is to be said of the node under the cursor."""
+        figures = {column.field_id: column for column in grid_columns("paths", FIELDS)}
+        figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, words=True)
+        columns = (state_column(), *figures.values())
+        title = "HBA port / target / path / LUN / ..."
+        yield Grid("tree", columns, sort=NAME, name_title=title, name_part=2, arrangement=self._outline, id="tree")
+        yield TextLine(" ", id="told")
+
+    def show_frame(self, frame: Frame) -> None:
+        """Figures of the nodes that are there."""
+        layout = tree_layout(frame.topology, frozenset(self._outline.opened), everything=self._searched)
+        board = self._outline.board = tree_board(frame, layout)
+        self._outline.adopt(layout.rows, layout.parents, layout.branch)
+        grid = self.query_one("#tree", Grid)
+        grid.nothing = "no device graph: this session was recorded without one, or nothing was found yet"
+        grid.show(board.table)
+        self._tell()
+
+    def _tell(self) -> None:
+        node = self._node()
+        words = "" if node is None or self.scope.frame is None else node_told(self.scope.frame, node)
+        self.query_one("#told", TextLine).put(f" {words}")
+
+    def _node(self) -> Node | None:
+        """Find the node under the cursor."""
+        board, key = self._outline.board, self.query_one("#tree", Grid).cursor_key
+        row = None if board is None or key is None else board.layout.rows.positions.get(key)
+        return None if board is None or row is None else board.layout.nodes[row]
+
+    @on(Grid.RowHighlighted, "#tree")
+    def _highlighted(self) -> None:
+        self._tell()
+
+    @on(Grid.FilterChanged, "#tree")
+    def _filter_changed(self, event: Grid.FilterChanged) -> None:
+        """Search the closed branches too."""
+        if bool(event.text) != self._searched:
+            self._searched = bool(event.text)
+            self.refresh_view()
+
+    @on(Grid.RowSelected, "#tree")
+    def _selected(self, event: Grid.RowSelected) -> None:
+        """Open or close a branch; show what has none."""
+        if self._outline.is_branch(event.key):
+            self._outline.toggle(event.key)
+            self.refresh_view()
+        else:
+            self.action_tree_details()
+
+    def action_tree_unfold(self) -> None:
+        """Open all that hangs directly on the node and below it, one level at a time."""
+        board, node = self._outline.board, self._node()
+        if board is None or node is None:
+            return
+        below = {one.key for one in board.layout.nodes if one.branch and _is_below(one, node)}
+        self._outline.opened |= below
+        self.refresh_view()
+
+    def action_tree_fold(self) -> None:
+        """Close all branches."""
+        self._outline.opened.clear()
+        self.refresh_view()
+
+    def action_tree_details(self) -> None:
+        """Show the port, path or disk under the cursor."""
+        node = self._node()
+        table = None if node is None else _TABLES.get(node.kind)
+        if node is None or table is None or self.scope.frame is None:
+            return
+        self.app.push_screen(detail_view(self.scope, table, node.of))
+
+
+def _is_below(node: Node, other: Node) -> bool:
+    return node.key == other.key or node.key.startswith(f"{other.key}\n")

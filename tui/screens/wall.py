@@ -1,0 +1,150 @@
+"""A cell for every disk: of hundreds, the hot ones stand out."""
+
+from __future__ import annotations
+
+import functools
+from typing import ClassVar
+
+import numpy as np
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+
+from collectors.fields import Unit, get_field
+from collectors.heat import verdict
+from collectors.model import Frame, FrameTable, Rows, Topology
+from engine.text import safe_text
+from tui.columns import GridColumn, grid_columns
+from tui.format import format_quantity
+from tui.glyphs import glyphs_of
+from tui.keys import Place, bindings_of
+from tui.labels import disk_labels
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.screens.details import detail_view
+from tui.shown import present_disks
+from tui.subjects import row_of
+from tui.widgets.grid_rows import RowNames
+from tui.widgets.line import TextLine
+from tui.widgets.wall import Wall
+from tui.widgets.wall_model import legend, strengths
+
+FIELDS = ("heat", "busy_pct", "service_ms", "queue_ms", "await_ms")
+"""What cells may be coloured by; the first to begin with."""
+FIGURES = ("heat", "busy_pct", "queue_ms", "service_ms", "await_ms", "iops", "bytes_per_s", "in_flight")
+
+
+class WallScreen(View):
+    """All disks at once, the figures of the one under the cursor, and its verdict."""
+
+    PLACE = Place.WALL
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.WALL)]
+    DEFAULT_CSS = """
+    WallScreen Wall { height: 1fr; margin: 0 1; }
+    WallScreen.-tiny #legend, WallScreen.-tiny #verdict { display: none; }
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._field = FIELDS[0]
+        self._by_figure = False
+
+    def compose_body(self) -> ComposeResult:
+        """Legend, wall, figures and verdict of the disk under the cursor."""
+        yield TextLine(" ", id="legend")
+        yield Wall(id="wall")
+        yield TextLine(" ", id="figures")
+        yield TextLine(" ", id="verdict")
+
+    def show_frame(self, frame: Frame) -> None:
+        """Cells, legend, and the disk under the cursor."""
+        wall, disks = self.query_one("#wall", Wall), _shown(frame)
+        if disks is not None:
+            values = disks.columns.get(self._field, np.full(len(disks.rows), np.nan))
+            names = _names(disks.rows, frame.topology)
+            order = np.argsort(-values if self._by_figure else names.ranks, kind="stable")
+            thresholds = self._column.hot
+            assert thresholds is not None, "every field of the wall has thresholds"
+            wall.nothing = "no disks"
+            wall.show(disks.rows, names.all_shown, order, strengths(values, thresholds))
+        self._show_legend()
+        self._show_figures()
+
+    @property
+    def _column(self) -> GridColumn:
+        return _columns()[self._field]
+
+    def _show_legend(self) -> None:
+        thresholds, field = self._column.hot, get_field("disks", self._field)
+        assert thresholds is not None, "as above"
+        line = Content.assemble(
+            (f" {self.key_text('wall.field')} ", "bold $accent"),
+            (f"{field.title} ", "bold"),
+            (f"{self.key_text('wall.order')} ", "bold $accent"),
+            "largest first   " if self._by_figure else "by name   ",
+        )
+        wall = self.query_one("#wall", Wall)
+        for text, part in legend(glyphs_of(self).strengths, thresholds, field.unit):
+            line += Content.styled(text, wall.get_visual_style(f"wall--{part}")) + Content("  ")
+        self.query_one("#legend", TextLine).put(line)
+
+    def _show_figures(self) -> None:
+        """Figures and verdict of the disk under the cursor."""
+        frame = self.scope.frame
+        disks, key = None if frame is None else frame.tables.get("disks"), self.query_one("#wall", Wall).cursor_key
+        row = row_of(key, disks)
+        if frame is None or disks is None or row is None or key is None:
+            return
+        name = disk_labels(frame.topology).get(key) or disks.rows.names[row]
+        line = Content.assemble((f" {safe_text(name)}  ", "bold"))
+        for field_id in FIGURES:
+            column, field = _columns()[field_id], get_field("disks", field_id)
+            figure = format_quantity(disks.value(field_id, row), field.unit, column.width)
+            part = Content.assemble(
+                (f"{field.title} ", "dim"),
+                figure if field.unit is Unit.PER_SECOND else f"{figure} {field.unit}".rstrip(),
+                "  ",
+            )
+            if line.cell_length + part.cell_length > self.size.width + 2:
+                break
+            line += part
+        self.query_one("#figures", TextLine).put(line)
+        self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}")
+
+    @on(Wall.CellHighlighted)
+    def _highlighted(self) -> None:
+        self._show_figures()
+
+    @on(Wall.CellSelected)
+    def _selected(self, event: Wall.CellSelected) -> None:
+        self.app.push_screen(detail_view(self.scope, "disks", event.key))
+
+    def action_wall_field(self) -> None:
+        """Colour by the next figure."""
+        self._field = FIELDS[(FIELDS.index(self._field) + 1) % len(FIELDS)]
+        self.refresh_view()
+
+    def action_wall_order(self) -> None:
+        """Put the largest first, or go back to names."""
+        self._by_figure = not self._by_figure
+        self.refresh_view()
+
+    def action_wall_details(self) -> None:
+        """Show the disk under the cursor."""
+        self.query_one("#wall", Wall).action_select()
+
+
+@functools.cache
+def _columns() -> dict[str, GridColumn]:
+    return {column.field_id: column for column in grid_columns("disks", tuple(dict.fromkeys((*FIELDS, *FIGURES))))}
+
+
+def _shown(frame: Frame) -> FrameTable | None:
+    disks = frame.tables.get("disks")
+    return None if disks is None else present_disks(disks, frame.topology)
+
+
+@functools.lru_cache(maxsize=2)
+def _names(rows: Rows, topology: Topology) -> RowNames:
+    return RowNames(rows, disk_labels(topology))

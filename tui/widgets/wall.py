@@ -1,0 +1,222 @@
+"""A wall of cells, one for every row of a table: hundreds of disks at a glance, the odd one stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from collectors.model import Rows
+from tui.glyphs import Glyphs, glyphs_of
+from tui.safe import fit
+from tui.widgets.lines import replace_changed
+from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
+
+_NO_PLACES: NDArray[np.intp] = np.empty(0, np.intp)
+
+
+class Wall(ScrollView, can_focus=True, inherit_bindings=False):
+    """Cells in an order that is given, with a cursor that keeps to its row; only lines that changed are sent."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    Wall { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"wall--{part}" for part in (*STYLES, "cursor", "empty")}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "move(-1, 0)", "Cell to the left", show=False, id="wall-left"),
+        Binding("right,l", "move(1, 0)", "Cell to the right", show=False, id="wall-right"),
+        Binding("up,k", "move(0, -1)", "Cell above", show=False, id="wall-up"),
+        Binding("down,j", "move(0, 1)", "Cell below", show=False, id="wall-down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="wall-page-up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="wall-page-down"),
+        Binding("enter", "select", "Open", show=False, id="wall-select"),
+    ]
+
+    @dataclass
+    class CellHighlighted(Message):
+        """The cursor came to another cell."""
+
+        key: str
+
+    @dataclass
+    class CellSelected(Message):
+        """A cell was chosen with Enter or a double click."""
+
+        key: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self.nothing = "waiting for the first sample"
+        """What is said where there are no cells."""
+        self._rows = Rows((), ())
+        self._names: Sequence[str] = ()
+        self._order = _NO_PLACES
+        self._strengths = _NO_PLACES
+        self._cursor = 0
+        self._cursor_key: str | None = None
+        self._page: list[Strip] | None = None
+        self._page_size = Size(0, 0)
+        self._styles: dict[str, Style] | None = None
+
+    @property
+    def cursor_key(self) -> str | None:
+        """Key of the cell under the cursor; None without cells."""
+        return self._cursor_key
+
+    def show(self, rows: Rows, names: Sequence[str], order: NDArray[np.intp], strengths: NDArray[np.intp]) -> None:
+        """Take new cells.
+
+        Args:
+            rows: one for each cell.
+            names: what they are called, by row.
+            order: rows from the first cell to the last.
+            strengths: MISSING to HOT, by row.
+        """
+        self._rows, self._names, self._order, self._strengths = rows, names, order, strengths
+        row = rows.positions.get(self._cursor_key or "")
+        places = _NO_PLACES if row is None else np.flatnonzero(order == row)
+        self._put(int(places[0]) if len(places) else self._cursor, follow=False)
+
+    def action_move(self, columns: int, lines: int) -> None:
+        """Move the cursor; at the end of a line it goes on in the next."""
+        self._put(self._cursor + columns + lines * self._layout.columns)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by screens."""
+        self.action_move(0, pages * max(1, self._area.height - 1))
+
+    def action_select(self) -> None:
+        """Choose the cell under the cursor."""
+        if self._cursor_key is not None:
+            self.post_message(self.CellSelected(self._cursor_key))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on a cell; a second click chooses it."""
+        offset, layout = event.get_content_offset(self), self._layout
+        if offset is None or offset.x >= layout.columns * layout.cell_width:
+            return
+        place = (offset.y + self.scroll_offset.y) * layout.columns + offset.x // layout.cell_width
+        if place < len(self._order):
+            self._put(place)
+            if event.chain == 2:
+                self.action_select()
+
+    def on_resize(self) -> None:
+        """Lay out anew and keep the cursor in sight."""
+        self._page = None
+        self._put(self._cursor)
+
+    def on_focus(self) -> None:
+        """Show the cursor in its brighter form."""
+        self._forget_styles()
+
+    def on_blur(self) -> None:
+        """Show the cursor in its quieter form."""
+        self._forget_styles()
+
+    def notify_style_update(self) -> None:
+        """Drop what was drawn in the colours of another theme."""
+        super().notify_style_update()
+        self._styles = None
+        self._page = None
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Draw the lines that come into view."""
+        self._page = None
+        super().watch_scroll_y(old_value, new_value)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what was drawn last; drawn now if nothing was."""
+        if self._page is None or self._page_size != self._area:
+            self._page = self._draw()
+        return self._page[y] if y < len(self._page) else Strip.blank(self._area.width)
+
+    @property
+    def _area(self) -> Size:
+        return self.scrollable_content_region.size
+
+    @property
+    def _layout(self) -> WallLayout:
+        return WallLayout.of(len(self._order), self._area)
+
+    def _put(self, place: int, *, follow: bool = True) -> None:
+        """Put the cursor on a place, or as near as there are cells, draw, and tell of a new cell under it."""
+        self._cursor = max(0, min(place, len(self._order) - 1))
+        key = self._rows.keys[int(self._order[self._cursor])] if len(self._order) else None
+        told, self._cursor_key = self._cursor_key, key
+        layout = self._layout
+        if self.virtual_size.height != layout.lines:
+            self.virtual_size = Size(0, layout.lines)
+        line, top = self._cursor // layout.columns, self.scroll_offset.y
+        if follow and not top <= line < top + self._area.height:
+            self.scroll_to(y=line if line < top else line - self._area.height + 1, animate=False, force=True)
+        self._repaint()
+        if key is not None and key != told:
+            self.post_message(self.CellHighlighted(key))
+
+    def _forget_styles(self) -> None:
+        self._styles = None
+        self._page = None
+        self.refresh()
+
+    def _repaint(self) -> None:
+        """Draw anew and send the lines that came out different."""
+        if self._page is None or self._page_size != self._area:
+            self._page = None
+            self.refresh()
+        elif changed := replace_changed(self._page, self._draw(), self._area.width):
+            self.refresh(*changed)
+
+    def _draw(self) -> list[Strip]:
+        """Draw all lines in sight."""
+        self._page_size, layout = self._area, self._layout
+        styles, top = self._looked_up(), self.scroll_offset.y
+        if not len(self._order):
+            text = fit(f" {self.nothing}", self._area.width)
+            lines = [Strip([Segment(text, styles["empty"])], self._area.width)]
+        else:
+            lines = [self._line(line, layout) for line in range(top, min(top + self._area.height, layout.lines))]
+        return (lines + [Strip.blank(self._area.width, styles["idle"])] * self._area.height)[: self._area.height]
+
+    def _line(self, line: int, layout: WallLayout) -> Strip:
+        """Draw one line, neighbours of one style as one segment."""
+        styles, glyphs, segments = self._looked_up(), glyphs_of(self), []
+        start = line * layout.columns
+        text, style = "", styles["idle"]
+        for place, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
+            strength = int(self._strengths[row])
+            cell_style = styles[STYLES[strength]]
+            if place == self._cursor:
+                cell_style += styles["cursor"]
+            if cell_style != style:
+                segments.append(Segment(text, style))
+                text, style = "", cell_style
+            text += self._cell(row, strength, layout.cell_width, glyphs)
+        segments.append(Segment(text, style))
+        strip = Strip([segment for segment in segments if segment.text])
+        return strip.adjust_cell_length(self._area.width, styles["idle"])
+
+    def _cell(self, row: int, strength: int, width: int, glyphs: Glyphs) -> str:
+        glyph = glyphs.strengths[strength]
+        if width < NAMED_WIDTH:
+            return (glyph * max(1, width - 1)).ljust(width)
+        return f"{glyph * 2} {fit(self._names[row], width - 4, glyphs.ellipsis)} "
+
+    def _looked_up(self) -> dict[str, Style]:
+        """Styles, looked up once per theme and focus."""
+        if self._styles is None:
+            self._styles = {part: self.get_component_rich_style(f"wall--{part}") for part in (*STYLES, "empty")}
+            self._styles["cursor"] = self.get_component_rich_style("wall--cursor", partial=True)
+        return self._styles
