@@ -5,12 +5,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CRATE := engine/native
-RUST_SOURCES := $(shell find $(CRATE)/src -name '*.rs') $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock
+RUST_SOURCES := $(shell find $(CRATE)/src -name '*.rs') $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/bpf/lunscope.bpf.o
 export MATURIN_NO_INSTALL_RUST := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lab-test lint format wheel bench clean snapshots
+.PHONY: help build run test lab-test lint format wheel bench bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,24 @@ snapshots: build ## accept the screens as they are now as the new snapshots
 
 bench: build ## measure against the numbers in docs/numbers.md; needs root and fio
 	$(BIN)/python -m bench
+
+BPF := $(CRATE)/bpf
+BPF_CLANG ?= clang-16
+BPF_STRIP ?= llvm-strip-16
+BPF_BUILT := $(CRATE)/target/lunscope.bpf.o
+
+$(BPF_BUILT): $(wildcard $(BPF)/*.h) $(BPF)/lunscope.bpf.c
+	@command -v $(BPF_CLANG) >/dev/null || { echo "lunscope: $(BPF_CLANG) not found: apt-get install clang-16 llvm-16 libbpf-dev" >&2; exit 1; }
+	@mkdir -p $(@D)
+	cd $(BPF) && $(BPF_CLANG) -O2 -g -target bpf -mcpu=v3 -Wall -Werror -D__TARGET_ARCH_x86 -I/usr/include/$$(uname -m)-linux-gnu \
+		-ffile-prefix-map="$(CURDIR)/$(BPF)"=. -c lunscope.bpf.c -o "$(CURDIR)/$@"
+	$(BPF_STRIP) -g $@
+
+bpf: $(BPF_BUILT) ## rebuild the BPF object (clang 16, libbpf-dev) and compare it with the committed one
+	cmp $< $(BPF)/lunscope.bpf.o || { echo "lunscope: the committed object is not built from these sources: make bpf-accept" >&2; exit 1; }
+
+bpf-accept: $(BPF_BUILT) ## commit to the BPF object built from the sources as they are now
+	cp $< $(BPF)/lunscope.bpf.o
 
 wheel: $(VENV)/.tools ## build an abi3 manylinux wheel that needs no Rust where it is installed
 	$(BIN)/pip install -q 'maturin[zig]>=1.9,<2'

@@ -15,6 +15,7 @@ PARTS = {
     "topology": "scanning 19,200 paths of 600 LUNs, whole and after one change, and what path roll-ups cost",
     "derive": "deriving frames of 2,000 and 19,200 devices",
     "first_paint": "time to the first painted screen",
+    "scale_screen": "CPU and memory of the screens at 1 Hz over 19,200 paths of 600 LUNs",
     "paint": "repainting grids and charts",
     "session": "bytes per active device and tick, opening and seeking a 24 h recording",
 }

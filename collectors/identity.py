@@ -46,6 +46,12 @@ def device_key(name: str, major: int, minor: int, diskseq: int | None) -> str:
     return f"{storable_name(name)}:{major}:{minor}#{'' if diskseq is None else diskseq}"
 
 
+def number_of(key: str) -> tuple[int, int] | None:
+    """Device number in a key that `device_key` made; None where it is none."""
+    _, major, minor = ("::" + key.rpartition("#")[0]).rsplit(":", 2)
+    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else None
+
+
 def read_incarnations(sysfs: str, names: Sequence[str]) -> list[Incarnation]:
     """Incarnations of devices by kernel name, in the same order; missing facts are None."""
     entries = [sysfs_name(name) for name in names]

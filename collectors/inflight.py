@@ -36,6 +36,8 @@ class InflightWatch:
     def __init__(self, sysfs: str, sampler: InflightSampler) -> None:
         self._sysfs = sysfs
         self._sampler = sampler
+        self.resting = False
+        """Whether to look at nothing, since exact figures need no looks."""
         self._rows: Rows | None = None
         self._weighted: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._positions: dict[str, int] = {}
@@ -67,6 +69,8 @@ class InflightWatch:
             if row is not None:
                 table.values[row, _SUM : _SUM + 4] = seen
         chosen = self._choose(table)
+        if self.resting:
+            chosen = set()
         if chosen != set(sampled):
             self._sampler.watch(sorted(chosen))
 

@@ -10,9 +10,11 @@ from collectors.background import BackgroundThread
 from collectors.hostfacts import device_notices
 from collectors.model import HostFacts, Rows, Topology
 from collectors.reading import Reading
+from collectors.reading_settings import ReadingSettings
 from collectors.topology.device_mapper import open_maps
+from collectors.topology.port_states import PortMarks, port_changes, read_port_marks
 from collectors.topology.scanner import TopologyScanner
-from collectors.topology.states import changed_paths, path_changes
+from collectors.topology.states import changed_paths, limit_changes, path_changes
 from engine.events import Event, EventKind
 
 POLL_S = 1.0
@@ -24,12 +26,20 @@ POLL_SHARE = 0.02
 class Inventory:
     """Scans devices on a thread of its own whenever asked, and when paths change; `topology` is the latest result."""
 
-    def __init__(self, procfs: str, sysfs: str, host: HostFacts, poll_s: float = POLL_S) -> None:
+    def __init__(
+        self,
+        procfs: str,
+        sysfs: str,
+        host: HostFacts,
+        poll_s: float = POLL_S,
+        settings: ReadingSettings | None = None,
+    ) -> None:
         self._sysfs = sysfs
         self._poll_s = poll_s
         self._rows: Rows | None = None
         self._events: list[Event] = []
-        self._scanner = TopologyScanner(procfs, sysfs, open_maps(sysfs))
+        self._port_marks: PortMarks = frozenset()
+        self._scanner = TopologyScanner(procfs, sysfs, open_maps(sysfs), settings)
         self._host = host
         self._wanted: Rows | None = None
         self._changed_names: set[str] | None = set()
@@ -100,15 +110,21 @@ class Inventory:
                 self._changed.notify_all()
 
     def _poll(self) -> float:
-        """Look at the states of the known paths; how long to wait before the next look."""
+        """Look at the states of the known paths and ports; how long to wait before the next look."""
         started_ns = time.thread_time_ns()
-        names = changed_paths(self._sysfs, self.topology.graph) if self._rows is not None else frozenset()
-        if names and self._rows is not None:
-            self._scan(self._rows, names)
+        if self._rows is not None:
+            marks = read_port_marks(self._sysfs)
+            graph = self.topology.graph
+            names = changed_paths(self._sysfs, graph) | self._scanner.marginal_changes(graph)
+            if names or marks != self._port_marks:
+                self._scan(self._rows, names)
+            self._port_marks = marks
         cost_s = (time.thread_time_ns() - started_ns) / 1e9
         return max(self._poll_s, cost_s / POLL_SHARE)
 
     def _scan(self, rows: Rows, changed: frozenset[str] | None) -> None:
+        if self._rows is None:
+            self._port_marks = read_port_marks(self._sysfs)
         self._rows = rows
         devices, graph = self._scanner.scan(rows, changed)
         # An NVMe head shows what its paths count, whether the kernel counts on it or not.
@@ -117,10 +133,13 @@ class Inventory:
         notices = (*self._host.notices, *uncounted, *graph.notices)
         found = Topology(devices, replace(self._host, notices=notices), graph)
         if not found.same_as(self.topology):
-            events = [
-                Event.now(EventKind.HOTPLUG, text, **data)
-                for text, data in path_changes(self.topology.graph, graph, devices)
-            ]
+            before = self.topology.graph
+            told = (
+                *port_changes(before, graph),
+                *path_changes(before, graph, devices),
+                *limit_changes(before, graph, devices),
+            )
+            events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in told]
             with self._changed:
                 self._events += events
             self.topology = found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
-from collectors.schemas import LOAD
+from collectors.schemas import LOAD, SLOW_LOAD
 from engine.backend import Cells
 from engine.control import LoadControl
 from engine.histogram import SUB_BITS, UNIT_NS
@@ -36,10 +38,17 @@ class LoadCollector:
             return Reading(events=events)
         rows = self._rows_of(reading)
         table = Table(LOAD, rows, reading.values)
+        slowest = Table(SLOW_LOAD, self._ranks(len(reading.slowest)), reading.slowest)
         histograms = {LOAD.name: _histograms(rows, reading.cells, 0)}
         if (reading.cells[1] >= len(SERIES)).any():
             histograms[SERVICE] = _histograms(rows, reading.cells, len(SERIES))
-        return Reading({LOAD.name: table}, histograms, events)
+        return Reading({LOAD.name: table, SLOW_LOAD.name: slowest}, histograms, events)
+
+    @staticmethod
+    @functools.cache
+    def _ranks(count: int) -> Rows:
+        ranks = tuple(str(rank) for rank in range(count))
+        return Rows(ranks, ranks)
 
     def close(self) -> None:
         """Hold nothing open."""

@@ -27,7 +27,15 @@ class PortReaders:
     """None where only counters may be used, or no thread can be started."""
 
     @classmethod
-    def start(cls, sysfs: str, disks: Callable[[], Table | None], inventory: Inventory, tier: Tier) -> PortReaders:
+    def start(
+        cls,
+        sysfs: str,
+        disks: Callable[[], Table | None],
+        inventory: Inventory,
+        tier: Tier,
+        *,
+        fabric_counters: bool = True,
+    ) -> PortReaders:
         """Start the threads.
 
         Args:
@@ -35,18 +43,19 @@ class PortReaders:
             disks: the latest DISK table.
             inventory: what hangs on what.
             tier: the best that may be used.
+            fabric_counters: whether drivers of FC, SAS and NVMe ports may be asked for theirs.
         """
 
         def graph() -> Graph:
             return inventory.topology.graph
 
         tell = path_error_events(lambda: inventory.topology.devices)
-        errors = (
-            SlowCounters("path errors", graph, PathErrors(sysfs).take, path_errors.PACE, tell),
-            SlowCounters("port errors", graph, PortErrors(sysfs).take, port_errors.PACE, port_error_events),
-        )
+        errors = [SlowCounters("path errors", graph, PathErrors(sysfs).take, path_errors.PACE, tell)]
+        if fabric_counters:
+            take = PortErrors(sysfs).take
+            errors.append(SlowCounters("port errors", graph, take, port_errors.PACE, port_error_events))
         groups = _start_groups(sysfs, disks, graph) if tier >= Tier.SAMPLED else ()
-        return cls(TapeCollector(sysfs), errors, groups)
+        return cls(TapeCollector(sysfs), tuple(errors), groups)
 
     @property
     def collectors(self) -> tuple[Collector, ...]:

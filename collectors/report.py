@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from collectors.average_peaks import AveragePeaks
 from collectors.model import Frame, Step
 from collectors.rates import derive
 from collectors.report_averages import DiskAverages
@@ -25,6 +26,8 @@ class ReportOptions:
     """Of "disks", "paths", "hbas" and "tapes"; nothing chosen is disks in text and all of them in JSON."""
     split: bool = False
     """Reads and writes apart (-R)."""
+    distribution: bool = False
+    """Percentiles and peaks instead of means, and average peak latencies at the end (-P)."""
     all_disks: bool = False
     """Also disks without I/O."""
     count: int | None = None
@@ -39,15 +42,19 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
     """
     options = options or ReportOptions()
-    page = ReportPage(options.tables or ("disks",), PageOptions(options.split, options.all_disks, options.header_every))
-    averages, tapes = DiskAverages(), TapeAverages()
+    looks = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
+    page = ReportPage(options.tables or ("disks",), looks)
+    averages, tapes, peaks = DiskAverages(), TapeAverages(), AveragePeaks()
     for step, frame in _intervals(steps, options.count):
         averages.add(step)
         tapes.add(step)
+        peaks.add(frame)
         yield from page.lines(step, frame)
     tape_table = tapes.table()
     tables = averages.tables() | ({} if tape_table is None else {"tapes": tape_table})
     yield from page.averages(tables, averages.topology)
+    if options.distribution:
+        yield from page.average_peaks(tables, peaks, averages.topology)
 
 
 def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:

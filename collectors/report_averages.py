@@ -7,9 +7,15 @@ from numpy.typing import NDArray
 
 from collectors.derive.block_tables import block_tables
 from collectors.derive.disk_interval import DiskInterval, disk_intervals
+from collectors.derive.exact import with_exact
 from collectors.derive.group_looks import NO_LOOKS, added_looks, group_looks
+from collectors.derive.traced import traced
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.rates import interval_s
+from collectors.report_traced import TracedSum
+
+_SPEAKS = 0.9
+"""Share of a report that exact counters must cover to speak for all of it, and that a disk must have been there."""
 
 
 class DiskAverages:
@@ -27,6 +33,7 @@ class DiskAverages:
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
         self._looks = NO_LOOKS
+        self._traced = TracedSum()
         self.topology = Topology()
         """That of the last sample."""
 
@@ -42,6 +49,9 @@ class DiskAverages:
         self._sum("elapsed_s")[self._at] += elapsed_s
         looks = group_looks(step.previous.tables.get("group"), step.current.tables.get("group"), elapsed_s)
         self._looks = added_looks(self._looks, looks)
+        exact = traced(step.previous, step.current)
+        if exact is not None:
+            self._traced.add(exact)
         for interval in disk_intervals(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits):
             self._add(interval, elapsed_s)
 
@@ -57,7 +67,10 @@ class DiskAverages:
             return block_tables(rows, [], self.topology, elapsed_s, np.zeros(len(rows), np.bool_))
         moved = DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))
         silent = sums["reads"] + sums["writes"] == 0
-        return block_tables(rows, [moved], self.topology, elapsed_s, silent, looks=self._looks)
+        tables = block_tables(rows, [moved], self.topology, elapsed_s, silent, looks=self._looks)
+        exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
+        whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
+        return with_exact(tables, exact, rows, self.topology.graph, silent, whole=whole)
 
     def _place(self, rows: Rows) -> None:
         """Find the slots of the rows, new ones for disks not seen before."""

@@ -18,7 +18,7 @@ def row_labels(table: str, rows: Rows, topology: Topology) -> tuple[str, ...]:
     if table == "hbas":
         ports = _ports(topology.graph)
         return tuple(
-            f"{name} {ports[key].transport}" if key in ports else name
+            f"{name} {safe_text(ports[key].label) or ports[key].transport}" if key in ports else name
             for key, name in zip(rows.keys, rows.names, strict=True)
         )
     return rows.names
@@ -37,12 +37,23 @@ def row_facts(table: str, key: str, topology: Topology) -> dict[str, object]:
             "state": safe_text(path.state),
             "access": safe_text(path.access),
             "usable": path.usable,
+            "marginal": path.marginal,
+            "preferred": path.preferred,
+            "group": path.group,
+            "weight": path.weight,
+            "failures": path.failures,
+            "policy": safe_text(_policies(topology.graph).get(path.lun, "")),
         }
     if table == "tapes":
         return _tape_facts(key, topology.graph)
     if table == "hbas" and key in _ports(topology.graph):
         port = _ports(topology.graph)[key]
-        return {"transport": port.transport, "members": list(map(safe_text, port.members)), "state": port.state}
+        return {
+            "label": safe_text(port.label),
+            "transport": port.transport,
+            "members": list(map(safe_text, port.members)),
+            "state": port.state,
+        }
     return {}
 
 
@@ -78,7 +89,7 @@ def _path_label(key: str, name: str, topology: Topology) -> str:
         return name
     port = _ports(topology.graph).get(path.port)
     lun = [] if path.lun == path.key else [_lun_name(path, topology)]
-    return " ".join([*lun, name, *([port.name] if port else [])])
+    return " ".join([*lun, name, *([port.label or port.name] if port else [])])
 
 
 def _lun_name(path: Path, topology: Topology) -> str:
@@ -88,6 +99,11 @@ def _lun_name(path: Path, topology: Topology) -> str:
 @lru_cache(maxsize=4)
 def _paths(graph: Graph) -> Mapping[str, Path]:
     return {path.key: path for path in graph.paths}
+
+
+@lru_cache(maxsize=4)
+def _policies(graph: Graph) -> Mapping[str, str]:
+    return {lun.key: lun.policy for lun in graph.luns}
 
 
 @lru_cache(maxsize=4)

@@ -24,6 +24,17 @@ _SPLIT = (
     "service_ms",
     "in_flight",
 )
+_DISTRIBUTION = (
+    "iops",
+    "p50_ms",
+    "p99_ms",
+    "p999_ms",
+    "service_max_ms",
+    "queue_p99_ms",
+    "queue_max_ms",
+    "tag_wait_ms",
+    "max_ms",
+)
 _BUSY = {
     "disks": ("busy_pct",),
     "paths": ("busy_pct", "lun_share_pct"),
@@ -39,8 +50,16 @@ TITLES = {"disks": "disk", "paths": "path", "hbas": "port", "tapes": "tape"}
 """What stands over the names of a table."""
 
 
-def report_fields(table: str, *, split: bool) -> tuple[str, ...]:
-    """Columns of a table in the report, reads and writes apart if `split`; those of disks fit into 80."""
+def report_fields(table: str, *, split: bool, distribution: bool = False) -> tuple[str, ...]:
+    """Columns of a table in the report; those of disks fit into 80 but for the split ones.
+
+    Args:
+        table: its frame table.
+        split: reads and writes apart.
+        distribution: percentiles and largest latencies instead of means; tapes have none.
+    """
+    if distribution and table != "tapes":
+        return _DISTRIBUTION
     figures: tuple[str, ...] = _SPLIT if split else _FIGURES
     if table == "tapes":
         figures = (*(field_id for field_id in figures if field_id not in _NOT_OF_TAPES), "others_per_s")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from collectors.average_peaks import AveragePeaks
 from collectors.model import Frame, FrameTable, HostFacts, Step, Topology
 from collectors.moments import clock_text, iso_time
 from collectors.path_verdict import path_verdicts
@@ -23,6 +25,8 @@ class PageOptions:
     """Also what did no I/O."""
     header_every: int
     """Lines after which a header is repeated."""
+    distribution: bool = False
+    """Percentiles and peaks instead of means."""
 
 
 class ReportPage:
@@ -53,6 +57,13 @@ class ReportPage:
         for section in self._sections:
             yield from section.averages(tables, topology)
 
+    def average_peaks(self, tables: Mapping[str, FrameTable], peaks: AveragePeaks, topology: Topology) -> Iterator[str]:
+        """Lines of the average peak latency of all that had a peak."""
+        for section in self._sections:
+            table = tables.get(section.table)
+            if table is not None and section.table != "tapes":
+                yield from section.average_peaks(table, peaks, topology)
+
 
 class Section:
     """One table of a report: disks, paths, ports or tapes."""
@@ -60,7 +71,7 @@ class Section:
     def __init__(self, table: str, options: PageOptions) -> None:
         self.table = table
         self._options = options
-        self._fields = report_fields(table, split=options.split)
+        self._fields = report_fields(table, split=options.split, distribution=options.distribution)
         self._layout: Layout | None = None
         self._keys: tuple[str, ...] = ()
         self._since_header = 0
@@ -92,6 +103,16 @@ class Section:
             yield ""
             yield from layout.header("Average:", table)
             yield from (layout.row("Average:", table, row) for row in shown)
+
+    def average_peaks(self, table: FrameTable, peaks: AveragePeaks, topology: Topology) -> Iterator[str]:
+        """Lines of the mean of the largest latency of each second."""
+        means_ms = peaks.of(self.table, table.rows)
+        known = [row for row in range(len(table.rows)) if not math.isnan(means_ms[row])]
+        if known:
+            yield ""
+            yield "Average peak latency (mean of the largest of each second):"
+        labels = row_labels(self.table, table.rows, topology)
+        yield from (f"         {safe_text(labels[row])} {means_ms[row]:.3f} ms" for row in known)
 
     def _layout_of(self, table: FrameTable, topology: Topology) -> Layout:
         return Layout.of(self.table, self._fields, row_labels(self.table, table.rows, topology))

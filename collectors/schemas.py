@@ -201,22 +201,27 @@ TRACER = Schema(
         Column("started_ns", _GAUGE),
         Column("clock_ns", _COUNTER),
         Column("tag_wait_on", _GAUGE),
-        Column("recursion", _COUNTER),
         Column("table_full", _COUNTER),
+        Column("unseen", _COUNTER),
         Column("stale", _COUNTER),
         Column("healed", _COUNTER),
+        Column("untracked_devices", _COUNTER),
+        Column("series_without_histogram", _COUNTER),
+        Column("recursion_misses", _COUNTER),
+        Column("rescued", _COUNTER),
     ),
 )
 """One row: since when the tracepoints are watched and when TRACE was read (CLOCK_MONOTONIC), whether waits for tags are
-watched, and what was lost: program runs the kernel skipped, requests that found no place, requests found to be over
-without an end, and in-flight counts that were corrected."""
+watched, and what was lost or saved: I/Os that found no place, that were first seen when they ended, that were not seen
+to end or were taken for ended, what found no room in the tables, program runs that the kernel skipped, and I/Os that
+the second copy of a program saw instead."""
 
 SLOW_IO = Schema(
     "slow_io",
     tuple(
         Column(name, _GAUGE)
         for name in (
-            "completed_ns",
+            "done_ns",
             "major",
             "minor",
             "operation",
@@ -225,15 +230,23 @@ SLOW_IO = Schema(
             "tag_wait_ns",
             "queue_ns",
             "service_ns",
-            "pid",
+            "process",
+            "thread",
             "cgroup",
             "command_low",
             "command_high",
         )
     ),
 )
-"""The slowest I/Os since the sample before, slowest first; keys are ranks. `completed_ns` is CLOCK_MONOTONIC, the
-command is the 16 bytes of the kernel's `comm` as two little-endian numbers."""
+"""The slowest I/Os of each device since the sample before, slowest first; keys are ranks. `done_ns` is CLOCK_MONOTONIC,
+the operation that of `enum req_op`, the command the 16 bytes of the kernel's `comm` as two little-endian numbers."""
+
+SLOW_LOAD = Schema(
+    "slow_load",
+    tuple(Column(name, _GAUGE) for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns")),
+)
+"""The slowest I/Os of the load since the sample before, slowest first; keys are ranks. `target` is the row in LOAD,
+`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped."""
 
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema
@@ -250,5 +263,6 @@ SCHEMAS: dict[str, Schema] = {
         TRACE_GROUP,
         TRACER,
         SLOW_IO,
+        SLOW_LOAD,
     )
 }

@@ -4,23 +4,28 @@ Every call that reads the kernel, compresses or waits releases the GIL. Native t
 errno and, where there is one, the path; ValueErrors say which argument is out of range.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 from engine.job import Knobs
 
 __all__ = [
     "HISTOGRAM_BUCKETS",
     "HISTOGRAM_SUB_BITS",
+    "SLOW_COLUMNS",
+    "TRACE_COLUMNS",
     "BlockReader",
+    "BlockTracer",
     "EpochStats",
     "InflightSampler",
     "LoadEngine",
     "LoadTarget",
     "TableCodec",
+    "TraceReader",
     "compress",
     "decode_cells",
     "decompress",
@@ -28,6 +33,7 @@ __all__ = [
     "fill",
     "host_cpu_ns",
     "read_attributes",
+    "tracer_refusal",
     "uring_refusal",
 ]
 
@@ -113,6 +119,151 @@ def read_attributes(
     Raises:
         OSError: the folder itself cannot be opened.
     """
+
+# ----------------------------------------------------------------------------------------------------------- exact
+
+TRACE_COLUMNS: list[str]
+"""Columns of `TraceReader.read`, as collectors.schemas.TRACE: sums since tracing began, gauges (`*_now`) and peaks
+since the last read (`*_peak`, `*_max_ns`).
+
+A read or write is counted when it completes, together with its queue time (accounted start to last issue to the driver)
+and its service time (that issue to completion), so that means are sums divided by counts. As in diskstats a write is
+whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts I/Os
+whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os waited
+`tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time only.
+"""
+SLOW_COLUMNS: list[str]
+"""Columns of `TraceReader.slowest`: completion (CLOCK_MONOTONIC), row of the device, first sector, bytes, operation
+(enum req_op of blk_types.h), wait for a tag (0: not known), queue and service time, process and thread that submitted,
+its cgroup (inode number in cgroup2), queue plus service time.
+
+The accounted start is `done_ns - latency_ns`, the issue to the driver `done_ns - service_ns`.
+"""
+
+@disjoint_base
+class TraceReader:
+    """Reads what a BlockTracer counts, in another process too: read-only maps, no rights needed.
+
+    Several readers do not disturb each other; each has growth of its own. Intervals are ended by the tracer's `read`
+    alone: peaks and slow I/Os are those of the interval it ended last.
+    """
+
+    def __new__(cls, descriptors: Mapping[str, int]) -> Self:
+        """Map the descriptors of `BlockTracer.map_descriptors`, which may be closed afterwards.
+
+        Raises:
+            OSError: one is no map of this version of the tracer.
+            ValueError: one is missing or not open.
+        """
+    @property
+    def generation(self) -> int:
+        """Grows whenever a row came or now stands for another disk; names and numbers must then be asked again."""
+    def names(self) -> list[str]:
+        """Kernel names of the rows, as in /proc/diskstats; hidden paths of NVMe namespaces are rows of their own."""
+    def numbers(self) -> NDArray[np.uint32]:
+        """Device numbers of the rows, shape (n, 2): major, minor."""
+    def read(self) -> NDArray[np.uint64]:
+        """Read all counters: shape (n, len(TRACE_COLUMNS))."""
+    def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
+        """Histogram cells that grew since the last call: row, series, bucket, count as in collectors.model.Histograms.
+
+        Series 0 queue read, 1 queue write, 2 service read, 3 service write; HistogramScale(unit_ns=64, sub_bits=4).
+        """
+    def slowest(self) -> tuple[NDArray[np.uint64], list[str]]:
+        """Slowest I/Os of the interval that ended last, slowest first: SLOW_COLUMNS, names of the threads.
+
+        The slowest of every device is among them as far as there is room: 128 per CPU, of which the slower stay.
+        """
+    def oldest(self) -> NDArray[np.uint64]:
+        """Age of the oldest I/O under way per row, in ns; 2**64-1 where there is none."""
+    def groups_at(self, places: Sequence[int]) -> NDArray[np.uint64]:
+        """Read groups by what `BlockTracer.regroup` returned, as `BlockTracer.read_groups` does."""
+    def losses(self) -> dict[str, int]:
+        """Count what was not seen since tracing began.
+
+        `table_full`: I/Os not timed; `unseen`: completions without an issue, such as those under way at the start;
+        `stale`: I/Os without a completion, found when the request was used again; `untracked_devices`,
+        `series_without_histogram`: no room; `unstamped`: see TRACE_COLUMNS; `rescued`: completions for which the kernel
+        skipped a program and the second copy did its work; `requeued`: I/Os the driver gave back, which is no loss.
+        """
+    def close(self) -> None:
+        """Free the maps; may be called twice. All other calls raise ValueError afterwards."""
+
+@final
+class BlockTracer(TraceReader):
+    """Programs on the kernel's block tracepoints that time every I/O of every disk, and their counters.
+
+    Devices register themselves at their first I/O; rows stay. Nothing is pinned: when the process is gone, whatever the
+    way, the kernel removes everything. Several tracers do not disturb each other.
+    """
+
+    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 4096) -> Self:
+        """Load and attach; `histograms` bounds how many devices get all four histograms (7 KiB each in the kernel).
+
+        Raises:
+            OSError: the step that the kernel refused, with the mend; see `tracer_refusal`.
+            ValueError: `histograms` is not from 1 to 65535.
+        """
+    def read(self) -> NDArray[np.uint64]:
+        """End the interval and read all counters: shape (n, len(TRACE_COLUMNS)).
+
+        I/Os whose completion no program saw are taken out on the way, so that nothing is in flight for ever.
+        """
+    def regroup(self, groups: Sequence[Sequence[str]]) -> list[int]:
+        """Replace the groups (LUNs, ports, heads of NVMe multipath), each told by the kernel names of its members.
+
+        A group with the members of an earlier one goes on counting. A device counts from the first read after its
+        first I/O on.
+
+        Returns:
+            Where each group is in the kernel's table, for `groups_at`.
+
+        Raises:
+            ValueError: a device is in more than 8 groups, or there are more than the tables hold.
+        """
+    def read_groups(self) -> NDArray[np.uint64]:
+        """Read the groups as ordered in `regroup`, shape (groups, 2): busy time (ns) and members busy now."""
+    def losses(self) -> dict[str, int]:
+        """Count what was not seen since tracing began, as TraceReader.losses and more.
+
+        `healed`: I/Os without a completion, found by `read`; `recursion_misses`: programs the kernel skipped because
+        they were running on that CPU already.
+        """
+    def watch_tag_wait(self, on: bool) -> None:
+        """Switch the two programs on that time how long a submitter waits before it gets a request; they cost most.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def rescan(self) -> None:
+        """Look again whether there are disks without requests, whose bios must be watched; to be called after hot-plug.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def pause(self) -> None:
+        """Detach all programs; counters stand still.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def resume(self) -> None:
+        """Attach again after `pause`; waits for tags are not watched.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+    def map_descriptors(self) -> dict[str, int]:
+        """Open the maps for reading only, for a TraceReader elsewhere; the caller closes the descriptors.
+
+        Raises:
+            OSError: the kernel refuses; it takes CAP_SYS_ADMIN.
+        """
+    def close(self) -> None:
+        """Detach everything and free the maps; may be called twice. All other calls raise ValueError afterwards."""
+
+def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys") -> str:
+    """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the mend; empty if it can."""
 
 # ----------------------------------------------------------------------------------------------------------- codec
 
@@ -339,6 +490,11 @@ class LoadEngine:
         """Histogram cells of I/Os completed since the last call, transient ones too; one caller.
 
         Directions 2 and 3 are the service times of reads and writes in an open loop.
+        """
+    def slowest(self) -> NDArray[np.uint64]:
+        """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), columns as schemas.SLOW_LOAD.
+
+        What fsyncs took is not among them, nor what an I/O waited for before it was submitted; one caller.
         """
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """(target, "read" or "write", errno, offset of the first, count), the most frequent first.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.distribution import Distribution, Uniform
+from engine.distribution import Uniform
 from engine.distribution_text import format_distribution
 from engine.job import Access, Arrival, JobSpec, Knobs
 from engine.sizes import format_blocks
+
+_AS_READS, _NEVER = "as of reads", "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +39,22 @@ def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
         KnobChange("blocks", "block size", format_blocks(old.blocks), format_blocks(new.blocks)),
         KnobChange("read_pct", "read share %", old.read_pct, new.read_pct),
         KnobChange("rate_iops", "rate limit", old.rate_iops, new.rate_iops),
-        KnobChange("write_blocks", "block size of writes", *_own_blocks(old, new)),
-        KnobChange("distribution", "distribution", *_distributions(old.distribution, new.distribution)),
-        KnobChange(
-            "write_distribution",
-            "distribution of writes",
-            *_distributions(old.write_distribution or old.distribution, new.write_distribution or new.distribution),
-        ),
+        KnobChange("write_blocks", "block size of writes", _own_blocks(old), _own_blocks(new)),
+        KnobChange("distribution", "distribution", *map(format_distribution, (old.distribution, new.distribution))),
+        KnobChange("write_distribution", "distribution of writes", _own_distribution(old), _own_distribution(new)),
         KnobChange("mode", "mode", old.mode.value, new.mode.value),
         KnobChange("threads", "threads", old.threads, new.threads),
-        KnobChange("fsync_every", "writes per fsync", old.fsync_every, new.fsync_every),
+        KnobChange("fsync_every", "writes per fsync", old.fsync_every or _NEVER, new.fsync_every or _NEVER),
     )
     return [pair for pair in pairs if pair.before != pair.after]
 
 
-def _own_blocks(old: Knobs, new: Knobs) -> tuple[str, str]:
-    return format_blocks(old.drawn_write_blocks), format_blocks(new.drawn_write_blocks)
+def _own_blocks(knobs: Knobs) -> str:
+    return _AS_READS if knobs.write_blocks is None else format_blocks(knobs.write_blocks)
 
 
-def _distributions(old: Distribution, new: Distribution) -> tuple[str, str]:
-    return format_distribution(old), format_distribution(new)
+def _own_distribution(knobs: Knobs) -> str:
+    return _AS_READS if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
 
 
 def describe_knobs(knobs: Knobs) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend import EpochStats, LoadBackend
+from engine.cpu_use import CpuUse, add_up
 from engine.job import JobSpec, Knobs
 from engine.measured import BOTH, READ, WRITE, Measured, combine, measure
 
@@ -35,6 +36,21 @@ class TargetResult:
     """Arrivals that found no room in time."""
 
 
+@dataclass(frozen=True, slots=True)
+class FsyncResult:
+    """Flushes of all targets, which are in no statistic of reads or writes."""
+
+    ios: int
+    errors: int
+    latency_sum_ns: int
+    largest_ns: int
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Mean latency."""
+        return self.latency_sum_ns / self.ios if self.ios else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochResult:
     """One epoch, without the transient after the turn that opened it."""
@@ -49,6 +65,9 @@ class EpochResult:
     split: Split
     targets: tuple[TargetResult, ...]
     """Those inside the stripe width."""
+    cpu: CpuUse | None
+    """What the measured part cost; None if the load never settled."""
+    fsyncs: FsyncResult
 
     @property
     def skipped(self) -> int:
@@ -115,6 +134,11 @@ class RunResult:
         return sum(epoch.duration_s for epoch in self.epochs)
 
     @property
+    def cpu(self) -> CpuUse | None:
+        """What all that was measured cost."""
+        return add_up(epoch.cpu for epoch in self.epochs)
+
+    @property
     def failed_ios(self) -> int:
         """I/Os that failed at any time."""
         return sum(error.ios for error in self.errors)
@@ -168,7 +192,14 @@ def epoch_result(stats: EpochStats, names: Sequence[str], run_start_ns: int, now
             TargetResult(name, _split(stats, index), int(stats.skipped[index]))
             for index, name in enumerate(names[: stats.knobs.stripe_width])
         ),
+        cpu=None if stats.cpu_ns is None else CpuUse(*stats.cpu_ns),
+        fsyncs=_fsyncs(stats),
     )
+
+
+def _fsyncs(stats: EpochStats) -> FsyncResult:
+    ios, latency_ns, _, errors = stats.fsyncs.sum(axis=0, dtype=np.uint64).tolist()
+    return FsyncResult(ios, errors, latency_ns, int(stats.fsyncs[:, 2].max()))
 
 
 def _split(stats: EpochStats, target: int | None) -> Split:

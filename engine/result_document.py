@@ -6,12 +6,13 @@ import importlib.metadata
 from typing import TypeAlias
 
 from engine.caveats import caveats
+from engine.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
 from engine.job import Arrival, BlockShare, JobSpec, Knobs
 from engine.latencies import Latencies
 from engine.measured import Measured
-from engine.result import EpochResult, ErrorCount, RunResult, Split
+from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, Split
 
 SCHEMA = "lunscope.run/1"
 
@@ -38,6 +39,7 @@ def run_document(result: RunResult) -> Document:
         "duration_s": result.duration_s,
         "epochs": [_epoch(epoch, about.job.arrival) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
+        "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
         "errors": [_error(error) for error in result.errors],
@@ -91,6 +93,8 @@ def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:
         "duration_s": epoch.duration_s,
         "transient_ios": epoch.transient_ios,
         **_split(epoch.split, epoch.duration_s),
+        "fsync": _fsync(epoch.fsyncs),
+        "cpu": _cpu(epoch.cpu, epoch.split),
         "skipped": epoch.skipped if is_open else None,
         "targets": [
             {
@@ -140,6 +144,26 @@ def _service(service: Latencies) -> Document:
         "p99": _us(service.percentile_ns(99)),
         "p99_9": _us(service.percentile_ns(99.9)),
         "max": _us(service.largest_ns),
+    }
+
+
+def _fsync(fsyncs: FsyncResult) -> Document | None:
+    if not fsyncs.ios and not fsyncs.errors:
+        return None
+    latency = {"mean": _us(fsyncs.mean_ns), "max": _us(fsyncs.largest_ns if fsyncs.ios else None)}
+    return {"ios": fsyncs.ios, "errors": fsyncs.errors, "latency_us": latency}
+
+
+def _cpu(cpu: CpuUse | None, split: Split) -> Document | None:
+    if cpu is None:
+        return None
+    total = split.total
+    return {
+        "engine_us_per_io": per_io_us(cpu.engine_ns, total.ios),
+        "engine_s_per_gb": per_gb_s(cpu.engine_ns, total.bytes),
+        "host_us_per_io": per_io_us(cpu.host_busy_ns, total.ios),
+        "host_s_per_gb": per_gb_s(cpu.host_busy_ns, total.bytes),
+        "host_busy_pct": cpu.host_busy_pct,
     }
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.caveats import caveats
+from engine.cpu_use import CpuUse, per_gb_s
 from engine.describe import describe_job, describe_knobs
 from engine.errno_text import error_message, error_name
 from engine.latencies import Latencies
 from engine.measured import Measured, combine
-from engine.result import RunResult, Split
+from engine.result import FsyncResult, RunResult, Split
 
 _MOST_ROWS = 16
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
@@ -47,11 +48,13 @@ def _tables(result: RunResult) -> Iterator[str]:
         yield _row(part, result.duration_s, label, in_ms=in_ms)
         if part.service is not None:
             yield _service_row(part.service, f"{label}, service time", in_ms=in_ms)
+    yield from _costs(result.cpu, result.total.total, [epoch.fsyncs for epoch in result.epochs])
     yield ""
     if len(result.epochs) > 1:
         for epoch in result.epochs:
             yield f"epoch {epoch.index}, {epoch.duration_s:.1f} s: {describe_knobs(epoch.knobs)}"
             yield _row(epoch.split.total, epoch.duration_s, "", in_ms=in_ms)
+            yield from _costs(epoch.cpu, epoch.split.total, [epoch.fsyncs])
         yield ""
     if len(result.about.targets) > 1:
         for name, part, seconds in _by_target(result):
@@ -64,6 +67,22 @@ def _directions(split: Split) -> list[tuple[str, Measured]]:
     both = [("read", split.read), ("write", split.write)]
     used = [(label, part) for label, part in both if part.ios]
     return used if len(used) == 1 else [*used, ("total", split.total)]
+
+
+def _costs(cpu: CpuUse | None, done: Measured, fsyncs: Sequence[FsyncResult]) -> Iterator[str]:
+    """CPU of the engine and of the host beside what it bought, and flushes with their latency."""
+    if cpu is not None and done.ios:
+        of_engine, of_host = (
+            f"{ns / done.ios / 1e3:.2f} us/IO, {per_gb_s(ns, done.bytes):.3g} s/GB"
+            for ns in (cpu.engine_ns, cpu.host_busy_ns)
+        )
+        yield f"cpu  engine {of_engine}; host {of_host}" + (
+            "" if cpu.host_busy_pct is None else f", {cpu.host_busy_pct:.0f} % busy"
+        )
+    ios = sum(one.ios for one in fsyncs)
+    if ios:
+        mean_us = sum(one.latency_sum_ns for one in fsyncs) / ios / 1e3
+        yield f"sync {ios:,} fsyncs, mean {mean_us:,.0f} us, max {max(one.largest_ns for one in fsyncs) / 1e3:,.0f} us"
 
 
 def _by_target(result: RunResult) -> Iterator[tuple[str, Measured, float]]:

@@ -11,7 +11,7 @@ from engine.backend import LoadBackend
 from engine.errors import RefusedError, StoppedError
 from engine.guard import OpenTarget, fill_scratch, open_targets
 from engine.job import JobSpec, Knobs, Permissions
-from engine.select import Choice, any_on_tmpfs, build, choose, notices_of
+from engine.select import Choice, blocking_target, build, choose, notices_of
 from engine.tap import CounterTap
 
 
@@ -75,7 +75,7 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
         fill_scratch(targets, job.seed, progress, stop)
         if stop.is_set():
             raise StoppedError("stopped before the load began")
-        wanted = choose(job, uring_refusal=uring_refusal(), on_tmpfs=any_on_tmpfs(targets))
+        wanted = choose(job, uring_refusal=uring_refusal(), blocking=blocking_target(job.knobs, targets))
         choice, engine = build(wanted, job, targets)
     except BaseException:
         close_all(targets)

@@ -55,3 +55,5 @@ class LoadReading:
     values: NDArray[np.uint64]
     """Shape (targets, 17), columns as collectors.schemas.LOAD."""
     cells: Cells
+    slowest: NDArray[np.uint64]
+    """Slowest I/Os since the reading before, shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""

@@ -27,12 +27,12 @@ class CounterTap:
         with self._lock:
             return self._read().copy()
 
-    def take(self) -> tuple[NDArray[np.uint64], Cells]:
-        """Counters now, and histogram cells since the last call; the next interval of the peaks begins."""
+    def take(self) -> tuple[NDArray[np.uint64], Cells, NDArray[np.uint64]]:
+        """Counters now, and histogram cells and slowest I/Os since the last call; the next interval begins."""
         with self._lock:
             values = self._read()
             self._kept = None
-            return values, self._engine.cells()
+            return values, self._engine.cells(), self._engine.slowest()
 
     def _read(self) -> NDArray[np.uint64]:
         values = self._engine.counters()

@@ -41,6 +41,12 @@ def _io_uring() -> str:
     return _native.uring_refusal()
 
 
+def _tracer() -> str:
+    from engine import _native
+
+    return _native.tracer_refusal()
+
+
 def _tool(name: str) -> Callable[[], str]:
     return lambda: "" if shutil.which(name) else f"{name} is not installed"
 
@@ -60,6 +66,7 @@ def _swap() -> str:
 root = _need("root", _root)
 loop = _need("loop devices", _loop)
 io_uring = _need("io_uring", _io_uring)
+tracer = _need("the exact tier", _tracer)
 fio = _need("fio", _tool("fio"))
 mkfs_ext4 = _need("mkfs.ext4", _tool("mkfs.ext4"))
 iostat = _need("iostat", _tool("iostat"))

@@ -19,6 +19,7 @@ from tui.feed import Feed, FeedEnded, FrameArrived
 from tui.glyphs import choose_glyphs
 from tui.history import History
 from tui.keys import BY_METHOD, Action, Place, actions_at, bindings_of, is_usable, keys_in_force
+from tui.latency_subjects import LatencyJump
 from tui.load_desk import LoadDesk
 from tui.scope import Recording, Scope
 from tui.screens.base import View
@@ -66,6 +67,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.add_mode(Place.OVERVIEW.value, lambda: OverviewScreen(self.scope))
         self.add_mode(Place.LOAD.value, self._load_screen)
         self.add_mode(Place.EVENTS.value, self._events_screen)
+        self.add_mode(Place.LATENCY.value, self._latency_screen)
         self.add_mode(Place.PATHS.value, self._paths_screen)
         self.add_mode(Place.TREE.value, self._tree_screen)
         self.add_mode(Place.WALL.value, self._wall_screen)
@@ -79,6 +81,11 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         from tui.screens.events import EventsScreen  # noqa: PLC0415 - as above
 
         return EventsScreen(self.scope)
+
+    def _latency_screen(self) -> View:
+        from tui.screens.latency import LatencyScreen  # noqa: PLC0415 - as above
+
+        return LatencyScreen(self.scope)
 
     def _paths_screen(self) -> View:
         from tui.screens.paths import PathsScreen  # noqa: PLC0415 - as above
@@ -158,7 +165,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Whether what has the focus needs the keys itself: a text field all, charts and walls the arrows."""
         if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
             return True
-        return isinstance(self.focused, Chart | Wall) and action.id in ARROW_ACTIONS
+        takes_arrows = isinstance(self.focused, Wall) or getattr(self.focused, "TAKES_ARROWS", False)
+        return takes_arrows and action.id in ARROW_ACTIONS
 
     def action_view_overview(self) -> None:
         """Disks, charts, host."""
@@ -171,6 +179,19 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     def action_view_events(self) -> None:
         """Show what happened when."""
         self.switch_mode(Place.EVENTS.value)
+
+    def action_view_latency(self) -> None:
+        """Heat map, peaks, slowest I/Os."""
+        self.switch_mode(Place.LATENCY.value)
+
+    def action_view_ios(self) -> None:
+        """Show the slowest I/Os of what the screen is about, at the moment under a cursor if there is one."""
+        view, chart = self.screen, self.focused
+        subject = view.latency_subject() if isinstance(view, View) else None
+        moment_ns = chart.inspected_ns if isinstance(chart, Chart) else None
+        self.scope.jump = LatencyJump(subject, moment_ns)
+        self.switch_mode(Place.LATENCY.value)
+        self.paint()
 
     def action_view_paths(self) -> None:
         """Paths and ports."""

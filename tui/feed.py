@@ -87,12 +87,16 @@ class Feed:
         frame = derive(step.previous, step.current)
         jumped = self._is_jump(step)
         if not jumped:
-            self._history.add(frame)
+            self._keep(step, frame)
         self._last_ns = step.current.time_ns
         self._events.add(frame.events)
         self._post(FrameArrived(frame))
         if jumped:
             self._refill(step, frame, generation)
+
+    def _keep(self, step: Step, frame: Frame) -> None:
+        self._history.add(frame)
+        self._history.latencies.add(step)
 
     def _is_jump(self, step: Step) -> bool:
         """Whether the charts' past does not lead to this step; fast playing passes over samples without a jump."""
@@ -105,8 +109,9 @@ class Feed:
         for count in REFILLS:
             past = self._transport.past(step.current.time_ns, count)
             if not past:
-                self._history.add(frame)
+                self._keep(step, frame)
                 return
+            self._history.latencies.replace(past)
             self._history.replace([derive(earlier.previous, earlier.current) for earlier in past])
             self._post(FrameArrived(frame))
             if len(past) < count or self._transport.seeks != generation or self._stop.is_set():

@@ -50,6 +50,12 @@ class Glyphs:
     """How the legend shows the pattern of each curve: solid, dashed, dotted, and both in turn."""
     curve_marks: tuple[str, ...]
     """What draws a curve where there is no braille."""
+    heat: tuple[str, ...]
+    """From none to most: how full a cell of a heat map is, so that it reads without colour."""
+    heat_lines: tuple[str, str, str]
+    """Median, 99th percentile and peak over a heat map."""
+    unknown: str
+    """What is not known, in a picture where a blank is nothing."""
 
 
 UNICODE = Glyphs(
@@ -88,6 +94,9 @@ UNICODE = Glyphs(
     },
     curve_samples=("━━", "╺╸", "··", "━·"),
     curve_marks=(),
+    heat=(" ", "·", "░", "░", "▒", "▒", "▓", "▓", "█"),
+    heat_lines=("─", "═", "▴"),
+    unknown="┄",
 )
 
 ASCII = Glyphs(
@@ -126,6 +135,9 @@ ASCII = Glyphs(
     },
     curve_samples=("*", "o", "x", "+"),
     curve_marks=("*", "o", "x", "+"),
+    heat=(" ", ".", ":", ";", "+", "x", "X", "#", "@"),
+    heat_lines=("-", "=", "^"),
+    unknown="/",
 )
 
 GlyphSetting = Literal["auto", "unicode", "ascii"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Frame, FrameTable, Rows
+from tui.latency_past import LatencyPast
 from tui.totals import ALL_DISKS, total_disks
 
 KEPT: Mapping[str, tuple[str, ...]] = {
@@ -119,6 +120,8 @@ class History:
         self._lock = threading.Lock()
         self._budget_bytes = budget_bytes
         self._rings = self._empty()
+        self.latencies = LatencyPast()
+        """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
 
     def _empty(self) -> dict[str, _Ring]:
         return {table: _Ring(fields, self._budget_bytes) for table, fields in KEPT.items()}

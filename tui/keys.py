@@ -16,6 +16,7 @@ class Place(StrEnum):
     OVERVIEW = "overview"
     DISK = "disk"
     LOAD = "load"
+    LATENCY = "latency"
     EVENTS = "events"
     PATHS = "paths"
     TREE = "tree"
@@ -57,6 +58,10 @@ def _replay(id_: str, title: str, keys: str, short: str = "") -> Action:
     return Action(id_, title, keys, short=short, replay=True, priority=True)
 
 
+def _latency(id_: str, title: str, keys: str, short: str = "") -> Action:
+    return Action(id_, title, keys, Place.LATENCY, short)
+
+
 def _load(id_: str, title: str, keys: str, short: str = "") -> Action:
     return Action(id_, title, keys, Place.LOAD, short, replay=False)
 
@@ -68,6 +73,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.overview", "Overview: disks, charts, host", "1"),
     Action("view.load", "Load: job, knobs, live effect", "2"),
     Action("view.events", "Events: what happened when", "3"),
+    Action("view.latency", "Latency: heat map, peaks, slowest I/Os", "4,l"),
+    Action("view.ios", "Slowest I/Os of the moment under the cursor", "i"),
     Action("view.paths", "Paths and ports: which way is down, sick or full", "5"),
     Action("view.tree", "Tree: from HBA port to filesystem", "6"),
     Action("view.wall", "Wall: a cell for every disk", "7"),
@@ -77,6 +84,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.disk", "Details of the disk under the cursor", "enter", Place.OVERVIEW, "Details"),
     Action("disk.back", "Back to where it was opened", "escape", Place.DISK, "Back"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", Place.OVERVIEW, "Charts"),
+    _latency("latency.subject", "Choose whose latencies: load, disk, path, LUN, port", "c", "Whose"),
+    _latency("latency.direction", "Reads, writes, or both", "d", "Read/write"),
+    _latency("latency.part", "Whole time, queue time, service time", "t", "Q/S"),
+    _latency("latency.next_peak", "To the next largest peak", "n", "Peak"),
+    _latency("latency.mark", "Mark a range from the cursor on, or forget it", "m", "Mark"),
+    _latency("latency.panel", "Below: peaks, slowest I/Os, waterfall", "p", "Panel"),
+    _latency("latency.zoom_in", "Closer in time", "plus,equals_sign", "Zoom"),
+    _latency("latency.zoom_out", "More time", "minus"),
+    _latency("latency.narrow", "Closer in latency", "right_square_bracket"),
+    _latency("latency.widen", "More of the latencies", "left_square_bracket"),
+    _latency("latency.zoom_off", "All of it again", "0"),
+    _latency("latency.lines", "Percentile lines on or off", "o"),
+    Action("latency.seek", "Go to the cursor's moment", "enter", Place.LATENCY, "Go there", replay=True),
     Action("paths.group", "Group paths by LUN, HBA port, target port, way or policy", "b", Place.PATHS, "Group by"),
     Action("paths.only", "Show all paths, or those not active, sick or hot", "n", Place.PATHS, "Only"),
     Action("paths.unfold", "Open or close all groups", "x", Place.PATHS, "Unfold"),

@@ -9,6 +9,7 @@ from typing import Protocol
 from collectors.model import Frame
 from tui.events_log import EventLog
 from tui.history import History
+from tui.latency_subjects import LatencyJump
 from tui.load_desk import LoadDesk
 from tui.transport import Transport
 
@@ -48,6 +49,8 @@ class Scope:
     """The frame on the screen."""
     latest: Frame | None = None
     """The newest frame, shown or not."""
+    jump: LatencyJump | None = None
+    """What the latency screen is asked to show next; it takes it."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
 

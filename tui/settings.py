@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,10 +10,12 @@ from pathlib import Path
 
 from textual.keys import KEY_DISPLAY_ALIASES, REPLACED_KEYS, Keys
 
+from collectors.reading_settings import SECTIONS, load_reading_settings
+from engine.config import config_file
 from tui.glyphs import GlyphSetting
 from tui.keys import BY_ID, clashes
 
-_SECTIONS = {"theme", "glyphs", "keys"}
+_SECTIONS = {"theme", "glyphs", "keys", *SECTIONS}
 _GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
 
 
@@ -32,18 +33,12 @@ class Settings:
     problems: tuple[str, ...] = ()
 
 
-def config_folder() -> Path:
-    """`$XDG_CONFIG_HOME/lunscope`, by default `~/.config/lunscope` (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(base) if base else Path.home() / ".config") / "lunscope"
-
-
 def load_settings(path: Path | None = None) -> Settings:
     """Read the settings; a broken file costs the setting it breaks, never the start.
 
     A monitor is opened when something is wrong already: a typing error in a key must not keep it shut.
     """
-    file = path or config_folder() / "config.toml"
+    file = path or config_file()
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -53,6 +48,7 @@ def load_settings(path: Path | None = None) -> Settings:
     problems = [
         f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}" for name in document.keys() - _SECTIONS
     ]
+    problems += load_reading_settings(file).problems
     theme = document.get("theme")
     if theme is not None and not isinstance(theme, str):
         problems.append(f"{file}: theme must be a name in quotes")

@@ -17,8 +17,8 @@ from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from engine.config import config_folder
 from engine.errors import LunscopeError
-from tui.settings import config_folder
 
 BASE_CSS = Path(str(files("themes") / "base.tcss"))
 """Style sheet of the widgets and of the layout classes; every app that shows them lists it in CSS_PATH."""
@@ -197,5 +197,6 @@ _OWN_VARIABLES = {
     "grid-line": "lines behind the curves",
     "muted": "text of lesser weight",
     "match": "the filter",
+    **{f"heat-{level}": f"cells of a heat map, {level} of 8 from few to many I/Os" for level in range(1, 9)},
 }
 """What lunscope colours besides what Textual has names for."""

@@ -36,10 +36,11 @@ def total_disks(disks: FrameTable, topology: Topology) -> FrameTable:
 
 @functools.lru_cache(maxsize=4)
 def _base_mask(rows: Rows, topology: Topology) -> NDArray[np.bool_]:
-    return np.array([_is_base(key, topology) for key in rows.keys], bool)
+    return np.array([is_base(key, topology) for key in rows.keys], bool)
 
 
-def _is_base(key: str, topology: Topology) -> bool:
+def is_base(key: str, topology: Topology) -> bool:
+    """Whether a device stands on no other."""
     device = topology.devices.get(key)
     return device is None or not (device.slaves or device.kind in _STACKED_KINDS)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collectors.live import LiveSource
 from collectors.load import LoadCollector
 from collectors.model import Source
+from collectors.reading_settings import load_reading_settings
 from engine.control import LoadControl
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def open_source(watching: Watching, control: LoadControl) -> tuple[Source, Recor
         LunscopeError: the kernel cannot be read, or the session file not made.
     """
     load = LoadCollector(control)
-    live = LiveSource(watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load])
+    live = LiveSource(
+        watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load], settings=load_reading_settings()
+    )
     if watching.record is None:
         return live, None
     from collectors.recorder import RecordingSource  # noqa: PLC0415 (watching without recording needs no database)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ def with_exact(
     disk_rows: Rows,
     graph: Graph,
     silent: NDArray[np.bool_],
+    *,
+    whole: NDArray[np.bool_] | None = None,
 ) -> dict[str, FrameTable]:
     """Put exact figures into the frame tables of disks, paths and ports, and mark them.
 
@@ -37,33 +40,46 @@ def with_exact(
         disk_rows: of the raw disk table, which `graph` speaks of.
         graph: how devices make up LUNs and ports.
         silent: rows of the disk table that have never counted anything.
+        whole: rows of the disk table that were there all the time; figures of the others stay as they are. None is all.
     """
     if traced is None:
         return dict(tables)
     found = levels(traced.rows, traced.group_rows, disk_rows, graph)
     return {
-        name: _overlaid(name, table, traced, found[name], silent) if _fits(table, found.get(name)) else table
+        name: _overlaid(name, table, traced, found[name], _Known(silent, whole))
+        if _fits(table, found.get(name))
+        else table
         for name, table in tables.items()
     }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What is known of the rows of the disk table: those that never counted, and those that were there all the time."""
+
+    silent: NDArray[np.bool_]
+    whole: NDArray[np.bool_] | None
 
 
 def _fits(table: FrameTable, level: Level | None) -> bool:
     return level is not None and table.rows is level.rows
 
 
-def _overlaid(name: str, table: FrameTable, traced: Traced, level: Level, silent: NDArray[np.bool_]) -> FrameTable:
+def _overlaid(name: str, table: FrameTable, traced: Traced, level: Level, rows: _Known) -> FrameTable:
     sums = level_sums(traced, level)
     figures = exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait)
     moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
-    quiet = ~(table.columns["iops"] > 0)
+    speaks = moved | ~(table.columns["iops"] > 0)
+    if level.disk_at is not None and rows.whole is not None:
+        speaks &= rows.whole[level.disk_at]
     columns, tiers = dict(table.columns), dict(table.tiers)
     for field_id in (field.id for field in fields_of(name) if field.id in figures):
         values, old = figures[field_id], columns[field_id]
-        known = ~np.isnan(values) & (moved | quiet)
+        known = ~np.isnan(values) & speaks
         tiers[field_id] = _codes(tiers.get(field_id), old, known)
         columns[field_id] = np.where(known, values, old)
     if level.disk_at is not None:
-        columns |= _uncounted(columns, sums.sums, silent[level.disk_at], traced.elapsed_s)
+        columns |= _uncounted(columns, sums.sums, rows.silent[level.disk_at], traced.elapsed_s)
     overlaid = FrameTable(table.rows, columns, tiers)
     return with_heat(overlaid) if "heat" in columns else overlaid
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from collectors.model import Device
 from collectors.topology.buses import Buses
+from collectors.topology.class_folder import Facts
 from collectors.topology.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.topology.partitions import Partition
 from collectors.topology.place import Place
-from collectors.topology.ports import PortBook, find_ports
+from collectors.topology.ports import PortBook, find_ports, nvme_limit
 from collectors.topology.seen import Seen
 from collectors.topology.tapes import SeenTape
 from collectors.topology.targets import target_of
@@ -32,6 +33,8 @@ class Assembly:
     seen: Mapping[str, Seen]
     buses: Buses
     ports: PortBook
+    avoided: Mapping[str, bool]
+    """Whether multipathd calls a path marginal, by kernel name."""
     targets: dict[str, TargetPort] = field(default_factory=dict)
     luns: list[Lun] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
@@ -40,9 +43,9 @@ class Assembly:
     _ways: dict[Place, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], buses: Buses) -> Assembly:
+    def of(cls, seen: Mapping[str, Seen], buses: Buses, avoided: Mapping[str, bool]) -> Assembly:
         """Start with the ports."""
-        return cls(seen, buses, find_ports(buses))
+        return cls(seen, buses, find_ports(buses), avoided)
 
     def add_disks(self) -> None:
         """Sort all devices into LUNs, paths and layers."""
@@ -106,8 +109,14 @@ class Assembly:
             access=one.access,
             preferred=one.preferred,
             group=one.group,
-            queue_limit=one.device.queue_limit,
+            queue_limit=self._limit(one),
+            marginal=is_marginal(one, self.avoided, self.buses.remote_ports),
         )
+
+    def _limit(self, one: Seen) -> int | None:
+        """Commands a path admits: of NVMe those of its controller, whose queues all of its namespaces share."""
+        controller = self.buses.controllers.get(one.place.controller)
+        return one.device.queue_limit if controller is None else nvme_limit(controller)
 
     def _way(self, place: Place) -> tuple[str, str]:
         """Port and target of a place; thousands of paths share a few dozen."""
@@ -118,6 +127,14 @@ class Assembly:
                 self.targets.setdefault(target.key, target)
             self._ways[place] = port, target.key if target else ""
         return self._ways[place]
+
+
+def is_marginal(one: Seen, avoided: Mapping[str, bool], remote_ports: Mapping[str, Facts]) -> bool | None:
+    """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) calls a path marginal."""
+    port_state = remote_ports.get(one.place.remote_port, {}).get("port_state", "")
+    told = [avoided.get(one.device.name), port_state == "Marginal" if port_state else None]
+    known = [answer for answer in told if answer is not None]
+    return any(known) if known else None
 
 
 def is_multipath_map(device: Device) -> bool:

@@ -12,6 +12,7 @@ _ISCSI_HOST = ("ipaddress", "netdev")
 _ISCSI_SESSION = ("targetname", "tpgt", "state")
 _ISCSI_CONNECTION = ("persistent_address", "persistent_port")
 _FC_TARGET = ("port_name", "node_name")
+_REMOTE_PORT = (*_FC_TARGET, "port_state")
 _SAS_DEVICE = ("sas_address",)
 _NVME = ("transport", "address", "state", "queue_count", "sqsize", "subsysnqn", "cntlid", "serial")
 _SUBSYSTEM = ("iopolicy", "subsysnqn")
@@ -45,7 +46,7 @@ def read_buses(sysfs: str) -> Buses:
         host_links={name: class_link(sysfs, "scsi_host", name) for name in hosts},
         fc_hosts=read_class(sysfs, "fc_host", _FC_HOST),
         fc_targets=read_class(sysfs, "fc_transport", _FC_TARGET),
-        remote_ports=read_class(sysfs, "fc_remote_ports", _FC_TARGET),
+        remote_ports=read_class(sysfs, "fc_remote_ports", _REMOTE_PORT),
         iscsi_hosts=read_class(sysfs, "iscsi_host", _ISCSI_HOST),
         iscsi_sessions=read_class(sysfs, "iscsi_session", _ISCSI_SESSION),
         iscsi_connections=read_class(sysfs, "iscsi_connection", _ISCSI_CONNECTION),

@@ -7,13 +7,14 @@ from pathlib import Path
 from collectors.block import BlockCollector
 from collectors.hostfacts import read_host_facts
 from collectors.model import Topology
+from collectors.reading_settings import ReadingSettings
 from collectors.topology.device_mapper import open_maps
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError
 
 
-def read_topology(procfs: Path, sysfs: Path) -> Topology:
-    """Scan once.
+def read_topology(procfs: Path, sysfs: Path, settings: ReadingSettings | None = None) -> Topology:
+    """Scan once; `settings` has the names the operator gave.
 
     Raises:
         LunscopeError: neither procfs nor sysfs list block devices there.
@@ -26,6 +27,6 @@ def read_topology(procfs: Path, sysfs: Path) -> Topology:
         raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error
     finally:
         collector.close()
-    scanner = TopologyScanner(str(procfs), str(sysfs), open_maps(str(sysfs)))
+    scanner = TopologyScanner(str(procfs), str(sysfs), open_maps(str(sysfs)), settings)
     devices, graph = scanner.scan(rows)
     return Topology(devices, read_host_facts(str(procfs)), graph)

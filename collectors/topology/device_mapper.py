@@ -11,6 +11,7 @@ from dataclasses import replace
 from collectors.model import Device
 from collectors.topology.graph import Graph, Path
 from collectors.topology.map_status import MapState, Number, parse_map
+from collectors.topology.multipathd import same_kernel
 
 CONTROL = "/dev/mapper/control"
 
@@ -33,10 +34,9 @@ AskMaps = Callable[[Iterable[Number]], Mapping[Number, MapState]]
 
 def open_maps(sysfs: str) -> AskMaps | None:
     """How to ask about maps; None if this process may not, or if `sysfs` is not of the kernel that would answer."""
+    if not same_kernel(sysfs):
+        return None
     try:
-        here, there = os.stat("/sys"), os.stat(sysfs)  # noqa: PTH116 identity only
-        if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
-            return None
         os.close(os.open(CONTROL, os.O_RDWR | os.O_CLOEXEC))
     except OSError:
         return None

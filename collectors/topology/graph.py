@@ -38,6 +38,8 @@ class Port:
     """Kernel names of its SCSI hosts and NVMe controllers."""
     scsi_hosts: tuple[str, ...] = ()
     """Those of the members that have a host_busy."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class TargetPort:
     transport: str
     array: str = ""
     """What the port belongs to: node name, IQN, NVMe subsystem."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class Path:
     weight: int | None = None
     """Weight or repeat count that the selector uses."""
     queue_limit: int | None = None
+    marginal: bool | None = None
+    """Whether multipathd or the FC transport avoids it because it fails now and then; None where neither tells."""
 
     @property
     def usable(self) -> bool:
@@ -140,6 +146,8 @@ class Tape:
     model: str = ""
     persistent_id: str = ""
     """wwid or serial; empty where the drive has none."""
+    label: str = ""
+    """What the operator calls it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

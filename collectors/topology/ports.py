@@ -120,7 +120,7 @@ def _nvme_port(name: str, buses: Buses) -> Port:
         address=(wwpn or local) if fabric else facts["address"],
         parent="" if fabric else place.parent,
         state=facts["state"],
-        queue_limit=_nvme_limit(facts),
+        queue_limit=nvme_limit(facts),
         members=(name,),
     )
 
@@ -130,7 +130,7 @@ def address_parts(address: str) -> dict[str, str]:
     return {name: value for name, equals, value in (part.partition("=") for part in address.split(",")) if equals}
 
 
-def _nvme_limit(facts: Facts) -> int | None:
+def nvme_limit(facts: Facts) -> int | None:
     """Entries of all I/O queues: the first queue is the admin's, one entry of each stays free (NVMe base, 3.3.1.5)."""
     queues, size = _number(facts["queue_count"]), _number(facts["sqsize"])
     return None if queues is None or size is None or queues < 2 else (queues - 1) * size

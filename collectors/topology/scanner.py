@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collectors.model import Device, Rows
-from collectors.topology.assemble import Assembly, notices
+from collectors.reading_settings import ReadingSettings
+from collectors.topology.aliases import with_aliases
+from collectors.topology.assemble import Assembly, is_marginal, notices
 from collectors.topology.buses import read_buses
+from collectors.topology.class_folder import read_class
 from collectors.topology.device_mapper import AskMaps, with_map_states
 from collectors.topology.graph import Graph, Mount
 from collectors.topology.mounts import read_mounts
+from collectors.topology.multipathd import MultipathDaemon, same_kernel
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
 from collectors.topology.seen import SeenDevices
 from collectors.topology.tapes import read_tapes
@@ -20,17 +24,26 @@ from collectors.udev_facts import look_up
 class TopologyScanner:
     """Scans when asked and keeps what it read, so that a change of one device of thousands is cheap."""
 
-    def __init__(self, procfs: str = "/proc", sysfs: str = "/sys", ask_maps: AskMaps | None = None) -> None:
+    def __init__(
+        self,
+        procfs: str = "/proc",
+        sysfs: str = "/sys",
+        ask_maps: AskMaps | None = None,
+        settings: ReadingSettings | None = None,
+    ) -> None:
         """Remember where to read.
 
         Args:
             procfs: for mounts and swap.
             sysfs: for everything else.
             ask_maps: tells of dm-multipath maps what sysfs does not; None where that cannot be asked.
+            settings: has the names the operator gave.
         """
+        self._settings = settings or ReadingSettings()
         self._procfs = procfs
         self._sysfs = sysfs
         self._ask_maps = ask_maps
+        self._daemon = MultipathDaemon() if same_kernel(sysfs) else None
         self._seen = SeenDevices(sysfs, look_up if Path(sysfs) == Path("/sys") else None)
 
     def scan(self, rows: Rows, changed: frozenset[str] | None = None) -> tuple[dict[str, Device], Graph]:
@@ -47,7 +60,7 @@ class TopologyScanner:
         partitions = read_partitions(self._sysfs, rows.names)
         keys = {device.name: key for key, device in devices.items()}
         keys |= partitions_by_name(partitions, keys)
-        assembly = Assembly.of(seen, read_buses(self._sysfs))
+        assembly = Assembly.of(seen, read_buses(self._sysfs), self._avoided())
         assembly.add_disks()
         assembly.add_layers(partitions, keys)
         assembly.add_tapes(read_tapes(self._sysfs))
@@ -61,7 +74,22 @@ class TopologyScanner:
             notices=tuple(notices(assembly, keys)),
             tapes=tuple(assembly.tapes),
         )
-        return devices, self._with_map_states(graph, devices)
+        return with_aliases(devices, self._with_map_states(graph, devices), self._settings)
+
+    def marginal_changes(self, graph: Graph) -> frozenset[str]:
+        """Names of the paths of a scanned graph that became marginal or are so no more."""
+        avoided, remote_ports = self._avoided(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
+        if not avoided and not remote_ports:
+            return frozenset()
+        known = ((path, self._seen.known.get(path.key)) for path in graph.paths)
+        return frozenset(
+            path.name
+            for path, one in known
+            if one is not None and path.marginal != is_marginal(one, avoided, remote_ports)
+        )
+
+    def _avoided(self) -> dict[str, bool]:
+        return {} if self._daemon is None else self._daemon.marginal()
 
     def _with_map_states(self, graph: Graph, devices: Mapping[str, Device]) -> Graph:
         if self._ask_maps is None:

@@ -40,6 +40,11 @@ class SeenDevices:
         self._udev = udev
         self._seen: dict[str, Seen] = {}
 
+    @property
+    def known(self) -> Mapping[str, Seen]:
+        """Devices as they were read last, by key."""
+        return self._seen
+
     def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, Seen]:
         """Bring up to date and return what is known of the rows, by key.
 

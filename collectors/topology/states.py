@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collectors.device_names import label_of
 from collectors.identity import sysfs_name
 from collectors.model import Device
-from collectors.sysfs_text import text
+from collectors.sysfs_text import number, text
 from collectors.topology.class_folder import read_class
 from collectors.topology.graph import Graph, Path
 from engine._native import read_attributes
@@ -17,29 +17,38 @@ from engine.text import safe_text
 MOST_EVENTS = 32
 """More changes than this at once (a port that is down) are told in one event."""
 
-_ATTRIBUTES = ("device/state", "device/access_state", "ana_state")
+_OF_SCSI = ("device/state", "device/access_state", "device/queue_depth")
+_OF_OTHERS = ("ana_state",)
 Told = tuple[str, dict[str, str | int]]
 
 
 def changed_paths(sysfs: str, graph: Graph) -> frozenset[str]:
-    """Names of the paths whose state or access is not as the graph has it; those that vanished are not among them."""
-    names = [path.name for path in graph.paths]
-    try:
-        found = read_attributes(f"{sysfs}/block", list(map(sysfs_name, names)), _ATTRIBUTES)
-    except OSError:
-        return frozenset()
+    """Names of the paths whose state, access or limit is not as the graph has it, but for those that vanished."""
+    scsi = [path for path in graph.paths if path.address.count(":") == 3]
+    others = [path for path in graph.paths if path.address.startswith("nvme")]
     controllers = {name: facts["state"] for name, facts in read_class(sysfs, "nvme", ("state",)).items()}
-    return frozenset(
-        path.name for path, values in zip(graph.paths, found, strict=True) if _differs(path, values, controllers)
-    )
+    names = {path.name for path, values in _read(sysfs, scsi, _OF_SCSI) if _scsi_differs(path, values)}
+    for path, (ana,) in _read(sysfs, others, _OF_OTHERS):
+        state, access = controllers.get(path.address.split()[0], ""), text(ana)
+        if (state and state != path.state) or (access and access != path.access):
+            names.add(path.name)
+    return frozenset(names)
 
 
-def _differs(path: Path, values: Sequence[bytes | None], controllers: Mapping[str, str]) -> bool:
-    state, alua, ana = map(text, values)
-    if path.address.startswith("nvme"):
-        state = controllers.get(path.address.split()[0], "")
-    access = alua or ana
-    return bool(state and state != path.state) or bool(access and access != path.access)
+def _read(
+    sysfs: str, paths: Sequence[Path], attributes: Sequence[str]
+) -> Iterator[tuple[Path, Sequence[bytes | None]]]:
+    try:
+        found = read_attributes(f"{sysfs}/block", [sysfs_name(path.name) for path in paths], attributes)
+    except OSError:
+        return
+    yield from zip(paths, found, strict=True)
+
+
+def _scsi_differs(path: Path, values: Sequence[bytes | None]) -> bool:
+    state, access, limit = text(values[0]), text(values[1]), number(values[2])
+    changed = bool(state and state != path.state) or bool(access and access != path.access)
+    return changed or (limit is not None and limit != path.queue_limit)
 
 
 def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
@@ -55,15 +64,43 @@ def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> It
         yield "paths: " + ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items()), dict(counts)
         return
     for old, new in changed:
-        lun = safe_text(label_of(devices.get(new.lun), ""))
-        of_lun = f" of {lun}" if lun and new.lun != new.key else ""
-        change = f"{_words(old)} -> {_words(new)}"
-        data: dict[str, str | int] = {"path": safe_text(new.name), "lun": lun, "usable": int(new.usable)}
-        yield f"path {safe_text(new.name)}{of_lun} {_verdict(old, new)}: {change}", data
+        named, data = _named(new, devices)
+        yield f"{named} {_verdict(old, new)}: {_words(old)} -> {_words(new)}", data
 
 
-def _condition(path: Path) -> tuple[str, str, str]:
-    return path.state, path.access, path.map_state
+def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
+    """Yield text and data of an event per path that admits more or fewer commands than before, or of one for many.
+
+    The kernel lowers a limit by itself when the target says that its task set is full, and raises it again later
+    (scsi_track_queue_full, drivers/scsi/scsi.c).
+    """
+    known = {path.key: path for path in before.paths}
+    pairs = ((known[path.key], path) for path in now.paths if path.key in known)
+    changed = [
+        (old.queue_limit, new)
+        for old, new in pairs
+        if None not in {old.queue_limit, new.queue_limit} and old.queue_limit != new.queue_limit
+    ]
+    if len(changed) > MOST_EVENTS:
+        yield f"paths: limit of commands changed on {len(changed):,}", {"paths": len(changed)}
+        return
+    for limit, path in changed:
+        named, data = _named(path, devices)
+        yield (
+            f"{named}: limit of commands {limit} -> {path.queue_limit}",
+            {**data, "queue_limit": path.queue_limit or 0},
+        )
+
+
+def _named(path: Path, devices: Mapping[str, Device]) -> tuple[str, dict[str, str | int]]:
+    """Say which path of which LUN, for people and as data."""
+    name, lun = safe_text(path.name), safe_text(label_of(devices.get(path.lun), ""))
+    of_lun = f" of {lun}" if lun and path.lun != path.key else ""
+    return f"path {name}{of_lun}", {"path": name, "lun": lun, "usable": int(path.usable)}
+
+
+def _condition(path: Path) -> tuple[str, ...]:
+    return path.state, path.access, path.map_state, "marginal" if path.marginal else ""
 
 
 def _words(path: Path) -> str:

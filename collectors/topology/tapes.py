@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from collectors.device_ids import unit_serial
+from collectors.identity import storable_name
 from collectors.sysfs_text import text
 from collectors.topology.place import Place, place_of
 from engine._native import read_attributes
-from engine.text import safe_text
 
 CLASS = "class/scsi_tape"
 _DRIVE = re.compile(r"st\d+")
@@ -48,7 +48,7 @@ def drive_links(sysfs: str, entries: Sequence[str]) -> Iterator[tuple[str, str]]
     """Yield names of drives with where their entries lead; empty where that cannot be read."""
     for entry in entries:
         try:
-            yield entry, safe_text(os.readlink(f"{sysfs}/{CLASS}/{entry}"))  # noqa: PTH115 text, not a Path
+            yield entry, storable_name(os.readlink(f"{sysfs}/{CLASS}/{entry}"))  # noqa: PTH115 text, not a Path
         except OSError:
             yield entry, ""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from collectors.hotplug_changes import size_text
 from collectors.model import Device, Topology
-from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape
+from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers
 from engine.text import safe_text
@@ -40,7 +40,7 @@ class _Tree:
             for target, count in sorted(mine, key=lambda way: natural(way[0])):
                 far = self._targets.get(target)
                 paths = "1 path" if count == 1 else f"{count:,} paths"
-                yield f"  {far.name if far else 'its own disk'}  {paths}"
+                yield f"  {_target_name(far) if far else 'its own disk'}  {paths}"
         for lun in sorted(self._graph.luns, key=lambda lun: natural(lun.name)):
             device = self._devices.get(lun.key)
             if device is None or device.size_bytes != 0:
@@ -77,18 +77,33 @@ class _Tree:
         for tape in self._graph.tapes:
             yield ""
             maker = f"{tape.vendor} {tape.model}".strip()
-            parts = [f"tape {tape.name}", maker, tape.persistent_id, tape.address, self._way(tape), tape.state]
+            parts = [
+                f"tape {tape.name}",
+                tape.label,
+                maker,
+                tape.persistent_id,
+                tape.address,
+                self._way(tape),
+                tape.state,
+            ]
             yield "  ".join(filter(None, parts))
 
     def _way(self, end: Path | Tape) -> str:
         port, target = self._ports.get(end.port), self._targets.get(end.target)
-        return f"{port.name if port else 'no port'} -> {target.name}" if target else port.name if port else ""
+        near = (port.label or port.name) if port else ""
+        return f"{near or 'no port'} -> {target.label or target.name}" if target else near
 
     def _device(self, path: Path) -> Device | None:
         return self._devices.get(path.key)
 
     def _path(self, path: Path) -> str:
         words = [path.name, path.address, self._way(path), path.state, path.access, path.map_state]
+        if path.marginal:
+            words.append("marginal")
+        if path.group is not None:
+            words.append(f"group {path.group}")
+        if path.weight is not None and path.weight != 1:
+            words.append(f"weight {path.weight}")
         if path.preferred:
             words.append("preferred")
         if path.failures:
@@ -124,9 +139,25 @@ def _port_line(port: Port) -> str:
     parent = port.parent if port.parent != port.address else ""
     return "  ".join(
         filter(
-            None, [port.name, port.transport, port.driver, port.address, parent, others, port.state, port.speed, limit]
+            None,
+            [
+                port.name,
+                port.label,
+                port.transport,
+                port.driver,
+                port.address,
+                parent,
+                others,
+                port.state,
+                port.speed,
+                limit,
+            ],
         )
     )
+
+
+def _target_name(target: TargetPort) -> str:
+    return f"{target.label} ({target.name})" if target.label else target.name
 
 
 def _maker(device: Device | None) -> str:

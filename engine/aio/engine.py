@@ -112,6 +112,10 @@ class AioEngine:
         """Histogram cells of I/Os completed since the last call."""
         return self._ledger.cells()
 
+    def slowest(self) -> NDArray[np.uint64]:
+        """Slowest I/Os since the last call, slowest first: shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+        return self._ledger.slowest()
+
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """Target, direction, errno, offset of the first and count, the most frequent first."""
         return self._ledger.errors()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.aio.epoch import CpuTimes, Epoch, EpochSnapshot
 from engine.aio.fsyncs import Fsyncs
 from engine.aio.plan import PlannedIo
+from engine.aio.slowest import Slowest
 from engine.aio.tally import READ, WRITE, CellCounter, Tally
 from engine.backend import Cells
 from engine.job import Knobs
@@ -56,6 +57,7 @@ class Ledger:
         self._lock = threading.Lock()
         self._books = [_TargetBooks() for _ in range(targets)]
         self._cells = CellCounter()
+        self._slowest = Slowest()
         self._errors: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._outstanding = 0
         self._older_outstanding = 0
@@ -124,6 +126,7 @@ class Ledger:
                 self._fsyncs.wrote(target, self._epoch.knobs.fsync_every)
             self._books[target].tallies[io.direction].add(io.length, latency_ns)
             self._cells.add(target, io.direction, latency_ns)
+            self._slowest.offer((latency_ns, target, io.direction, io.offset, io.length, now_ns - latency_ns))
             self._epoch.record(target, io.direction, io.length, latency_ns, now_ns)
 
     def fail(self, epoch: int, target: int, io: PlannedIo, errno: int) -> None:
@@ -163,6 +166,11 @@ class Ledger:
         with self._lock:
             taken, self._cells = self._cells, CellCounter()
         return taken.cells()
+
+    def slowest(self) -> NDArray[np.uint64]:
+        """Slowest I/Os since the last call, columns as collectors.schemas.SLOW_LOAD."""
+        with self._lock:
+            return self._slowest.take()
 
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """Target, direction, errno, first offset and count, the most frequent first."""

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from engine.control import LoadControl
 from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
@@ -19,6 +20,7 @@ from tui.keys import ACTIONS, BY_ID, Action, Place
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
+from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.screens.paths import PathsScreen
@@ -223,6 +225,38 @@ async def edits(stage: Stage) -> None:
     assert "Targets" not in screen_text(stage.pilot)
 
 
+async def latency_opens_at_the_ios(stage: Stage) -> None:
+    await stage.press()
+    assert isinstance(stage.app.screen, LatencyScreen)
+    assert "Slowest I/Os" in screen_text(stage.pilot)
+
+
+def on_latencies(told: str = "", *before: str) -> Case:
+    """The key changes what the latency screen shows, and it says so."""
+
+    async def case(stage: Stage) -> None:
+        await stage.pilot.press("4", *before)
+        await stage.pilot.pause()
+        shown = screen_text(stage.pilot)
+        await stage.press()
+        assert screen_text(stage.pilot) != shown
+        assert told in screen_text(stage.pilot)
+
+    return case
+
+
+async def only_the_whole_time_is_known(stage: Stage) -> None:
+    await stage.pilot.press("4")
+    await stage.press()
+    assert any("only the total time" in note.message for note in stage.app._notifications)
+
+
+async def goes_to_the_cursors_moment(stage: Stage) -> None:
+    await stage.pilot.press("4", "left", "left")
+    await stage.press()
+    await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) < 75)
+
+
 async def groups(stage: Stage) -> None:
     await stage.pilot.press("5")
     assert "+ dm-1 mpath1" in screen_text(stage.pilot)
@@ -310,6 +344,21 @@ CASES: dict[str, Case] = {
     "view.overview": overview,
     "view.load": shows(LoadScreen),
     "view.events": shows(EventsScreen),
+    "view.latency": shows(LatencyScreen),
+    "view.ios": latency_opens_at_the_ios,
+    "latency.subject": on_latencies("type part of a name"),
+    "latency.direction": on_latencies("whole time of reads,"),
+    "latency.part": only_the_whole_time_is_known,
+    "latency.next_peak": on_latencies("up to p100"),
+    "latency.mark": on_latencies("marked 0:01", "left", "left"),
+    "latency.panel": on_latencies(),
+    "latency.zoom_in": on_latencies(),
+    "latency.zoom_out": on_latencies("", "plus", "plus", "plus"),
+    "latency.narrow": on_latencies(),
+    "latency.widen": on_latencies("", "right_square_bracket", "right_square_bracket"),
+    "latency.zoom_off": on_latencies("", "plus", "right_square_bracket"),
+    "latency.lines": on_latencies(),
+    "latency.seek": goes_to_the_cursors_moment,
     "view.paths": shows(PathsScreen),
     "view.tree": shows(TreeScreen),
     "view.wall": shows(WallScreen),
@@ -373,8 +422,11 @@ PRESSES = [
 
 @pytest.mark.parametrize(("size", "action", "key"), PRESSES)
 async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
-    samples = multipath_samples(20) if action.place in MULTIPATH else make_samples(count=20)
-    source = ListRecording(make_samples(count=150)) if action.replay else ListSource(samples)
+    count = 150 if action.replay else 20
+    samples = multipath_samples(count) if action.place in MULTIPATH else make_samples(count=count)
+    if action.place is Place.LATENCY:
+        samples = tuple(with_latencies(samples))
+    source = ListRecording(samples) if action.replay else ListSource(samples)
     control = None if action.replay else LoadControl()
     app = make_app(source, control, JOB)
     async with on_stage(app, size) as pilot:

@@ -11,6 +11,7 @@ from tui.keys import ACTIONS, Action, Place, clashes
 from tui.knob_turns import TURNS
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
+from tui.screens.latency import LatencyScreen
 from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
 from tui.screens.paths import PathsScreen
@@ -23,6 +24,7 @@ OWNERS = {
     Place.OVERVIEW: OverviewScreen,
     Place.DISK: DiskView,
     Place.LOAD: LoadScreen,
+    Place.LATENCY: LatencyScreen,
     Place.EVENTS: EventsScreen,
     Place.PATHS: PathsScreen,
     Place.TREE: TreeScreen,

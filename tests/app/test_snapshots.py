@@ -10,9 +10,11 @@ from textual.pilot import Pilot
 
 from engine.control import LoadControl
 from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to
+from tui.glyphs import GlyphSetting
 
 SnapCompare = Callable[..., bool]
 JOB = JobSpec(
@@ -51,6 +53,20 @@ def test_screen(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_
     app = make_app(source, control, JOB)
     assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
     control.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("look", "keys"), [("newest", ()), ("peak", ("n", "i")), ("zoomed", ("n", "m", *"++]"))])
+def test_latency(look: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    source = ListRecording(with_latencies(make_samples(count=150)))
+    assert snap_compare(make_app(source), terminal_size=size, run_before=played(source, "4", *keys))
+
+
+@pytest.mark.parametrize("glyphs", ["unicode", "ascii"])
+def test_latency_in_sixteen_colours(glyphs: GlyphSetting, snap_compare: SnapCompare) -> None:
+    source = ListRecording(with_latencies(make_samples(count=150)))
+    app = make_app(source, settings=replace(FROZEN, theme="lunscope-ansi", glyphs=glyphs))
+    assert snap_compare(app, terminal_size=SIZES[0], run_before=played(source, "4", "n"))
 
 
 @pytest.mark.parametrize("size", SIZES)

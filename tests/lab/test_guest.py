@@ -56,3 +56,93 @@ def test_a_path_of_a_map_goes_offline_under_load_and_comes_back() -> None:
     assert lost, text
     assert f"path {lost[1]} of mpatha back: " in text, text
     assert "its peers'" in text, "the throttled path is not named"
+
+
+def balance(document: dict[str, Any], lun: str, label: str) -> None:
+    """What the paths of the only LUN with I/O did is what the LUN did, and what their ports did."""
+    (disk,) = [disk for disk in document["disks"] if disk["name"] == lun]
+    paths = [path for path in document["paths"] if path["lun"] == label]
+    ports = {port["name"]: port["iops"] for port in document["hbas"]}
+    assert len(paths) > 1
+    assert sum(path["iops"] for path in paths) == pytest.approx(disk["iops"], rel=0.03)
+    assert sum(ports.values()) == pytest.approx(disk["iops"], rel=0.03)
+    assert sum(path["lun_share_pct"] for path in paths) == pytest.approx(100, abs=0.01)
+
+
+def test_paths_of_a_map_over_scsi_debug_add_up_and_their_hosts_are_sampled() -> None:
+    script = (
+        f"({FIO.format('/dev/mapper/mpatha')} >/dev/null 2>&1 &) ; sleep 3;"
+        "python3 -m tui report -d -L -H --json --tier sampled 5 2; basename $(readlink /dev/mapper/mpatha)"
+    )
+    text = run_in_guest("scsi-debug-mp", script, "-e", "LUNS=2", "-e", "OPTS=ndelay=3000000")
+    found, lun = documents(text), text.split()[-1]
+    assert len(found) == 2
+    for document in found:
+        balance(document, lun, "mpatha")
+    hosts = found[-1]["hbas"]
+    assert len(hosts) == 4
+    for host in hosts:
+        assert host["tiers"]["busy_pct"] == "sampled"
+        # Whoever has the same I/Os outstanding for 3 ms each is busy as long as that, by whatever it is told.
+        assert 0 < host["busy_pct"] <= 100
+        assert host["service_ms"] + host["queue_ms"] == pytest.approx(host["await_ms"], rel=0.2)
+
+
+def test_hosts_and_their_disks_that_are_plugged_in_and_out_are_told() -> None:
+    script = (
+        "plug=/sys/bus/pseudo/drivers/scsi_debug/add_host;"
+        "(sleep 12; echo 1 > $plug; sleep 12; echo -1 > $plug) & "
+        "python3 -m tui report -d --tier kernel 2 20"
+    )
+    text = run_in_guest("scsi-debug-mp", script, "-e", "HOSTS=2", "-e", "LUNS=2")
+    host, other = re.findall(r"<< port (host\d+) (?:added|removed) >>", text)
+    assert host == other, text
+    added, removed = (set(re.findall(rf"<< disk (sd[a-z]+) {action}", text)) for action in ("added", "removed"))
+    assert len(added) == 2, text
+    assert added == removed, text
+
+
+def test_a_controller_that_is_pulled_takes_its_paths_with_it() -> None:
+    script = (
+        f"({FIO.format('/dev/nvme1n1')} >/dev/null 2>&1 &) ; sleep 2;"
+        "before=$(python3 -m tui scan --json | grep -o '\"usable\"' | wc -l);"
+        "(sleep 12; echo 1 > /sys/class/nvme/nvme1/device/remove) & "
+        "python3 -m tui report -L -H --tier kernel 2 15; python3 -m tui scan --json; echo before $before"
+    )
+    text = run_in_guest("nvme-mp", script)
+    assert "<< port nvme1 removed >>" in text, text
+    graph = next(one for one in documents(text) if one["schema"] == "lunscope.scan/1")
+    assert "nvme1" not in [port["name"] for port in graph["ports"]]
+    assert len(graph["paths"]) < int(text.split()[-1])
+    assert all(path["usable"] for path in graph["paths"])
+
+
+MANY = {"HOSTS": 8, "TARGETS": 4, "LUNS": 75}
+
+
+def test_thousands_of_paths() -> None:
+    """Real sd devices: everything is found, the books balance, and a tick is late by less than its interval."""
+    count = """
+import json, sys
+lines = [json.loads(line) for line in sys.stdin]
+graph, reports = lines[0], lines[1:]
+last = reports[-1]
+print(json.dumps({"paths": len(graph["paths"]), "luns": len(graph["luns"]), "ports": len(graph["ports"]),
+    "multipath": sum(lun["multipath"] == "dm" for lun in graph["luns"]),
+    "shown": [len(last[name]) for name in ("disks", "paths", "hbas")],
+    "iops": [sum(row["iops"] for row in last[name]) for name in ("disks", "paths", "hbas")]}))
+"""
+    script = (
+        "fio --name=x --rw=randread --direct=1 --ioengine=libaio --iodepth=4 --runtime=200 --time_based "
+        "--filename=/dev/mapper/lab0-0:/dev/mapper/lab1-3:/dev/mapper/lab2-7:/dev/mapper/lab3-11 >/dev/null 2>&1 & "
+        f"(python3 -m tui scan --json; python3 -m tui report -d -L -H --json --tier kernel 10 2) | python3 -c '{count}'"
+    )
+    options = [part for name, value in {**MANY, "MAPS": 1}.items() for part in ("-e", f"{name}={value}")]
+    text = run_in_guest("scsi-many", script, *options, "--mem", "6000", "--timeout", "900")
+    (found,) = documents(text)
+    luns = MANY["TARGETS"] * MANY["LUNS"]
+    assert (found["paths"], found["multipath"]) == (luns * MANY["HOSTS"] + found["luns"] - luns, luns), found
+    disks, paths, ports = found["iops"]
+    assert disks > 0
+    assert paths == pytest.approx(disks, rel=0.05)
+    assert ports == pytest.approx(disks, rel=0.05)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,28 +15,31 @@ from engine.errors import LunscopeError
 from engine.guard import OpenTarget, TargetKind
 from engine.guard.identity import Identity
 from engine.job import Backend, JobSpec, Knobs, Mode
-from engine.select import any_on_tmpfs, choose, notices_of
+from engine.select import Choice, blocking_target, choose, notices_of
 
 
 def test_auto_takes_the_ring_where_it_works_and_says_why_not_where_it_does_not() -> None:
-    assert choose(JobSpec(), uring_refusal="", on_tmpfs=False).backend is Backend.URING
-    refused = choose(JobSpec(), uring_refusal="seccomp says no", on_tmpfs=False)
+    assert choose(JobSpec(), uring_refusal="", blocking="").backend is Backend.URING
+    refused = choose(JobSpec(), uring_refusal="seccomp says no", blocking="")
     assert refused.backend is Backend.THREADS
     assert "seccomp says no" in refused.why
 
 
-def test_buffered_tmpfs_is_left_to_threads() -> None:
-    buffered = JobSpec(knobs=Knobs(mode=Mode.BUFFERED))
-    assert choose(buffered, uring_refusal="", on_tmpfs=True).backend is Backend.THREADS
-    assert choose(buffered, uring_refusal="", on_tmpfs=False).backend is Backend.URING
-    assert choose(JobSpec(), uring_refusal="", on_tmpfs=True).backend is Backend.URING
+def test_reads_that_block_are_left_to_threads_as_far_as_there_may_be_threads() -> None:
+    buffered = JobSpec(knobs=Knobs(mode=Mode.BUFFERED, queue_depth=500))
+    taken = choose(buffered, uring_refusal="", blocking="/x")
+    assert taken.backend is Backend.THREADS
+    assert taken.why.startswith("/x: buffered reads of it block")
+    assert choose(buffered, uring_refusal="", blocking="").backend is Backend.URING
+    wide = replace(buffered, knobs=replace(buffered.knobs, stripe_width=3))
+    assert choose(wide, uring_refusal="", blocking="/x").backend is Backend.URING
 
 
 def test_what_was_asked_for_is_taken_or_refused_with_a_mend() -> None:
     for backend in (Backend.AIO, Backend.THREADS):
-        assert choose(JobSpec(backend=backend), uring_refusal="no", on_tmpfs=True).backend is backend
+        assert choose(JobSpec(backend=backend), uring_refusal="no", blocking="/x").backend is backend
     with pytest.raises(LunscopeError, match="--engine threads"):
-        choose(JobSpec(backend=Backend.URING), uring_refusal="io_uring_disabled is 2", on_tmpfs=False)
+        choose(JobSpec(backend=Backend.URING), uring_refusal="io_uring_disabled is 2", blocking="")
 
 
 def target(path: Path, **fields: object) -> OpenTarget:
@@ -42,26 +48,49 @@ def target(path: Path, **fields: object) -> OpenTarget:
     return replace(plain, **fields)  # type: ignore[arg-type]
 
 
-def test_tmpfs_is_found_by_the_device_of_the_descriptor(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(bytes(4096))
-    one = target(file)
-    device = os.fstat(one.fd).st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
-    mountinfo = tmp_path / "mountinfo"
-    line = "29 1 {} / /somewhere rw,relatime shared:1 - {} none rw\n"
-    mountinfo.write_text(line.format("0:99999", "tmpfs") + line.format(number, "ext4"))
-    assert not any_on_tmpfs([one], mountinfo)
-    mountinfo.write_text(line.format(number, "tmpfs"))
-    assert any_on_tmpfs([one], mountinfo)
-    one.close()
+@pytest.fixture
+def tmpfs_file() -> Iterator[Path]:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        file.write(bytes(8192))
+        file.flush()
+        yield Path(file.name)
+
+
+def test_files_whose_buffered_reads_block_are_found_by_asking_them(tmpfs_file: Path) -> None:
+    memory, refuses = target(tmpfs_file), reads_block_by_hand(tmpfs_file)
+    assert blocking_target(Knobs(mode=Mode.BUFFERED), [memory]) == (str(tmpfs_file) if refuses else "")
+    assert blocking_target(Knobs(mode=Mode.DSYNC, read_pct=50), [memory]) == (str(tmpfs_file) if refuses else "")
+    assert blocking_target(Knobs(mode=Mode.BUFFERED, read_pct=0), [memory]) == ""
+    assert blocking_target(Knobs(), [memory]) == ""
+    memory.close()
+
+
+def reads_block_by_hand(path: Path) -> bool:
+    """Kernels differ in what tmpfs can do."""
+    with path.open("rb") as file:
+        try:
+            os.preadv(file.fileno(), [bytearray(512)], 0, os.RWF_NOWAIT)
+        except OSError as error:
+            return error.errno == errno.EOPNOTSUPP
+    return False
+
+
+def test_the_ring_says_that_threads_would_be_faster(tmpfs_file: Path) -> None:
+    if not reads_block_by_hand(tmpfs_file):
+        pytest.skip("tmpfs reads without blocking on this kernel")
+    memory, ring = target(tmpfs_file), Choice(Backend.URING, "the fastest")
+    assert notices_of(ring, Knobs(), [memory]) == ()
+    (notice,) = notices_of(ring, Knobs(mode=Mode.BUFFERED), [memory])
+    assert notice.startswith(f"{tmpfs_file}: buffered reads of it block")
+    assert notices_of(Choice(Backend.THREADS, "asked for"), Knobs(mode=Mode.BUFFERED), [memory]) == ()
+    memory.close()
 
 
 def test_a_notice_that_several_targets_share_is_said_once(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(bytes(4096))
     targets = [target(file, name=name, notices=("slow",), nr_requests=8) for name in ("a", "b", "c")]
-    choice = choose(JobSpec(backend=Backend.AIO), uring_refusal="", on_tmpfs=False)
+    choice = choose(JobSpec(backend=Backend.AIO), uring_refusal="", blocking="")
     lines = notices_of(choice, Knobs(queue_depth=9, stripe_width=2), targets)
     assert lines[0].startswith("the aio engine is the readable reference")
     assert lines[1] == "a and 1 more: slow"

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path as FilePath
 
 import pytest
 
 from collectors.block import BlockCollector
 from collectors.inventory import Inventory
 from collectors.model import HostFacts
+from collectors.topology.graph import Graph, Lun, Path, Port
+from collectors.topology.port_states import MOST_EVENTS as MOST_PORTS
+from collectors.topology.port_states import port_changes
 from collectors.topology.scanner import TopologyScanner
-from collectors.topology.states import MOST_EVENTS, changed_paths, path_changes
+from collectors.topology.states import MOST_EVENTS, changed_paths, limit_changes, path_changes
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeKernel
-from tests.fake_storage import FakeScsi, add_nvme_controller, add_nvme_namespace
+from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace
 
 
 @pytest.fixture
-def kernel(tmp_path: Path) -> FakeKernel:
+def kernel(tmp_path: FilePath) -> FakeKernel:
     kernel = FakeKernel(tmp_path)
     FakeScsi(kernel, hosts=2, luns=20, access=("active/optimized", "active/non-optimized")).build()
     folders = [add_nvme_controller(kernel, number) for number in range(2)]
@@ -64,8 +68,59 @@ def test_ana_and_controller_changes_are_told(kernel: FakeKernel, inventory: Inve
     (lost,) = events_within(inventory, 1)
     assert lost.text == "path nvme0c1n1 of nvme0n1 lost: live, non-optimized -> live, inaccessible"
     kernel.set_class("nvme", "nvme0", "state", "connecting")
-    (lost,) = events_within(inventory, 1)
+    port, lost = events_within(inventory, 2)
+    assert port.text == "port nvme0 changed: live -> connecting"
     assert lost.text == "path nvme0c0n1 of nvme0n1 lost: live, optimized -> connecting, optimized"
+
+
+def test_a_target_that_is_full_lowers_the_limit_of_its_path(kernel: FakeKernel, inventory: Inventory) -> None:
+    kernel.set("sda", "device/queue_depth", "24\n")
+    (event,) = events_within(inventory, 1)
+    assert event.text == "path sda of mpath0: limit of commands 32 -> 24"
+    assert event.data == {"path": "sda", "lun": "mpath0", "usable": 1, "queue_limit": 24}
+
+
+def test_limits_of_very_many_paths_are_one_event() -> None:
+    paths = tuple(Path(f"k{number}", f"sd{number}", "lun", queue_limit=32) for number in range(MOST_EVENTS + 1))
+    now = Graph(paths=tuple(replace(path, queue_limit=8) for path in paths))
+    assert [text for text, _ in limit_changes(Graph(paths=paths), now, {})] == [
+        f"paths: limit of commands changed on {len(paths)}"
+    ]
+
+
+def test_ports_that_come_and_go_are_told(kernel: FakeKernel, inventory: Inventory) -> None:
+    add_nvme_controller(kernel, 7)
+    (added,) = events_within(inventory, 1)
+    assert (added.text, added.data) == ("port nvme7 added", {"port": "nvme7", "action": "added"})
+    (kernel.sysfs / "class/nvme/nvme7").unlink()
+    (removed,) = events_within(inventory, 1)
+    assert removed.text == "port nvme7 removed"
+
+
+def test_a_remote_port_that_became_marginal_is_told_of_its_paths(kernel: FakeKernel, inventory: Inventory) -> None:
+    folder = add_fc_host(kernel, 30, "0x10000090fa000001")
+    add_fc_disk(kernel, "sdzz", folder, 30, target_wwpn="0x5000000000000aaa")
+    kernel.add_class("fc_remote_ports", "rport-30:0-0", f"{folder}/rport-30:0-0/fc_remote_ports/rport-30:0-0",
+                     port_state="Online")  # fmt: skip
+    inventory.request(BlockCollector(str(kernel.procfs), str(kernel.sysfs)).read().tables["disk"].rows)
+    assert inventory.wait(10)
+    path = next(path for path in inventory.topology.graph.paths if path.name == "sdzz")
+    assert path.marginal is False
+    assert all(other.marginal is None for other in inventory.topology.graph.paths if other.name != "sdzz")
+    inventory.read()
+    kernel.set_class("fc_remote_ports", "rport-30:0-0", "port_state", "Marginal")
+    events = events_within(inventory, 1)
+    assert [event.text for event in events if "sdzz" in event.text] == [
+        "path sdzz changed: running -> running, marginal"
+    ]
+
+
+@pytest.mark.parametrize("count", [1, MOST_PORTS + 1])
+def test_a_rack_that_is_switched_off_is_one_event(count: int) -> None:
+    ports = tuple(Port(f"p{number}", f"host{number}", "fc") for number in range(count))
+    told = [text for text, _ in port_changes(Graph(ports=ports), Graph(luns=(Lun("a", "sda"),)))]
+    assert told == (["port host0 removed"] if count == 1 else [f"ports: {count} removed"])
+    assert list(port_changes(Graph(), Graph(ports=ports))) == []
 
 
 def test_a_change_of_access_that_leaves_the_path_usable(kernel: FakeKernel, inventory: Inventory) -> None:

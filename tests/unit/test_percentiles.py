@@ -19,18 +19,10 @@ from collectors.percentiles import (
     percentiles_ns,
 )
 from engine import _native
+from tests.unit.latency_ticks import bucket_of
 
 SCALE = HistogramScale(unit_ns=1, sub_bits=6)
 COARSE = HistogramScale(unit_ns=64, sub_bits=4)
-
-
-def bucket_of(scale: HistogramScale, value_ns: int) -> int:
-    """The definition in HistogramScale, in whole numbers."""
-    units = value_ns // scale.unit_ns
-    octave = max(units.bit_length() - 1 - scale.sub_bits, -1)
-    if octave < 0:
-        return units
-    return ((octave + 1) << scale.sub_bits) + (units >> octave) - (1 << scale.sub_bits)
 
 
 @pytest.mark.parametrize("scale", [SCALE, COARSE])

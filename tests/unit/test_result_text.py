@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from engine.caveats import caveats
 from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
-from engine.result import About, EngineFacts, RunResult
+from engine.result import About, EngineFacts, FsyncResult, RunResult
 from engine.result_text import summary_lines
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import FACTS, result_of, two_epochs
@@ -81,3 +81,15 @@ def test_no_line_of_figures_is_wider_than_a_small_terminal() -> None:
     quick = [Io(latency_ns=100)] * 10_000
     lines = summary_lines(result_of([epoch([*quick, *slow])], JobSpec(), ("a",)))
     assert max(map(len, lines[4:6])) <= 79
+
+
+def test_cpu_of_engine_and_host_stands_beside_what_it_bought() -> None:
+    lines = summary_lines(one_epoch(ios=201))
+    assert "cpu  engine 2.00 us/IO, 0.488 s/GB; host 6.00 us/IO, 1.46 s/GB, 0 % busy" in lines
+
+
+def test_fsyncs_are_told_apart_from_writes() -> None:
+    assert not any(line.startswith("sync") for line in summary_lines(one_epoch()))
+    flushed = replace(one_epoch().epochs[0], fsyncs=FsyncResult(200, 0, 400_000_000, 9_000_000))
+    lines = summary_lines(replace(one_epoch(), epochs=(flushed,)))
+    assert "sync 200 fsyncs, mean 2,000 us, max 9,000 us" in lines

@@ -12,8 +12,10 @@ from collectors.recorder import RecordingSource
 from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
 from engine.sizes import format_size, parse_duration
+from tui.reading import reading_settings
 from tui.roots import root_options
 from tui.signals import stop_on_signal
+from tui.tiers import PATIENCE_S, tier_option
 
 
 @click.command(short_help="this host into a session file, without a screen")
@@ -21,13 +23,7 @@ from tui.signals import stop_on_signal
 @click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
 @click.option("--duration", metavar="TIME", help="How long: seconds, or 90s, 10m, 8h; until interrupted if not given.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is a session.")
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "sampled", "kernel"]),
-    default="auto",
-    show_default=True,
-    help="How figures are obtained.",
-)
+@tier_option
 @root_options
 def command(
     *,
@@ -45,7 +41,15 @@ def command(
     """
     duration_s = None if duration is None else parse_duration(duration)
     stop = threading.Event()
-    live = LiveSource(interval, procfs, sysfs, tier, first_topology_s=WHOLE_TOPOLOGY_S)
+    live = LiveSource(
+        interval,
+        procfs,
+        sysfs,
+        tier,
+        first_topology_s=WHOLE_TOPOLOGY_S,
+        patience_s=PATIENCE_S,
+        settings=reading_settings(),
+    )
     try:
         source = RecordingSource(live, SessionWriter(output, overwrite=overwrite))
     except BaseException:

@@ -16,8 +16,10 @@ from collectors.model import Step
 from collectors.report import ReportOptions, report_json, report_text
 from collectors.session.reader import SessionReader
 from engine.errors import UsageError
+from tui.reading import reading_settings
 from tui.roots import root_options
 from tui.signals import stop_on_signal
+from tui.tiers import PATIENCE_S, tier_option
 
 
 @click.command(short_help="disks, paths, HBA ports and tapes as text or JSON lines, like sar")
@@ -26,18 +28,13 @@ from tui.signals import stop_on_signal
 @click.option("-H", "ports", is_flag=True, help="HBA ports: all paths through each together.")
 @click.option("-t", "tapes", is_flag=True, help="Tape drives.")
 @click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
+@click.option("-P", "distribution", is_flag=True, help="Percentiles and peaks instead of means (exact time only).")
 @click.option("--all", "all_disks", is_flag=True, help="Also disks without any I/O in the interval.")
 @click.option(
     "--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="A recording, not this host."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per interval and line (lunscope.report/1).")
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "sampled", "kernel"]),
-    default="auto",
-    show_default=True,
-    help="How figures are obtained.",
-)
+@tier_option
 @click.argument("interval", type=float, required=False)
 @click.argument("count", type=click.IntRange(min=1), required=False)
 @root_options
@@ -48,6 +45,7 @@ def command(
     ports: bool,
     tapes: bool,
     split: bool,
+    distribution: bool,
     all_disks: bool,
     recording: Path | None,
     as_json: bool,
@@ -66,7 +64,7 @@ def command(
         raise UsageError(f"interval {interval:g} s: give a length above 0")
     chosen = (("disks", disks), ("paths", paths), ("hbas", ports), ("tapes", tapes))
     tables = tuple(table for table, wanted in chosen if wanted)
-    options = ReportOptions(tables, split=split, all_disks=all_disks, count=count)
+    options = ReportOptions(tables, split=split, distribution=distribution, all_disks=all_disks, count=count)
     if recording is not None:
         reader = SessionReader(recording)
         steps = reader.steps(reader.first, len(reader) - 1)
@@ -83,7 +81,15 @@ def command(
 @contextmanager
 def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[Iterator[Step]]:
     stop = threading.Event()
-    source = LiveSource(interval_s, procfs, sysfs, tier, first_topology_s=WHOLE_TOPOLOGY_S)
+    source = LiveSource(
+        interval_s,
+        procfs,
+        sysfs,
+        tier,
+        first_topology_s=WHOLE_TOPOLOGY_S,
+        patience_s=PATIENCE_S,
+        settings=reading_settings(),
+    )
     try:
         with stop_on_signal(stop):
             yield coarser(source.steps(stop), interval_s)

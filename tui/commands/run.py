@@ -23,6 +23,7 @@ from tui.monitor import Monitor
 from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
 from tui.roots import root_options
 from tui.signals import EndingSignals
+from tui.tiers import tier_option
 from tui.watching import Watching, open_source
 
 SCREEN_TARGETS = 4
@@ -47,6 +48,7 @@ _LINE_CELLS = 72
     metavar="DIR",
     help=f"Folder for scratch files, also ${FOLDER_VARIABLE}. [lunscope's folder in the user's cache]",
 )
+@tier_option
 @root_options
 def command(
     job_file: Path | None,
@@ -59,6 +61,7 @@ def command(
     overwrite: bool,
     interval: float,
     scratch_dir: Path | None,
+    tier: str,
     procfs: Path,
     sysfs: Path,
     **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
@@ -76,7 +79,7 @@ def command(
         os.environ[FOLDER_VARIABLE] = str(scratch_dir)
     job = make_job(job_file, LoadOptions(**knobs))
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
-    watching = Watching(interval, procfs, sysfs, record, overwrite)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
     job = with_scratch_targets(job, SCREEN_TARGETS if on_screen else 1)
     validate(job)

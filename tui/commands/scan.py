@@ -13,6 +13,7 @@ from collectors.topology.current import read_topology
 from collectors.topology.document import scan_document
 from collectors.topology.tree import tree_lines
 from engine.errors import LunscopeError
+from tui.reading import reading_settings
 from tui.roots import root_options
 
 
@@ -25,7 +26,7 @@ def command(*, recording: Path | None, as_json: bool, procfs: Path, sysfs: Path)
 
     PATH in capitals is one that takes no I/O; ! marks what is odd.
     """
-    topology = read_topology(procfs, sysfs) if recording is None else _recorded(recording)
+    topology = read_topology(procfs, sysfs, reading_settings()) if recording is None else _recorded(recording)
     if as_json:
         click.echo(json.dumps(scan_document(topology)))
         return

@@ -9,6 +9,7 @@ import click
 from engine.control import LoadControl
 from tui.roots import root_options
 from tui.start import require_terminal, start_live
+from tui.tiers import tier_option
 from tui.watching import Watching, open_source
 
 
@@ -16,13 +17,7 @@ from tui.watching import Watching, open_source
 @click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "exact", "sampled", "kernel"]),
-    default="auto",
-    show_default=True,
-    help="How figures are obtained.",
-)
+@tier_option
 @click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
 @root_options
 def command(

@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
 from engine.status import LoadState
 from engine.text import safe_text
@@ -74,7 +75,11 @@ class View(Screen[None]):
         count = len(frame.topology.host.notices) if frame else 0
         if not count:
             return "", ""
-        return f"{count} notice{'s' if count > 1 else ''} on this host: {self.key_text('view.help')}", "$warning"
+        return f"{count} notice{'s' if count > 1 else ''}: {self.key_text('view.help')}", "$warning"
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Tell whose latencies belong to what is chosen here; None where nothing is."""
+        return None
 
     def key_text(self, action_id: str) -> str:
         """Give the key of an action as it is shown."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.heat import verdict
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
 from tui.device_facts import facts_of
+from tui.latency_subjects import disk_subject
 from tui.screens.detail import DetailView
 from tui.subjects import row_of
 
@@ -25,3 +27,7 @@ class DiskView(DetailView):
         """Yield what the device says of itself."""
         device = frame.topology.devices.get(self._key)
         return iter(()) if device is None else facts_of(device)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the disk."""
+        return None if self.scope.frame is None else disk_subject(self._key, self.scope.frame)

@@ -12,6 +12,7 @@ from textual.containers import Grid as Cells
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Input
 
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
 from engine.errors import LunscopeError
 from tui.columns import grid_columns
@@ -21,6 +22,7 @@ from tui.fitting import fit_to_rows
 from tui.job_form import DESTROY, KEEP, job_from
 from tui.keys import Place, bindings_of
 from tui.labels import target_labels
+from tui.latency_subjects import WHOLE_LOAD
 from tui.load_desk import BUSY_STATES, LoadDesk
 from tui.load_text import message_line, state_line
 from tui.scope import Scope
@@ -132,6 +134,10 @@ class LoadScreen(LoadActions):
         self.query_one("#load_message", TextLine).put(message_line(desk, self._error))
         if desk is not None:
             self.query_one(KnobPanel).show(desk.knobs, len(desk.job.targets), self.key_text)
+
+    def latency_subject(self) -> LatencySubject:
+        """Follow all targets of the load."""
+        return WHOLE_LOAD
 
     def report(self, error: str) -> None:
         """Show what was refused or went wrong; an empty text clears the line."""

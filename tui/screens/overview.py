@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Grid as Cells
 
 from collectors.heat import verdict
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame, FrameTable
 from tui.columns import grid_columns
 from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
@@ -17,6 +18,7 @@ from tui.fitting import fit_to_rows
 from tui.host_text import host_line
 from tui.keys import Place, bindings_of
 from tui.labels import disk_labels
+from tui.latency_subjects import traced_subject
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.disk import DiskView
@@ -96,6 +98,12 @@ class OverviewScreen(View):
     def _show_verdict(self, frame: Frame) -> None:
         row = row_of(self._followed(frame), frame.tables.get("disks"))
         self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}" if row is not None else " ")
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow what the charts show."""
+        frame = self.scope.frame
+        trace = None if frame is None else trace_of(self._subject, self._followed(frame), frame)
+        return None if trace is None or frame is None else traced_subject(trace, frame)
 
     def _followed(self, frame: Frame) -> str | None:
         """Choose the disk under the cursor, else the hottest."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
+from tui.latency_subjects import port_subject
 from tui.path_facts import port_facts
 from tui.path_text import port_told, ports_by_key
 from tui.screens.detail import DetailView
@@ -24,3 +26,7 @@ class PortView(DetailView):
         """Yield its address, members and paths."""
         port = ports_by_key(frame.topology.graph).get(self._key)
         return iter(()) if port is None else port_facts(port, frame)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow all paths of the port."""
+        return None if self.scope.frame is None else port_subject(self._key, self.scope.frame.topology)

@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from collectors.fields import Unit
 from engine.events import Event
 from tui.glyphs import glyphs_of
 from tui.widgets.chart_lines import ChartPainter, empty_lines
 from tui.widgets.chart_model import ChartData, ChartLook, ChartSeries, Scales, Subject, choose_scales, divide
-from tui.widgets.lines import replace_changed
+from tui.widgets.painted import Painted
 
 __all__ = ["Chart", "ChartSeries"]
 
@@ -29,10 +27,10 @@ _CURVES = ("series", "read", "write", "total", "queue", "service", "peak", "busy
 _PARTS = ("title", "axis", "grid-line", "event", "inspect", "empty", *_CURVES)
 
 
-class Chart(Widget, can_focus=True):
+class Chart(Painted, can_focus=True):
     """A time series of one unit, the first curve on top; every peak is drawn, and what is missing is a gap."""
 
-    ALLOW_SELECT = False
+    TAKES_ARROWS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{part}" for part in _PARTS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "inspect(-1)", "Inspect earlier", show=False, id="inspect-earlier"),
@@ -68,8 +66,6 @@ class Chart(Widget, can_focus=True):
         self._data: ChartData | None = None
         self._scales: Scales | None = None
         self._inspected_ns: int | None = None
-        self._drawn: list[Strip] | None = None
-        self._drawn_size = Size(0, 0)
         self._look: ChartLook | None = None
 
     @property
@@ -94,21 +90,21 @@ class Chart(Widget, can_focus=True):
         self._data = ChartData(steady, tuple(series), tuple(events), span_ns) if len(times_ns) else None
         if self._inspected_ns is not None and (self._data is None or self._inspected_ns < int(steady[0])):
             self._inspected_ns = None
-        self._repaint()
+        self.repaint()
 
     def set_title(self, title: str, unit: Unit | None = None) -> None:
         """Say that the chart shows something else; another unit needs another axis."""
         if unit is not None and unit is not self._subject.unit:
             self._scales = None
         self._subject = Subject(title, self._subject.unit if unit is None else unit, self._subject.log)
-        self._repaint()
+        self.repaint()
 
     def set_log(self, log: bool) -> None:
         """Choose a logarithmic or a linear value axis."""
         if log != self._subject.log:
             self._scales = None
             self._subject = replace(self._subject, log=log)
-            self._repaint()
+            self.repaint()
 
     def inspect(self, time_ns: int | None) -> None:
         """Put the cursor on the point nearest to a time, or away."""
@@ -142,26 +138,6 @@ class Chart(Widget, can_focus=True):
         if 0 <= cell < frame.cells:
             self.inspect(scale.start_ns + int((cell + 0.5) / frame.cells * scale.columns * scale.column_ns))
 
-    def on_focus(self) -> None:
-        """Show the focus in the title."""
-        self._invalidate()
-
-    def on_blur(self) -> None:
-        """Show the loss of focus in the title."""
-        self._invalidate()
-
-    def notify_style_update(self) -> None:
-        """Drop what was drawn in the colours of another theme."""
-        super().notify_style_update()
-        self._look = None
-        self._drawn = None
-
-    def render_line(self, y: int) -> Strip:
-        """One line of what was drawn last; drawn now if nothing was."""
-        if self._drawn is None or self._drawn_size != self.size:
-            self._drawn = self._draw()
-        return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.size.width)
-
     def _nearest(self, time_ns: int) -> int | None:
         """Find the number of the point nearest to a time."""
         if self._data is None:
@@ -172,25 +148,11 @@ class Chart(Widget, can_focus=True):
         inspected = None if point is None or self._data is None else int(self._data.times_ns[point])
         if inspected != self._inspected_ns:
             self._inspected_ns = inspected
-            self._repaint()
+            self.repaint()
             self.post_message(self.Inspected(self, inspected))
 
-    def _invalidate(self) -> None:
-        self._look = None
-        self._drawn = None
-        self.refresh()
-
-    def _repaint(self) -> None:
-        """Draw anew and send the lines that came out different."""
-        if self._drawn is None or self._drawn_size != self.size:
-            self._drawn = None
-            self.refresh()
-        elif changed := replace_changed(self._drawn, self._draw(), self.size.width):
-            self.refresh(*changed)
-
-    def _draw(self) -> list[Strip]:
+    def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom."""
-        self._drawn_size = self.size
         look, frame = self._looked_up(), divide(self.size)
         if self._data is None or not frame.cells:
             return empty_lines(self._subject, self.size, look)
@@ -199,6 +161,10 @@ class Chart(Widget, can_focus=True):
             data = replace(data, inspected=self._nearest(self._inspected_ns))
         self._scales = choose_scales(data, self._subject, frame, look.glyphs, self._scales)
         return ChartPainter(data, self._subject, frame, self._scales, look).lines()
+
+    def forget_look(self) -> None:
+        """Look styles up again."""
+        self._look = None
 
     def _looked_up(self) -> ChartLook:
         """Styles and marks, looked up once per theme and focus."""

@@ -7,16 +7,15 @@ from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
 
-from engine.events import Event
 from tui.safe import cell_text, fit, width_of
 from tui.widgets.axis import LABEL_WIDTH, tick_label
 from tui.widgets.chart_model import ChartData, ChartFrame, ChartLook, Scales, Subject, cell_of
 from tui.widgets.chart_title import heading, title_runs
 from tui.widgets.plot import EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
-from tui.widgets.timescale import clock_ticks, envelope
+from tui.widgets.time_axis import TimeAxisLook, events_in_sight, time_axis_line
+from tui.widgets.timescale import envelope
 
 _OWNER_PARTS = {GRID_LINE: "grid-line", EVENT_LINE: "event", INSPECT_LINE: "inspect", NOTHING: "empty"}
-_CELLS_PER_CLOCK = 12
 _CELLS_PER_EVENT_LINE = 4
 """Where events are denser than this, their lines would hide the curves' ground; the marks on the axis remain."""
 _EVENT_LABEL_MOST = 24
@@ -54,7 +53,7 @@ class ChartPainter:
         self._scales = scales
         self._look = look
         self._width = frame.axis_width + frame.cells
-        self._events = self._events_in_sight()
+        self._events = events_in_sight(data.events, scales.time, frame)
 
     def lines(self) -> list[Strip]:
         """Draw title, plot and time axis."""
@@ -62,15 +61,10 @@ class ChartPainter:
         if self._frame.rows:
             lines += self._plot_lines()
         if self._frame.time_axis:
-            lines.append(self._time_axis_line())
+            look = self._look
+            axis_look = TimeAxisLook(look.glyphs, look.style("chart--axis"), look.style("chart--event"))
+            lines.append(time_axis_line(self._scales.time, self._frame, self._events, axis_look))
         return lines
-
-    def _events_in_sight(self) -> list[tuple[int, Event]]:
-        """List cells and events in order of time."""
-        scale, frame = self._scales.time, self._frame
-        seen = [event for event in self._data.events if scale.start_ns <= event.time_ns < scale.end_ns]
-        seen.sort(key=lambda event: event.time_ns)
-        return [(cell_of(scale, event.time_ns, frame), event) for event in seen]
 
     def _plot_lines(self) -> list[Strip]:
         axis, frame, look = self._scales.values, self._frame, self._look
@@ -118,33 +112,3 @@ class ChartPainter:
         if tick is None:
             return glyphs.vertical.rjust(self._frame.axis_width)
         return tick_label(tick, self._subject.unit).rjust(LABEL_WIDTH) + glyphs.tick_left
-
-    def _time_axis_line(self) -> Strip:
-        """Draw the clock under the plot with the marks of the events."""
-        frame, look = self._frame, self._look
-        marks = {cell: look.glyphs.event_marks[event.kind] for cell, event in self._events}
-        chars = self._clock_chars(marks)
-        axis_style, event_style = look.style("chart--axis"), look.style("chart--event")
-        segments = [Segment(look.glyphs.corner.rjust(frame.axis_width), axis_style)] if frame.axis_width else []
-        start = 0
-        for cell, mark in marks.items():
-            if cell > start:
-                segments.append(Segment("".join(chars[start:cell]), axis_style))
-            segments.append(Segment(mark, event_style))
-            start = cell + 1
-        if start < frame.cells:
-            segments.append(Segment("".join(chars[start:]), axis_style))
-        return Strip(segments, self._width)
-
-    def _clock_chars(self, marks: dict[int, str]) -> list[str]:
-        """Write clock times where no mark would hide part of them, as half a time is another."""
-        glyphs, scale, frame = self._look.glyphs, self._scales.time, self._frame
-        chars = [glyphs.horizontal] * frame.cells
-        free_from = 0
-        for time_ns, label in clock_ticks(scale.start_ns, scale.end_ns, frame.cells // _CELLS_PER_CLOCK):
-            cell = cell_of(scale, time_ns, frame)
-            end = cell + 1 + len(label)
-            if free_from <= cell and end < frame.cells and marks.keys().isdisjoint(range(cell, end + 1)):
-                chars[cell:end] = [glyphs.tick_below, *label]
-                free_from = end + 1
-        return chars

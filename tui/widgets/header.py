@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from textual.content import Content
 
@@ -94,33 +95,32 @@ class Tabs(TextLine):
         (Place.OVERVIEW, "1 Overview"),
         (Place.LOAD, "2 Load"),
         (Place.EVENTS, "3 Events"),
+        (Place.LATENCY, "4 Latency"),
         (Place.PATHS, "5 Paths"),
         (Place.TREE, "6 Tree"),
         (Place.WALL, "7 Wall"),
     )
 
     def show(self, place: Place, note: str, style: str = "") -> None:
-        """Show which screen this is, and at the right what matters on every screen.
-
-        Where that has no room beside all titles, the other screens keep their keys only.
-        """
+        """Show which screen this is, and at the right what matters on every screen: the tabs make room for it."""
         width = self.size.width or 80
-        content = self._tabs(place, short=False)
-        if len(note) > width - content.cell_length - 1:
-            content = self._tabs(place, short=True)
+        forms = (self._tabs(place, form) for form in ("wide", "tight", "keys"))
+        content = next((tabs for tabs in forms if tabs.cell_length + 1 + len(note) <= width), self._tabs(place, "keys"))
         room = width - content.cell_length - 1
         if note and room > 3:
             shown = Content.assemble((note if len(note) <= room else note[: room - 1] + "…", style))
             content += Content(" " * (room - shown.cell_length)) + shown
         self.put(content)
 
-    def _tabs(self, place: Place, *, short: bool) -> Content:
+    def _tabs(self, place: Place, form: Literal["wide", "tight", "keys"]) -> Content:
+        """All tabs; "keys" leaves out the names of all but the current one."""
         content = Content(" ")
+        pad = " " if form == "wide" else ""
         for tab, title in self.TITLES:
             if tab is place:
                 content += Content.assemble((f"[{title}]", "bold $foreground"))
             else:
-                text = title.split()[0] if short else title
-                content += Content(f" {text} ").stylize(f"@click=app.view_{tab.value}")
+                name = title.partition(" ")[0] if form == "keys" else title
+                content += Content(f"{pad}{name}{pad}").stylize(f"@click=app.view_{tab.value}")
             content += Content(" ")
         return content

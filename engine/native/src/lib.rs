@@ -1,6 +1,7 @@
 //! The native core of lunscope: exports only. `engine/_native.pyi` is its manual.
 
 mod codec;
+mod exact;
 mod load;
 mod sample;
 
@@ -11,6 +12,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::codec::register(module)?;
+        super::exact::register(module)?;
         super::load::register(module)?;
         super::sample::register(module)
     }

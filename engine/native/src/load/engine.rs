@@ -14,6 +14,7 @@ use super::knobs::{Knobs, Limits, Settings};
 use super::lock::lock;
 use super::mode;
 use super::run::Run;
+use super::slowest::SlowIo;
 use super::stats::Sums;
 use super::target::Target;
 use super::timeline::{AnyEpoch, Cell};
@@ -219,6 +220,17 @@ impl Engine {
     /// Histogram cells since the last call.
     pub fn cells(&self) -> Vec<Cell> {
         lock(&self.core.timeline).take_cells()
+    }
+
+    /// The slowest I/Os since the last call, the slowest first, with when each was submitted (`CLOCK_MONOTONIC`).
+    pub fn slowest(&self) -> Vec<(SlowIo, u64)> {
+        let (run, taken) = (&self.core.run, self.core.run.slowest.take());
+        let now = run.now();
+        let issued_ns = |io: &SlowIo| {
+            let ago_ns = run.clock.ns(now.ticks.saturating_sub(io.issued_ticks));
+            now.ns.saturating_sub(ago_ns)
+        };
+        taken.into_iter().map(|io| (io, issued_ns(&io))).collect()
     }
 
     pub fn errors(&self) -> Vec<ErrorCount> {

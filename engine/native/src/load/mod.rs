@@ -5,7 +5,7 @@
 
 mod arrival;
 mod buffers;
-mod clock;
+pub mod clock;
 mod coordinator;
 mod cpu;
 mod cpu_span;
@@ -21,7 +21,7 @@ mod fsyncs;
 mod histogram;
 mod io_workers;
 mod knobs;
-mod lock;
+pub mod lock;
 mod memory;
 mod mode;
 mod pacing;
@@ -36,6 +36,7 @@ mod ring_setup;
 mod room;
 mod run;
 mod seat;
+mod slowest;
 mod spin;
 mod stats;
 mod stripe;

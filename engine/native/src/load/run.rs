@@ -14,6 +14,7 @@ use super::knobs::{Limits, Settings};
 use super::lock::lock;
 use super::pacing::Gate;
 use super::pattern::{Order, Part, Rng, Streams, draw};
+use super::slowest::Slowest;
 use super::stats::{Block, Direction};
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 
@@ -24,6 +25,7 @@ pub struct Run {
     pub clock: Clock,
     pub errors: ErrorLog,
     pub fsyncs: Fsyncs,
+    pub slowest: Slowest,
     pub probe_interval_ticks: u64,
     /// Arrivals that found no room in time, per target.
     pub skipped: Skipped,
@@ -59,6 +61,7 @@ impl Run {
             clock,
             errors: ErrorLog::default(),
             fsyncs: Fsyncs::new(targets.len()),
+            slowest: Slowest::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
             seed,
@@ -170,6 +173,9 @@ impl Run {
                     .ns(reaped_ticks.saturating_sub(part.intended_ticks))
             };
             lane.record(u64::from(part.length), latency_ns);
+            if !part.is_fsync() {
+                self.slowest.offer(part, issued_ticks, service_ns);
+            }
             self.health[part.target].succeeded(issued_ticks);
             if part.direction == Direction::Write && !part.is_fsync() {
                 self.fsyncs.wrote(part.target);

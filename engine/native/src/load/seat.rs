@@ -78,17 +78,25 @@ impl Waker {
     }
 }
 
+/// Counters of 16 targets on a cache line of their own: neighbours in memory may belong to another worker.
+#[derive(Default)]
+#[repr(align(64))]
+struct Line([AtomicU32; LINE_COUNTERS]);
+
+const LINE_COUNTERS: usize = 16;
+
 /// One worker as the others see it.
 ///
 /// A worker counts its I/Os while it holds its epoch, and a turn replaces the epoch of every worker. So each I/O is
 /// counted in exactly one epoch, and an epoch is complete the moment all workers were given the next.
+#[repr(align(128))]
 pub struct Seat {
     pub worker: usize,
     pub served: Served,
     pub waker: Waker,
     pub cpu: ThreadCpu,
     epoch: Mutex<Arc<Epoch>>,
-    in_flight: Box<[AtomicU32]>,
+    in_flight: Box<[Line]>,
     allowed: Box<[AtomicU32]>,
     adopted: AtomicU64,
     settled: AtomicU64,
@@ -96,7 +104,7 @@ pub struct Seat {
 
 impl Seat {
     pub fn new(worker: usize, served: Served, waker: Waker, epoch: Arc<Epoch>) -> Self {
-        let counters = || (0..served.count).map(|_| AtomicU32::new(0)).collect();
+        let lines = 0..served.count.div_ceil(LINE_COUNTERS);
         let (epoch, settled) = (Mutex::new(epoch), AtomicU64::new(PARKED));
         Self {
             worker,
@@ -104,8 +112,8 @@ impl Seat {
             waker,
             cpu: ThreadCpu::default(),
             epoch,
-            in_flight: counters(),
-            allowed: counters(),
+            in_flight: lines.map(|_| Line::default()).collect(),
+            allowed: (0..served.count).map(|_| AtomicU32::new(0)).collect(),
             adopted: AtomicU64::new(PARKED),
             settled,
         }
@@ -117,16 +125,21 @@ impl Seat {
 
     /// I/Os of this worker outstanding on a target.
     pub fn in_flight(&self, target: usize) -> u64 {
-        let counter = target
-            .checked_sub(self.served.first)
-            .and_then(|index| self.in_flight.get(index));
-        counter.map_or(0, |counter| u64::from(counter.load(Relaxed)))
+        let index = target.checked_sub(self.served.first);
+        let served = index.filter(|index| *index < self.served.count);
+        served.map_or(0, |index| u64::from(self.counter(index).load(Relaxed)))
     }
 
     /// Only the worker itself may call this.
     #[inline]
     pub fn set_in_flight(&self, target: usize, count: u32) {
-        self.in_flight[target - self.served.first].store(count, Relaxed);
+        self.counter(target - self.served.first)
+            .store(count, Relaxed);
+    }
+
+    #[inline]
+    fn counter(&self, index: usize) -> &AtomicU32 {
+        &self.in_flight[index / LINE_COUNTERS].0[index % LINE_COUNTERS]
     }
 
     /// How many I/Os this worker may keep outstanding on a target while depths are being dealt.

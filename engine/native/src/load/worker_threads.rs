@@ -55,6 +55,7 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
         rng: run.rng(place, target),
         gate: Gate::default(),
         epoch: Arc::clone(&seat.epoch()),
+        epoch_turned: false,
         source: None,
         sequence: (seat.worker as u64) << 48,
     };
@@ -75,6 +76,8 @@ struct Worker<'a> {
     rng: Rng,
     gate: Gate,
     epoch: Arc<Epoch>,
+    /// Whether the seat has another epoch by now.
+    epoch_turned: bool,
     /// What writes come from, filled when it was mapped.
     source: Option<Memory>,
     sequence: u64,
@@ -122,8 +125,8 @@ impl Worker<'_> {
     /// Issues one I/O after the other until the epoch turns or the load stops.
     fn drive(&mut self) {
         let target = self.seat.served.first;
+        let mut now_ticks = self.run.clock.now();
         loop {
-            let now_ticks = self.run.clock.now();
             match self.run.next(
                 &self.epoch,
                 target,
@@ -132,7 +135,8 @@ impl Worker<'_> {
                 now_ticks,
             ) {
                 Next::Issue(part) => {
-                    if self.perform(&part) {
+                    now_ticks = self.perform(&part);
+                    if self.epoch_turned || self.run.stopping() {
                         return;
                     }
                 }
@@ -168,8 +172,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Does one I/O and counts it; whether there is something else to do first.
-    fn perform(&mut self, part: &Part) -> bool {
+    /// Does one I/O and counts it; when it came back.
+    fn perform(&mut self, part: &Part) -> u64 {
         let pointer = self.buffer(part);
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
@@ -182,7 +186,8 @@ impl Worker<'_> {
         self.run
             .count(block, part, result, issued_ticks, reaped_ticks);
         self.seat.set_in_flight(part.target, 0);
-        epoch.index != self.epoch.index || self.run.stopping()
+        self.epoch_turned = epoch.index != self.epoch.index;
+        reaped_ticks
     }
 
     fn buffer(&mut self, part: &Part) -> NonNull<u8> {

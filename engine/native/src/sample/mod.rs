@@ -11,6 +11,7 @@ mod inflight_thread;
 mod pace;
 mod stat_files;
 
+pub use files::sysfs_name;
 use pyo3::prelude::*;
 
 /// Adds this part's classes and functions to the native module.

@@ -20,6 +20,8 @@ use crate::load::timeline::AnyEpoch;
 
 /// `collectors.schemas.LOAD`.
 const COUNTER_COLUMNS: usize = 17;
+/// `collectors.schemas.SLOW_LOAD`.
+const SLOW_COLUMNS: usize = 6;
 /// `engine.job.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;
 
@@ -158,6 +160,22 @@ impl LoadEngine {
     fn cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
         let cells = py.detach(|| self.engine.cells());
         cell_arrays(py, &cells)
+    }
+
+    fn slowest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let ios = py.detach(|| self.engine.slowest());
+        let count = ios.len();
+        let values = ios.into_iter().flat_map(|(io, issued_ns)| {
+            [
+                io.target as u64,
+                io.direction as u64,
+                io.offset,
+                u64::from(io.length),
+                issued_ns,
+                io.latency_ns,
+            ]
+        });
+        PyArray1::from_iter(py, values).reshape([count, SLOW_COLUMNS])
     }
 
     fn errors(&self, py: Python<'_>) -> Vec<(usize, &'static str, i32, u64, u64)> {

@@ -1,0 +1,82 @@
+"""What the operator set about reading in `config.toml`: names of their own, and what is to be left alone."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.config import config_file
+from engine.text import safe_text
+
+SECTIONS = frozenset({"aliases", "fabric_counters"})
+"""Settings that are read here; all others are of the screens."""
+LONGEST_ALIAS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    """Settings in force; what could not be used is told in `problems` and left out."""
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Names by identity as `plain_identity` writes it."""
+    fabric_counters: bool = True
+    """Whether error counters of FC, SAS and NVMe ports may be read: some drivers ask their firmware for each."""
+    problems: tuple[str, ...] = ()
+
+    def alias_of(self, *identities: str) -> str:
+        """Find the name the operator gave to something of one of these identities; empty if none."""
+        plain = (plain_identity(identity) for identity in identities if identity)
+        return next((self.aliases[identity] for identity in plain if identity in self.aliases), "")
+
+
+def plain_identity(identity: str) -> str:
+    """Write an identity so that all its spellings are one.
+
+    sysfs says naa.6000..., udev and multipath 36000... (the type of the designator before it, SPC-4, 7.8.6), a map's
+    uuid mpath-36000..., and WWPNs may be 0x10000090..., 10:00:00:90:... or bare.
+    """
+    plain = identity.strip().lower().removeprefix("mpath-").removeprefix("0x")
+    for start, type_ in (("naa.", "3"), ("eui.", "2"), ("t10.", "1")):
+        if plain.startswith(start):
+            return type_ + plain.removeprefix(start)
+    parts = plain.split(":")
+    is_wwn = len(parts) == 8 and all(len(part) == 2 for part in parts)
+    return "".join(parts) if is_wwn else plain
+
+
+def load_reading_settings(path: Path | None = None) -> ReadingSettings:
+    """Read the settings; a broken file costs what it breaks, never the start."""
+    file = path or config_file()
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ReadingSettings()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return ReadingSettings(problems=(f"{file}: {error}",))
+    problems: list[str] = []
+    aliases = _aliases(document.get("aliases", {}), file, problems)
+    fabric = document.get("fabric_counters", True)
+    if not isinstance(fabric, bool):
+        problems.append(f"{file}: fabric_counters must be true or false")
+        fabric = False
+    return ReadingSettings(aliases, fabric, tuple(problems))
+
+
+def _aliases(section: object, file: Path, problems: list[str]) -> dict[str, str]:
+    if not isinstance(section, dict):
+        problems.append(
+            f'{file}: aliases must be a table: [aliases] and then lines such as "36000c29..." = "db data 1"'
+        )
+        return {}
+    aliases: dict[str, str] = {}
+    for identity, name in section.items():
+        plain = plain_identity(identity)
+        if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_ALIAS or safe_text(name) != name:
+            problems.append(
+                f"{file}: [aliases] {safe_text(identity)}: give a name of 1 to {LONGEST_ALIAS} printable characters"
+            )
+        elif aliases.setdefault(plain, name.strip()) != name.strip():
+            problems.append(f"{file}: [aliases] {safe_text(identity)} has two names: {aliases[plain]!r} and {name!r}")
+    return aliases

@@ -1,0 +1,129 @@
+"""What was traced over a whole report: intervals put together, as if they had been one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.traced import LARGEST, SUMMED, Traced, TracedCells
+from collectors.model import HistogramScale, Rows
+
+_MOST_CELLS = 1 << 20
+"""Cells held apart before equal ones are added up."""
+
+_Codes = NDArray[np.int64]
+_Counts = NDArray[np.uint64]
+
+
+class TracedSum:
+    """Adds up intervals of any devices; the sum is itself what `collectors.derive.exact` makes figures of.
+
+    An interval in which a device or group was not known is left out for it, and its busy time is that of the others,
+    stretched over the whole.
+    """
+
+    def __init__(self) -> None:
+        self._devices = _Places((*SUMMED, *LARGEST))
+        self._groups = _Places(("busy_ns",))
+        self._cells: list[tuple[_Codes, _Counts]] = []
+        self._held = 0
+        self._scale: HistogramScale | None = None
+        self._tag_wait = True
+        self.elapsed_s = 0.0
+        """How long was traced."""
+
+    def add(self, interval: Traced) -> None:
+        """Add one interval."""
+        self.elapsed_s += interval.elapsed_s
+        self._tag_wait &= interval.tag_wait
+        at = self._devices.of(interval.rows)
+        self._devices.add(at[interval.at], interval.values, interval.elapsed_s)
+        self._groups.add(self._groups.of(interval.group_rows), {"busy_ns": interval.group_busy_ns}, interval.elapsed_s)
+        if interval.cells is not None:
+            self._add_cells(interval.cells, at)
+
+    def total(self) -> Traced | None:
+        """Return everything as one interval; None where nothing was traced."""
+        if not self.elapsed_s:
+            return None
+        values = self._devices.values(self.elapsed_s)
+        return Traced(
+            rows=self._devices.rows(),
+            at=np.arange(len(values["reads"])),
+            values=values,
+            cells=self._total_cells(),
+            group_rows=self._groups.rows(),
+            group_busy_ns=self._groups.values(self.elapsed_s)["busy_ns"],
+            elapsed_s=self.elapsed_s,
+            tag_wait=self._tag_wait,
+        )
+
+    def _add_cells(self, cells: TracedCells, at: NDArray[np.intp]) -> None:
+        self._scale = cells.scale
+        code = (at[cells.row].astype(np.int64) << 24) | (cells.series.astype(np.int64) << 16) | cells.bucket
+        self._cells.append((code, cells.count))
+        self._held += len(code)
+        if self._held > _MOST_CELLS:
+            self._cells = [self._added()]
+            self._held = len(self._cells[0][0])
+
+    def _added(self) -> tuple[_Codes, _Counts]:
+        code, cell_of = np.unique(np.concatenate([code for code, _ in self._cells]), return_inverse=True)
+        count = np.zeros(len(code), np.uint64)
+        np.add.at(count, cell_of, np.concatenate([counts for _, counts in self._cells]))
+        return code, count
+
+    def _total_cells(self) -> TracedCells | None:
+        if self._scale is None:
+            return None
+        code, count = self._added()
+        row, series, bucket = code >> 24, (code >> 16 & 0xFF).astype(np.uint8), (code & 0xFFFF).astype(np.uint16)
+        return TracedCells(self._scale, row.astype(np.intp), series, bucket, count)
+
+
+class _Places:
+    """Sums and largest values by key, one place for each key ever seen."""
+
+    def __init__(self, quantities: tuple[str, ...]) -> None:
+        self._places: dict[str, int] = {}
+        self._names: list[str] = []
+        self._rows: Rows | None = None
+        self._at = np.zeros(0, np.intp)
+        self._values = {name: np.zeros(0) for name in quantities}
+        self._unknown_s = np.zeros(0)
+
+    def rows(self) -> Rows:
+        """Everyone."""
+        return Rows(tuple(self._places), tuple(self._names))
+
+    def of(self, rows: Rows) -> NDArray[np.intp]:
+        """Place of each row, a new one for those not seen before."""
+        if rows is not self._rows:
+            for key, name in zip(rows.keys, rows.names, strict=True):
+                if key not in self._places:
+                    self._places[key] = len(self._places)
+                    self._names.append(name)
+            self._rows = rows
+            self._at = np.fromiter((self._places[key] for key in rows.keys), np.intp, len(rows))
+            missing = len(self._places) - len(self._unknown_s)
+            self._unknown_s = np.pad(self._unknown_s, (0, missing))
+            self._values = {name: np.pad(values, (0, missing)) for name, values in self._values.items()}
+        return self._at
+
+    def add(self, at: NDArray[np.intp], values: Mapping[str, NDArray[np.float64]], elapsed_s: float) -> None:
+        """Add an interval at some places; those whose busy time is not known take no part in it."""
+        known = ~np.isnan(values["busy_ns"])
+        for name, mine in self._values.items():
+            if name in LARGEST:
+                mine[at[known]] = np.fmax(mine[at[known]], values[name][known])
+            else:
+                mine[at[known]] += values[name][known]
+        self._unknown_s[at[~known]] += elapsed_s
+
+    def values(self, elapsed_s: float) -> dict[str, NDArray[np.float64]]:
+        """Return sums and largest values; busy times stretched over `elapsed_s`, NaN where no interval was known."""
+        known_s = elapsed_s - self._unknown_s
+        stretch = elapsed_s / np.where(known_s > 0, known_s, np.nan)
+        return self._values | {"busy_ns": self._values["busy_ns"] * stretch}

@@ -1,0 +1,89 @@
+"""The slowest I/Os of an interval as the kernel saw them: from rows of numbers to something to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.model import MISSING, Device, Sample, Table
+from collectors.schemas import SLOW_IO
+from engine.text import safe_text
+
+_OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}
+"""enum req_op (include/linux/blk_types.h)."""
+_UNKNOWN = int(MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowIo:
+    """One I/O and where its time went; None where the kernel did not say."""
+
+    time_ns: int
+    """Wall time of its completion."""
+    device_key: str
+    device: str
+    operation: str
+    sector: int | None
+    size_bytes: int | None
+    tag_wait_ns: int | None
+    queue_ns: int | None
+    service_ns: int | None
+    pid: int | None
+    command: str
+    cgroup: int | None
+
+    @property
+    def latency_ns(self) -> int:
+        """All that is known of its time."""
+        return (self.tag_wait_ns or 0) + (self.queue_ns or 0) + (self.service_ns or 0)
+
+
+def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
+    """List the slowest I/Os that a sample brought, slowest first; none where the tier has none."""
+    table = sample.tables.get(SLOW_IO.name)
+    if table is None or not len(table.rows):
+        return ()
+    ahead_ns = sample.time_ns - sample.monotonic_ns
+    found = [_slow_io(row, ahead_ns, devices) for row in _rows(table)]
+    return tuple(sorted(found, key=lambda io: -io.latency_ns))
+
+
+def by_number(devices: Mapping[str, Device]) -> dict[tuple[int, int], Device]:
+    """Index devices by major and minor."""
+    return {(device.major, device.minor): device for device in devices.values()}
+
+
+def _rows(table: Table) -> Iterator[dict[str, int | None]]:
+    names = [column.id for column in table.schema.columns]
+    for row in np.asarray(table.values).tolist():
+        yield {name: None if value == _UNKNOWN else value for name, value in zip(names, row, strict=True)}
+
+
+def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tuple[int, int], Device]) -> SlowIo:
+    number = (row.get("major") or 0, row.get("minor") or 0)
+    device = devices.get(number)
+    operation = row.get("operation")
+    return SlowIo(
+        time_ns=ahead_ns + (row.get("completed_ns") or 0),
+        device_key="" if device is None else device.key,
+        device=f"{number[0]}:{number[1]}" if device is None else device.name,
+        operation="?" if operation is None else _OPERATIONS.get(operation, f"op {operation}"),
+        sector=row.get("sector"),
+        size_bytes=row.get("bytes"),
+        tag_wait_ns=row.get("tag_wait_ns"),
+        queue_ns=row.get("queue_ns"),
+        service_ns=row.get("service_ns"),
+        pid=row.get("pid"),
+        command=_command(row.get("command_low"), row.get("command_high")),
+        cgroup=row.get("cgroup"),
+    )
+
+
+def _command(low: int | None, high: int | None) -> str:
+    """Undo the two numbers that hold the 16 bytes of the kernel's comm."""
+    if low is None or high is None:
+        return ""
+    name = (low.to_bytes(8, "little") + high.to_bytes(8, "little")).partition(b"\0")[0]
+    return safe_text(name.decode("utf-8", "backslashreplace"))

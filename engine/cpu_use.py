@@ -1,0 +1,48 @@
+"""CPU time that measured I/Os cost, of the engine and of the whole host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+GB = 1e9
+"""Bytes, as sold; sizes that people type count in 1024."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """CPU time over the measured part of one epoch or several."""
+
+    engine_ns: int
+    """Of the engine's threads and of the kernel's helpers behind their rings."""
+    host_busy_ns: int
+    """Of all processors, whoever used them; waiting for I/O is not busy."""
+    host_ns: int
+    """Of all processors, idle or not."""
+
+    @property
+    def host_busy_pct(self) -> float | None:
+        """Share of the host's processors that was busy."""
+        return 100 * self.host_busy_ns / self.host_ns if self.host_ns else None
+
+
+def per_io_us(cpu_ns: int, ios: int) -> float | None:
+    """CPU microseconds per I/O."""
+    return cpu_ns / ios / 1e3 if ios else None
+
+
+def per_gb_s(cpu_ns: int, moved_bytes: int) -> float | None:
+    """CPU seconds per 10^9 bytes."""
+    return cpu_ns / 1e9 / (moved_bytes / GB) if moved_bytes else None
+
+
+def add_up(uses: Iterable[CpuUse | None]) -> CpuUse | None:
+    """Add up epochs; None if none of them was measured."""
+    known = [use for use in uses if use is not None]
+    if not known:
+        return None
+    return CpuUse(
+        sum(use.engine_ns for use in known),
+        sum(use.host_busy_ns for use in known),
+        sum(use.host_ns for use in known),
+    )

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Which device an I/O belongs to; unknown ones register themselves, so a hot-plugged disk loses no I/O. */
+#pragma once
+#include "maps.h"
+
+struct name {
+	u64 word[4];
+};
+
+static __always_inline void write_identity(struct identity *identity, u32 number, const struct name *name)
+{
+	identity->number = 0;
+	barrier();
+	__builtin_memcpy(identity->name, name, sizeof(*name));
+	barrier();
+	identity->number = number;
+}
+
+static __always_inline bool same_name(const struct identity *identity, const struct name *name)
+{
+	const struct name *other = (const void *)identity->name;
+	return other->word[0] == name->word[0] && other->word[1] == name->word[1] && other->word[2] == name->word[2] &&
+	       other->word[3] == name->word[3];
+}
+
+/* The number belongs to a disk seen before, perhaps another one by now. */
+static __always_inline u32 known_device(u32 index, u32 number, const struct name *name)
+{
+	struct identity *identity = bpf_map_lookup_elem(&identities, &index);
+
+	if (index && identity && !same_name(identity, name)) {
+		__sync_fetch_and_add(&identity->changes, 1);
+		write_identity(identity, number, name);
+	}
+	return index;
+}
+
+/* The head of NVMe multipath is served by bios that come back as requests of the hidden path disks and never complete
+ * themselves; it is the group of its paths. */
+static __always_inline bool is_multipath_head(const struct request_queue *queue, const struct name *name)
+{
+	const char *text = (const char *)name;
+	return !queue->mq_ops && text[0] == 'n' && text[1] == 'v' && text[2] == 'm' && text[3] == 'e';
+}
+
+static __always_inline u32 new_device(u32 number, bool head, const struct name *name)
+{
+	struct control *c = the_control();
+	u32 index = 0, *other;
+	struct identity *identity;
+
+	if (!c)
+		return 0;
+	if (head) {
+		bpf_map_update_elem(&numbers, &number, &index, BPF_NOEXIST);
+		return 0;
+	}
+	index = __sync_fetch_and_add(&c->next_device, 1);
+	identity = bpf_map_lookup_elem(&identities, &index);
+	if (!identity) {
+		__sync_fetch_and_add(&c->next_device, -1);
+		count(LOSS_UNTRACKED);
+		return 0;
+	}
+	if (bpf_map_update_elem(&numbers, &number, &index, BPF_NOEXIST)) {
+		/* Another CPU was first; this place stays empty. */
+		other = bpf_map_lookup_elem(&numbers, &number);
+		return other ? *other : 0;
+	}
+	write_identity(identity, number, name);
+	return index;
+}
+
+/* Index in `devices`, 0 for what is not tracked. */
+static __always_inline u32 device_of(struct request_queue *queue, struct gendisk *disk)
+{
+	u32 id, number, *known, index;
+	u64 *cached;
+	struct name name = {};
+
+	if (!disk)
+		return 0;
+	id = queue->id;
+	number = (u32)disk->major << 20 | (u32)disk->first_minor;
+	cached = bpf_map_lookup_elem(&queues, &id);
+	if (cached && (u32)(*cached >> 32) == number && number)
+		return (u32)*cached;
+	bpf_probe_read_kernel_str(&name, sizeof(name), disk->disk_name);
+	known = bpf_map_lookup_elem(&numbers, &number);
+	index = known ? known_device(*known, number, &name) : new_device(number, is_multipath_head(queue, &name), &name);
+	if (cached)
+		*cached = (u64)number << 32 | index;
+	return index;
+}
+
+static __always_inline struct gendisk *disk_of(struct request *request)
+{
+	struct request___before_5_17 *old = (void *)request;
+
+	if (bpf_core_field_exists(old->rq_disk))
+		return old->rq_disk;
+	return request->q->disk;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The few kernel types used here. Only names count: the loader relocates every access against the running kernel's BTF. */
+#pragma once
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_MMAPABLE = 1024 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct request_queue;
+struct bio;
+
+struct gendisk {
+	int major;
+	int first_minor;
+	char disk_name[32];
+	struct request_queue *queue;
+};
+
+struct request_queue {
+	const void *mq_ops;
+	int id;
+	struct gendisk *disk;
+};
+
+struct request {
+	struct request_queue *q;
+	u32 cmd_flags;
+	u32 rq_flags;
+	u32 __data_len;
+	u64 __sector;
+	struct bio *bio;
+	u64 start_time_ns;
+};
+
+struct request___before_5_17 {
+	struct gendisk *rq_disk;
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+};
+
+struct bvec_iter {
+	u64 bi_sector;
+	u32 bi_size;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct blkcg {
+	struct cgroup_subsys_state css;
+};
+
+struct blkcg_gq {
+	struct blkcg *blkcg;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+	u32 bi_opf;
+	struct bvec_iter bi_iter;
+	struct blkcg_gq *bi_blkg;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	struct css_set *cgroups;
+};
+
+/* From 6.11 on; before, start_time_ns of a request without a time stamp is 0. */
+enum rqf_flags { __RQF_IO_STAT = 8 };
+
+#pragma clang attribute pop
+
+/* Operations (blk_types.h); these values have never changed. */
+enum { OP_READ = 0, OP_DISCARD = 3, OP_FIRST_DRIVER_PRIVATE = 32, OP_MASK = 0xff };

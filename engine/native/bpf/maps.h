@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The maps; the loader sets their sizes to those of the host. */
+#pragma once
+#include "kernel.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "layout.h"
+
+#define SHARED_ARRAY(map, of)                      \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, 1);            \
+		__type(key, u32);                  \
+		__type(value, of);                 \
+	} map SEC(".maps")
+
+SHARED_ARRAY(control, struct control);
+SHARED_ARRAY(devices, struct device);
+SHARED_ARRAY(identities, struct identity);
+SHARED_ARRAY(groups, struct group);
+SHARED_ARRAY(under_way, struct io_set);
+SHARED_ARRAY(octaves, struct octave);
+SHARED_ARRAY(slow_ios, struct slow_io);
+
+/* Device number to index in `devices`; 0: known and not tracked. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} numbers SEC(".maps");
+
+/* The same by the queue's id, which needs no hash: number << 32 | index. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} queues SEC(".maps");
+
+struct slow_place {
+	u32 next;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct slow_place);
+} slow_places SEC(".maps");
+
+/* Who submits, by thread id; written once per thread. */
+#define THREADS 4096
+struct submitter {
+	u64 id; /* process << 32 | thread */
+	u64 bio_queued_ns;
+	u64 cgroup;
+	char command[16];
+	u64 unused[3];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, THREADS);
+	__type(key, u32);
+	__type(value, struct submitter);
+} submitters SEC(".maps");
+
+/* How long a bio waited for a tag, by its address; overwritten by the next that falls there. */
+#define TAG_WAITS 4096
+struct tag_wait {
+	u64 key, wait_ns;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TAG_WAITS);
+	__type(key, u32);
+	__type(value, struct tag_wait);
+} tag_waits SEC(".maps");
+
+/* Set by the loader; constants to the verifier. */
+const volatile u32 io_set_bits = 13;
+
+static __always_inline struct control *the_control(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+static __always_inline void count(enum loss which)
+{
+	struct control *c = the_control();
+	if (c)
+		__sync_fetch_and_add(&c->counters[which], 1);
+}
+
+static __always_inline u32 epoch_now(void)
+{
+	struct control *c = the_control();
+	return c ? c->epoch & 1 : 0;
+}
+
+static __always_inline struct device *device_at(u32 index)
+{
+	return bpf_map_lookup_elem(&devices, &index);
+}
+
+/* The address as a plain number. The verifier forbids arithmetic on pointers to kernel objects, but the difference of
+ * two pointers is a number to it; the base is the same in all programs. */
+static __always_inline u64 key_of(const void *object)
+{
+	u64 key = (u64)object;
+	const volatile void *base = &io_set_bits;
+	asm volatile("%0 -= %1" : "+r"(key) : "r"(base));
+	return key;
+}
+
+static __always_inline u32 hash(u64 key, u32 bits)
+{
+	return (u32)((key * 0x9e3779b97f4a7c15ull) >> (64 - bits));
+}

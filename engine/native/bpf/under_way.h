@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* I/Os under way: sets of four, found by address and taken by compare-and-swap; no locks, no allocation. */
+#pragma once
+#include "account.h"
+#include "device.h"
+
+static __always_inline struct io_set *set_of(u64 key)
+{
+	u32 index = hash(key, io_set_bits);
+	return bpf_map_lookup_elem(&under_way, &index);
+}
+
+static __always_inline struct io *find(struct io_set *set, u64 key)
+{
+#pragma unroll
+	for (u32 i = 0; i < WAYS; i++)
+		if (set->way[i].key == key)
+			return &set->way[i];
+	return 0;
+}
+
+static __always_inline struct io *claim(struct io_set *set, u64 key)
+{
+#pragma unroll
+	for (u32 i = 0; i < WAYS; i++)
+		if (!set->way[i].key && !__sync_val_compare_and_swap(&set->way[i].key, 0, key))
+			return &set->way[i];
+	count(LOSS_TABLE_FULL);
+	return 0;
+}
+
+static __always_inline void release(struct io *io)
+{
+	*(volatile u64 *)&io->key = 0;
+}
+
+static __always_inline void leave(struct device *d, u64 state, u64 now)
+{
+	if (state & IO_QUEUED)
+		__sync_fetch_and_add(&d->queued, -1);
+	else
+		leave_driver(d, now);
+}
+
+/* The request is in use again, so its last completion was not seen. */
+static __always_inline void forget(struct io *io, u64 now)
+{
+	u64 state = *(volatile u64 *)&io->state;
+	struct device *d = device_at(state >> IO_DEVICE_SHIFT);
+
+	release(io);
+	if (d)
+		leave(d, state, now);
+	count(LOSS_STALE);
+}

@@ -1,0 +1,67 @@
+//! Why tracing cannot begin or go on.
+
+use std::fmt::Display;
+use std::io;
+
+use pyo3::PyErr;
+use pyo3::exceptions::{PyOSError, PyValueError};
+
+/// What failed, with the mend.
+#[derive(Debug)]
+pub enum Failure {
+    /// A step the kernel refused.
+    Os { errno: i32, text: String },
+    /// An argument out of range.
+    Value(String),
+}
+
+impl Failure {
+    pub fn os(step: &str, error: &io::Error) -> Self {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        let text = error.to_string();
+        let text = text.trim_end_matches(&format!(" (os error {errno})"));
+        Self::Os {
+            errno,
+            text: format!("exact tier: {step}: {text}"),
+        }
+    }
+
+    /// Libraries wrap the kernel's errors; the number is looked for down the chain of sources.
+    pub fn library(step: impl Display, error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut errno = libc::EIO;
+        let mut words = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            if let Some(found) = inner
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::raw_os_error)
+            {
+                errno = found;
+            }
+            words = inner.to_string();
+            cause = inner.source();
+        }
+        let words = words.lines().next().unwrap_or_default().to_owned();
+        Self::Os {
+            errno,
+            text: format!("exact tier: {step}: {words}{}", mend(errno)),
+        }
+    }
+}
+
+fn mend(errno: i32) -> &'static str {
+    match errno {
+        libc::EPERM | libc::EACCES => ": run as root, or with CAP_BPF and CAP_PERFMON",
+        libc::ENOMEM => ": free memory, or ask for fewer histograms",
+        _ => "",
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Os { errno, text } => PyOSError::new_err((errno, text)),
+            Failure::Value(text) => PyValueError::new_err(text),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Groups of devices (LUNs, ports, multipath heads) that are busy while any member is.
+//!
+//! The programs touch a group only when a member becomes busy or idle. Each device has two lists of groups; which one
+//! is in force is a bit beside its count of I/Os, so that changing over is one atomic step, also under load.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use super::counters::busy_ns;
+use super::failure::Failure;
+use super::layout::{Device, GROUPS_OF_DEVICE, Group};
+use super::maps::Maps;
+use super::rows::Rows;
+use crate::load::clock::monotonic_ns;
+
+type List = [u16; GROUPS_OF_DEVICE];
+
+/// Names of the members, sorted: what makes a group the same one after the next change of topology.
+type Members = Vec<Vec<u8>>;
+
+#[derive(Default)]
+pub struct Grouping {
+    /// Places in the map of groups in the order of the last call.
+    pub places: Vec<u16>,
+    taken: HashMap<Members, u16>,
+    given_back: VecDeque<u16>,
+    first_unused: u16,
+    wanted: HashMap<Vec<u8>, List>,
+    /// Rows whose lists are up to date.
+    applied: usize,
+    applied_generation: u64,
+    pub told: Told,
+}
+
+/// Busy times last told, by place: they never fall.
+#[derive(Default)]
+pub struct Told(HashMap<u16, u64>);
+
+impl Told {
+    /// Busy time and busy members of groups by their places.
+    pub fn read(&mut self, maps: &Maps, places: &[u16]) -> Vec<u64> {
+        let mut values = Vec::with_capacity(places.len() * 2);
+        for place in places {
+            let Some(group) = maps.groups.get(usize::from(*place)) else {
+                values.extend([u64::MAX; 2]);
+                continue;
+            };
+            let told = self.0.entry(*place).or_default();
+            *told = busy_ns(group.busy_ns.load(Acquire)).max(*told);
+            let devices = group.busy_devices.load(Relaxed);
+            values.extend([*told, u64::try_from(devices).unwrap_or(0)]);
+        }
+        values
+    }
+}
+
+impl Grouping {
+    /// Replaces all groups; one with the members of an old one goes on counting.
+    pub fn replace(
+        &mut self,
+        maps: &Maps,
+        rows: &Rows,
+        groups: Vec<Members>,
+    ) -> Result<(), Failure> {
+        let members = sorted(groups);
+        let wanted = self.place(maps, &members)?;
+        let places: Vec<u16> = members.iter().map(|one| self.taken[one]).collect();
+        self.wanted = wanted;
+        self.places = places;
+        self.applied = 0;
+        self.apply(maps, rows);
+        self.give_back(&members);
+        Ok(())
+    }
+
+    /// Brings the lists of new and renamed devices up to date.
+    pub fn apply(&mut self, maps: &Maps, rows: &Rows) {
+        if self.applied_generation != rows.generation {
+            self.applied_generation = rows.generation;
+            self.applied = 0;
+        }
+        for row in &rows.all[self.applied..] {
+            let list = self.wanted.get(&row.name).copied().unwrap_or_default();
+            assign(&maps.devices[row.device], &maps.groups, list);
+        }
+        self.applied = rows.len();
+    }
+
+    /// Finds places for the groups that have none, and the list of every member.
+    fn place(
+        &mut self,
+        maps: &Maps,
+        members: &[Members],
+    ) -> Result<HashMap<Vec<u8>, List>, Failure> {
+        let mut wanted: HashMap<Vec<u8>, Vec<u16>> = HashMap::new();
+        for group in members {
+            let place = self.place_of(maps, group)?;
+            for member in group {
+                let list = wanted.entry(member.clone()).or_default();
+                if !list.contains(&place) {
+                    list.push(place);
+                }
+            }
+        }
+        wanted
+            .into_iter()
+            .map(|(name, places)| {
+                let mut list = List::default();
+                let fitting = list.get_mut(..places.len()).ok_or_else(|| {
+                    let name = String::from_utf8_lossy(&name).into_owned();
+                    Failure::Value(format!(
+                        "groups: {name} is in {} groups, at most {GROUPS_OF_DEVICE} are counted",
+                        places.len()
+                    ))
+                })?;
+                fitting.copy_from_slice(&places);
+                Ok((name, list))
+            })
+            .collect()
+    }
+
+    fn place_of(&mut self, maps: &Maps, members: &Members) -> Result<u16, Failure> {
+        if let Some(place) = self.taken.get(members) {
+            return Ok(*place);
+        }
+        let limit = maps.groups.len();
+        let place = if usize::from(self.first_unused) + 1 < limit {
+            self.first_unused += 1;
+            self.first_unused
+        } else {
+            let freed = self.given_back.pop_front();
+            freed.ok_or_else(|| {
+                Failure::Value(format!("groups: more than {} at once", (limit - 1) / 2))
+            })?
+        };
+        let group = &maps.groups[usize::from(place)];
+        group.busy_devices.store(0, Relaxed);
+        group.busy_ns.store(0, Release);
+        self.told.0.insert(place, 0);
+        self.taken.insert(members.clone(), place);
+        Ok(place)
+    }
+
+    fn give_back(&mut self, members: &[Members]) {
+        let kept: std::collections::HashSet<&Members> = members.iter().collect();
+        let given_back = &mut self.given_back;
+        self.taken.retain(|members, place| {
+            let keep = kept.contains(members);
+            if !keep {
+                given_back.push_back(*place);
+            }
+            keep
+        });
+    }
+}
+
+fn sorted(mut groups: Vec<Members>) -> Vec<Members> {
+    for group in &mut groups {
+        group.sort();
+        group.dedup();
+    }
+    groups
+}
+
+/// Puts a list in force. A device that is busy leaves its old groups and enters the new ones at this moment.
+fn assign(device: &Device, groups: &[Group], list: List) {
+    let in_force = usize::from(device.in_driver.load(Acquire) & 1 == 1);
+    let old: List = std::array::from_fn(|place| device.groups[in_force][place].load(Relaxed));
+    if old == list {
+        return;
+    }
+    for (place, group) in device.groups[1 - in_force].iter().zip(list) {
+        place.store(group, Release);
+    }
+    let before = device.in_driver.fetch_xor(1, AcqRel);
+    if before >> 1 > 0 {
+        let now = i64::try_from(monotonic_ns()).unwrap_or(i64::MAX);
+        leave(groups, old, now);
+        enter(groups, list, now);
+    }
+}
+
+fn of_list(groups: &[Group], list: List) -> impl Iterator<Item = &Group> {
+    list.into_iter()
+        .take_while(|place| *place != 0)
+        .filter_map(|place| groups.get(usize::from(place)))
+}
+
+fn enter(groups: &[Group], list: List, now: i64) {
+    for group in of_list(groups, list) {
+        if group.busy_devices.fetch_add(1, AcqRel) == 0 {
+            group.busy_ns.fetch_sub(now, AcqRel);
+        }
+    }
+}
+
+fn leave(groups: &[Group], list: List, end_ns: i64) {
+    for group in of_list(groups, list) {
+        if group.busy_devices.fetch_sub(1, AcqRel) == 1 {
+            group.busy_ns.fetch_add(end_ns, AcqRel);
+        }
+    }
+}
+
+/// One I/O of the device is over without the programs: what they do when one leaves the driver.
+pub fn leave_driver(maps: &Maps, device: &Device, end_ns: u64) {
+    let end_ns = i64::try_from(end_ns).unwrap_or(i64::MAX);
+    let before = device.in_driver.fetch_sub(2, AcqRel);
+    if before >> 1 == 1 {
+        device.busy_ns.fetch_add(end_ns, AcqRel);
+        let in_force = usize::from(before & 1 == 1);
+        let list = std::array::from_fn(|place| device.groups[in_force][place].load(Relaxed));
+        leave(&maps.groups, list, end_ns);
+    }
+}

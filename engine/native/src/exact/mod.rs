@@ -1,0 +1,20 @@
+//! The exact tier: programs in the kernel that time every block I/O, and their counters.
+
+mod counters;
+mod failure;
+mod grouping;
+mod healing;
+mod histograms;
+mod layout;
+mod mapping;
+mod maps;
+mod programs;
+mod python;
+mod refusal;
+mod rows;
+mod sizes;
+mod slowest;
+mod tracer;
+mod view;
+
+pub use python::register;

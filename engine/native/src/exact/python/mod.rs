@@ -1,0 +1,29 @@
+//! The exact section of `engine/_native.pyi`.
+
+mod reader;
+mod tracer;
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+
+use super::counters;
+use super::refusal::refusal;
+use super::slowest;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("TRACE_COLUMNS", counters::COLUMNS.to_vec())?;
+    module.add("SLOW_COLUMNS", slowest::COLUMNS.to_vec())?;
+    module.add_class::<reader::TraceReader>()?;
+    module.add_class::<tracer::BlockTracer>()?;
+    module.add_function(wrap_pyfunction!(tracer_refusal, module)?)
+}
+
+#[pyfunction]
+#[pyo3(
+    signature = (procfs = PathBuf::from("/proc"), sysfs = PathBuf::from("/sys")),
+    text_signature = "(procfs='/proc', sysfs='/sys')"
+)]
+fn tracer_refusal(py: Python<'_>, procfs: PathBuf, sysfs: PathBuf) -> String {
+    py.detach(move || refusal(&procfs, &sysfs))
+}

@@ -1,0 +1,128 @@
+//! The owner of the programs: loads them, ends the intervals, repairs what they missed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use super::failure::Failure;
+use super::grouping::Grouping;
+use super::healing;
+use super::layout::EPOCHS;
+use super::maps::Maps;
+use super::programs::{Part, Programs};
+use super::sizes::Sizes;
+use super::slowest;
+use super::view::{View, ended_epoch};
+
+pub struct Tracer {
+    pub programs: Programs,
+    maps: Arc<Maps>,
+    grouping: Grouping,
+    sysfs: PathBuf,
+    pub healed: u64,
+    /// Devices whose peaks of each epoch may not be zero.
+    peaked: [Vec<usize>; EPOCHS],
+}
+
+impl Tracer {
+    /// Loads and attaches; what is counted can be seen through `Tracer::view`.
+    pub fn start(sysfs: PathBuf, histograms: u32) -> Result<Self, Failure> {
+        let programs = Programs::load(&sysfs, &Sizes::of_host(&sysfs, histograms))?;
+        let maps = Arc::new(Maps::new(|name| programs.map(name), true)?);
+        maps.control().next_device.store(1, Release);
+        let mut tracer = Self {
+            programs,
+            maps,
+            grouping: Grouping::default(),
+            sysfs,
+            healed: 0,
+            peaked: Default::default(),
+        };
+        tracer.resume()?;
+        Ok(tracer)
+    }
+
+    pub fn view(&self) -> View {
+        View::new(self.maps.clone())
+    }
+
+    pub fn resume(&mut self) -> Result<(), Failure> {
+        self.programs.attach(Part::Requests)?;
+        self.rescan()
+    }
+
+    pub fn pause(&mut self) -> Result<(), Failure> {
+        for part in [Part::TagWaits, Part::Bios, Part::Requests] {
+            self.programs.detach(part)?;
+        }
+        Ok(())
+    }
+
+    /// Watches bios if there is a device without requests.
+    pub fn rescan(&mut self) -> Result<(), Failure> {
+        self.switch(Part::Bios, has_bio_based(&self.sysfs))
+    }
+
+    pub fn switch(&mut self, part: Part, on: bool) -> Result<(), Failure> {
+        if on {
+            self.programs.attach(part)
+        } else {
+            self.programs.detach(part)
+        }
+    }
+
+    /// Ends the interval and reads all counters.
+    pub fn read<'view>(&mut self, view: &'view mut View) -> &'view [u64] {
+        view.rows.grow(&self.maps);
+        self.grouping.apply(&self.maps, &view.rows);
+        self.turn();
+        let ended = ended_epoch(&self.maps);
+        self.healed += healing::heal(&self.maps, &view.rows, &self.sysfs);
+        slowest::set_thresholds(&self.maps, &view.slowest(), ended);
+        view.read();
+        self.peaked[ended].clone_from(&view.counters.active);
+        &view.counters.values
+    }
+
+    /// Peaks and slow I/Os collected so far stand still until the next turn.
+    fn turn(&mut self) {
+        let next = ended_epoch(&self.maps);
+        for device in self.peaked[next].drain(..) {
+            let device = &self.maps.devices[device];
+            device.in_driver_peak[next].store(0, Relaxed);
+            device.queue_max_ns[next].store(0, Relaxed);
+            device.service_max_ns[next].store(0, Relaxed);
+            device.latency_max_ns[next].store(0, Relaxed);
+        }
+        slowest::clear(&self.maps, next);
+        self.maps.control().epoch.fetch_xor(1, Release);
+    }
+
+    /// Replaces the groups; returns their places in the map of groups.
+    pub fn regroup(
+        &mut self,
+        view: &mut View,
+        groups: Vec<Vec<Vec<u8>>>,
+    ) -> Result<Vec<u16>, Failure> {
+        view.rows.grow(&self.maps);
+        self.grouping.replace(&self.maps, &view.rows, groups)?;
+        Ok(self.grouping.places.clone())
+    }
+
+    pub fn read_groups(&mut self) -> Vec<u64> {
+        let places = &self.grouping.places;
+        self.grouping.told.read(&self.maps, places)
+    }
+}
+
+/// Whether any disk is served without requests: it has no hardware queues. Heads of `NVMe` multipath do not count.
+fn has_bio_based(sysfs: &Path) -> bool {
+    let Ok(disks) = fs::read_dir(sysfs.join("block")) else {
+        return false;
+    };
+    disks.flatten().any(|disk| {
+        let head = disk.file_name().as_encoded_bytes().starts_with(b"nvme");
+        !head && !disk.path().join("mq").exists()
+    })
+}

@@ -1,0 +1,76 @@
+//! What can be read of the maps by any number of readers, with or without the right to write them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::counters::Counters;
+use super::healing;
+use super::histograms::{Cells, Histograms};
+use super::layout::EPOCHS;
+use super::maps::Maps;
+use super::rows::Rows;
+use super::slowest::{self, Slow};
+
+/// Names of the kernel side's counters, in the order of `enum loss` in bpf/layout.h.
+const LOSSES: [&str; 8] = [
+    "table_full",
+    "unseen",
+    "stale",
+    "untracked_devices",
+    "series_without_histogram",
+    "unstamped",
+    "rescued",
+    "requeued",
+];
+
+pub struct View {
+    pub maps: Arc<Maps>,
+    pub rows: Rows,
+    pub counters: Counters,
+    histograms: Histograms,
+}
+
+impl View {
+    pub fn new(maps: Arc<Maps>) -> Self {
+        Self {
+            maps,
+            rows: Rows::default(),
+            counters: Counters::default(),
+            histograms: Histograms::default(),
+        }
+    }
+
+    /// Reads all counters; the peaks are those of the interval that the owner of the programs has ended last.
+    pub fn read(&mut self) -> &[u64] {
+        self.rows.grow(&self.maps);
+        let epoch = ended_epoch(&self.maps);
+        self.counters.read(&self.maps, &mut self.rows, epoch);
+        &self.counters.values
+    }
+
+    pub fn cells(&mut self) -> Cells {
+        self.histograms.growth(&self.maps, &self.rows)
+    }
+
+    pub fn slowest(&self) -> Vec<Slow> {
+        slowest::collect(&self.maps, &self.rows, ended_epoch(&self.maps))
+    }
+
+    /// Age of the oldest I/O under way of every row, in nanoseconds; `u64::MAX` where there is none.
+    pub fn oldest(&self) -> Vec<u64> {
+        healing::oldest(&self.maps, &self.rows)
+    }
+
+    pub fn losses(&self) -> Vec<(&'static str, u64)> {
+        let counters = &self.maps.control().counters;
+        LOSSES
+            .into_iter()
+            .zip(counters.iter().map(|counter| counter.load(Relaxed)))
+            .collect()
+    }
+}
+
+/// The half of the peaks that the programs no longer write.
+pub fn ended_epoch(maps: &Maps) -> usize {
+    (maps.control().epoch.load(Acquire) as usize + 1) % EPOCHS
+}

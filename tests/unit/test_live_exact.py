@@ -1,0 +1,130 @@
+"""When a live source attaches for exact time, what its samples say of it, and what happens where that cannot be."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from pathlib import Path
+from threading import Event as StopFlag
+
+import pytest
+
+from collectors.exact.tracer import Tracer
+from collectors.live import LiveSource
+from collectors.model import Sample, Tier
+from engine.errors import LunscopeError
+from tests.fake_kernel import FakeDisk, FakeKernel
+from tests.unit.hand_tracer import HandTracer
+from tests.unit.test_live import HandClock
+
+PATIENCE_S = 10.0
+
+
+class Opener:
+    """Hands out one tracer, counts, and may hold back or refuse."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.tracer = HandTracer()
+        self.refusal = refusal
+        self.opened = 0
+        self.allowed = threading.Event()
+        self.allowed.set()
+
+    def __call__(self, _procfs: str, _sysfs: str) -> Tracer:
+        self.opened += 1
+        assert self.allowed.wait(PATIENCE_S)
+        if self.refusal:
+            raise LunscopeError(self.refusal)
+        return self.tracer
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> FakeKernel:
+    kernel = FakeKernel(tmp_path)
+    kernel.add(FakeDisk("sda", diskseq=3))
+    return kernel
+
+
+def live(kernel: FakeKernel, opener: Opener, tier: str = "auto", patience_s: float = PATIENCE_S) -> LiveSource:
+    roots = kernel.procfs, kernel.sysfs
+    return LiveSource(1.0, *roots, tier, clock=HandClock(), patience_s=patience_s, open_tracer=opener)
+
+
+def take(source: LiveSource, count: int) -> list[Sample]:
+    return [step.current for step in itertools.islice(source.steps(StopFlag()), count)]
+
+
+def test_who_may_wait_has_exact_counters_from_the_first_sample(kernel: FakeKernel) -> None:
+    opener = Opener()
+    source = live(kernel, opener)
+    (sample,) = take(source, 1)
+    source.close()
+    assert set(sample.tables) >= {"trace", "trace_group", "tracer", "slow_io"}
+    assert sample.topology.host.tier is Tier.EXACT
+    assert opener.tracer.closed == 1
+
+
+def test_a_screen_has_its_first_sample_before_anything_is_attached(kernel: FakeKernel) -> None:
+    opener = Opener()
+    opener.allowed.clear()
+    source = live(kernel, opener, patience_s=0.0)
+    steps = source.steps(StopFlag())
+    first = next(steps).current
+    assert opener.opened == 0
+    assert first.topology.host.tier is Tier.SAMPLED
+    second = next(steps).current
+    assert "trace" not in second.tables
+    opener.allowed.set()
+    assert source._exact._attachment.wait(PATIENCE_S)
+    third = next(steps).current
+    source.close()
+    assert third.topology.host.tier is Tier.EXACT
+    assert [event.text.partition(",")[0] for event in third.events] == ["exact time: block tracepoints are watched"]
+
+
+def test_where_it_cannot_be_the_next_tier_serves_and_the_reason_is_told(kernel: FakeKernel) -> None:
+    source = live(kernel, Opener("no right to trace: run as root"))
+    (sample,) = take(source, 1)
+    source.close()
+    assert sample.topology.host.tier is Tier.SAMPLED
+    assert "no exact time: no right to trace: run as root" in sample.topology.host.notices
+    assert [event.text for event in sample.events] == ["no exact time: no right to trace: run as root"]
+
+
+@pytest.mark.parametrize("tier", ["sampled", "kernel"])
+def test_a_lesser_tier_attaches_nothing(kernel: FakeKernel, tier: str) -> None:
+    opener = Opener()
+    source = live(kernel, opener, tier)
+    samples = take(source, 2)
+    source.close()
+    assert opener.opened == 0
+    assert not set(samples[1].tables) & {"trace", "tracer"}
+    assert samples[1].topology.host.tier is Tier[tier.upper()]
+
+
+def test_who_insists_on_exact_time_gets_it_or_the_reason(kernel: FakeKernel) -> None:
+    with pytest.raises(LunscopeError, match=r"tier exact: .*vmlinux is missing: the exact tier needs"):
+        live(kernel, Opener(), "exact")
+
+
+def test_the_samplers_rest_while_exact_counters_come(kernel: FakeKernel) -> None:
+    opener = Opener()
+    source = live(kernel, opener)
+    steps = source.steps(StopFlag())
+    next(steps)
+    assert source._watch is not None
+    assert source._watch.resting
+    opener.tracer.trouble = "gone"
+    opener.refusal = "gone for good"
+    assert next(steps).current.topology.host.tier is Tier.SAMPLED
+    assert not source._watch.resting
+    source.close()
+
+
+def test_the_operator_has_waits_for_tags_watched(kernel: FakeKernel) -> None:
+    opener = Opener()
+    source = live(kernel, opener)
+    source.watch_tag_wait(True)
+    take(source, 1)
+    source.close()
+    assert opener.tracer.tag_wait == [True]

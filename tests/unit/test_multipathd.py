@@ -1,0 +1,110 @@
+"""Asking multipathd: a daemon that speaks its protocol on a real socket, and others that do not."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from collectors.block import BlockCollector
+from collectors.topology import scanner as scanner_module
+from collectors.topology.multipathd import MultipathDaemon, parse_paths, same_kernel
+from collectors.topology.scanner import TopologyScanner
+from tests.fake_kernel import FakeKernel
+from tests.fake_storage import FakeScsi
+
+
+@contextmanager
+def daemon(path: Path, answer: Callable[[bytes], bytes]) -> Iterator[list[bytes]]:
+    """Answer every connection once; yields the commands that came."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen()
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                (length,) = struct.unpack("@N", connection.recv(8, socket.MSG_WAITALL))
+                asked.append(connection.recv(length, socket.MSG_WAITALL))
+                connection.sendall(answer(asked[-1]))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield asked
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+def reply(text: bytes) -> bytes:
+    return struct.pack("@N", len(text)) + text
+
+
+def test_marginal_paths_are_asked_for_and_the_answer_stands_for_a_while(tmp_path: Path) -> None:
+    with daemon(tmp_path / "s", lambda _: reply(b"sda|normal\nsdb|marginal\n\0")) as asked:
+        multipathd = MultipathDaemon((str(tmp_path / "none"), str(tmp_path / "s")))
+        assert multipathd.marginal() == {"sda": False, "sdb": True}
+        assert multipathd.marginal() == {"sda": False, "sdb": True}
+    assert asked == [b'show paths raw format "%d|%M"\0']
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"\1", struct.pack("@N", 1 << 40) + b"sda|marginal", reply(b"fail\n\0"), reply(b"permission deny\n\0")],
+)
+def test_a_daemon_that_answers_anything_else_says_nothing(tmp_path: Path, answer: bytes) -> None:
+    with daemon(tmp_path / "s", lambda _: answer):
+        assert MultipathDaemon((str(tmp_path / "s"),)).marginal() == {}
+
+
+def test_no_daemon_says_nothing(tmp_path: Path) -> None:
+    assert MultipathDaemon((str(tmp_path / "none"),)).marginal() == {}
+
+
+def test_unknown_fields_are_passed_over() -> None:
+    assert parse_paths("sda|\nsdb|[undef]\n sdc | marginal \nno bar\n") == {"sdc": True}
+
+
+def test_a_tree_that_is_not_this_kernels_is_not_asked_about(kernel_tree: FakeKernel) -> None:
+    assert same_kernel("/sys") == Path("/sys").exists()
+    assert not same_kernel(str(kernel_tree.sysfs))
+    assert not same_kernel("/none")
+
+
+def test_what_the_daemon_says_reaches_the_graph(
+    kernel_tree: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeScsi(kernel_tree, hosts=2, luns=1).build()
+    states = {"sda": "normal", "sdb": "normal"}
+
+    def answer(_: bytes) -> bytes:
+        return reply("".join(f"{name}|{state}\n" for name, state in states.items()).encode() + b"\0")
+
+    monkeypatch.setattr(scanner_module, "same_kernel", lambda _: True)
+    monkeypatch.setattr(scanner_module, "MultipathDaemon", lambda: MultipathDaemon((str(tmp_path / "s"),), ask_s=0))
+    rows = BlockCollector(str(kernel_tree.procfs), str(kernel_tree.sysfs)).read().tables["disk"].rows
+    with daemon(tmp_path / "s", answer):
+        scanner = TopologyScanner(str(kernel_tree.procfs), str(kernel_tree.sysfs))
+        graph = scanner.scan(rows)[1]
+        assert {path.name: path.marginal for path in graph.paths} == {"sda": False, "sdb": False}
+        assert scanner.marginal_changes(graph) == frozenset()
+        states["sdb"] = "marginal"
+        assert scanner.marginal_changes(graph) == frozenset({"sdb"})
+
+
+@pytest.fixture
+def kernel_tree(tmp_path: Path) -> FakeKernel:
+    (tmp_path / "tree").mkdir()
+    return FakeKernel(tmp_path / "tree")

@@ -1,0 +1,85 @@
+"""What the latency screen says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from textual.content import Content
+
+from collectors.fields import Unit
+from collectors.latency_peaks import Peak
+from collectors.latency_subject import Direction, LatencySubject, Part
+from collectors.latency_summary import LatencySummary
+from collectors.moments import clock_text
+from collectors.slow_ios import SlowIo
+from engine.text import safe_text
+from tui.clock import SECOND_NS, span_text
+from tui.format import format_quantity
+from tui.safe import fit
+from tui.widgets.heat_text import latency_text
+
+_NS_PER_MS = 1e6
+_PARTS = {
+    Part.TOTAL: "whole time",
+    Part.QUEUE: "queue time",
+    Part.SERVICE: "service time",
+}
+_DIRECTIONS = {Direction.BOTH: "reads and writes", Direction.READ: "reads", Direction.WRITE: "writes"}
+_TIME_WIDTH, _FIGURE_WIDTH = 12, 6
+_SLOW_COLUMNS = f"{'device':<10} {'op':<6}{'sector':>13}{'size':>6}{'tag':>6}{'Q':>6}{'S':>6} ms  process"
+SLOW_HEAD = f"{'Slowest I/Os':{_TIME_WIDTH}} {_SLOW_COLUMNS}"
+
+
+def subject_line(subject: LatencySubject, part: Part | None, direction: Direction, span_ns: int) -> Content:
+    """Say whose latencies these are, which of them, and over how long."""
+    what = "" if part is None else f"{_PARTS[part]} of {_DIRECTIONS[direction]}, last {span_text(span_ns / SECOND_NS)}"
+    return Content.assemble((f" Latency of {subject.title}", "bold"), f"  {what}")
+
+
+def summary_line(summary: LatencySummary, *, marked_ns: int | None) -> Content:
+    """Put a stretch into one line: percentiles of all its I/Os, its peak and its average peak."""
+    head = "shown" if marked_ns is None else f"marked {span_text(marked_ns / SECOND_NS)}"
+    if not summary.ios:
+        return Content.assemble((f" {head}", "bold"), "  no I/O")
+    ios = format_quantity(float(summary.ios), Unit.COUNT, 5)
+    figures = [
+        ("p50", summary.p50_ns),
+        ("p99", summary.p99_ns),
+        ("p99.9", summary.p999_ns),
+        ("max", summary.max_ns),
+        ("avg peak", summary.average_peak_ns),
+    ]
+    words = "  ".join(f"{name} {_figure(value)}" for name, value in figures)
+    return Content.assemble((f" {head}", "bold"), f"  {words} ms  {ios} I/Os")
+
+
+def peak_lines(peaks: list[Peak], names: Mapping[str, str]) -> Iterator[Content]:
+    """Yield when, how long, whose and what."""
+    for peak in peaks:
+        name = names.get(peak.key, safe_text(peak.name)).partition(" (")[0]
+        when = clock_text(peak.time_ns)
+        yield Content.assemble(f" {when} ", (f"{latency_text(peak.latency_ns):>9}", "bold"), f"  {name} {peak.what}")
+
+
+def slow_lines(ios: list[SlowIo]) -> Iterator[Content]:
+    """Yield when, what, where, how long in which part, and who."""
+    for io in ios:
+        who = f"{io.command or '?'}/{io.pid if io.pid is not None else '?'}"
+        group = "" if io.cgroup is None else f"  cgroup {io.cgroup}"
+        size = "-" if io.size_bytes is None else format_quantity(float(io.size_bytes), Unit.BYTES, 5)
+        sector = "-" if io.sector is None else str(io.sector)
+        times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
+        where = f"{fit(io.device, 10)} {io.operation:<6}{sector:>13}{size:>6}"
+        yield Content(f"{_precise_clock(io.time_ns):<{_TIME_WIDTH}} {where}{times}     {who}{group}")
+
+
+def _precise_clock(time_ns: int) -> str:
+    return f"{clock_text(time_ns)}.{time_ns // 1_000_000 % 1000:03}"
+
+
+def _part(value_ns: int | None) -> str:
+    return format_quantity(float("nan") if value_ns is None else value_ns / _NS_PER_MS, Unit.MILLISECONDS, 5)
+
+
+def _figure(latency_ns: float) -> str:
+    return format_quantity(latency_ns / _NS_PER_MS, Unit.MILLISECONDS, 5)

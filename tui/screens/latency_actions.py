@@ -1,0 +1,112 @@
+"""What the keys of the latency screen do."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from collectors.latency_subject import LatencySubject
+from tui.latency_choice import LatencyChoice
+from tui.latency_subjects import offered_subjects
+from tui.scope import Scope
+from tui.screens.base import View
+from tui.screens.subject_picker import SubjectPicker
+from tui.transport import ReplayTransport
+from tui.widgets.heat_map import HeatMap
+
+
+class LatencyActions(View):
+    """Choice and zoom; the screen itself shows what comes of them."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.choice = LatencyChoice()
+
+    @property
+    def heat(self) -> HeatMap:
+        """The picture."""
+        return self.query_one(HeatMap)
+
+    @abstractmethod
+    def why_nothing(self) -> str:
+        """Say why there is no picture, and the mend."""
+
+    @abstractmethod
+    def show_figures(self) -> None:
+        """Show figures and lists again: cursor, mark or window moved."""
+
+    def follow(self, subject: LatencySubject | None) -> None:
+        """Follow another subject; a recording fetches again what was not kept of it."""
+        if subject is None or subject == self.choice.subject:
+            return
+        self.choice.subject = subject
+        self.heat.start_over()
+        complete = self.scope.history.latencies.follow(subject)
+        transport = self.scope.transport
+        if not complete and isinstance(transport, ReplayTransport):
+            transport.seek(transport.position_ns)
+
+    def action_latency_subject(self) -> None:
+        """Ask whose latencies to show."""
+        frame = self.scope.frame
+        if frame is None:
+            return
+        subjects = list(offered_subjects(frame, self.scope.history.latencies.offered()))
+        if subjects:
+            self.app.push_screen(SubjectPicker(subjects, self.choice.subject), self._picked)
+        else:
+            self.notify(self.why_nothing(), markup=False)
+
+    def _picked(self, subject: LatencySubject | None) -> None:
+        self.follow(subject)
+        self.refresh_view()
+
+    def action_latency_direction(self) -> None:
+        """Take the next of both, reads, writes."""
+        self.choice.next_direction()
+        self.refresh_view()
+
+    def action_latency_part(self) -> None:
+        """Take the next part that this subject has."""
+        if self.choice.next_part(self.scope.history.latencies.ticks()):
+            self.heat.start_over()
+            self.refresh_view()
+        elif self.choice.part is not None:
+            self.notify(f"only the {self.choice.part} time of these I/Os is known", timeout=3, markup=False)
+
+    def action_latency_mark(self) -> None:
+        """Mark from here on, or forget the mark."""
+        self.heat.toggle_mark()
+        self.show_figures()
+
+    def action_latency_zoom_in(self) -> None:
+        """Half the time."""
+        self.heat.zoom_time(0.5)
+        self.show_figures()
+
+    def action_latency_zoom_out(self) -> None:
+        """Twice the time."""
+        self.heat.zoom_time(2.0)
+        self.show_figures()
+
+    def action_latency_narrow(self) -> None:
+        """Half the decades."""
+        self.heat.zoom_latency(0.5)
+
+    def action_latency_widen(self) -> None:
+        """Twice the decades."""
+        self.heat.zoom_latency(2.0)
+
+    def action_latency_zoom_off(self) -> None:
+        """All of it."""
+        self.heat.zoom_off()
+        self.show_figures()
+
+    def action_latency_lines(self) -> None:
+        """Percentile lines on or off."""
+        self.heat.toggle_lines()
+
+    def action_latency_seek(self) -> None:
+        """Put the recording's cursor where this one is."""
+        interval, transport = self.heat.interval_ns, self.scope.transport
+        if interval is not None and isinstance(transport, ReplayTransport):
+            transport.seek(interval[1])

@@ -1,0 +1,45 @@
+"""A titled list of lines with a cursor, made anew only when its lines change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from tui.widgets.line import TextLine
+
+
+class Lister(Vertical):
+    """Title, head of columns, lines; Enter on a line posts the list's `OptionList.OptionSelected`."""
+
+    DEFAULT_CSS = """
+    Lister TextLine { text-style: bold; }
+    Lister OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
+    Lister OptionList { background: $background; scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._lines: list[Content] = []
+
+    def compose(self) -> ComposeResult:
+        """Title and list."""
+        yield TextLine(" ")
+        yield OptionList(markup=False, compact=True)
+
+    def put(self, title: Content | str, lines: Sequence[Content]) -> None:
+        """Show these lines; the cursor keeps to its place."""
+        self.query_one(TextLine).put(title)
+        if len(lines) == len(self._lines) and all(map(Content.is_same, lines, self._lines)):
+            return
+        self._lines = list(lines)
+        listing = self.query_one(OptionList)
+        place = listing.highlighted
+        listing.clear_options()
+        listing.add_options(Option(line) for line in lines)
+        if place is not None and lines:
+            listing.highlighted = min(place, len(lines) - 1)

@@ -1,0 +1,67 @@
+"""A widget that draws all its lines at once and sends those that came out different."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.widgets.lines import replace_changed
+
+
+class Painted(Widget):
+    """Lines drawn from what the widget was last given; the focus shows in its looks."""
+
+    ALLOW_SELECT = False
+    TAKES_ARROWS: ClassVar[bool] = False
+    """Whether the arrow keys move a cursor of its own, also where they would move a recording."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._drawn: list[Strip] | None = None
+        self._drawn_size = Size(0, 0)
+
+    @abstractmethod
+    def draw_lines(self) -> list[Strip]:
+        """Draw all lines, as many as the widget is high."""
+
+    @abstractmethod
+    def forget_look(self) -> None:
+        """Look styles up again: theme or focus changed."""
+
+    def repaint(self) -> None:
+        """Draw anew and send the lines that came out different."""
+        if self._drawn is None or self._drawn_size != self.size:
+            self._drawn = None
+            self.refresh()
+        elif changed := replace_changed(self._drawn, self.draw_lines(), self.size.width):
+            self.refresh(*changed)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what was drawn last; drawn now if nothing was."""
+        if self._drawn is None or self._drawn_size != self.size:
+            self._drawn_size = self.size
+            self._drawn = self.draw_lines()
+        return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.size.width)
+
+    def on_focus(self) -> None:
+        """Show the focus."""
+        self._invalidate()
+
+    def on_blur(self) -> None:
+        """Show the loss of focus."""
+        self._invalidate()
+
+    def notify_style_update(self) -> None:
+        """Drop what was drawn in the colours of another theme."""
+        super().notify_style_update()
+        self.forget_look()
+        self._drawn = None
+
+    def _invalidate(self) -> None:
+        self.forget_look()
+        self._drawn = None
+        self.refresh()

@@ -1,0 +1,64 @@
+"""The line under a picture over time: the clock, and the marks of the events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from engine.events import Event
+from tui.glyphs import Glyphs
+from tui.widgets.chart_model import ChartFrame, cell_of
+from tui.widgets.timescale import TimeScale, clock_ticks
+
+_CELLS_PER_CLOCK = 12
+
+
+def events_in_sight(events: Sequence[Event], scale: TimeScale, frame: ChartFrame) -> list[tuple[int, Event]]:
+    """List cells and events in order of time."""
+    seen = [event for event in events if scale.start_ns <= event.time_ns < scale.end_ns]
+    seen.sort(key=lambda event: event.time_ns)
+    return [(cell_of(scale, event.time_ns, frame), event) for event in seen]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxisLook:
+    """Marks and styles of the line."""
+
+    glyphs: Glyphs
+    axis: Style
+    event: Style
+
+
+def time_axis_line(
+    scale: TimeScale, frame: ChartFrame, events: Sequence[tuple[int, Event]], look: TimeAxisLook
+) -> Strip:
+    """Draw the clock under the plot with the marks of the events."""
+    marks = {cell: look.glyphs.event_marks[event.kind] for cell, event in events}
+    chars = _clock_chars(scale, frame, marks, look.glyphs)
+    segments = [Segment(look.glyphs.corner.rjust(frame.axis_width), look.axis)] if frame.axis_width else []
+    start = 0
+    for cell, mark in marks.items():
+        if cell > start:
+            segments.append(Segment("".join(chars[start:cell]), look.axis))
+        segments.append(Segment(mark, look.event))
+        start = cell + 1
+    if start < frame.cells:
+        segments.append(Segment("".join(chars[start:]), look.axis))
+    return Strip(segments, frame.axis_width + frame.cells)
+
+
+def _clock_chars(scale: TimeScale, frame: ChartFrame, marks: Mapping[int, str], glyphs: Glyphs) -> list[str]:
+    """Write clock times where no mark would hide part of them, as half a time is another."""
+    chars = [glyphs.horizontal] * frame.cells
+    free_from = 0
+    for time_ns, label in clock_ticks(scale.start_ns, scale.end_ns, frame.cells // _CELLS_PER_CLOCK):
+        cell = cell_of(scale, time_ns, frame)
+        end = cell + 1 + len(label)
+        if free_from <= cell and end < frame.cells and marks.keys().isdisjoint(range(cell, end + 1)):
+            chars[cell:end] = [glyphs.tick_below, *label]
+            free_from = end + 1
+    return chars
