@@ -438,6 +438,9 @@ class LoadEngine:
     `arrival` "constant" or "poisson" is an open loop: I/Os arrive at `rate_iops`, of which every target gets an equal
     share, whether or not others are back. `queue_depth` then bounds what is outstanding. An arrival that finds no place
     waits for one, and is skipped and counted after a second. Latencies count from the arrival.
+
+    `poll`: the threads of "uring" stay awake while anything is outstanding, which takes a processor each and spares
+    the time of being woken. `dry`: rings get no-ops in place of I/Os, to see what the engine alone can do.
     """
 
     def __new__(
@@ -453,6 +456,8 @@ class LoadEngine:
         max_queue_depth: int = 1024,
         runtime_s: float | None = None,
         arrival: Literal["closed", "constant", "poisson"] = "closed",
+        poll: bool = False,
+        dry: bool = False,
     ) -> Self:
         """Set up rings, buffers and files; nothing is issued before `start`.
 

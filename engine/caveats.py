@@ -20,6 +20,7 @@ def caveats(result: RunResult) -> list[str]:
         _too_short(result),
         _split_blocks(result),
         _skipped(result),
+        _not_polling(result),
         _driver_bound(result),
     )
     return [*result.about.notices, *(line for lines in found for line in lines)]
@@ -58,10 +59,17 @@ def _skipped(result: RunResult) -> Iterator[str]:
     )
 
 
+def _not_polling(result: RunResult) -> Iterator[str]:
+    if result.about.job.poll and result.about.engine.backend == Backend.THREADS:
+        yield "polling was asked for, but the threads engine sleeps in the kernel"
+
+
 def _driver_bound(result: RunResult) -> Iterator[str]:
     about = result.about
-    # Shortly before an arrival the engine watches the clock: there its time says nothing.
-    if about.engine.backend != Backend.URING or not about.elapsed_s or about.job.arrival is not Arrival.CLOSED:
+    if about.engine.backend != Backend.URING or not about.elapsed_s:
+        return
+    if about.job.poll or about.job.arrival is not Arrival.CLOSED:
+        # It stays awake on purpose, so its time says nothing.
         return
     threads = about.job.knobs.threads
     share = result.cpu_ns / 1e9 / about.elapsed_s / threads

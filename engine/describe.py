@@ -89,4 +89,5 @@ def describe_job(job: JobSpec) -> str:
     access = "random" if job.access is Access.RANDOM else "sequential"
     access = f"{access} in {job.streams} streams" if job.streams > 1 else access
     arrival = "" if job.arrival is Arrival.CLOSED else f", {job.arrival} arrivals"
-    return f"{access}, {job.knobs.mode}, {describe_knobs(job.knobs)}{arrival}"
+    polling = ", polling" if job.poll else ""
+    return f"{access}, {job.knobs.mode}, {describe_knobs(job.knobs)}{arrival}{polling}"

@@ -119,6 +119,8 @@ class JobSpec:
     runtime_s: float | None = None
     seed: int = 1
     arrival: Arrival = Arrival.CLOSED
+    poll: bool = False
+    """Whether the uring engine stays awake while I/Os are outstanding: lowest latency for a processor per thread."""
     name: str = "job"
 
 

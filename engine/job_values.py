@@ -62,6 +62,12 @@ def _distribution(value: object) -> Distribution:
     return parse_distribution(value)
 
 
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise WrongTypeError("true or false")
+    return value
+
+
 def _duration(value: object) -> float:
     if isinstance(value, str):
         return parse_duration(value)
@@ -114,5 +120,6 @@ READERS: dict[str, Callable[[object], Any]] = {
     "runtime": _duration,
     "seed": _whole,
     "arrival": _word(Arrival),
+    "poll": _switch,
 }
 """The reader of each key's value; raises WrongTypeError, or UsageError for text that cannot be read."""

@@ -58,6 +58,7 @@ def _job(job: JobSpec) -> Document:
         "runtime_s": job.runtime_s,
         "seed": job.seed,
         "arrival": job.arrival.value,
+        "poll": job.poll,
         "knobs": _knobs(job.knobs),
     }
 

@@ -99,6 +99,7 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
         max_queue_depth=max_queue_depth,
         runtime_s=job.runtime_s,
         arrival=job.arrival.value,
+        poll=job.poll,
     )
 
 

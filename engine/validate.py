@@ -81,6 +81,8 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
     if job.backend is Backend.THREADS and depth > MAX_THREADS:
         yield Problem("qd", f"{depth} is out of range: 1 to {MAX_THREADS} with --engine threads (one thread per I/O)")
     yield from _arrival_problems(job)
+    if job.poll and job.backend in (Backend.THREADS, Backend.AIO):
+        yield Problem("poll", f"the {job.backend} engine sleeps in the kernel: polling needs --engine uring")
     if job.size_bytes is not None:
         unit = math.lcm(*job.knobs.block_sizes)
         if job.size_bytes % unit:

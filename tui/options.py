@@ -57,6 +57,7 @@ class LoadOptions:
     size: int | None = None
     seed: int | None = None
     arrival: str | None = None
+    poll: bool | None = None
     engine: str | None = None
 
 
@@ -104,6 +105,9 @@ _OPTIONS = (
         "--arrival",
         type=click.Choice([arrival.value for arrival in Arrival]),
         help="When I/Os are issued: as others come back, or at --rate whatever comes back. [closed]",
+    ),
+    click.option(
+        "--poll/--no-poll", default=None, help="Stay awake for completions: lowest latency, a processor per thread."
     ),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
     click.option("--fsync-every", type=int, metavar="N", help="Flush a target after every N writes. [never]"),
@@ -171,6 +175,7 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
         "runtime_s": options.runtime,
         "seed": options.seed,
         "arrival": None if options.arrival is None else Arrival(options.arrival),
+        "poll": options.poll,
     }
     knobs = {
         "queue_depth": options.qd,

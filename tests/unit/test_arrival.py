@@ -112,3 +112,14 @@ def test_service_times_of_an_interval() -> None:
     assert math.isnan(load.value("service_ms", 1)), "in a closed loop the latency is the service time"
     assert load.value("skipped_per_s", 1) == 0.0
     assert total.value("skipped_per_s", 0) == 15.0
+
+
+def test_polling_is_the_ring_engines() -> None:
+    validate(JobSpec(poll=True))
+    for backend in (Backend.THREADS, Backend.AIO):
+        with pytest.raises(UsageError, match=f"--poll: the {backend} engine sleeps"):
+            validate(JobSpec(poll=True, backend=backend))
+    assert parse_job("poll = true").poll
+    assert parse_job(dump_job(JobSpec(poll=True))).poll
+    with pytest.raises(UsageError, match="line 1: poll: 1 is not true or false"):
+        parse_job("poll = 1")

@@ -39,6 +39,10 @@ pub struct Limits {
     pub stripe_unit_bytes: u64,
     pub thread_per_io: bool,
     pub arrival: Arrival,
+    /// Watch for completions rather than sleep.
+    pub poll: bool,
+    /// Issue no-ops in place of I/Os.
+    pub dry: bool,
     /// Sequential streams through each address space; None where the order is random.
     pub streams: Option<usize>,
 }
@@ -382,6 +386,8 @@ mod tests {
             stripe_unit_bytes: 65536,
             thread_per_io: false,
             arrival: Arrival::Closed,
+            poll: false,
+            dry: false,
             streams: None,
         }
     }

@@ -1,5 +1,7 @@
 //! A worker with a ring of its own: keeps its share of every target's queue depth outstanding.
 
+mod waiting;
+
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::time::Duration;
 
 use io_uring::{opcode, squeue, types};
 
-use super::arrival::{Arrival, WATCH_NS};
+use super::arrival::Arrival;
 use super::buffers::{Arena, Buffer};
 use super::clock;
 use super::epoch::Epoch;
@@ -24,12 +26,12 @@ use super::seat::Seat;
 use super::spin::Spin;
 use super::stats::Direction;
 
-/// I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
-const CHUNK: u32 = 4;
+/// Least and most I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
+const CHUNK: (usize, usize) = (4, 32);
+/// Chunks per queue between those.
+const CHUNKS: usize = 8;
 /// About what it costs to go to sleep and be woken (measured: 3 to 5 us are alike, 15 us cost more than they bring).
 const SPIN_NS: u64 = 4_000;
-/// With more outstanding, sleeping costs no IOPS: the device has work, and completions come back in batches.
-const SPIN_UP_TO: usize = 16;
 /// Completion of the poll on the worker's eventfd, and of the cancellation when the run is given up.
 const WOKEN: u64 = u64::MAX;
 const CANCELLED: u64 = u64::MAX - 1;
@@ -101,6 +103,8 @@ struct Worker<'a> {
     sequence: u64,
     /// Numbers of I/Os queued but not submitted.
     chunk: Vec<usize>,
+    /// How many those may be.
+    most_queued: u32,
 }
 
 impl<'a> Worker<'a> {
@@ -124,22 +128,20 @@ impl<'a> Worker<'a> {
             older: 0,
             sequence: (seat.worker as u64) << 48,
             chunk: Vec::new(),
+            most_queued: 0,
         }
     }
 
     fn run(&mut self) -> io::Result<()> {
         self.adopt()?;
         while !self.run.stopping() {
-            if self.epoch.schedule.is_some() {
-                let wake_ticks = self.refill_by_arrival()?;
-                self.stamp();
-                self.await_arrival(wake_ticks)?;
+            let wake_ticks = if self.epoch.schedule.is_some() {
+                self.refill_by_arrival()?
             } else {
-                let wake_ticks = self.refill()?;
-                self.stamp();
-                self.look()?;
-                self.wait(wake_ticks)?;
-            }
+                self.refill()?
+            };
+            self.stamp();
+            self.pass(wake_ticks)?;
             self.reap()?;
         }
         while self.room.in_flight() > 0 && !self.run.abandoned() {
@@ -148,30 +150,6 @@ impl<'a> Worker<'a> {
             self.reap()?;
         }
         self.cancel()
-    }
-
-    /// Looks for a completion before going to sleep, if that has been worth it lately.
-    fn look(&mut self) -> io::Result<()> {
-        if self.room.in_flight() == 0 || self.room.in_flight() > SPIN_UP_TO {
-            return Ok(());
-        }
-        let budget_ticks = self.spin.budget_ticks();
-        if budget_ticks == 0 {
-            return Ok(());
-        }
-        if self.ring.queued() > 0 {
-            self.ring.submit()?;
-        }
-        let until_ticks = self.run.clock.now() + budget_ticks;
-        while !self.ring.has_news() {
-            if self.run.clock.now() >= until_ticks {
-                self.spin.learn(false);
-                return Ok(());
-            }
-            std::hint::spin_loop();
-        }
-        self.spin.learn(true);
-        Ok(())
     }
 
     /// Takes over the epoch its seat has now.
@@ -191,6 +169,8 @@ impl<'a> Worker<'a> {
             self.room.capacity(),
             usize::try_from(settings.part_bytes).unwrap_or(usize::MAX),
         );
+        self.most_queued =
+            u32::try_from((ios / CHUNKS).clamp(CHUNK.0, CHUNK.1)).unwrap_or(u32::MAX);
         self.arenas[0].ensure(&mut self.ring, ios, length)?;
         if settings.writes() {
             self.arenas[1].ensure(&mut self.ring, ios, length)?;
@@ -279,41 +259,8 @@ impl<'a> Worker<'a> {
         Ok(wake_ticks)
     }
 
-    /// Sleeps until shortly before an arrival and then watches the clock: waking up would take too long.
-    fn await_arrival(&mut self, wake_ticks: u64) -> io::Result<()> {
-        let watch_ticks = wake_ticks.saturating_sub(self.run.clock.ticks(WATCH_NS));
-        if wake_ticks == u64::MAX || self.run.clock.now() < watch_ticks {
-            return self.wait(if wake_ticks == u64::MAX {
-                wake_ticks
-            } else {
-                watch_ticks
-            });
-        }
-        loop {
-            if self.ring.queued() > 0 || self.ring.has_news() {
-                self.ring.collect()?;
-            }
-            if self.ring.has_completions() || self.run.clock.now() >= wake_ticks {
-                return Ok(());
-            }
-            std::hint::spin_loop();
-        }
-    }
-
-    fn wait(&mut self, wake_ticks: u64) -> io::Result<()> {
-        let idle = self.room.in_flight() == 0;
-        self.ring.wait(self.until(wake_ticks), idle)
-    }
-
-    fn until(&self, wake_ticks: u64) -> Option<Duration> {
-        let left = |wake: u64| {
-            Duration::from_nanos(self.run.clock.ns(wake.saturating_sub(self.run.clock.now())))
-        };
-        (wake_ticks != u64::MAX).then(|| left(wake_ticks))
-    }
-
     fn issue(&mut self, part: Part) -> io::Result<()> {
-        if self.ring.queued() >= CHUNK || self.ring.is_full() {
+        if self.ring.queued() >= self.most_queued || self.ring.is_full() {
             self.submit()?;
         }
         let number = self.flights.next_number();
@@ -354,6 +301,9 @@ impl<'a> Worker<'a> {
     }
 
     fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
+        if self.run.limits.dry {
+            return opcode::Nop::new().build();
+        }
         let write_flags = self.epoch.settings.mode.write_flags();
         if self.ring.registry.files {
             // The flag turns the descriptor into an index of the registered files.
@@ -392,7 +342,8 @@ impl<'a> Worker<'a> {
             };
             count += 1;
             let flight = self.flights.get(number);
-            if !(completion.result() == -libc::ECANCELED && self.run.abandoned()) {
+            let result = self.result(&flight.part, completion.result());
+            if !(result == -libc::ECANCELED && self.run.abandoned()) {
                 // A worker just hired has no place in the epoch before, and nothing to count there.
                 let block =
                     *block.get_or_insert_with(|| epoch.block(self.seat.worker, reaped_ticks));
@@ -400,7 +351,7 @@ impl<'a> Worker<'a> {
                 self.run.count(
                     block,
                     &flight.part,
-                    completion.result(),
+                    result,
                     flight.issued_ticks,
                     reaped_ticks,
                 );
@@ -424,6 +375,15 @@ impl<'a> Worker<'a> {
             self.seat.settle(self.epoch.index);
         }
         Ok(())
+    }
+
+    /// What an I/O brought; a no-op stands for one that succeeded.
+    #[inline]
+    fn result(&self, part: &Part, result: i32) -> i32 {
+        if self.run.limits.dry && result == 0 {
+            return i32::try_from(part.length).unwrap_or(i32::MAX);
+        }
+        result
     }
 
     /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.

@@ -38,7 +38,7 @@ impl LoadEngine {
     #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
     #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1,
                         stripe_unit_bytes = 65536, seed = 1, max_queue_depth = 1024, runtime_s = None,
-                        arrival = "closed"))]
+                        arrival = "closed", poll = false, dry = false))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
@@ -51,6 +51,8 @@ impl LoadEngine {
         max_queue_depth: i64,
         runtime_s: Option<f64>,
         arrival: &str,
+        poll: bool,
+        dry: bool,
     ) -> PyResult<Self> {
         let backend = match backend {
             "uring" => Backend::Uring,
@@ -80,6 +82,8 @@ impl LoadEngine {
                     "arrival {arrival} is not closed, constant or poisson"
                 ))
             })?,
+            poll,
+            dry,
             streams: sequential.then_some(streams),
         };
         let runtime = runtime_s
