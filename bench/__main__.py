@@ -18,7 +18,8 @@ PARTS = {
     "derive": "deriving frames of 2,000 and 19,200 devices",
     "first_paint": "time to the first painted screen",
     "scale_screen": "CPU and memory of the screens at 1 Hz over 19,200 paths of 600 LUNs",
-    "paint": "repainting grids and charts",
+    "exact": "what timing every I/O in the kernel costs a running load, and what reading it costs",
+    "paint": "repainting grids, charts and heat maps",
     "session": "bytes per active device and tick, opening and seeking a 24 h recording",
 }
 

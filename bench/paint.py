@@ -13,7 +13,10 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from collectors.fields import Unit
-from collectors.model import FrameTable, Rows, Tier
+from collectors.latency_subject import LatencySubject
+from collectors.latency_ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
+from collectors.model import FrameTable, Histograms, HistogramScale, Rows, Tier
+from collectors.percentiles import bucket_midpoints_ns
 from engine.events import Event, EventKind
 from tui.columns import grid_columns
 from tui.glyphs import UNICODE
@@ -21,6 +24,7 @@ from tui.themed_app import ThemedApp
 from tui.theming import DEFAULT_THEME
 from tui.widgets.chart import Chart, ChartSeries
 from tui.widgets.grid import Grid
+from tui.widgets.heat_map import HeatMap
 
 ROWS = 19_200
 COLUMNS = (
@@ -132,8 +136,44 @@ async def _chart_costs(repeats: int) -> list[PaintCost]:
     return costs
 
 
+def _latencies(generator: np.random.Generator, ticks: int) -> LatencyTicks:
+    """Make a busy load: some hundred buckets a second in each direction, and rare peaks."""
+    rows = Rows(("load",), ("load",))
+    track = LatencyTrack(LatencySubject("load", "load", frozenset()), HistogramScale(1, 6), ("read", "write"))
+    for tick in range(ticks):
+        slowest = 1500 + tick * 37 % 200
+        values = np.append(generator.normal(720, 60, 20_000), slowest).astype(np.uint16)
+        bucket, ios = np.unique(values, return_counts=True)
+        series = (np.arange(len(bucket)) % 2).astype(np.uint8)
+        row, count = np.zeros(len(bucket), np.uint32), ios.astype(np.uint64)
+        cells = Histograms(track.scale, rows, track.series, row, series, bucket, count)
+        peak_ns = bucket_midpoints_ns(track.scale, bucket[-1:]).repeat(2).reshape(1, 2)
+        peaks = RowPeaks(rows, ("read_peak_ns", "write_peak_ns"), np.zeros(1, np.int64), peak_ns)
+        track.add(LatencyTick(1_700_000_000_000_000_000 + tick * 10**9, 10**9, cells, peaks))
+    return track.view()
+
+
+async def _heat_costs(repeats: int) -> list[PaintCost]:
+    ticks = _latencies(np.random.default_rng(3), POINTS + 64)
+    events = [Event(EventKind.KNOB, "queue depth 32", int(ticks.times_ns[i]), 0) for i in (100, 300, 500)]
+
+    def show(heat: HeatMap, end: int) -> None:
+        end_ns = int(ticks.times_ns[end])
+        heat.show(ticks.between(0, end_ns), ("read", "write"), events, end_ns, POINTS * 10**9)
+
+    costs = []
+    for size in ((106, 32), (200, 44)):
+        name = f"heat map {size[0] - 6}x{size[1] - 2}"
+        cases = {f"{name}, {POINTS} intervals": range(POINTS, POINTS + 64, 8), f"{name}, unchanged": (POINTS,)}
+        for case, ends in cases.items():
+            heat = HeatMap()
+            shows = [lambda heat=heat, end=end: show(heat, end) for end in ends]
+            costs.append(await _measure(case, size, heat, shows, repeats))
+    return costs
+
+
 async def _all(repeats: int) -> list[PaintCost]:
-    return [*await _grid_costs(repeats), *await _chart_costs(repeats)]
+    return [*await _grid_costs(repeats), *await _chart_costs(repeats), *await _heat_costs(repeats)]
 
 
 def measure(repeats: int = REPEATS) -> list[PaintCost]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.identity import Incarnation, Lives, read_incarnations, storable_name
+from collectors.identity import Incarnation, Lives, storable_name
+from collectors.incarnations import IncarnationReader
 from collectors.inflight import InflightWatch
 from collectors.model import Rows, Table
 from collectors.reading import Reading
@@ -40,7 +41,7 @@ class BlockCollector:
         watch: InflightWatch | None = None,
         identity_share: float = IDENTITY_SHARE,
     ) -> None:
-        self._sysfs = sysfs
+        self._incarnations = IncarnationReader(sysfs)
         self._watch = watch
         self._reader = BlockReader(procfs, sysfs, spare_columns=len(DISK.columns) - len(DISKSTATS_COLUMNS))
         self._uevents = UeventCounter(sysfs)
@@ -111,7 +112,7 @@ class BlockCollector:
         self._generation = self._reader.generation
         self._stale = self._urgent = False
         names = self._reader.names()
-        incarnations = read_incarnations(self._sysfs, names)
+        incarnations = self._incarnations.read(names)
         keys = self._lives.keys(names, self._reader.numbers(), incarnations)
         self._members.update(names, keys, incarnations, values)
         self._budget.spend(time.thread_time() - started_s)

@@ -7,37 +7,19 @@ import os
 import resource
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
+from collectors.checks import Check, Status
+from collectors.doctor_exact import exact_time
 from engine import _native
 
 
-class Status(StrEnum):
-    """How well one thing works."""
-
-    OK = "ok"
-    LIMITED = "limited"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing looked at: what was found and, unless it is fine, how to mend it."""
-
-    id: str
-    status: Status
-    found: str
-    mend: str = ""
-
-
 def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
-    """Run every check; none changes anything and none raises."""
+    """Run every check; none leaves anything changed and none raises."""
     checks: tuple[Callable[[], Check], ...] = (
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
-        _exact_tier,
+        lambda: exact_time(procfs, sysfs),
         _libudev,
         _io_uring,
         _rights,
@@ -70,12 +52,6 @@ def _in_flight(sysfs: Path) -> Check:
         mend = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
         return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", mend)
     return Check("in-flight sampling", Status.OK, f"{readable} devices: tier sampled for busy disks")
-
-
-def _exact_tier() -> Check:
-    if not Path("/sys/kernel/btf/vmlinux").exists():
-        return Check("exact time", Status.MISSING, "kernel without BTF", "a kernel built with CONFIG_DEBUG_INFO_BTF")
-    return Check("exact time", Status.MISSING, "not in this version; the best tier is sampled")
 
 
 def _libudev() -> Check:

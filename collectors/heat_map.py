@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.latency_summary import kept_cells, peaks_ns, tick_of_cells
+from collectors.latency_summary import SeriesCells, cells_of, peaks_ns
 from collectors.latency_ticks import LatencyTicks
 from collectors.model import HistogramScale
 from collectors.percentiles import bucket_bounds_ns, bucket_midpoints_ns, minimum_ios
@@ -101,8 +101,8 @@ def heat_columns(
     column = np.zeros(len(ticks), np.int64)
     column[starts[1:]] = 1
     column = np.cumsum(column, dtype=np.int64)
-    kept = kept_cells(ticks, series)
-    reached, least = _running_counts(column[tick_of_cells(ticks)[kept]], columns, ticks, kept)
+    cells = cells_of(ticks, series)
+    reached, least = _running_counts(column, columns, cells)
     ios = reached[:, -1]
 
     def up_to(edge: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -110,7 +110,7 @@ def heat_columns(
 
     at_most = up_to(rows.after)
     with np.errstate(invalid="ignore"):
-        peaks = np.fmax.reduceat(peaks_ns(ticks, series), starts) if columns else np.zeros(0)
+        peaks = np.fmax.reduceat(peaks_ns(ticks, series, cells), starts) if columns else np.zeros(0)
     return HeatColumns(
         rows=rows,
         starts_ns=ticks.times_ns[starts] - ticks.spans_ns[starts],
@@ -127,15 +127,16 @@ def heat_columns(
 
 
 def _running_counts(
-    column: NDArray[np.int64], columns: int, ticks: LatencyTicks, kept: NDArray[np.intp]
+    column_of_tick: NDArray[np.int64], columns: int, cells: SeriesCells
 ) -> tuple[NDArray[np.int64], int]:
     """I/Os below each bucket edge by column, shape (columns, edges), and the bucket of the first edge."""
-    bucket = ticks.bucket[kept].astype(np.int64)
-    if not len(bucket):
+    if not len(cells.bucket):
         return np.zeros((columns, 1), np.int64), 0
-    least, most = int(bucket.min()), int(bucket.max())
+    least, most = int(cells.bucket.min()), int(cells.bucket.max())
     width = most - least + 1
-    flat = np.bincount(column * width + bucket - least, ticks.count[kept].astype(np.float64), columns * width)
+    place = (column_of_tick * width - least)[cells.tick]
+    place += cells.bucket
+    flat = np.bincount(place, cells.count, columns * width)
     reached = np.zeros((columns, width + 1), np.int64)
     np.cumsum(flat.reshape(columns, width).astype(np.int64), axis=1, out=reached[:, 1:])
     return reached, least

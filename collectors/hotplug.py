@@ -15,12 +15,16 @@ from collectors.hotplug_changes import changes_between, describe
 from collectors.identity import Incarnation, kernel_name, read_incarnations
 from collectors.reading import Reading
 from collectors.uevent_listener import UeventListener
+from collectors.uevents import Budget
 from engine.events import Event, EventKind
 
 RESCAN_S = 60.0
 """Everything is looked at again so often, whatever the kernel announced."""
 SETTLE_S = 0.05
 """Uevents come in bursts, some before the attributes are there; they are looked at together after this pause."""
+
+STORM_SHARE = 0.25
+"""Of one core, for looking at disks while uevents never end."""
 
 
 class Listener(Protocol):
@@ -56,6 +60,7 @@ class HotplugMonitor:
         self.notice = ""
         """Why changes are seen late; empty if they are not."""
         self._rescan_s = rescan_s
+        self._budget = Budget(STORM_SHARE)
         self._listener: Listener | None = None
         try:
             self._listener = listen()
@@ -117,11 +122,12 @@ class HotplugMonitor:
         """Names in the uevents that are waiting; None if some were lost."""
         if self._listener is None or not self._listener.pending():
             return frozenset()
-        stop.wait(SETTLE_S)
+        stop.wait(max(SETTLE_S, self._budget.pause_s))
         return self._listener.take()
 
     def _look_at(self, names: frozenset[str] | None) -> None:
         """Compare some disks, or all, with what was known of them."""
+        started_s = time.thread_time()
         now = snapshot(self._sysfs, names)
         others = {name: life for name, life in self._known.items() if names is not None and name not in names}
         before = {name: life for name, life in self._known.items() if name not in others}
@@ -133,6 +139,7 @@ class HotplugMonitor:
                 self._events += events
                 self._touched = None if names is None or self._touched is None else self._touched | names
             self.changes += 1
+        self._budget.spend(time.thread_time() - started_s)
 
 
 def snapshot(sysfs: str, names: frozenset[str] | None) -> dict[str, Incarnation]:

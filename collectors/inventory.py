@@ -15,12 +15,16 @@ from collectors.topology.device_mapper import open_maps
 from collectors.topology.port_states import PortMarks, port_changes, read_port_marks
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.states import changed_paths, limit_changes, path_changes
+from collectors.uevents import Budget
 from engine.events import Event, EventKind
 
 POLL_S = 1.0
 """States of paths are looked at so often: offline and ANA changes come without a uevent."""
 POLL_SHARE = 0.02
 """Of one core; with thousands of paths they are looked at more seldom."""
+
+SCAN_SHARE = 0.25
+"""Of one core, while thousands of devices come and go; a scan that is cheap never waits."""
 
 
 class Inventory:
@@ -38,6 +42,7 @@ class Inventory:
         self._poll_s = poll_s
         self._rows: Rows | None = None
         self._events: list[Event] = []
+        self._budget = Budget(SCAN_SHARE)
         self._port_marks: PortMarks = frozenset()
         self._scanner = TopologyScanner(procfs, sysfs, open_maps(sysfs), settings)
         self._host = host
@@ -97,13 +102,18 @@ class Inventory:
         while not stop.is_set():
             with self._changed:
                 self._changed.wait_for(lambda: self._wanted is not None or stop.is_set(), pause_s)
+            # In a storm of hot-plug the requests that come meanwhile are one.
+            stop.wait(self._budget.pause_s)
+            with self._changed:
                 rows, names, self._changed_names = self._wanted, self._changed_names, set()
             if stop.is_set():
                 return
             if rows is None:
                 pause_s = self._poll()
                 continue
+            started_ns = time.thread_time_ns()
             self._scan(rows, None if names is None else frozenset(names))
+            self._budget.spend((time.thread_time_ns() - started_ns) / 1e9)
             with self._changed:
                 if self._wanted is rows:
                     self._wanted = None

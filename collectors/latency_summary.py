@@ -30,38 +30,46 @@ class LatencySummary:
     """How many of them there were."""
 
 
-def kept_cells(ticks: LatencyTicks, series: Sequence[str]) -> NDArray[np.intp]:
-    """Positions of the cells that belong to some of the series."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SeriesCells:
+    """Cells of some series: interval, bucket and I/Os of each."""
+
+    tick: NDArray[np.intp]
+    bucket: NDArray[np.uint16]
+    count: NDArray[np.uint64]
+
+
+def cells_of(ticks: LatencyTicks, series: Sequence[str]) -> SeriesCells:
+    """Choose the cells of some series."""
+    tick = np.repeat(np.arange(len(ticks)), np.diff(ticks.first_cell))
+    if set(series) >= set(ticks.series):
+        return SeriesCells(tick, ticks.bucket, ticks.count)
     wanted = np.array([name in series for name in ticks.series] + [False])
-    return np.flatnonzero(wanted[np.minimum(ticks.series_index, len(ticks.series))])
+    kept = wanted[np.minimum(ticks.series_index, len(ticks.series))]
+    return SeriesCells(tick[kept], ticks.bucket[kept], ticks.count[kept])
 
 
-def tick_of_cells(ticks: LatencyTicks) -> NDArray[np.intp]:
-    """Interval of every cell."""
-    return np.repeat(np.arange(len(ticks)), np.diff(ticks.first_cell))
-
-
-def peaks_ns(ticks: LatencyTicks, series: tuple[str, ...]) -> NDArray[np.float64]:
-    """Largest latency of each interval: exact, or where no counter says, the middle of the highest bucket; NaN if none.
-
-    A counter's peak is held against the histogram: it belongs to the same I/Os, so it lies in its highest bucket.
-    """
-    kept = kept_cells(ticks, series)
-    highest = np.full(len(ticks), -1, np.int64)
-    np.maximum.at(highest, tick_of_cells(ticks)[kept], ticks.bucket[kept].astype(np.int64))
-    middle = bucket_midpoints_ns(ticks.scale, np.maximum(highest, 0).astype(np.uint16))
+def peaks_ns(ticks: LatencyTicks, series: tuple[str, ...], cells: SeriesCells) -> NDArray[np.float64]:
+    """Largest latency of each interval: exact, or where no counter says the middle of the highest bucket; else NaN."""
     exact = ticks.exact_peaks_ns(series)
-    return np.where(highest < 0, np.nan, np.where(np.isnan(exact), middle, exact))
+    untold = np.isnan(exact) & (np.diff(ticks.first_cell) > 0)
+    if not untold.any():
+        return exact
+    of_these = untold[cells.tick]
+    highest = np.full(len(ticks), -1, np.int64)
+    np.maximum.at(highest, cells.tick[of_these], cells.bucket[of_these].astype(np.int64))
+    middle = bucket_midpoints_ns(ticks.scale, np.maximum(highest, 0).astype(np.uint16))
+    return np.where(highest < 0, exact, middle)
 
 
 def summarize(ticks: LatencyTicks, series: tuple[str, ...]) -> LatencySummary:
     """Put a stretch into figures; percentiles come from the sum of all its histograms."""
-    kept = kept_cells(ticks, series)
-    count = np.bincount(ticks.bucket[kept], ticks.count[kept].astype(np.float64)).astype(np.uint64)
+    cells = cells_of(ticks, series)
+    count = np.bincount(cells.bucket, cells.count).astype(np.uint64)
     bucket = np.flatnonzero(count)
     together = RowCells(ticks.scale, np.zeros(len(bucket), np.uint32), bucket.astype(np.uint16), count[bucket])
     found = percentiles_ns(together, 1, PERCENTS)[:, 0]
-    peaks = peaks_ns(ticks, series)
+    peaks = peaks_ns(ticks, series, cells)
     largest = _largest(peaks)
     p50, p99, p999 = (float(min(value, largest)) if value == value else value for value in found)  # noqa: PLR0124 - NaN
     by_second = _by_second(ticks.times_ns, peaks)

@@ -38,17 +38,10 @@ class LoadCollector:
             return Reading(events=events)
         rows = self._rows_of(reading)
         table = Table(LOAD, rows, reading.values)
-        slowest = Table(SLOW_LOAD, self._ranks(len(reading.slowest)), reading.slowest)
         histograms = {LOAD.name: _histograms(rows, reading.cells, 0)}
         if (reading.cells[1] >= len(SERIES)).any():
             histograms[SERVICE] = _histograms(rows, reading.cells, len(SERIES))
-        return Reading({LOAD.name: table, SLOW_LOAD.name: slowest}, histograms, events)
-
-    @staticmethod
-    @functools.cache
-    def _ranks(count: int) -> Rows:
-        ranks = tuple(str(rank) for rank in range(count))
-        return Rows(ranks, ranks)
+        return Reading({LOAD.name: table, SLOW_LOAD.name: _slowest(reading)}, histograms, events)
 
     def close(self) -> None:
         """Hold nothing open."""
@@ -64,3 +57,16 @@ def _histograms(rows: Rows, cells: Cells, first: int) -> Histograms:
     row, series, bucket, count = cells
     kept = (series >= first) & (series < first + len(SERIES))
     return Histograms(SCALE, rows, SERIES, row[kept], series[kept] - np.uint8(first), bucket[kept], count[kept])
+
+
+def _slowest(reading: LoadReading) -> Table:
+    """Slowest I/Os with the device each went to."""
+    numbers = np.array(reading.device_numbers, np.uint64).reshape(-1, 2)
+    values = np.hstack((reading.slowest, numbers[reading.slowest[:, 0].astype(np.intp)]))
+    return Table(SLOW_LOAD, _ranks(len(values)), values)
+
+
+@functools.cache
+def _ranks(count: int) -> Rows:
+    ranks = tuple(str(rank) for rank in range(count))
+    return Rows(ranks, ranks)

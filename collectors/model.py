@@ -252,35 +252,6 @@ class FrameTable:
         return float("nan") if column is None else float(column[row])
 
 
-@dataclass(frozen=True, slots=True)
-class SlowIo:
-    """One of the slowest I/Os of an interval, timed by the kernel's tracepoints."""
-
-    time_ns: int
-    """Wall time of its completion."""
-    monotonic_ns: int
-    """CLOCK_MONOTONIC of its completion; the driver got it `service_ms` before, and it began `queue_ms` before that."""
-    key: str
-    """Of the device in the disk table; empty where the topology did not know it yet."""
-    name: str
-    operation: str
-    """read, write, flush, discard, ..."""
-    sector: int
-    """First sector of 512 bytes, from the start of the whole disk."""
-    bytes: int
-    tag_wait_ms: float
-    """Wait for a free tag before the queue time began; NaN where that was not watched."""
-    queue_ms: float
-    service_ms: float
-    process: int
-    """Who submitted it; 0 where that is not known."""
-    thread: int
-    command: str
-    """Name of the thread, as it called itself."""
-    cgroup: int
-    """Inode number in cgroup2; 0 where that is not known."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """What screens, exports and reports show: derived from two samples, never changed afterwards.
@@ -299,8 +270,6 @@ class Frame:
     late_s: float = 0.0
     cost_pct: float = float("nan")
     """CPU of the monitor itself, in percent of one core."""
-    slow_ios: tuple[SlowIo, ...] = ()
-    """The slowest I/Os of the interval, slowest first; a few of every device, where exact time was watched."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.device_names import label_of
 from collectors.model import Rows, Topology
-from collectors.topology.graph import Lun, Path, Port
+from collectors.topology.graph import Lun, Path, Port, TargetPort
 from engine.text import safe_text
 
 
@@ -80,8 +80,13 @@ def policy_name(lun: Lun) -> str:
 
 
 def port_name(port: Port) -> str:
-    """Name all members of a port and what it speaks: host0+nvme0 fc."""
-    return safe_text(f"{'+'.join(port.members) or port.name} {port.transport}")
+    """Name all members of a port and what it is called, or what it speaks: host0+nvme0 fc."""
+    return safe_text(f"{'+'.join(port.members) or port.name} {port.label or port.transport}")
+
+
+def target_name(target: TargetPort) -> str:
+    """Name a target port as the operator calls it, or by its address."""
+    return safe_text(target.label or target.name)
 
 
 def lun_name(key: str, topology: Topology) -> str:
@@ -100,7 +105,7 @@ def _names(topology: Topology, by: GroupBy, keys: Iterable[str]) -> Iterator[str
         yield from keys
     else:
         ports = {port.key: port_name(port) for port in topology.graph.ports}
-        targets = {target.key: safe_text(target.name) for target in topology.graph.targets}
+        targets = {target.key: target_name(target) for target in topology.graph.targets}
         if by is GroupBy.PORT:
             yield from (ports.get(key, NO_PORT) for key in keys)
         elif by is GroupBy.TARGET:

@@ -18,20 +18,23 @@ _WEIGHTS: Mapping[str, str] = {
     "await_ms": "iops",
     "queue_ms": "iops",
     "service_ms": "iops",
+    "tag_wait_ms": "iops",
     "read_await_ms": "reads_per_s",
     "write_await_ms": "writes_per_s",
     "read_bytes_per_io": "reads_per_s",
     "write_bytes_per_io": "writes_per_s",
 }
 """Means per I/O, and how many I/Os they are of."""
-_LARGEST = frozenset({"max_ms"})
+_LARGEST = frozenset({"max_ms", "service_max_ms", "queue_max_ms"})
 _NOT_ADDED = frozenset({"in_flight_peak", "queue_limit"})
 """Counts whose sum means nothing: peaks are not at once, and the limit of a port is not that of its paths."""
 _SPOKEN_FOR = 0.9
 """Share of a group's I/Os whose mean must be known to speak for all of them."""
 _SAME_PCT = 0.5
 """Percentage points within which least and most busy time are one figure."""
-_OF_A_PORT = ("busy_pct", "busy_low_pct", "busy_high_pct", "queue_limit", "limit_pct")
+ONLY_OF_PORTS = tuple(field.id for field in fields_of("hbas") if field.id not in {one.id for one in fields_of("paths")})
+"""Fields that ports have and paths have not: errors of links, resets of controllers."""
+_OF_A_PORT = ("busy_pct", "queue_limit", "limit_pct", *ONLY_OF_PORTS)
 _OF_A_LUN = ("busy_pct",)
 
 

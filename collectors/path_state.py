@@ -23,7 +23,9 @@ class PathLevel(IntEnum):
     """Takes I/O, but the storage would rather have it elsewhere."""
     STANDBY = 2
     """Takes none, as is meant."""
-    DOWN = 3
+    MARGINAL = 3
+    """Fails now and then, and is used only while no other works."""
+    DOWN = 4
 
 
 class PathState(NamedTuple):
@@ -43,6 +45,8 @@ def state_of(path: Path) -> PathState:
     access = path.access.removeprefix("active/")
     if path.access not in USABLE_ACCESS:
         return PathState(PathLevel.STANDBY if path.access in _BY_DESIGN else PathLevel.DOWN, safe_text(access))
+    if path.marginal:
+        return PathState(PathLevel.MARGINAL, "marginal")
     if path.access in _SECOND_CHOICE:
         return PathState(PathLevel.SECONDARY, access)
     known = path.state or path.access or path.map_state

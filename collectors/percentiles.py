@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Histograms, HistogramScale, Rows
+from engine import _native
 
 _Values = NDArray[np.float64]
 
@@ -59,20 +60,15 @@ def percentiles_ns(cells: RowCells, rows: int, percents: Sequence[float]) -> _Va
     Returns:
         Nanoseconds, shape (len(percents), rows); NaN where a row has fewer I/Os than `minimum_ios` says.
     """
-    kept = np.flatnonzero(cells.row < rows)
-    order = kept[np.argsort((cells.row[kept].astype(np.int64) << 16) | cells.bucket[kept])]
-    reached = np.cumsum(cells.count[order].astype(np.float64))
-    ends = np.searchsorted(cells.row[order], np.arange(rows + 1))
-    before = np.concatenate(([0.0], reached))[ends]
-    ios = np.diff(before)
-    middle = bucket_midpoints_ns(cells.scale, cells.bucket[order])
-    result = np.full((len(percents), rows), np.nan)
-    for position, percent in enumerate(percents):
-        enough = np.flatnonzero(ios >= minimum_ios(percent))
-        rank = np.ceil(ios[enough] * round(percent * 1000) / 100_000)
-        cell = np.searchsorted(reached, before[enough] + rank)
-        result[position, enough] = middle[np.minimum(cell, ends[enough + 1] - 1)]
-    return result
+    return _native.percentiles(
+        np.ascontiguousarray(cells.row),
+        np.ascontiguousarray(cells.bucket),
+        np.ascontiguousarray(cells.count),
+        rows,
+        [(round(percent * 1000), minimum_ios(percent)) for percent in percents],
+        cells.scale.unit_ns,
+        cells.scale.sub_bits,
+    )
 
 
 def merged(parts: Sequence[Histograms]) -> Histograms:

@@ -12,7 +12,6 @@ from collectors.derive.group_looks import group_looks
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
 from collectors.derive.processes import process_table
-from collectors.derive.slow_ios import slow_ios
 from collectors.derive.tape import tape_table
 from collectors.derive.traced import traced
 from collectors.model import Frame, FrameTable, Sample, Table
@@ -42,7 +41,6 @@ def derive(previous: Sample | None, current: Sample) -> Frame:
         events=current.events,
         late_s=current.late_ns / 1e9,
         cost_pct=100.0 * current.cost_ns / 1e9 / elapsed_s,
-        slow_ios=slow_ios(current),
     )
 
 

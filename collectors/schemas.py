@@ -221,7 +221,7 @@ SLOW_IO = Schema(
     tuple(
         Column(name, _GAUGE)
         for name in (
-            "done_ns",
+            "completed_ns",
             "major",
             "minor",
             "operation",
@@ -230,7 +230,7 @@ SLOW_IO = Schema(
             "tag_wait_ns",
             "queue_ns",
             "service_ns",
-            "process",
+            "pid",
             "thread",
             "cgroup",
             "command_low",
@@ -238,15 +238,20 @@ SLOW_IO = Schema(
         )
     ),
 )
-"""The slowest I/Os of each device since the sample before, slowest first; keys are ranks. `done_ns` is CLOCK_MONOTONIC,
-the operation that of `enum req_op`, the command the 16 bytes of the kernel's `comm` as two little-endian numbers."""
+"""The slowest I/Os of each device since the sample before, slowest first; keys are ranks. `completed_ns` is
+CLOCK_MONOTONIC, the operation that of `enum req_op`, the wait for a tag missing where it is not known, the command the
+16 bytes of the kernel's `comm` as two little-endian numbers."""
 
 SLOW_LOAD = Schema(
     "slow_load",
-    tuple(Column(name, _GAUGE) for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns")),
+    tuple(
+        Column(name, _GAUGE)
+        for name in ("target", "direction", "offset", "bytes", "issued_ns", "latency_ns", "major", "minor")
+    ),
 )
 """The slowest I/Os of the load since the sample before, slowest first; keys are ranks. `target` is the row in LOAD,
-`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped."""
+`direction` 0 for reads and 1 for writes, `issued_ns` CLOCK_MONOTONIC at submission, the latency until it was reaped;
+`major` and `minor` are of the device that the target is or lies on."""
 
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema

@@ -22,6 +22,8 @@ class SlowIo:
 
     time_ns: int
     """Wall time of its completion."""
+    major: int
+    minor: int
     device_key: str
     device: str
     operation: str
@@ -43,7 +45,7 @@ class SlowIo:
 def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
     """List the slowest I/Os that a sample brought, slowest first; none where the tier has none."""
     table = sample.tables.get(SLOW_IO.name)
-    if table is None or not len(table.rows):
+    if table is None or table.schema.columns[:5] != SLOW_IO.columns[:5]:
         return ()
     ahead_ns = sample.time_ns - sample.monotonic_ns
     found = [_slow_io(row, ahead_ns, devices) for row in _rows(table)]
@@ -66,7 +68,9 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
     device = devices.get(number)
     operation = row.get("operation")
     return SlowIo(
-        time_ns=ahead_ns + (row.get("completed_ns") or 0),
+        time_ns=ahead_ns + (row["done_ns"] or 0),
+        major=number[0],
+        minor=number[1],
         device_key="" if device is None else device.key,
         device=f"{number[0]}:{number[1]}" if device is None else device.name,
         operation="?" if operation is None else _OPERATIONS.get(operation, f"op {operation}"),
@@ -75,7 +79,7 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
         tag_wait_ns=row.get("tag_wait_ns"),
         queue_ns=row.get("queue_ns"),
         service_ns=row.get("service_ns"),
-        pid=row.get("pid"),
+        pid=row.get("process"),
         command=_command(row.get("command_low"), row.get("command_high")),
         cgroup=row.get("cgroup"),
     )

@@ -53,6 +53,11 @@ class Budget:
         """Whether it may happen now."""
         return time.monotonic() >= self._next_s
 
+    @property
+    def pause_s(self) -> float:
+        """How long until it may happen."""
+        return max(0.0, self._next_s - time.monotonic())
+
     def spend(self, cost_s: float) -> None:
         """Note what it has just cost."""
         pause_s = 0.0 if cost_s <= CHEAP_S else cost_s / self._share

@@ -27,11 +27,13 @@ __all__ = [
     "TableCodec",
     "TraceReader",
     "compress",
+    "content",
     "decode_cells",
     "decompress",
     "encode_cells",
     "fill",
     "host_cpu_ns",
+    "percentiles",
     "read_attributes",
     "tracer_refusal",
     "uring_refusal",
@@ -128,9 +130,10 @@ since the last read (`*_peak`, `*_max_ns`).
 
 A read or write is counted when it completes, together with its queue time (accounted start to last issue to the driver)
 and its service time (that issue to completion), so that means are sums divided by counts. As in diskstats a write is
-whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts I/Os
-whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os waited
-`tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have service time only.
+whatever writes and is no discard; `others` are discards, flushes and passthrough commands. `unstamped` counts reads
+and writes whose start the kernel did not note (queue/iostats = 0): their queue time is in no sum. `tag_waits` I/Os
+waited `tag_wait_ns` for a free tag while that was watched. Devices without requests (dm, md, zram) have no
+queue time.
 """
 SLOW_COLUMNS: list[str]
 """Columns of `TraceReader.slowest`: completion (CLOCK_MONOTONIC), row of the device, first sector, bytes, operation
@@ -142,7 +145,7 @@ The accounted start is `done_ns - latency_ns`, the issue to the driver `done_ns 
 
 @disjoint_base
 class TraceReader:
-    """Reads what a BlockTracer counts, in another process too: read-only maps, no rights needed.
+    """Reads what a BlockTracer counts, in another process too; no rights are needed.
 
     Several readers do not disturb each other; each has growth of its own. Intervals are ended by the tracer's `read`
     alone: peaks and slow I/Os are those of the interval it ended last.
@@ -197,7 +200,7 @@ class BlockTracer(TraceReader):
     way, the kernel removes everything. Several tracers do not disturb each other.
     """
 
-    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 4096) -> Self:
+    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3840) -> Self:
         """Load and attach; `histograms` bounds how many devices get all four histograms (7 KiB each in the kernel).
 
         Raises:
@@ -254,10 +257,13 @@ class BlockTracer(TraceReader):
             OSError: the kernel refuses.
         """
     def map_descriptors(self) -> dict[str, int]:
-        """Open the maps for reading only, for a TraceReader elsewhere; the caller closes the descriptors.
+        """Duplicate the descriptors of the maps, for a TraceReader elsewhere; the caller closes them.
+
+        A TraceReader never writes, but the kernel maps no descriptor that is open for reading only: whoever gets them
+        could falsify what this tracer counts, and nothing else. Processes of different users need tracers of their own.
 
         Raises:
-            OSError: the kernel refuses; it takes CAP_SYS_ADMIN.
+            OSError: no more descriptors.
         """
     def close(self) -> None:
         """Detach everything and free the maps; may be called twice. All other calls raise ValueError afterwards."""
@@ -332,6 +338,24 @@ def decompress(data: bytes, limit: int) -> bytes:
 
     Raises:
         ValueError: damaged, or longer than `limit` bytes when unpacked.
+    """
+
+def percentiles(
+    row: NDArray[np.uint32],
+    bucket: NDArray[np.uint16],
+    count: NDArray[np.uint64],
+    rows: int,
+    wanted: Sequence[tuple[int, int]],
+    unit_ns: int,
+    sub_bits: int,
+) -> NDArray[np.float64]:
+    """Nearest-rank percentiles of sparse histograms (collectors.percentiles.percentiles_ns), shape (len(wanted), rows).
+
+    `wanted` are thousandths of a percent and the I/Os a row must have; NaN where it has fewer. Cells are taken fastest
+    by row and bucket, and left out from row `rows` on.
+
+    Raises:
+        ValueError: arrays of different length or not contiguous, or `sub_bits` above 15.
     """
 
 # ------------------------------------------------------------------------------------------------------------ load
@@ -497,7 +521,7 @@ class LoadEngine:
         Directions 2 and 3 are the service times of reads and writes in an open loop.
         """
     def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), columns as schemas.SLOW_LOAD.
+        """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), as schemas.SLOW_LOAD begins.
 
         What fsyncs took is not among them, nor what an I/O waited for before it was submitted; one caller.
         """
@@ -506,6 +530,8 @@ class LoadEngine:
 
         errno 0 is a short transfer.
         """
+    def contents(self) -> NDArray[np.uint64]:
+        """Shape (targets, 3): reads that were looked at, about 100 per second; those compressible; those all zeros."""
     def epochs(self) -> list[EpochStats]:
         """All epochs so far, the last one open while running; none before the start."""
     def cpu_ns(self) -> int:
@@ -522,6 +548,9 @@ def fill(fd: int, offset: int, length: int, seed: int) -> int:
     Raises:
         OSError: the first error if nothing was written.
     """
+
+def content(data: bytes) -> Literal["dense", "compressible", "zeros"]:
+    """Judge a block by how evenly the values of its first 4 KiB are spread; it compresses if 5 % or more could go."""
 
 def host_cpu_ns() -> tuple[int, int]:
     """CPU time since boot of all processors: busy, and all. Waiting for I/O is not busy; in ticks of USER_HZ."""

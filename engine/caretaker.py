@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.05
 """How often it looks."""
+_BADGES_NS = 1_000_000_000
+"""How often it judges what is known of the figures."""
 
 
 def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str | None:
@@ -25,13 +27,16 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
     Returns:
         Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
     """
-    watch = FailureWatch()
+    watch, next_badges_ns = FailureWatch(), time.monotonic_ns() + _BADGES_NS
     while not ended.wait(LOOK_S):
         counters = driver.look()
         if counters is None:
             return None
         now_ns = time.monotonic_ns()
         board.change(errors=int(counters[:, ERRORS].sum()), skipped=int(counters[:, SKIPPED].sum()))
+        if now_ns >= next_badges_ns:
+            next_badges_ns = now_ns + _BADGES_NS
+            board.change(badges=driver.badges)
         _report(driver, board, watch.observe(counters, now_ns))
         if not driver.running:
             return driver.fault

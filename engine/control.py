@@ -78,6 +78,7 @@ class LoadControl:
                 backend=driver.backend,
                 progress=None,
                 message=_notices(driver),
+                badges=driver.badges,
             )
 
     def start(self) -> None:
@@ -98,7 +99,9 @@ class LoadControl:
                 driver.stop()
                 self._board.change(state=LoadState.FAILED, message=str(error))
                 raise
-            self._board.change(state=LoadState.RUNNING, backend=driver.backend, message=_notices(driver))
+            self._board.change(
+                state=LoadState.RUNNING, backend=driver.backend, message=_notices(driver), badges=driver.badges
+            )
             self._board.note(EventKind.LOAD, f"load started: {_words(self.status)}", {"backend": driver.backend})
             self._ended.clear()
             threading.Thread(target=self._look_after, args=(driver,), name="lunscope-load", daemon=True).start()
@@ -122,7 +125,7 @@ class LoadControl:
             if driver is None or epoch is None:
                 self._board.change(job=job, knobs=knobs)
                 return
-            self._board.change(knobs=knobs, epoch=epoch, message=_notices(driver))
+            self._board.change(knobs=knobs, epoch=epoch, message=_notices(driver), badges=driver.badges)
             for change in knob_changes(status.knobs, knobs):
                 data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": epoch}
                 self._board.note(EventKind.KNOB, change.text, data)
@@ -181,7 +184,7 @@ class LoadControl:
         self._board.change(state=LoadState.STOPPING)
         message = "; ".join([text, *_stop(driver, ended)])
         self._result = result = driver.result()
-        self._board.change(state=state, message=message, errors=result.failed_ios)
+        self._board.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
         self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
         self._ended.set()
 
@@ -198,7 +201,7 @@ def _stop(driver: LoadDriver, ended: str) -> list[str]:
 
 
 def _notices(driver: LoadDriver) -> str:
-    return "; ".join(driver.notices)
+    return "; ".join((*driver.notices, *(badge.line for badge in driver.badges)))
 
 
 def _words(status: LoadStatus) -> str:

@@ -102,6 +102,11 @@ def locality(shares_pct: Sequence[float]) -> Zones:
     return Zones(tuple(Zone(share, 100 / len(shares_pct)) for share in whole_shares("the I/Os", shares_pct)))
 
 
+def hot_and_cold(ios_pct: float, space_pct: float) -> Zones:
+    """Make two zones: this share of the I/Os on the first share of the space, the rest on the rest."""
+    return Zones((Zone(ios_pct, space_pct), Zone(100 - ios_pct, 100 - space_pct)))
+
+
 def distribution_problem(distribution: Distribution) -> str:
     """Tell what is wrong with a distribution, empty if nothing is."""
     match distribution:

@@ -24,6 +24,7 @@ from engine.distribution import (
     Zone,
     Zones,
     distribution_problem,
+    hot_and_cold,
     locality,
     whole_shares,
 )
@@ -80,9 +81,9 @@ def _read_pair(text: str) -> Zone:
 
 def _read_hot(rest: str) -> Zones:
     hot = _read_pair(rest)
-    if not (0 < hot.ios_pct < 100 and 0 < hot.space_pct < 100):
+    if not _is_hot(hot):
         raise UsageError("both shares must be above 0 and below 100 %")
-    return Zones((hot, Zone(100 - hot.ios_pct, 100 - hot.space_pct)))
+    return hot_and_cold(hot.ios_pct, hot.space_pct)
 
 
 def _read_zones(rest: str) -> Zones:
@@ -118,8 +119,17 @@ def format_distribution(distribution: Distribution) -> str:
     """Write a distribution so that `parse_distribution` reads the same."""
     if not isinstance(distribution, Zones):
         return ":".join([distribution.kind, *map(format_number, distribution.numbers)])
-    slices = {100 / len(distribution.zones)}
-    if {zone.space_pct for zone in distribution.zones} == slices:
+    first, *rest = distribution.zones
+    if len(rest) == 1 and _is_hot(first) and distribution == hot_and_cold(first.ios_pct, first.space_pct):
+        return f"hot:{_pair(first)}"
+    if all(zone.space_pct == 100 / len(distribution.zones) for zone in distribution.zones):
         return "locality:" + ",".join(format_number(zone.ios_pct) for zone in distribution.zones)
-    pairs = (f"{format_number(zone.ios_pct)}/{format_number(zone.space_pct)}" for zone in distribution.zones)
-    return "zones:" + ",".join(pairs)
+    return "zones:" + ",".join(map(_pair, distribution.zones))
+
+
+def _is_hot(zone: Zone) -> bool:
+    return 0 < zone.ios_pct < 100 and 0 < zone.space_pct < 100
+
+
+def _pair(zone: Zone) -> str:
+    return f"{format_number(zone.ios_pct)}/{format_number(zone.space_pct)}"

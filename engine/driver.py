@@ -10,11 +10,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.badge import Badge
 from engine.errors import LunscopeError, UsageError
 from engine.guard import recheck_targets
 from engine.job import JobSpec, Knobs, Permissions
 from engine.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
 from engine.rig import Rig, set_up
+from engine.run_badges import run_badges
 from engine.status import LoadReading
 from engine.validate import validate
 
@@ -58,6 +60,14 @@ class LoadDriver:
     def notices(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, one line each."""
         return () if self._rig is None else self._rig.notices(self._knobs)
+
+    @property
+    def badges(self) -> tuple[Badge, ...]:
+        """What makes the figures less than they seem, by what is known so far."""
+        rig = self._rig
+        if rig is not None:
+            return rig.badges(self._knobs) if self._job.stays_awake else rig.live_badges(self._knobs)
+        return () if self._result is None else run_badges(self._result)
 
     @property
     def running(self) -> bool:
@@ -179,11 +189,14 @@ class LoadDriver:
 
     def _evaluate(self, rig: Rig, ended: str) -> RunResult:
         facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
-        about = About(self._job, facts, rig.names, rig.notices(self._knobs), ended, self.elapsed_s)
+        about = About(
+            self._job, facts, rig.names, rig.notices(self._knobs), rig.badges(self._knobs), ended, self.elapsed_s
+        )
         return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
 
     def _read(self, rig: Rig) -> LoadReading:
-        return LoadReading(self._keys, rig.names, *rig.tap.take())
+        device_numbers = tuple(target.device_number for target in rig.targets)
+        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers)
 
     def _prepared(self) -> Rig:
         if self._rig is None:

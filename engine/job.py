@@ -123,6 +123,11 @@ class JobSpec:
     """Whether the uring engine stays awake while I/Os are outstanding: lowest latency for a processor per thread."""
     name: str = "job"
 
+    @property
+    def stays_awake(self) -> bool:
+        """Whether the uring engine uses a processor on purpose, so that its CPU time says nothing of its speed."""
+        return self.poll or self.arrival is not Arrival.CLOSED
+
 
 @dataclass(frozen=True, slots=True)
 class Permissions:

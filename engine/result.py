@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend import EpochStats, LoadBackend
+from engine.badge import Badge
 from engine.cpu_use import CpuUse, add_up
 from engine.job import JobSpec, Knobs
 from engine.measured import BOTH, READ, WRITE, Measured, combine, measure
@@ -105,6 +106,8 @@ class About:
     targets: tuple[str, ...]
     notices: tuple[str, ...]
     """What a reader must know to judge the numbers, one line each."""
+    badges: tuple[Badge, ...]
+    """Of the targets."""
     ended: str
     """runtime, stopped or failed; empty while it runs."""
     elapsed_s: float
@@ -166,7 +169,7 @@ def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], no
 def nothing_measured(job: JobSpec) -> RunResult:
     """Build the result of a run that was stopped before it began."""
     nothing = combine([])
-    about = About(job, EngineFacts("", "not started", ()), (), (), "stopped", 0.0)
+    about = About(job, EngineFacts("", "not started", ()), (), (), (), "stopped", 0.0)
     return RunResult(about, (), Split(nothing, nothing, nothing), (), cpu_ns=0, completed_ios=0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from typing import TypeAlias
 
+from engine.badge import Badge
 from engine.caveats import caveats
 from engine.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.distribution_text import format_distribution
@@ -13,6 +14,7 @@ from engine.job import Arrival, BlockShare, JobSpec, Knobs
 from engine.latencies import Latencies
 from engine.measured import Measured
 from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, Split
+from engine.run_badges import run_badges
 
 SCHEMA = "lunscope.run/1"
 
@@ -34,6 +36,7 @@ def run_document(result: RunResult) -> Document:
         "job": _job(about.job),
         "targets": list(about.targets),
         "notices": caveats(result),
+        "badges": [_badge(badge) for badge in run_badges(result)],
         "ended": about.ended,
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,
@@ -145,6 +148,16 @@ def _service(service: Latencies) -> Document:
         "p99": _us(service.percentile_ns(99)),
         "p99_9": _us(service.percentile_ns(99.9)),
         "max": _us(service.largest_ns),
+    }
+
+
+def _badge(badge: Badge) -> Document:
+    return {
+        "id": badge.kind.value,
+        "targets": list(badge.targets),
+        "share": badge.share,
+        "label": badge.label,
+        "text": badge.text,
     }
 
 

@@ -11,6 +11,7 @@ from engine.errno_text import error_message, error_name
 from engine.latencies import Latencies
 from engine.measured import Measured, combine
 from engine.result import FsyncResult, RunResult, Split
+from engine.run_badges import run_badges
 
 _MOST_ROWS = 16
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
@@ -31,7 +32,8 @@ def summary_lines(result: RunResult) -> list[str]:
         f"ran {about.elapsed_s:.1f} s ({_ENDINGS[about.ended]}), measured {result.duration_s:.1f} s",
         "",
         *_tables(result),
-        *(f"note: {caveat}" for caveat in (*caveats(result), *_missing_percentiles(result))),
+        *(f"note: {caveat}" for caveat in caveats(result)),
+        *(f"badge: {badge.line}" for badge in run_badges(result)),
         *(f"error: {line}" for line in _errors(result)),
     ]
 
@@ -123,11 +125,6 @@ def _latency(value_ns: float | None, *, in_ms: bool) -> str:
         return "-"
     value = value_ns / (1e6 if in_ms else 1e3)
     return f"{value:.1f}" if value < _WHOLE_FROM else f"{value:.0f}"
-
-
-def _missing_percentiles(result: RunResult) -> Iterator[str]:
-    if result.total.total.ios and result.total.total.percentile_ns(99.9) is None:
-        yield "a - stands for a percentile that needs more I/Os than there were (p99: 100, p99.9: 1,000)"
 
 
 def _errors(result: RunResult) -> Iterable[str]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine._native import uring_refusal
 from engine.backend import LoadBackend
+from engine.badge import Badge
 from engine.errors import RefusedError, StoppedError
 from engine.guard import OpenTarget, fill_scratch, open_targets
 from engine.job import JobSpec, Knobs, Permissions
+from engine.run_badges import live_badges
 from engine.select import Choice, blocking_target, build, choose, notices_of
 from engine.tap import CounterTap
+from engine.target_badges import target_badges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +32,16 @@ class Rig:
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""
         return notices_of(self.choice, knobs, self.targets)
+
+    def badges(self, knobs: Knobs) -> tuple[Badge, ...]:
+        """Say what was found on the targets in use, and what reads of them brought so far."""
+        return target_badges(self.targets, knobs, self.engine.contents())
+
+    def live_badges(self, knobs: Knobs) -> tuple[Badge, ...]:
+        """Say the same, and what the open epoch gives away."""
+        epochs = self.engine.epochs()
+        own = live_badges(self.choice.backend, epochs[-1], time.monotonic_ns()) if epochs else ()
+        return (*self.badges(knobs), *own)
 
     def require_writable(self, knobs: Knobs) -> list[OpenTarget]:
         """Return the targets that these knobs write to, none for reads only.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend import Cells
+from engine.badge import Badge
 from engine.job import JobSpec, Knobs
 
 
@@ -38,6 +39,8 @@ class LoadStatus:
     """Share of the preparation done, 0 to 1, while preparing."""
     message: str = ""
     """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
+    badges: tuple[Badge, ...] = ()
+    """What makes the figures less than they seem, by what is known so far."""
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0
@@ -56,4 +59,6 @@ class LoadReading:
     """Shape (targets, 17), columns as collectors.schemas.LOAD."""
     cells: Cells
     slowest: NDArray[np.uint64]
-    """Slowest I/Os since the reading before, shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+    """Slowest I/Os since the reading before, shape (n, 6), the first columns of collectors.schemas.SLOW_LOAD."""
+    device_numbers: tuple[tuple[int, int], ...]
+    """Major and minor of the device each target is or lies on."""

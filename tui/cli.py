@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "replay": "a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",
     "doctor": "what works on this host, and what would lift it",
+    "probe": "exact time for users who may not trace: the privileged helper",
 }
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
 

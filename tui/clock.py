@@ -17,6 +17,11 @@ def day_and_clock(time_ns: int) -> str:
         return "----------" + " " + clock_text(time_ns)
 
 
+def precise_clock(time_ns: int) -> str:
+    """Local time of day with milliseconds, 12 characters."""
+    return f"{clock_text(time_ns)}.{time_ns // 1_000_000 % 1000:03}"
+
+
 def span_text(seconds: float) -> str:
     """Write a length of time: 0:07, 12:30, 1:02:03."""
     whole = max(0, int(seconds))

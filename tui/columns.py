@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from collectors.fields import Field, Unit, fields_of
 from collectors.model import FrameTable, Tier
 from engine.errors import UsageError
-from tui.format import format_integer, format_quantity
+from tui.format import format_count, format_integer, format_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,9 @@ _WIDTH = 5
 _INTEGERS = {"heat": 3, "pid": 7, "queue_depth": 4, "in_flight_peak": 5}
 """Fields whose fraction means nothing, with their widths."""
 
+_COUNTED = {"paths", "queue_limit", "errors", "timeouts"}
+"""Fields that count things, besides those that count new ones: whole numbers as long as they fit."""
+
 _HOT = {
     "heat": Thresholds(50, 80),
     "busy_pct": Thresholds(70, 95),
@@ -58,7 +61,16 @@ _HOT = {
     "p999_ms": Thresholds(100, 500),
     "max_ms": Thresholds(100, 500),
     "errors_per_s": Thresholds(0.001, 0.001),
-    "errors": Thresholds(1, 1),
+    "load.errors": Thresholds(1, 1),
+    "load_total.errors": Thresholds(1, 1),
+    "new_timeouts": Thresholds(1, 1),
+    "new_errors": Thresholds(1, 10),
+    "new_failovers": Thresholds(1, 10),
+    "new_command_errors": Thresholds(1, 10),
+    "new_link_errors": Thresholds(1, 10),
+    "new_frame_errors": Thresholds(1, 10),
+    "new_resets": Thresholds(1, 1),
+    "new_reconnects": Thresholds(1, 1),
 }
 """Rules of thumb of the trade (VMware: device latency above 20-25 ms, kernel queue above 1-2 ms)."""
 
@@ -82,9 +94,12 @@ def _column(field: Field) -> GridColumn:
     formatter: Callable[[float], str]
     if field.id in _INTEGERS:
         formatter = functools.partial(format_integer, width=width)
+    elif field.id in _COUNTED or field.id.startswith("new_"):
+        formatter = functools.partial(format_count, width=width)
     else:
         formatter = functools.partial(format_quantity, unit=field.unit, width=width)
-    return GridColumn(field.id, field.title, width, formatter, field.unit, field.tier, "right", _HOT.get(field.id))
+    thresholds = _HOT.get(f"{field.table}.{field.id}", _HOT.get(field.id))
+    return GridColumn(field.id, field.title, width, formatter, field.unit, field.tier, "right", thresholds)
 
 
 def hot_rows(table: FrameTable) -> NDArray[np.bool_]:

@@ -88,6 +88,7 @@ class Feed:
         jumped = self._is_jump(step)
         if not jumped:
             self._keep(step, frame)
+        self._history.gone_paths.follow(frame)
         self._last_ns = step.current.time_ns
         self._events.add(frame.events)
         self._post(FrameArrived(frame))

@@ -99,3 +99,10 @@ def format_integer(value: float, width: int) -> str:
         return MISSING_TEXT
     text = f"{value:.0f}" if math.isfinite(value) else "#" * width
     return text if len(text) <= width else "#" * width
+
+
+def format_count(value: float, width: int) -> str:
+    """Write a number of things: whole as long as it fits, then with a suffix."""
+    if 0 <= value < 10.0**width - 0.5:
+        return f"{value:.0f}"
+    return format_quantity(value, Unit.COUNT, width)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from textual.dom import DOMNode
 
+from collectors.waterfall import Stage
 from engine.events import EventKind
 
 
@@ -54,6 +55,8 @@ class Glyphs:
     """From none to most: how full a cell of a heat map is, so that it reads without colour."""
     heat_lines: tuple[str, str, str]
     """Median, 99th percentile and peak over a heat map."""
+    stages: Mapping[Stage, str]
+    """What a stage of the waterfall is drawn with."""
     unknown: str
     """What is not known, in a picture where a blank is nothing."""
 
@@ -96,6 +99,14 @@ UNICODE = Glyphs(
     curve_marks=(),
     heat=(" ", "·", "░", "░", "▒", "▒", "▓", "▓", "█"),
     heat_lines=("─", "═", "▴"),
+    stages={
+        Stage.SUBMIT: "▚",
+        Stage.TAG: "▒",
+        Stage.QUEUE: "▓",
+        Stage.SERVICE: "█",
+        Stage.REAP: "▞",
+        Stage.OUTSIDE: "░",
+    },
     unknown="┄",
 )
 
@@ -137,6 +148,14 @@ ASCII = Glyphs(
     curve_marks=("*", "o", "x", "+"),
     heat=(" ", ".", ":", ";", "+", "x", "X", "#", "@"),
     heat_lines=("-", "=", "^"),
+    stages={
+        Stage.SUBMIT: "s",
+        Stage.TAG: "t",
+        Stage.QUEUE: "q",
+        Stage.SERVICE: "#",
+        Stage.REAP: "r",
+        Stage.OUTSIDE: ".",
+    },
     unknown="/",
 )
 

@@ -134,6 +134,12 @@ ACTIONS: tuple[Action, ...] = (
     _load("knob.read_share_down", "Read share down 10 %: the rest is written", "R"),
     _load("knob.rate_up", "Rate limit up, then off", "t"),
     _load("knob.rate_down", "Rate limit down", "T"),
+    _load("knob.mode_next", "Next mode: direct, buffered, sync, dsync", "m"),
+    _load("knob.mode_previous", "The mode before", "M"),
+    _load("knob.threads_up", "More threads", "n"),
+    _load("knob.threads_down", "Fewer threads", "N"),
+    _load("knob.distribution_next", "Next distribution: even, skewed, hot and cold, every block once", "d"),
+    _load("knob.distribution_previous", "The distribution before", "D"),
 )
 """In the order of the help screen."""
 

@@ -6,11 +6,14 @@ import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, Knobs
+from engine.distribution import Permutation, Uniform, Zipf, hot_and_cold
+from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, MAX_THREADS, BlockShare, Knobs, Mode
 
 QUEUE_DEPTHS = tuple(sorted({1, *(2**n for n in range(1, 13)), *(3 * 2**n for n in range(11))}))
 """1 2 3 4 6 8 12 16 24 32 48 ... 4096: half an octave a step."""
 RATES = tuple(mantissa * 10**exponent for exponent in range(1, 7) for mantissa in (1, 2, 5))
+THREADS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, MAX_THREADS)
+DISTRIBUTIONS = (Uniform(), Zipf(0.9), Zipf(1.2), hot_and_cold(90, 10), hot_and_cold(99, 1), Permutation())
 SMALLEST_BLOCK_BYTES = 512
 READ_STEP_PCT = 10
 
@@ -69,6 +72,24 @@ def _rate(knobs: Knobs, direction: int, bench: Bench) -> Knobs:
     return replace(knobs, rate_iops=float(_next_of(RATES, knobs.rate_iops, direction)))
 
 
+def _threads(knobs: Knobs, direction: int) -> Knobs:
+    return replace(knobs, threads=int(_next_of(THREADS, knobs.threads, direction)))
+
+
+def _mode(knobs: Knobs, direction: int) -> Knobs:
+    modes = tuple(Mode)
+    return replace(knobs, mode=modes[(modes.index(knobs.mode) + direction) % len(modes)])
+
+
+def _distribution(knobs: Knobs, direction: int) -> Knobs:
+    """Step through the usual ones; from one that is not among them to their first or last."""
+    if knobs.distribution in DISTRIBUTIONS:
+        position = DISTRIBUTIONS.index(knobs.distribution) + direction
+    else:
+        position = 0 if direction > 0 else -1
+    return replace(knobs, distribution=DISTRIBUTIONS[position % len(DISTRIBUTIONS)])
+
+
 def _next_of(ladder: tuple[float, ...], value: float, direction: int) -> float:
     """Find the next rung above or below a value that may stand between two."""
     if direction > 0:
@@ -91,6 +112,12 @@ TURNS: Mapping[str, Turn] = {
     "block_size_down": lambda knobs, _bench: _block_size(knobs, -1),
     "read_share_up": lambda knobs, _bench: _read_share(knobs, 1),
     "read_share_down": lambda knobs, _bench: _read_share(knobs, -1),
+    "threads_up": lambda knobs, _bench: _threads(knobs, 1),
+    "threads_down": lambda knobs, _bench: _threads(knobs, -1),
+    "mode_next": lambda knobs, _bench: _mode(knobs, 1),
+    "mode_previous": lambda knobs, _bench: _mode(knobs, -1),
+    "distribution_next": lambda knobs, _bench: _distribution(knobs, 1),
+    "distribution_previous": lambda knobs, _bench: _distribution(knobs, -1),
     "rate_up": lambda knobs, bench: _rate(knobs, 1, bench),
     "rate_down": lambda knobs, bench: _rate(knobs, -1, bench),
 }

@@ -24,3 +24,10 @@ def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
     if targets is None:
         return {}
     return {key: name.partition(" (")[0] for key, name in zip(targets.rows.keys, targets.rows.names, strict=True)}
+
+
+@functools.lru_cache(maxsize=4)
+def luns_of_paths(topology: Topology) -> Mapping[str, str]:
+    """By key of a path: the name of the LUN it is one of several ways to."""
+    luns = {lun.key: lun.name for lun in topology.graph.luns if lun.multipath}
+    return {path.key: luns[path.lun] for path in topology.graph.paths if path.lun in luns}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.latency_peaks import Peak, largest, peaks_of
 from collectors.latency_subject import LatencySubject
 from collectors.latency_ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
 from collectors.model import Device, Histograms, Step, Topology
+from collectors.schemas import LOAD
 from collectors.slow_ios import SlowIo, by_number, slow_ios
+from collectors.slow_load import LoadIo, slow_load_ios
+from collectors.waterfall import MatchedIo, match
 
 BUDGET_BYTES = 32 << 20
 """For the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
@@ -44,6 +48,9 @@ class _Moment:
     time_ns: int
     peaks: tuple[Peak, ...]
     slow: tuple[SlowIo, ...]
+    load: tuple[LoadIo, ...]
+    matched: tuple[MatchedIo, ...]
+    """Slow I/Os of the load with what the kernel saw of them, in this interval or the one before."""
 
 
 class LatencyPast:
@@ -55,6 +62,7 @@ class LatencyPast:
         self._sources: dict[str, _Source] = {}
         self._moments: deque[_Moment] = deque(maxlen=MOST_TICKS)
         self._devices = _DevicesByNumber()
+        self._slow_before: tuple[SlowIo, ...] = ()
         self._subject: LatencySubject | None = None
         self._track: LatencyTrack | None = None
 
@@ -99,10 +107,26 @@ class LatencyPast:
         moments = self._moments_between(start_ns, end_ns)
         return largest((peak for moment in moments for peak in moment.peaks), most)
 
-    def slow_ios(self, start_ns: int, end_ns: int, most: int) -> list[SlowIo]:
-        """Give the slowest I/Os of a stretch of time that the kernel told of, the slowest first."""
+    def slow_ios(self, start_ns: int, end_ns: int, most: int, subject: LatencySubject | None = None) -> list[SlowIo]:
+        """Give the slowest I/Os of a stretch of time that the kernel told of, the slowest first.
+
+        Of a subject those on its devices; of the load those on the devices it drove then, whoever they came from.
+        """
         moments = self._moments_between(start_ns, end_ns)
-        return heapq.nlargest(most, (io for moment in moments for io in moment.slow), key=lambda io: io.latency_ns)
+        wanted = _wanted(moments, subject)
+        slowest_first = heapq.merge(*(filter(wanted, moment.slow) for moment in moments), key=lambda io: -io.latency_ns)
+        return list(itertools.islice(slowest_first, most))
+
+    def load_numbers(self, start_ns: int, end_ns: int) -> set[tuple[int, int]]:
+        """Give the numbers of the devices that the load drove in a stretch of time."""
+        moments = self._moments_between(start_ns, end_ns)
+        return {(io.major, io.minor) for moment in moments for io in moment.load}
+
+    def matched_ios(self, start_ns: int, end_ns: int, most: int) -> list[MatchedIo]:
+        """Give the slowest I/Os of the load that the kernel told of too, the slowest first."""
+        moments = self._moments_between(start_ns, end_ns)
+        slowest_first = heapq.merge(*(moment.matched for moment in moments), key=lambda one: -one.load.latency_ns)
+        return list(itertools.islice(slowest_first, most))
 
     def _moments_between(self, start_ns: int, end_ns: int) -> list[_Moment]:
         with self._lock:
@@ -113,7 +137,10 @@ class LatencyPast:
         ticks = _ticks_of(step)
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
         slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()
-        return ticks, _Moment(step.current.time_ns, peaks, slow)
+        load = slow_load_ios(step.current) if ticks else ()
+        matched = tuple(match(load, (*self._slow_before, *slow)))
+        self._slow_before = slow
+        return ticks, _Moment(step.current.time_ns, peaks, slow, load, matched)
 
     def _take(self, ticks: Mapping[str, LatencyTick], moment: _Moment) -> None:
         self._moments.append(moment)
@@ -129,6 +156,17 @@ class LatencyPast:
         if self._track is None or (self._track.scale, self._track.series) != (cells.scale, cells.series):
             self._track = LatencyTrack(self._subject, cells.scale, cells.series)
         self._track.add(tick)
+
+
+def _wanted(moments: Sequence[_Moment], subject: LatencySubject | None) -> Callable[[SlowIo], bool]:
+    """Tell which I/Os belong to a subject."""
+    if subject is not None and subject.source == LOAD.name:
+        load = (io for moment in moments for io in moment.load if not subject.keys or io.target in subject.keys)
+        numbers = {(io.major, io.minor) for io in load}
+        return lambda io: (io.major, io.minor) in numbers
+    if subject is None or not subject.keys:
+        return lambda _io: True
+    return lambda io: io.device_key in subject.keys
 
 
 class _DevicesByNumber:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from textual.content import Content
 
@@ -13,8 +13,9 @@ from collectors.latency_summary import LatencySummary
 from collectors.moments import clock_text
 from collectors.slow_ios import SlowIo
 from engine.text import safe_text
-from tui.clock import SECOND_NS, span_text
+from tui.clock import SECOND_NS, precise_clock, span_text
 from tui.format import format_quantity
+from tui.latency_subjects import LOAD
 from tui.safe import fit
 from tui.widgets.heat_text import latency_text
 
@@ -26,8 +27,9 @@ _PARTS = {
 }
 _DIRECTIONS = {Direction.BOTH: "reads and writes", Direction.READ: "reads", Direction.WRITE: "writes"}
 _TIME_WIDTH, _FIGURE_WIDTH = 12, 6
-_SLOW_COLUMNS = f"{'device':<10} {'op':<6}{'sector':>13}{'size':>6}{'tag':>6}{'Q':>6}{'S':>6} ms  process"
-SLOW_HEAD = f"{'Slowest I/Os':{_TIME_WIDTH}} {_SLOW_COLUMNS}"
+_SLOW_COLUMNS = f"{'device':<10} {'op':<6}{'size':>5}{'tag':>6}{'Q':>6}{'S':>6} ms  {'process':<22} sector"
+SLOW_HEAD = f" {'Slowest I/Os':<{_TIME_WIDTH}} {_SLOW_COLUMNS}"
+"""Over the lines of `slow_lines`."""
 
 
 def subject_line(subject: LatencySubject, part: Part | None, direction: Direction, span_ns: int) -> Content:
@@ -57,24 +59,24 @@ def peak_lines(peaks: list[Peak], names: Mapping[str, str]) -> Iterator[Content]
     """Yield when, how long, whose and what."""
     for peak in peaks:
         name = names.get(peak.key, safe_text(peak.name)).partition(" (")[0]
+        name = f"load on {name}" if peak.source == LOAD else name
         when = clock_text(peak.time_ns)
         yield Content.assemble(f" {when} ", (f"{latency_text(peak.latency_ns):>9}", "bold"), f"  {name} {peak.what}")
 
 
-def slow_lines(ios: list[SlowIo]) -> Iterator[Content]:
-    """Yield when, what, where, how long in which part, and who."""
+def slow_lines(ios: Sequence[SlowIo], luns: Mapping[str, str]) -> Iterator[Content]:
+    """Yield when, what, how long in which part, who, and where; `luns` names the LUN that a path leads to."""
     for io in ios:
-        who = f"{io.command or '?'}/{io.pid if io.pid is not None else '?'}"
-        group = "" if io.cgroup is None else f"  cgroup {io.cgroup}"
         size = "-" if io.size_bytes is None else format_quantity(float(io.size_bytes), Unit.BYTES, 5)
-        sector = "-" if io.sector is None else str(io.sector)
         times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
-        where = f"{fit(io.device, 10)} {io.operation:<6}{sector:>13}{size:>6}"
-        yield Content(f"{_precise_clock(io.time_ns):<{_TIME_WIDTH}} {where}{times}     {who}{group}")
+        who = fit(f"{io.command or '?'}/{io.pid if io.pid is not None else '?'}", 22)
+        head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<6}{size:>5}{times}     {who}"
+        yield Content(f"{head} {'-' if io.sector is None else io.sector}{_belongings(io, luns)}")
 
 
-def _precise_clock(time_ns: int) -> str:
-    return f"{clock_text(time_ns)}.{time_ns // 1_000_000 % 1000:03}"
+def _belongings(io: SlowIo, luns: Mapping[str, str]) -> str:
+    lun = f"  path to {safe_text(luns[io.device_key])}" if io.device_key in luns else ""
+    return lun if io.cgroup is None else f"{lun}  cgroup {io.cgroup}"
 
 
 def _part(value_ns: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from textual.content import Content
 
@@ -30,7 +30,15 @@ def state_line(desk: LoadDesk | None, key_text: KeyText) -> Content:
         return Content.assemble((" A RECORDING ", "bold"), ("what its load did is shown, nothing is driven", "dim"))
     status = desk.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
-    return Content.assemble(head, (_next_keys(status.state, key_text), "dim"), " ", _middle(status, desk))
+    keys = (_next_keys(status.state, key_text), "dim")
+    return Content.assemble(head, keys, " ", *_badges(status), _middle(status, desk))
+
+
+def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
+    """Yield what makes the figures less than they seem, a few words each; the message line says what they mean."""
+    for label in dict.fromkeys(badge.label for badge in status.badges):
+        yield (f"[{safe_text(label)}]", "$warning")
+        yield " "
 
 
 def _middle(status: LoadStatus, desk: LoadDesk) -> str:

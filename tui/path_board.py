@@ -15,13 +15,20 @@ from collectors.path_rollup import joined, roll_up
 from collectors.path_state import PathLevel
 from collectors.path_verdict import PathJudgement, judge_paths, odd_words
 from tui.columns import hot_rows
+from tui.gone_paths import GonePath, GonePaths
 from tui.path_layout import PathLayout, path_layout
 
 STATE, VERDICT = "state", "verdict"
 """Columns that are no fields of the registry: their figures only sort and mark."""
 
-_BY_LEVEL = {PathLevel.ACTIVE: 0.0, PathLevel.SECONDARY: 0.5, PathLevel.STANDBY: 1.0, PathLevel.DOWN: 4.0}
-_UNEVEN, _SICK = 2.0, 3.0
+_BY_LEVEL = {
+    PathLevel.ACTIVE: 0.0,
+    PathLevel.SECONDARY: 0.5,
+    PathLevel.STANDBY: 1.0,
+    PathLevel.MARGINAL: 2.0,
+    PathLevel.DOWN: 4.0,
+}
+_UNEVEN, _SICK, _GONE = 2.0, 3.0, 5.0
 WARM_STATE, HOT_STATE = _UNEVEN, _SICK
 
 
@@ -45,6 +52,7 @@ class PathBoard:
     """Rows of the layout; `busy_pct` is the least it can be where only a range is known."""
     passes: NDArray[np.bool_] | None
     """Rows that the filter lets through, None for all."""
+    gone: GonePaths
 
     def words(self, field_id: str, row: int) -> str | None:
         """Text of a cell that has words."""
@@ -79,6 +87,11 @@ class PathBoard:
         more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
         return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else ""
 
+    def gone_of(self, row: int) -> tuple[GonePath, ...]:
+        """Paths that the LUN of a group lost; none of other groups."""
+        groups = self.layout.groups
+        return self.gone.of_lun(groups.of[row]) if groups.by is GroupBy.LUN and row < len(groups.of) else ()
+
     def _path_state(self, path: int) -> str:
         state = self.layout.states[path]
         if state.level is not PathLevel.DOWN and self.judged is not None:
@@ -92,11 +105,17 @@ class PathBoard:
         members = self.members(row)
         levels = self.layout.levels[members]
         down, count = int((levels == PathLevel.DOWN).sum()), len(members)
+        gone = len(self.gone_of(row))
+        if gone:
+            return f"{gone} of {count + gone} gone"
         if down:
             return f"{down} of {count} down"
         sick = 0 if self.judged is None else int((~np.isnan(self.judged.sick_times[members])).sum())
         if sick:
             return f"{sick} of {count} sick"
+        marginal = int((levels == PathLevel.MARGINAL).sum())
+        if marginal:
+            return f"{marginal} of {count} marg"
         standby = int((levels == PathLevel.STANDBY).sum())
         return f"{count - standby} of {count} act" if standby else f"{count} active"
 
@@ -114,7 +133,12 @@ _EXACT_BUSY = "busy_union_pct"
 """The busy time itself, missing where only its range is known."""
 
 
-def path_board(frame: Frame, by: GroupBy, only: Only, fields: Sequence[str]) -> PathBoard | None:
+_NONE_GONE = GonePaths()
+
+
+def path_board(
+    frame: Frame, by: GroupBy, only: Only, fields: Sequence[str], gone: GonePaths = _NONE_GONE
+) -> PathBoard | None:
     """Put a frame in order; None where it has no paths.
 
     Args:
@@ -122,6 +146,7 @@ def path_board(frame: Frame, by: GroupBy, only: Only, fields: Sequence[str]) -> 
         by: what paths are grouped by.
         only: which are shown.
         fields: columns that are wanted besides those that the board needs itself.
+        gone: paths that vanished.
     """
     paths = frame.tables.get("paths")
     if paths is None:
@@ -132,14 +157,14 @@ def path_board(frame: Frame, by: GroupBy, only: Only, fields: Sequence[str]) -> 
     wanted = dict.fromkeys((*fields, "iops", "busy_pct", "busy_low_pct", "busy_high_pct"))
     table = joined(layout.rows, groups, paths, tuple(wanted))
     busy = table.columns["busy_pct"]
-    state = _state_values(layout, judged)
+    state = _state_values(layout, judged, gone)
     columns = {**table.columns, STATE: state, VERDICT: state, _EXACT_BUSY: busy}
     columns["busy_pct"] = np.where(np.isnan(busy), table.columns["busy_low_pct"], busy)
     table = FrameTable(layout.rows, columns, table.tiers)
-    return PathBoard(frame, layout, judged, table, _passes(only, layout, table, state))
+    return PathBoard(frame, layout, judged, table, _passes(only, layout, table, state), gone)
 
 
-def _state_values(layout: PathLayout, judged: PathJudgement | None) -> NDArray[np.float64]:
+def _state_values(layout: PathLayout, judged: PathJudgement | None, gone: GonePaths) -> NDArray[np.float64]:
     """How bad it is with each row; a group is as bad as its worst path."""
     values = np.array([_BY_LEVEL[level] for level in PathLevel])[layout.levels]
     if judged is not None:
@@ -148,7 +173,14 @@ def _state_values(layout: PathLayout, judged: PathJudgement | None) -> NDArray[n
     worst = np.zeros(layout.group_count)
     grouped = layout.groups.group_of_row >= 0
     np.maximum.at(worst, layout.groups.group_of_row[grouped], values[grouped])
-    return np.concatenate((worst, values))
+    return np.concatenate((np.where(_with_gone(layout, gone), _GONE, worst), values))
+
+
+def _with_gone(layout: PathLayout, gone: GonePaths) -> NDArray[np.bool_]:
+    """Mark the groups that are LUNs which lost a path."""
+    if not len(gone) or layout.groups.by is not GroupBy.LUN:
+        return np.zeros(layout.group_count, np.bool_)
+    return np.array([bool(gone.of_lun(key)) for key in layout.groups.of], np.bool_)
 
 
 def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np.float64]) -> NDArray[np.bool_] | None:
@@ -161,4 +193,6 @@ def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np
     else:
         chosen = hot_rows(table)
     passes: NDArray[np.bool_] = chosen & ~layout.branch
+    if only is Only.NOT_ACTIVE:
+        passes |= state == _GONE
     return passes

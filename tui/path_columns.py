@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from collectors.fields import Unit, fields_of
 from collectors.model import Tier
+from collectors.path_rollup import ONLY_OF_PORTS
 from tui.columns import GridColumn, Thresholds, grid_columns
 from tui.format import format_integer
 from tui.path_board import HOT_STATE, STATE, VERDICT, WARM_STATE
@@ -17,16 +18,19 @@ STATE_WIDTH, VERDICT_WIDTH, RANGE_WIDTH = 13, 64, 6
 
 
 def path_columns() -> tuple[GridColumn, ...]:
-    """State, the figures that decide, the verdict, then whatever else is known of paths."""
+    """State, the figures that decide, the verdict, then whatever else is known of paths and ports."""
     chosen = (*FIRST_COLUMNS, *NEXT_COLUMNS)
     rest = tuple(field.id for field in fields_of("paths") if field.id not in chosen)
     figures = {column.field_id: column for column in grid_columns("paths", (*chosen, *rest))}
     figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, words=True)
+    shown_otherwise = {"busy_low_pct", "busy_high_pct", "paths"}
+    of_ports = tuple(field_id for field_id in ONLY_OF_PORTS if field_id not in shown_otherwise)
     return (
         state_column(),
         *(figures[field_id] for field_id in chosen),
         _words(VERDICT, "Verdict", VERDICT_WIDTH),
         *(figures[field_id] for field_id in rest),
+        *grid_columns("hbas", of_ports),
     )
 
 

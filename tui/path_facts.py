@@ -24,12 +24,12 @@ def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
     yield "address", _text(path.address)
     yield "HBA port", port_name(port) if port else UNKNOWN
     yield "port at", _text(port.address or port.parent) if port else UNKNOWN
-    yield "target port", _text(target.name) if target else UNKNOWN
+    yield "target port", _text(f"{target.name} {target.label}".rstrip()) if target else UNKNOWN
     yield "array", _text(target.array) if target else UNKNOWN
     yield "policy", policy_name(lun) if lun else UNKNOWN
     yield "state", _text(path.state)
     yield "access", _text(path.access) + (", preferred" if path.preferred else "")
-    yield "in the map", _text(path.map_state)
+    yield "in the map", _text(path.map_state) + (", marginal" if path.marginal else "")
     yield "failures", _number(path.failures)
     yield "group", _number(path.group)
     yield "weight", _number(path.weight)
@@ -40,7 +40,7 @@ def port_facts(port: Port, frame: Frame) -> Iterator[tuple[str, str]]:
     """Yield what a port is and what hangs on it."""
     paths = [path for path in frame.topology.graph.paths if path.port == port.key]
     levels = Counter(state_of(path).level for path in paths)
-    yield "name", safe_text(port.name)
+    yield "name", safe_text(f"{port.name} {port.label}".rstrip())
     yield "members", _text(" ".join(port.members))
     yield "transport", _text(port.transport)
     yield "driver", _text(port.driver)

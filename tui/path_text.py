@@ -9,7 +9,8 @@ import numpy as np
 
 from collectors.fields import Unit
 from collectors.model import Frame, FrameTable
-from collectors.path_groups import GroupBy, lun_name, policy_name, port_name
+from collectors.moments import clock_text
+from collectors.path_groups import GroupBy, lun_name, policy_name, port_name, target_name
 from collectors.path_state import PathLevel, state_of
 from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
 from engine.text import safe_text
@@ -54,19 +55,21 @@ def summary(board: PathBoard) -> str:
         return f"{disks}, no multipath: {each} own only path"
     luns = {path.lun for path in graph.paths}
     ports = {path.port for path in graph.paths if path.port}
-    return f"{count:,} paths of {len(luns):,} LUNs over {len(ports):,} HBA ports: {', '.join(_troubles(board))}"
+    return f"{', '.join(_troubles(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
 
 
 def _troubles(board: PathBoard) -> Iterator[str]:
     levels = board.layout.levels
     found = {
+        "gone": len(board.gone),
         "down": int((levels == PathLevel.DOWN).sum()),
+        "marginal": int((levels == PathLevel.MARGINAL).sum()),
         "sick": 0 if board.judged is None else int((~np.isnan(board.judged.sick_times)).sum()),
         "uneven": 0 if board.judged is None else int((~np.isnan(board.judged.uneven_times)).sum()),
         "standby": int((levels == PathLevel.STANDBY).sum()),
     }
     named = [f"{number:,} {word}" for word, number in found.items() if number]
-    yield from named or ["all active"]
+    yield from named or ["none down or sick"]
 
 
 def told(board: PathBoard, row: int) -> str:
@@ -98,8 +101,10 @@ def path_told(frame: Frame, key: str, odd: str) -> str:
     of = "" if path.lun == path.key else f" of {lun_name(path.lun, frame.topology)}"
     state = ", ".join(filter(None, map(safe_text, (path.state, path.access))))
     words = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
+    if path.marginal:
+        words += ", marginal: used only while no other works"
     if path.map_state:
-        words += f", in the map {safe_text(path.map_state)}"
+        words += f", map {safe_text(path.map_state)}"
     if path.failures:
         words += f", failed {_counted(path.failures, 'time')} so far"
     if odd:
@@ -111,7 +116,7 @@ def way(graph: Graph, path: Path) -> str:
     """From the HBA port to the target port."""
     port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
     ends = [port_name(port)] if port else []
-    ends += [safe_text(target.name)] if target else []
+    ends += [target_name(target)] if target else []
     return " -> ".join(ends) or "way not known"
 
 
@@ -129,6 +134,8 @@ def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
     if down:
         named = ", ".join(f"{safe_text(path.name)} {state_of(path).word}" for path in down[:MOST_NAMED])
         words += f"; {named}" + (f" and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else "")
+    for gone in board.gone_of(row)[:MOST_NAMED]:
+        words += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({way(graph, gone.path)})"
     odd = board.verdict_words(row)
     return f"{words}; {odd}" if odd else words
 

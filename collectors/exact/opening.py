@@ -1,24 +1,35 @@
-"""Where exact counters come from here: probes of this process, or those of the probe helper."""
+"""Where exact counters come from here: programs of this process, or those of the probe helper."""
 
 from __future__ import annotations
 
 from collectors.exact.tracer import Tracer
+from collectors.probe.client import connect, helper_path
 from engine import _native
 from engine.errors import LunscopeError
 
+HELPER = "or have root start `lunscope probe`"
+
 
 def refusal_of(procfs: str, sysfs: str) -> str:
-    """Say why there can be no exact time here, with the mend; empty if there can."""
-    return _native.tracer_refusal(procfs, sysfs)
+    """Say why there can be no exact time here, with the mend; empty if there can, by whatever way."""
+    refusal = _native.tracer_refusal(procfs, sysfs)
+    return f"{refusal}; {HELPER}" if refusal and not helper_path().is_socket() else ""
 
 
 def open_tracer(procfs: str, sysfs: str) -> Tracer:
-    """Load and attach the programs, which takes a tenth of a second.
+    """Attach, which takes a tenth of a second, or be let in by the probe helper where this process may not.
 
     Raises:
-        LunscopeError: this host or this process's rights do not allow it.
+        LunscopeError: this host or this process's rights do not allow it, and no helper helps.
         OSError: the kernel refuses a step; the text names it.
     """
-    if refusal := refusal_of(procfs, sysfs):
-        raise LunscopeError(refusal)
-    return _native.BlockTracer(sysfs)
+    refusal = _native.tracer_refusal(procfs, sysfs)
+    if not refusal:
+        return _native.BlockTracer(sysfs)
+    path = helper_path()
+    if not path.is_socket():
+        raise LunscopeError(f"{refusal}; {HELPER}")
+    try:
+        return connect(path)
+    except OSError as error:
+        raise LunscopeError(f"{refusal}; the probe helper at {path} does not answer: {error}") from error

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.tracer import SLOW_COLUMNS
-from collectors.model import Rows, Table
+from collectors.model import MISSING, Rows, Table
 from collectors.schemas import SLOW_IO
 
 MOST = 32
@@ -32,7 +32,9 @@ def slow_table(values: NDArray[np.uint64], commands: Sequence[str], numbers: NDA
     known = {name: values[chosen, place] for place, name in enumerate(SLOW_COLUMNS)}
     number = numbers[known["row"].astype(np.intp)].astype(np.uint64).reshape(-1, 2)
     names = [_command(commands[row]) for row in chosen.tolist()]
+    known |= {"completed_ns": known["done_ns"], "pid": known["process"]}
     known |= {"major": number[:, 0], "minor": number[:, 1]}
+    known["tag_wait_ns"] = np.where(known["tag_wait_ns"] == 0, MISSING, known["tag_wait_ns"])
     known |= {"command_low": _words(names, 0), "command_high": _words(names, 1)}
     columns = [known[column.id] for column in SLOW_IO.columns]
     return Table(SLOW_IO, _ranks(len(chosen)), np.stack(columns, axis=1).astype(np.uint64))

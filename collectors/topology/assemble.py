@@ -143,13 +143,16 @@ def is_multipath_map(device: Device) -> bool:
 
 
 def _luns_of_paths(seen: Mapping[str, Seen]) -> dict[str, str]:
-    """Key of the LUN of every device that is a path of another one; the first where several claim it."""
+    """Key of the LUN of every device that is a path of another one; the first where several claim it.
+
+    A map is never a path: maps that stand on each other would else be paths of nothing that is shown.
+    """
     keys = {one.device.name: key for key, one in seen.items()}
     found: dict[str, str] = {}
     for key, one in seen.items():
         if is_multipath_map(one.device):
             for name in one.device.slaves:
-                if name in keys and keys[name] != key:
+                if name in keys and not is_multipath_map(seen[keys[name]].device):
                     found.setdefault(keys[name], key)
         elif one.device.kind == "nvme-path":
             match = _HEAD_OF_PATH.fullmatch(one.device.name)
@@ -168,16 +171,24 @@ def _layer_kind(one: Seen) -> str:
 
 def notices(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
     """Yield what is odd, one line each; the names are as the kernel has them."""
-    yield from _lost_slaves(assembly.seen, keys)
+    yield from _odd_slaves(assembly.seen, keys)
     yield from _same_identity(assembly)
     yield from _strange_paths(assembly)
 
 
-def _lost_slaves(seen: Mapping[str, Seen], keys: Mapping[str, str]) -> Iterator[str]:
+def _odd_slaves(seen: Mapping[str, Seen], keys: Mapping[str, str]) -> Iterator[str]:
     for one in seen.values():
         lost = [name for name in one.device.slaves if name not in keys]
         if lost:
             yield f"{one.device.name}: stands on {', '.join(lost)}, which is not there"
+        if is_multipath_map(one.device):
+            maps = [name for name in one.device.slaves if name in keys and _is_map(seen, keys[name])]
+            if maps:
+                yield f"{one.device.name}: stands on {', '.join(maps)}, which cannot be a path: it is a map itself"
+
+
+def _is_map(seen: Mapping[str, Seen], key: str) -> bool:
+    return key in seen and is_multipath_map(seen[key].device)
 
 
 def _same_identity(assembly: Assembly) -> Iterator[str]:

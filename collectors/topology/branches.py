@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from collectors.model import Topology
-from collectors.path_groups import NO_TARGET, lun_name, port_name, way_key
+from collectors.path_groups import NO_TARGET, lun_name, port_name, target_name, way_key
 from collectors.topology.graph import Layer, Mount, Path
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers
@@ -95,7 +95,7 @@ class Branches:
                 yield from (self._path(node, path) for path in paths)
                 continue
             way = way_key(node.of, target)
-            yield Node(_step(node, way), NodeKind.TARGET, way, safe_text(far.name) or NO_TARGET, branch=True)
+            yield Node(_step(node, way), NodeKind.TARGET, way, target_name(far) or NO_TARGET, branch=True)
 
     def _of_way(self, way: str) -> list[Path]:
         if not self._way_paths:

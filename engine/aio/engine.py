@@ -113,7 +113,7 @@ class AioEngine:
         return self._ledger.cells()
 
     def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, slowest first: shape (n, 6), columns as collectors.schemas.SLOW_LOAD."""
+        """Slowest I/Os since the last call, slowest first: shape (n, 6), as collectors.schemas.SLOW_LOAD begins."""
         return self._ledger.slowest()
 
     def errors(self) -> list[tuple[int, str, int, int, int]]:
@@ -123,6 +123,10 @@ class AioEngine:
     def epochs(self) -> list[EpochSnapshot]:
         """All epochs so far, the last one open while running."""
         return self._ledger.epochs()
+
+    def contents(self) -> NDArray[np.uint64]:
+        """Shape (targets, 3): reads that were looked at, those compressible, those all zeros."""
+        return self._ledger.contents()
 
     def cpu_ns(self) -> int:
         """CPU time of the event loop and the executor."""

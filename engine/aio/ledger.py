@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from engine._native import content
 from engine.aio.epoch import CpuTimes, Epoch, EpochSnapshot
 from engine.aio.fsyncs import Fsyncs
 from engine.aio.plan import PlannedIo
@@ -17,6 +18,8 @@ from engine.aio.tally import READ, WRITE, CellCounter, Tally
 from engine.backend import Cells
 from engine.job import Knobs
 
+_LOOK_NS = 10_000_000
+"""How often what a read brought is looked at."""
 FAILING_AFTER = 16
 """Errors in a row after which a target is only probed."""
 _CLOSED_LOOP = (0, 0, 0)
@@ -54,6 +57,8 @@ class Ledger:
     def __init__(self, targets: int, knobs: Knobs, cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0)) -> None:
         self._cpu = cpu
         self._fsyncs = Fsyncs(targets)
+        self._contents = np.zeros((targets, 3), np.uint64)
+        self._next_look_ns = 0
         self._lock = threading.Lock()
         self._books = [_TargetBooks() for _ in range(targets)]
         self._cells = CellCounter()
@@ -150,6 +155,25 @@ class Ledger:
         """Take one fsync to be issued, if one is due."""
         with self._lock:
             return self._fsyncs.take(target, self._epoch.knobs.fsync_every)
+
+    def may_look(self, now_ns: int) -> bool:
+        """Whether what a read brought is to be looked at, which is so now and then."""
+        with self._lock:
+            due = now_ns >= self._next_look_ns
+            if due:
+                self._next_look_ns = now_ns + _LOOK_NS
+            return due
+
+    def look(self, target: int, data: bytes) -> None:
+        """Judge what a read brought."""
+        kind = content(data)
+        with self._lock:
+            self._contents[target] += np.array((1, kind == "compressible", kind == "zeros"), np.uint64)
+
+    def contents(self) -> NDArray[np.uint64]:
+        """Shape (targets, 3): reads that were looked at, those compressible, those all zeros."""
+        with self._lock:
+            return self._contents.copy()
 
     def failing(self, target: int) -> bool:
         """Whether a target is only to be probed."""

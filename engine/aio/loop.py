@@ -13,6 +13,7 @@ from engine.aio.pace import Pace
 from engine.aio.plan import FSYNC, Plan, PlannedIo
 from engine.aio.pool import CallPool
 from engine.aio.slot import Slot
+from engine.aio.tally import READ
 from engine.job import Knobs
 
 _TICK_S = 0.01
@@ -104,7 +105,10 @@ class SlotLoop:
         if moved != io.length:
             self._ledger.fail(epoch, target, io, 0)
             return
-        self._ledger.complete(epoch, target, io, latency_ns, time.monotonic_ns())
+        now_ns = time.monotonic_ns()
+        self._ledger.complete(epoch, target, io, latency_ns, now_ns)
+        if io.direction == READ and self._ledger.may_look(now_ns):
+            self._ledger.look(target, slot.head(io.length))
 
 
 def run_loop(loop: SlotLoop, runtime_s: float | None) -> Exception | None:

@@ -53,6 +53,10 @@ class Slot:
         self._executor = executor
         self._buffer = Buffer(_PAGE, seed)
 
+    def head(self, length: int) -> bytes:
+        """Copy the first page of what an I/O of this length moved."""
+        return bytes(self._buffer.view(min(length, _PAGE)))
+
     async def transfer(self, io: PlannedIo, write_flags: int = 0) -> tuple[int, int]:
         """Read, write or fsync once; returns bytes moved and nanoseconds from submit to reap.
 

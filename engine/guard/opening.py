@@ -13,6 +13,7 @@ from engine.guard.alignment import MODE_FLAGS, align_bytes, direct_align_bytes
 from engine.guard.census import Census
 from engine.guard.duplicates import refuse_duplicates
 from engine.guard.extent import usable_bytes
+from engine.guard.facts import block_facts, file_facts, made_facts
 from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
 from engine.guard.identity import Identity
 from engine.guard.notices import block_notices, file_notices, memory_notice
@@ -154,6 +155,7 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
         target.direct_align_bytes = direct_align_bytes(fd)
         target.size_bytes = usable_bytes(name, os.fstat(fd).st_size, target.align_bytes, opener.job)
         target.notices = tuple(memory_notice(opener.census, fd))
+        target.facts = made_facts(opener.census.roots.sysfs, fd)
     except BaseException:
         target.close()
         raise
@@ -177,7 +179,8 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             size_bytes=size,
             align_bytes=align,
             writable=writable,
-            notices=file_notices(opener.census, fd, size, opener.job),
+            notices=file_notices(opener.census, fd),
+            facts=file_facts(opener.census.roots.sysfs, fd, size, opener.job),
             nr_requests=None,
             identity=Identity.of(fd, size),
             direct_align_bytes=direct_align_bytes(fd),
@@ -204,7 +207,8 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             size_bytes=size,
             align_bytes=align,
             writable=writable,
-            notices=block_notices(opener.census, device, fd, size, opener.job),
+            notices=block_notices(opener.census, device, opener.job),
+            facts=block_facts(device, fd, size, opener.job),
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
             direct_align_bytes=direct_align_bytes(fd),

@@ -153,6 +153,11 @@ def request_limit(device: BlockDevice) -> int | None:
     return read_number(device.disk_folder / "queue" / "nr_requests")
 
 
+def write_cache(device: BlockDevice) -> str | None:
+    """Read `queue/write_cache` of the whole disk: `write back` is a volatile cache, `write through` none."""
+    return read_text(device.disk_folder / "queue" / "write_cache")
+
+
 def physical_block_bytes(device: BlockDevice) -> int | None:
     """Read `queue/physical_block_size` of the whole disk: smaller writes cost it a read as well."""
     return read_number(device.disk_folder / "queue" / "physical_block_size")

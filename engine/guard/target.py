@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from engine.guard.census import Census
+from engine.guard.facts import TargetFacts
 from engine.guard.identity import Identity, refuse_changed, refuse_replaced
 from engine.guard.permission import refuse_used
 
@@ -42,8 +43,16 @@ class OpenTarget:
     identity: Identity
     needs_fill: bool = False
     """Made by lunscope and not filled yet: reading it would measure nothing."""
+    facts: TargetFacts = field(default_factory=TargetFacts)
+    """What was found that makes its figures less than they seem."""
     direct_align_bytes: int = 1
     """Alignment of offsets, lengths and buffers that direct I/O needs, whatever the mode now; 1 if it is refused."""
+
+    @property
+    def device_number(self) -> tuple[int, int]:
+        """Major and minor of the block device, or of what the file lies on."""
+        number = self.identity.rdev or self.identity.device
+        return os.major(number), os.minor(number)
 
     def recheck(self, census: Census | None = None) -> None:
         """Make sure that what was found at opening still holds; to be called right before the first write.

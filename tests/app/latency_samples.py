@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.load import SCALE, SERIES
 from collectors.model import Histograms, Rows, Sample, Table
-from collectors.schemas import SLOW_IO
+from collectors.schemas import SLOW_IO, SLOW_LOAD
 from tests.app.sources import SECOND_NS, table, with_load
 
 LOAD_ROWS = Rows(("load:1:0", "load:1:1"), ("/dev/vdb", "/dev/sdc"))
@@ -39,7 +39,12 @@ def _with_latencies(sample: Sample, tick: int, turn: int) -> Sample:
     for column, values in peaks.items():
         load.values[:, load.schema.index(column)] = values
     load = replace(load, rows=LOAD_ROWS)
-    tables = {**sample.tables, "load": load, "slow_io": _slow_ios(sample, tick, slow=slow)}
+    tables = {
+        **sample.tables,
+        "load": load,
+        "slow_io": _slow_ios(sample, tick, slow=slow),
+        "slow_load": _slow_load_ios(sample, tick, slow=slow),
+    }
     return replace(sample, tables=tables, histograms={"load": _histograms(ios)})
 
 
@@ -71,7 +76,7 @@ def _slow_ios(sample: Sample, tick: int, *, slow: bool) -> Table:
     return table(
         SLOW_IO,
         Rows(ranks, ranks),
-        completed_ns=[sample.monotonic_ns - SECOND_NS // 4, sample.monotonic_ns - SECOND_NS // 2][: len(ranks)],
+        done_ns=[sample.monotonic_ns - SECOND_NS // 4, sample.monotonic_ns - SECOND_NS // 2][: len(ranks)],
         major=device.major,
         minor=device.minor,
         operation=0,
@@ -80,8 +85,29 @@ def _slow_ios(sample: Sample, tick: int, *, slow: bool) -> Table:
         tag_wait_ns=0,
         queue_ns=[1_500_000, 200_000][: len(ranks)],
         service_ns=[29_000_000, 20_000_000 + tick * 100_000][: len(ranks)],
-        pid=[4711, 4712][: len(ranks)],
+        process=[4711, 4712][: len(ranks)],
         cgroup=99,
         command_low=command,
         command_high=0,
+    )
+
+
+def _slow_load_ios(sample: Sample, tick: int, *, slow: bool) -> Table:
+    """The slow I/Os as the load saw them: they came back some time after the kernel had done with them."""
+    ranks = ("0", "1") if slow else ("0",) if tick else ()
+    device = list(sample.topology.devices.values())[-1]
+    done_ns = [sample.monotonic_ns - SECOND_NS // 4, sample.monotonic_ns - SECOND_NS // 2]
+    latency_ns = [31_000_000, 20_300_000 + tick * 100_000]
+    kernel_ns = [30_500_000, 20_200_000 + tick * 100_000]
+    return table(
+        SLOW_LOAD,
+        Rows(ranks, ranks),
+        target=1,
+        direction=0,
+        offset=[123_456_789 * 512, 42 * 512][: len(ranks)],
+        bytes=8192,
+        issued_ns=[done - kernel - 20_000 for done, kernel in zip(done_ns, kernel_ns, strict=True)][: len(ranks)],
+        latency_ns=latency_ns[: len(ranks)],
+        major=device.major,
+        minor=device.minor,
     )

@@ -9,7 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.control import LoadControl
-from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.distribution import Permutation, Zipf
+from engine.job import BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
@@ -30,7 +31,7 @@ from tui.screens.wall import WallScreen
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
-    knobs=Knobs(queue_depth=8, stripe_width=2, blocks=(BlockShare(8192),), read_pct=50.0, rate_iops=1000.0),
+    knobs=Knobs(queue_depth=8, stripe_width=2, blocks=(BlockShare(8192),), read_pct=50.0, rate_iops=1000.0, threads=2),
 )
 
 
@@ -351,7 +352,7 @@ CASES: dict[str, Case] = {
     "latency.part": only_the_whole_time_is_known,
     "latency.next_peak": on_latencies("up to p100"),
     "latency.mark": on_latencies("marked 0:01", "left", "left"),
-    "latency.panel": on_latencies(),
+    "latency.panel": on_latencies("Waterfall", "p"),
     "latency.zoom_in": on_latencies(),
     "latency.zoom_out": on_latencies("", "plus", "plus", "plus"),
     "latency.narrow": on_latencies(),
@@ -405,6 +406,12 @@ CASES: dict[str, Case] = {
     "knob.read_share_down": turns(read_pct=40.0),
     "knob.rate_up": turns(rate_iops=2000.0),
     "knob.rate_down": turns(rate_iops=500.0),
+    "knob.mode_next": turns(mode=Mode.BUFFERED),
+    "knob.mode_previous": turns(mode=Mode.DSYNC),
+    "knob.threads_up": turns(threads=3),
+    "knob.threads_down": turns(threads=1),
+    "knob.distribution_next": turns(distribution=Zipf(0.9)),
+    "knob.distribution_previous": turns(distribution=Permutation()),
 }
 
 

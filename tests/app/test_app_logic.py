@@ -281,3 +281,34 @@ def test_form_spreads_over_all_targets_when_their_number_changes() -> None:
     assert job.knobs.stripe_width == 3
     back = job_from(values | {"targets": "scratch"}, job)
     assert back.knobs.stripe_width == 1
+
+
+def test_of_many_rows_only_those_that_are_looked_at_keep_a_long_past() -> None:
+    names = tuple(f"sd{number}" for number in range(40))
+    history = History(budget_bytes=FEWEST_TICKS * len(names) * len(KEPT["disks"]) * 4)
+    samples = make_samples(names, 3 * FEWEST_TICKS, events=False)
+    for before, now in pairwise(samples):
+        history.add(derive(before, now))
+        seen = history.series("disks", "sd3@3")
+    late = history.series("disks", "sd4@4")
+    assert seen is not None
+    assert late is not None
+    assert (len(seen), len(late)) == (len(samples) - 1, FEWEST_TICKS)
+    assert late.times_ns.tolist() == seen.times_ns[-FEWEST_TICKS:].tolist()
+    again = history.series("disks", "sd3@3")
+    assert again is not None
+    assert again.values["iops"].tolist() == seen.values["iops"].tolist()
+
+
+def test_what_is_looked_at_keeps_its_past_with_a_gap_when_it_vanishes() -> None:
+    names = tuple(f"sd{number}" for number in range(40))
+    history = History(budget_bytes=FEWEST_TICKS * len(names) * len(KEPT["disks"]) * 4)
+    samples = make_samples(names, 8, events=False)
+    for before, now in pairwise(samples[:4]):
+        history.add(derive(before, now))
+    assert history.series("disks", "sd3@3") is not None
+    for before, now in pairwise(make_samples(names[:2], 8, events=False)[4:]):
+        history.add(derive(before, now))
+    past = history.series("disks", "sd3@3")
+    assert past is not None
+    assert np.isfinite(past.values["iops"]).tolist() == [True] * 3 + [False] * 3

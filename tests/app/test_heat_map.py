@@ -221,6 +221,18 @@ async def test_the_cursor_begins_at_the_newest_peak_and_tells_its_cell() -> None
         assert heat.interval_ns is None
 
 
+async def test_a_moment_is_found_in_the_column_that_holds_it() -> None:
+    seconds = [list(second) for second in STEADY]
+    seconds[30] = [*seconds[30], SLOW]
+    for width in range(30, 66, 7):
+        async with shown(seconds, size=(width, 22)) as (heat, pilot, _):
+            heat.go_to(_at(30), SLOW)
+            await pilot.pause()
+            interval = heat.interval_ns
+            assert interval is not None
+            assert interval[0] < _at(30) <= interval[1]
+
+
 async def test_a_click_puts_the_cursor_there() -> None:
     async with shown(STEADY) as (heat, pilot, _):
         await pilot.click(heat, offset=(6 + 30, 10))

@@ -51,7 +51,7 @@ async def test_follows_the_load_at_first_live_and_in_replay(source: ListSource) 
         assert "whole time of reads and writes" in text
         assert "max 31.0" in text
         assert "◆" in text
-        assert "31.0 ms  /dev/sdc read" in text
+        assert "31.0 ms  load on /dev/sdc read" in text
 
 
 async def test_direction_and_marked_range_change_the_figures(source: ListSource) -> None:
@@ -163,6 +163,18 @@ async def test_says_what_is_missing_where_there_are_no_latencies() -> None:
         assert "need the exact tier" in screen_text(pilot)
         await pilot.press("c", "t", "d", "n", "m", "plus", "left_square_bracket")
         assert isinstance(pilot.app.screen, LatencyScreen)
+
+
+async def test_the_waterfall_tells_who_owns_the_slowest_ios(source: ListSource) -> None:
+    async with on_stage(make_app(source), (110, 40)) as pilot:
+        await _opened(pilot, source)
+        await pilot.press("n", "p", "p")
+        await until(pilot, lambda: "Slowest I/Os seen from both sides" in screen_text(pilot))
+        text = screen_text(pilot)
+        assert "service 29.0 ms" in text
+        assert "queue 1.50 ms" in text
+        assert "reap 0.480 ms" in text
+        assert "/dev/sdc" in text
 
 
 # the past that is kept

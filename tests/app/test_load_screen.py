@@ -239,3 +239,18 @@ async def test_destroying_needs_its_own_word() -> None:
         await until(stage.pilot, lambda: desk.permissions.destroy_data)
         await stage.press("left")
         await until(stage.pilot, lambda: not desk.permissions.destroy_data)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_badges_of_what_is_read_are_shown(size: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "holes"
+    with path.open("wb") as file:
+        file.truncate(1 << 20)
+    job = JobSpec(targets=(TargetSpec(str(path)),), knobs=GENTLE)
+    async with load_stage(job, size) as stage:
+        await stage.press("a")
+        await stage.state(LoadState.ARMED)
+        await stage.shows("[unwritten 100 %]")
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        await stage.shows("[unwritten 100 %]")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from engine import _native
+
 
 def run(*command: str) -> str:
     """Run a tool and return what it printed; its words are in the error."""
@@ -88,3 +90,10 @@ class Storage:
 def storage(tmp_path: Path) -> Iterator[Storage]:
     with ExitStack() as stack:
         yield Storage(tmp_path, stack)
+
+
+@pytest.fixture
+def tracer() -> Iterator[_native.BlockTracer]:
+    tracer = _native.BlockTracer()
+    yield tracer
+    tracer.close()

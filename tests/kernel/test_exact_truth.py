@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from engine.job import Knobs
 from tests import needs
 from tests.kernel.backends import OpenFile, running
 from tests.kernel.block_events import Truth, event_log, refusal
+from tests.kernel.tracing import grown, opened, read_device, row_of
 
 pytestmark = [needs.loop, needs.tracer, needs.io_uring, pytest.mark.skipif(bool(refusal()), reason=refusal())]
 
@@ -31,7 +32,6 @@ SIZE_BYTES = 64 << 20
 RUN_S = 0.7
 CLOCK_US = 1.0
 """The log tells microseconds, and logs an event a little before or after the tracer is called."""
-PEAKS = {"in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns", "in_flight_now", "in_driver_now"}
 SCALE = HistogramScale(unit_ns=64, sub_bits=4)
 BUCKET = 0.0625
 PERCENTS = (50.0, 99.0)
@@ -49,46 +49,24 @@ class Seen:
         return self.columns["reads"] + self.columns["writes"]
 
 
-@pytest.fixture
-def tracer() -> Iterator[_native.BlockTracer]:
-    tracer = _native.BlockTracer()
-    yield tracer
-    tracer.close()
-
-
-def read_device(tracer: _native.BlockTracer, device: str) -> dict[str, int]:
-    """Columns of the device, all 0 before its first I/O."""
-    values = tracer.read()
-    names = tracer.names()
-    if device.removeprefix("/dev/") not in names:
-        return dict.fromkeys(_native.TRACE_COLUMNS, 0)
-    row = names.index(device.removeprefix("/dev/"))
-    return dict(zip(_native.TRACE_COLUMNS, values[row].tolist(), strict=True))
-
-
 def cells_of(tracer: _native.BlockTracer, device: str) -> dict[int, tuple[NDArray[np.uint16], NDArray[np.uint64]]]:
     row, series, bucket, count = tracer.cells()
-    mine = row == tracer.names().index(device.removeprefix("/dev/"))
+    mine = row == row_of(tracer, device)
     return {one: (bucket[mine & (series == one)], count[mine & (series == one)]) for one in range(4)}
 
 
 def run_load(device: str, tracer: _native.BlockTracer, depth: int, read_pct: int) -> tuple[Seen, Truth]:
     """Run a load between two reads, in the log and in the tracer."""
     number = Path(device).stat().st_rdev
-    fd = os.open(device, os.O_RDWR | os.O_DIRECT)
-    try:
+    with opened(device) as fd, event_log(os.major(number), os.minor(number)) as log:
         target = OpenFile(fd, device, SIZE_BYTES, 4096, writable=True)
-        with event_log(os.major(number), os.minor(number)) as log:
-            before = read_device(tracer, device)
-            tracer.cells()
-            with running("uring", [target], Knobs(queue_depth=depth, read_pct=read_pct, rate_iops=4000.0)):
-                time.sleep(RUN_S)
-            after = read_device(tracer, device)
-            truth = log.truth()
-    finally:
-        os.close(fd)
-    grown = {name: value if name in PEAKS else value - before[name] for name, value in after.items()}
-    return Seen(grown, cells_of(tracer, device)), truth
+        before = read_device(tracer, device)
+        tracer.cells()
+        with running("uring", [target], Knobs(queue_depth=depth, read_pct=read_pct, rate_iops=4000.0)):
+            time.sleep(RUN_S)
+        after = read_device(tracer, device)
+        truth = log.truth()
+    return Seen(grown(before, after), cells_of(tracer, device)), truth
 
 
 def whole_run(device: str, tracer: _native.BlockTracer, depth: int, read_pct: int) -> tuple[Seen, Truth]:

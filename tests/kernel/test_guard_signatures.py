@@ -35,7 +35,7 @@ def refusal(path: str) -> str:
 def test_an_empty_device_and_one_full_of_unknown_data_need_no_second_flag(storage: Storage) -> None:
     device = storage.loop(8 * MIB)
     target = open_for_writing(device)
-    assert any("100 % of 64 sampled blocks are zeros" in notice for notice in target.notices)
+    assert (target.facts.samples, target.facts.zero_share) == (64, 1.0)
     assert target.writable
     target.close()
     Path(device).write_bytes(b"\xa7" * (8 * MIB))

@@ -16,7 +16,20 @@ def run_in_guest(topology: str, script: str, *options: str) -> str:
     packages = sysconfig.get_path("purelib")
     lab = Path(os.environ["LUNSCOPE_LAB"], "lab")
     prepare = "cd /src; export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/src:/venv; "
-    command = [str(lab), "run", "-t", topology, *options, "--src", str(_PROJECT), "--ro", f"/venv={packages}"]
+    limit = str(TIMEOUT_S - 60)
+    command = [
+        str(lab),
+        "run",
+        "-t",
+        topology,
+        "--timeout",
+        limit,
+        *options,
+        "--src",
+        str(_PROJECT),
+        "--ro",
+        f"/venv={packages}",
+    ]
     done = subprocess.run(
         [*command, "--", prepare + script], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )

@@ -49,7 +49,7 @@ def open_result(skipped: int) -> RunResult:
     services = np.array([[[sum(latencies) // 10, 1000, 100_000], [0, 0, 0]]], np.uint64)
     stats = OpenEpoch(closed, np.array([skipped], np.uint64), services, counter.cells())
     result = epoch_result(stats, ("a",), 0, 0)  # type: ignore[arg-type]
-    about = About(OPEN, EngineFacts("uring", "asked for", ()), ("a",), (), "runtime", 2.0)
+    about = About(OPEN, EngineFacts("uring", "asked for", ()), ("a",), (), (), "runtime", 2.0)
     total = Split(result.split.read, result.split.write, result.split.total)
     return RunResult(about, (result,), total, (), cpu_ns=0, completed_ios=100, skipped=skipped)
 

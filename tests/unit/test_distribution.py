@@ -16,6 +16,7 @@ from engine.distribution import (
     Zone,
     Zones,
     distribution_problem,
+    hot_and_cold,
     locality,
 )
 from engine.distribution_text import format_distribution, parse_distribution
@@ -32,6 +33,7 @@ from engine.errors import UsageError
         ("normal:10", Normal(10.0, 50.0)),
         ("normal:10%:30%", Normal(10.0, 30.0)),
         ("hot:90/10", Zones((Zone(90.0, 10.0), Zone(10.0, 90.0)))),
+        ("hot:50/1", hot_and_cold(50, 1)),
         ("locality:50,50", Zones((Zone(50.0, 50.0), Zone(50.0, 50.0)))),
         ("zones:60/10, 0/20, 40/70", Zones((Zone(60.0, 10.0), Zone(0.0, 20.0), Zone(40.0, 70.0)))),
     ],
@@ -94,7 +96,9 @@ DISTRIBUTIONS = st.one_of(
     st.floats(0.01, 0.99).map(Pareto),
     st.builds(Normal, st.floats(0.01, 100), st.floats(0, 100)),
     _ZONES,
-    st.sampled_from([locality([50, 30, 20]), locality([33.3, 33.3, 33.4])]),
+    st.sampled_from(
+        [hot_and_cold(90, 10), hot_and_cold(100, 30), locality([50, 30, 20]), locality([33.3, 33.3, 33.4])]
+    ),
 )
 
 

@@ -264,7 +264,7 @@ def test_slow_ios_are_the_slowest_of_every_device(host: Host) -> None:
         host.tracer.slow(first, "postgres", done_ns=100 + place, latency_ns=1_000 - place, queue_ns=1)
     host.tracer.slow(second, "a" * 15 + "\udcff", done_ns=200, latency_ns=3, queue_ns=2)
     table = host.collector.read().tables["slow_io"]
-    assert table.column("done_ns").tolist() == [100, 101, 102, 103, 104, 105, 106, 107, 200]
+    assert table.column("completed_ns").tolist() == [100, 101, 102, 103, 104, 105, 106, 107, 200]
     assert table.column("minor").tolist() == [0] * 8 + [16]
     names = table.values[[0, -1]][:, [SLOW_IO.index("command_low"), SLOW_IO.index("command_high")]].astype("<u8")
     assert [name.tobytes().rstrip(b"\0") for name in names] == [b"postgres", b"a" * 15 + b"\xff"]

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from collectors.heat_map import LatencyRange, heat_columns, heat_rows
 from collectors.latency_subject import Direction, LatencySubject, Part, parts_of, series_of
-from collectors.latency_summary import peaks_ns, summarize
+from collectors.latency_summary import cells_of, peaks_ns, summarize
 from collectors.latency_ticks import MOST_TICKS, LatencyTicks
 from collectors.model import HistogramScale, Rows
 from tests.unit.latency_ticks import ROWS, SCALE, SECOND_NS, START_NS, tick, ticks_of, track
@@ -20,6 +21,10 @@ latencies = st.lists(st.lists(st.integers(1, 2**40), max_size=30), min_size=1, m
 
 def _columns_by_second(ticks: LatencyTicks) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return (ticks.times_ns - START_NS) // SECOND_NS
+
+
+def _peaks(ticks: LatencyTicks, *series: str) -> NDArray[np.float64]:
+    return peaks_ns(ticks, series, cells_of(ticks, series))
 
 
 # rows
@@ -112,14 +117,14 @@ def test_a_track_keeps_its_own_rows_and_marks_their_absence_as_a_gap() -> None:
     ).view()
     assert ((made.times_ns - START_NS) // SECOND_NS).tolist() == [0, 2, 3]
     assert np.diff(made.first_cell).tolist() == [1, 0, 1]
-    assert peaks_ns(made, ("read", "write")).tolist() == pytest.approx([7_000, np.nan, 9_000], nan_ok=True)
+    assert _peaks(made, "read", "write").tolist() == pytest.approx([7_000, np.nan, 9_000], nan_ok=True)
 
 
 def test_a_peak_over_more_than_asked_for_is_not_taken() -> None:
     ticks = track([tick(0, [(0, 0, 1_000_003), (0, 1, 5_000_000)])]).view()
-    assert peaks_ns(ticks, ("read",)).tolist() == [1_000_003]
+    assert _peaks(ticks, "read").tolist() == [1_000_003]
     without = track([tick(0, [(0, 0, 1_000_003)], exact=False)]).view()
-    assert peaks_ns(without, ("read",)) == pytest.approx([1_000_003], rel=0.008)
+    assert _peaks(without, "read") == pytest.approx([1_000_003], rel=0.008)
 
 
 def test_a_view_stays_as_it_was_while_the_track_grows_and_forgets() -> None:

@@ -21,6 +21,8 @@ from collectors.topology.graph import Path
         ({"state": "live", "access": "inaccessible"}, PathLevel.STANDBY, "inaccessible"),
         ({"state": "live", "access": "persistent-loss"}, PathLevel.DOWN, "persistent-loss"),
         ({"state": "running", "access": "unavailable"}, PathLevel.DOWN, "unavailable"),
+        ({"state": "running", "access": "active/optimized", "marginal": True}, PathLevel.MARGINAL, "marginal"),
+        ({"state": "offline", "marginal": True}, PathLevel.DOWN, "offline"),
         ({"state": "offline"}, PathLevel.DOWN, "offline"),
         ({"state": "connecting", "access": "optimized"}, PathLevel.DOWN, "connecting"),
         ({"state": "running", "access": "active/optimized", "map_state": "failed"}, PathLevel.DOWN, "failed"),
@@ -30,4 +32,4 @@ from collectors.topology.graph import Path
 def test_state(facts: dict[str, Any], level: PathLevel, word: str) -> None:
     path = Path("k", "sda", "lun", **facts)
     assert state_of(path) == (level, word)
-    assert (level < PathLevel.STANDBY) == path.usable
+    assert (level in {PathLevel.ACTIVE, PathLevel.SECONDARY, PathLevel.MARGINAL}) == path.usable

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.aio.epoch import EpochSnapshot
+from engine.badge import Badge, BadgeKind
 from engine.job import Access, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.measured import combine
 from engine.result import About, EngineFacts, ErrorCount, RunResult, Split, epoch_result
@@ -19,12 +20,17 @@ GOLDEN = Path(__file__).parent / "golden" / "run.json"
 FACTS = EngineFacts("uring", "the fastest, and it works here", ("defer_taskrun",))
 
 
+BADGES = (
+    Badge(BadgeKind.UNWRITTEN, "unwritten 75 %", "75 % never written: reads of it are memory", ("/dev/loop7",), 0.75),
+)
+
+
 def result_of(stats: list[EpochSnapshot], job: JobSpec, names: tuple[str, ...]) -> RunResult:
     epochs = tuple(epoch_result(one, names, 0, 0) for one in stats)
     parts = [one.split for one in epochs]
     total = Split(*(combine([getattr(part, kind) for part in parts]) for kind in ("read", "write", "total")))
     errors = (ErrorCount(names[0], "read", 5, 8192, 3), ErrorCount(names[0], "write", 0, 4096, 1))
-    about = About(job, FACTS, names, ("on tmpfs: measures memory",), "runtime", 4.5)
+    about = About(job, FACTS, names, ("on tmpfs: measures memory",), BADGES, "runtime", 4.5)
     ios = sum(one.transient_ios + one.split.total.ios for one in epochs)
     return RunResult(about, epochs, total, errors, cpu_ns=ios * 2500, completed_ios=ios)
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.caveats import caveats
+from engine.cpu_use import CpuUse
 from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
 from engine.result import About, EngineFacts, FsyncResult, RunResult
 from engine.result_text import summary_lines
+from engine.run_badges import run_badges
 from tests.unit.synthetic import Io, epoch
-from tests.unit.test_result import FACTS, result_of, two_epochs
+from tests.unit.test_result import result_of, two_epochs
 
 
 def one_epoch(latency_ns: int = 100_000, ios: int = 2000, duration_s: float = 2.0) -> RunResult:
@@ -31,7 +33,7 @@ def test_slow_storage_is_told_in_milliseconds() -> None:
 def test_too_few_ios_for_a_percentile_print_a_dash() -> None:
     lines = summary_lines(one_epoch(ios=50))
     assert lines[5].split()[6:8] == ["-", "-"]
-    assert any(line.startswith("note: a - stands for") for line in lines)
+    assert any(line.startswith("badge: a - stands for") for line in lines)
 
 
 def test_epochs_errors_and_what_never_settled_are_told() -> None:
@@ -42,20 +44,41 @@ def test_epochs_errors_and_what_never_settled_are_told() -> None:
     assert "error: /dev/loop7: 1 write failed: short fewer bytes were moved than asked for" in text
 
 
+def badge_labels(result: RunResult) -> list[str]:
+    return [badge.label for badge in run_badges(result)][1:]
+
+
+def costing(result: RunResult, busy_share: float, threads: int = 1) -> RunResult:
+    (epoch,) = result.epochs
+    cpu = CpuUse(int(busy_share * epoch.duration_s * 1e9), 0, 0)
+    return replace(result, epochs=(replace(epoch, cpu=cpu, knobs=Knobs(threads=threads)),))
+
+
 def test_a_busy_engine_is_called_driver_bound() -> None:
-    result = one_epoch()
-    calm = replace(result, cpu_ns=int(0.5 * result.about.elapsed_s * 1e9))
-    busy = replace(result, cpu_ns=int(0.95 * result.about.elapsed_s * 1e9))
-    assert not any("driver-bound" in line for line in caveats(calm))
-    assert any("driver-bound" in line and "--threads 2" in line for line in caveats(busy))
-    more_threads = About(
-        replace(busy.about.job, knobs=Knobs(threads=2)), FACTS, ("a",), (), "runtime", busy.about.elapsed_s
+    assert badge_labels(costing(one_epoch(), 0.5)) == []
+    busy = costing(one_epoch(), 0.95)
+    assert badge_labels(busy) == ["driver-bound"]
+    assert (
+        "95 % of the time with 1 thread; the storage may be faster than shown: try --threads 2"
+        in run_badges(busy)[1].text
     )
-    assert not any("driver-bound" in line for line in caveats(replace(busy, about=more_threads)))
+    assert badge_labels(costing(one_epoch(), 0.95, threads=2)) == []
+    synchronous = replace(busy.about, engine=EngineFacts("threads", "asked for", ()))
+    assert badge_labels(replace(busy, about=synchronous)) == []
 
 
-def test_a_short_run_says_so() -> None:
-    assert any("too short" in line for line in caveats(one_epoch(ios=10, duration_s=0.4)))
+def test_a_busy_host_is_told() -> None:
+    (epoch,) = one_epoch().epochs
+    full = replace(epoch, cpu=CpuUse(0, 980, 1000))
+    assert badge_labels(replace(one_epoch(), epochs=(full,))) == ["host busy 98 %"]
+
+
+def test_few_and_short_are_told() -> None:
+    assert badge_labels(one_epoch(ios=999)) == ["few samples"]
+    assert badge_labels(one_epoch(ios=2000, duration_s=0.9)) == ["short"]
+    lines = summary_lines(one_epoch(ios=10, duration_s=0.4))
+    assert "badge: measured for 0.40 s only: too short to judge by" in lines
+    assert "badge: /dev/loop7: 75 % never written: reads of it are memory" in lines
 
 
 def test_blocks_that_were_split_over_the_stripe_are_told() -> None:
@@ -71,7 +94,7 @@ def test_blocks_that_were_split_over_the_stripe_are_told() -> None:
 
 
 def test_a_run_without_any_io_has_a_summary() -> None:
-    about = About(JobSpec(knobs=Knobs(read_pct=70)), EngineFacts("", "not started", ()), (), (), "stopped", 0.0)
+    about = About(JobSpec(knobs=Knobs(read_pct=70)), EngineFacts("", "not started", ()), (), (), (), "stopped", 0.0)
     result = replace(result_of([epoch([])], JobSpec(), ("a",)), about=about)
     assert any(line.split()[:2] == ["total", "0"] for line in summary_lines(result))
 

@@ -183,7 +183,11 @@ def test_cycles_are_told_as_they_are(kernel: FakeKernel) -> None:
     kernel.add(FakeDisk("dm-1", 253, 1, attributes=mpath, at="virtual/block/dm-1", slaves=["dm-0"]))
     kernel.add(FakeDisk("md0", 9, 0, at="virtual/block/md0", slaves=["md0"]))
     graph = scan(kernel)
-    assert {path.name for path in graph.paths} == {"dm-0", "dm-1"}
+    assert paths_by_lun(graph) == {"dm-0": [], "dm-1": []}
+    assert graph.notices == (
+        "dm-0: stands on dm-0, dm-1, which cannot be a path: it is a map itself",
+        "dm-1: stands on dm-0, which cannot be a path: it is a map itself",
+    )
 
 
 def test_what_vanishes_between_listing_and_reading(kernel: FakeKernel) -> None:

@@ -8,8 +8,13 @@ from pathlib import Path
 
 import click
 
-from collectors.doctor import Check, Status, examine
+from collectors.checks import Check, Status
+from collectors.doctor import examine
 from tui.roots import root_options
+from tui.tiers import tier_option
+
+NEEDED_FOR = {"exact": "exact time", "sampled": "in-flight sampling", "kernel": "diskstats"}
+"""The check that a tier stands and falls with."""
 
 _MARK = {Status.OK: "ok ", Status.LIMITED: "!  ", Status.MISSING: "-  "}
 
@@ -17,9 +22,19 @@ _MARK = {Status.OK: "ok ", Status.LIMITED: "!  ", Status.MISSING: "-  "}
 @click.command(short_help="what works on this host, and what would lift it")
 @root_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.doctor/1).")
-def command(procfs: Path, sysfs: Path, *, as_json: bool) -> None:
-    """Say what works on this host, which tier its figures get, and what root or a capability would add."""
+@tier_option
+def command(procfs: Path, sysfs: Path, *, as_json: bool, tier: str) -> int:
+    """Say what works on this host, which tier its figures get, and what root or a capability would add.
+
+    With --tier it exits 1 where that tier is not to be had.
+    """
     checks = examine(procfs, sysfs)
+    _show(checks, as_json=as_json)
+    needed = NEEDED_FOR.get(tier, "")
+    return int(any(check.id == needed and check.status is Status.MISSING for check in checks))
+
+
+def _show(checks: tuple[Check, ...], *, as_json: bool) -> None:
     if as_json:
         document = {"schema": "lunscope.doctor/1", "checks": [dataclasses.asdict(check) for check in checks]}
         click.echo(json.dumps(document))

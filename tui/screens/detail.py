@@ -11,13 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Grid as Cells
 from textual.content import Content
+from textual.geometry import Size
 
+from collectors.fields import fields_of
 from collectors.model import Frame
 from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.figure_text import figure_lines
+from tui.glyphs import glyphs_of
 from tui.keys import Place, bindings_of
 from tui.safe import fit
 from tui.scope import Scope
 from tui.screens.base import View
+from tui.subjects import row_of
 from tui.widgets.chart import Chart
 from tui.widgets.line import TextLine
 
@@ -32,7 +37,11 @@ class DetailView(View):
     PLACE = Place.DISK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.DISK)]
     DEFAULT_CSS = """
+    DetailView #verdict { height: 2; padding: 0 1; text-wrap: wrap; }
+    DetailView.-tiny #verdict, DetailView.-flat #verdict { height: 1; }
     DetailView #facts { height: 8; }
+    DetailView #figures { height: 1; }
+    DetailView.-tall #figures { height: 3; }
     DetailView.-tiny #facts, DetailView.-flat #facts { height: 1fr; }
     DetailView #charts { grid-size: 2 2; grid-gutter: 0 1; height: 1fr; }
     """
@@ -48,6 +57,7 @@ class DetailView(View):
         """Sentence, facts, charts."""
         yield TextLine(" ", id="verdict")
         yield TextLine(" ", id="facts")
+        yield TextLine(" ", id="figures", classes="extra")
         with Cells(id="charts", classes="extra"):
             yield from (panel.make() for panel in self._panels)
 
@@ -61,10 +71,19 @@ class DetailView(View):
 
     def show_frame(self, frame: Frame) -> None:
         """Sentence, facts and charts; what vanished keeps its past."""
-        self.query_one("#verdict", TextLine).put(f" {self.sentence(frame)}")
+        self.query_one("#verdict", TextLine).put(self.sentence(frame))
         facts = list(self.facts(frame))
         if facts:
             self.query_one("#facts", TextLine).put(_two_columns(facts, self.size.width))
+        table = frame.tables.get(self.TABLE)
+        row = row_of(self._key, table)
+        fields = [field.id for field in fields_of(self.TABLE)]
+        line = self.query_one("#figures", TextLine)
+        if table is None or row is None:
+            line.put(" no figures")
+        else:
+            room, marks = Size(self.size.width, line.size.height), glyphs_of(self).tier_marks
+            line.put(figure_lines(table, self.TABLE, row, fields, room=room, marks=marks))
         series = self.scope.history.series(self.TABLE, self._key, frame.time_ns, self.scope.span_ns)
         if series is not None:
             for panel in self._panels:

@@ -72,6 +72,7 @@ class LoadScreen(LoadActions):
     LoadScreen.-narrow #charts { grid-size: 1 1; }
     LoadScreen #charts Chart { width: 1fr; height: 1fr; }
     LoadScreen.-narrow #iops { display: none; }
+    LoadScreen.-tall #knob_row, LoadScreen.-tall KnobPanel { height: 8; }
     LoadScreen.-tiny #knob_row { height: 1; }
     LoadScreen.-tiny #load_message { display: none; }
     """

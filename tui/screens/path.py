@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
 from collectors.path_verdict import judge_paths, odd_words
+from tui.latency_subjects import disk_subject
 from tui.path_facts import path_facts
 from tui.path_text import path_told, paths_by_key
 from tui.screens.detail import DetailView
@@ -22,6 +24,10 @@ class PathView(DetailView):
         row, judged = row_of(self._key, frame.tables.get("paths")), judge_paths(frame)
         odd = "" if row is None or judged is None else odd_words(frame, judged, row)
         return path_told(frame, self._key, odd)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the path."""
+        return None if self.scope.frame is None else disk_subject(self._key, self.scope.frame)
 
     def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
         """Yield its way, states and limits."""

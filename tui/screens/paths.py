@@ -11,9 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
 from collectors.path_groups import GroupBy
 from tui.keys import Place, bindings_of
+from tui.latency_subjects import disk_subject, port_subject
 from tui.path_board import STATE, Only, PathBoard, path_board
 from tui.path_columns import path_columns
 from tui.path_text import summary, told
@@ -45,7 +47,7 @@ class PathsScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.PATHS)]
     DEFAULT_CSS = """
     PathsScreen #paths { height: 1fr; }
-    PathsScreen #told { height: 2; text-wrap: wrap; }
+    PathsScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }
     PathsScreen.-tiny #summary, PathsScreen.-tiny #told { display: none; }
     PathsScreen.-flat #told { height: 1; }
     """
@@ -66,7 +68,8 @@ class PathsScreen(View):
     def show_frame(self, frame: Frame) -> None:
         """Figures in the grouping that is chosen."""
         grid = self.query_one("#paths", Grid)
-        board = path_board(frame, self._by, self._only, [column.field_id for column in self.COLUMNS])
+        fields = [column.field_id for column in self.COLUMNS]
+        board = path_board(frame, self._by, self._only, fields, self.scope.history.gone_paths)
         self._outline.board = board
         self._outline.passes = None if board is None else board.passes
         if board is not None:
@@ -82,19 +85,19 @@ class PathsScreen(View):
         if board is None:
             above.put(f" {_why_none(self.scope.frame)}")
         else:
-            above.put(Content.assemble(" ", summary(board), *self._choices()))
+            above.put(Content.assemble(*self._choices(), summary(board)))
         self._tell_row(board)
 
     def _choices(self) -> Iterator[tuple[str, str]]:
-        yield f"   {self.key_text('paths.group')} ", "bold $accent"
-        yield f"by {self._by}", ""
-        yield f"   {self.key_text('paths.only')} ", "bold $accent"
-        yield self._only, "bold" if self._only is not Only.ALL else ""
+        yield f" {self.key_text('paths.group')} ", "bold $accent"
+        yield f"by {self._by}  ", ""
+        yield f"{self.key_text('paths.only')} ", "bold $accent"
+        yield f"{self._only}   ", "bold" if self._only is not Only.ALL else ""
 
     def _tell_row(self, board: PathBoard | None) -> None:
         key = self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
-        self.query_one("#told", TextLine).put(" " if board is None or row is None else f" {told(board, row)}")
+        self.query_one("#told", TextLine).put("" if board is None or row is None else told(board, row))
 
     @on(Grid.RowHighlighted, "#paths")
     def _highlighted(self) -> None:
@@ -108,6 +111,14 @@ class PathsScreen(View):
             self.query_one("#paths", Grid).rearrange()
         else:
             self.action_paths_details()
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the path, LUN or port under the cursor."""
+        frame, thing = self.scope.frame, self._thing()
+        if frame is None or thing is None:
+            return None
+        table, key = thing
+        return port_subject(key, frame.topology) if table == "hbas" else disk_subject(key, frame)
 
     def action_paths_group(self) -> None:
         """Group by the next thing."""
@@ -129,17 +140,22 @@ class PathsScreen(View):
 
     def action_paths_details(self) -> None:
         """Show the path, LUN or port under the cursor."""
+        thing = self._thing()
+        if thing is not None:
+            self.app.push_screen(detail_view(self.scope, *thing))
+        elif self._outline.board is not None:
+            self.notify("this group has no page of its own; Enter opens it", markup=False)
+
+    def _thing(self) -> tuple[str, str] | None:
+        """Frame table and key of what is under the cursor; None for groups that are neither a LUN nor a port."""
         board, key = self._outline.board, self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
         if board is None or row is None or key is None:
-            return
+            return None
         if board.path_row(row) is not None:
-            self.app.push_screen(detail_view(self.scope, "paths", key))
-        elif board.layout.groups.by in _TABLE_OF:
-            table, of = _TABLE_OF[board.layout.groups.by], board.layout.groups.of[row]
-            self.app.push_screen(detail_view(self.scope, table, of))
-        else:
-            self.notify(f"a {board.layout.groups.by} has no page of its own; Enter opens the group", markup=False)
+            return "paths", key
+        groups = board.layout.groups
+        return (_TABLE_OF[groups.by], groups.of[row]) if groups.by in _TABLE_OF else None
 
 
 Choice = TypeVar("Choice", bound=StrEnum)

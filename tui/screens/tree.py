@@ -9,10 +9,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
 from collectors.topology.branches import Node, NodeKind
 from tui.columns import grid_columns
 from tui.keys import Place, bindings_of
+from tui.latency_subjects import disk_subject, port_subject
 from tui.path_columns import RANGE_WIDTH, state_column
 from tui.scope import Scope
 from tui.screens.base import View
@@ -46,7 +48,7 @@ class TreeScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.TREE)]
     DEFAULT_CSS = """
     TreeScreen #tree { height: 1fr; }
-    TreeScreen #told { height: 2; text-wrap: wrap; }
+    TreeScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }
     TreeScreen.-tiny #told { display: none; }
     TreeScreen.-flat #told { height: 1; }
     """
@@ -78,7 +80,7 @@ class TreeScreen(View):
     def _tell(self) -> None:
         node = self._node()
         words = "" if node is None or self.scope.frame is None else node_told(self.scope.frame, node)
-        self.query_one("#told", TextLine).put(f" {words}")
+        self.query_one("#told", TextLine).put(words)
 
     def _node(self) -> Node | None:
         """Find the node under the cursor."""
@@ -105,6 +107,13 @@ class TreeScreen(View):
             self.refresh_view()
         else:
             self.action_tree_details()
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the port, path or disk under the cursor."""
+        frame, node = self.scope.frame, self._node()
+        if frame is None or node is None or node.kind not in _TABLES:
+            return None
+        return port_subject(node.of, frame.topology) if node.kind is NodeKind.PORT else disk_subject(node.of, frame)
 
     def action_tree_unfold(self) -> None:
         """Open all that hangs directly on the node and below it, one level at a time."""

@@ -10,16 +10,19 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.geometry import Size
 
-from collectors.fields import Unit, get_field
+from collectors.fields import get_field
 from collectors.heat import verdict
+from collectors.latency_subject import LatencySubject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from engine.text import safe_text
 from tui.columns import GridColumn, grid_columns
-from tui.format import format_quantity
+from tui.figure_text import figure_lines
 from tui.glyphs import glyphs_of
 from tui.keys import Place, bindings_of
 from tui.labels import disk_labels
+from tui.latency_subjects import disk_subject
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.details import detail_view
@@ -96,21 +99,16 @@ class WallScreen(View):
         row = row_of(key, disks)
         if frame is None or disks is None or row is None or key is None:
             return
-        name = disk_labels(frame.topology).get(key) or disks.rows.names[row]
-        line = Content.assemble((f" {safe_text(name)}  ", "bold"))
-        for field_id in FIGURES:
-            column, field = _columns()[field_id], get_field("disks", field_id)
-            figure = format_quantity(disks.value(field_id, row), field.unit, column.width)
-            part = Content.assemble(
-                (f"{field.title} ", "dim"),
-                figure if field.unit is Unit.PER_SECOND else f"{figure} {field.unit}".rstrip(),
-                "  ",
-            )
-            if line.cell_length + part.cell_length > self.size.width + 2:
-                break
-            line += part
-        self.query_one("#figures", TextLine).put(line)
+        name = safe_text(disk_labels(frame.topology).get(key) or disks.rows.names[row])
+        room, marks = Size(self.size.width - len(name) - 2, 1), glyphs_of(self).tier_marks
+        figures = figure_lines(disks, "disks", row, FIGURES, room=room, marks=marks)
+        self.query_one("#figures", TextLine).put(Content.assemble((f" {name} ", "bold"), figures))
         self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}")
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the disk under the cursor."""
+        key = self.query_one("#wall", Wall).cursor_key
+        return None if self.scope.frame is None or key is None else disk_subject(key, self.scope.frame)
 
     @on(Wall.CellHighlighted)
     def _highlighted(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.heat_map import HeatColumns, LatencyRange, heat_columns, heat_rows
-from collectors.latency_summary import kept_cells
+from collectors.latency_summary import cells_of
 from collectors.latency_ticks import LatencyTicks
 from collectors.percentiles import bucket_bounds_ns
 from engine.events import Event
@@ -47,8 +47,9 @@ class HeatPicture:
     """I/Os in a cell from which on it counts as full."""
 
     def column_at(self, time_ns: int) -> int | None:
-        """Column whose end is nearest to a moment."""
-        return int(np.argmin(np.abs(self.columns.ends_ns - time_ns))) if len(self.columns) else None
+        """Column that holds the interval of a moment; the last where that is later."""
+        last = len(self.columns) - 1
+        return min(int(np.searchsorted(self.columns.ends_ns, time_ns)), last) if last >= 0 else None
 
     def cells_of(self, column: int) -> NDArray[np.intp]:
         """Cells across that show a column."""
@@ -76,7 +77,7 @@ def draw_picture(
 
 
 def _range_of(ticks: LatencyTicks, series: tuple[str, ...], previous: LatencyRange | None) -> LatencyRange:
-    buckets = ticks.bucket[kept_cells(ticks, series)]
+    buckets = cells_of(ticks, series).bucket
     if not len(buckets):
         return previous or LatencyRange(1e4, 1e8)
     low, above = bucket_bounds_ns(ticks.scale, np.array([buckets.min(), buckets.max()], np.uint16))

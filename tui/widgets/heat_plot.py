@@ -29,6 +29,8 @@ class HeatPlot:
         self.owners: NDArray[np.uint16] = picture.levels.astype(np.uint16)
         self.codes: NDArray[np.uint32] = ramp[picture.levels]
         unknown = picture.column_of_cell < 0
+        if unknown.all():
+            return
         unknown[: int(np.argmin(unknown))] = False  # before the first there is nothing to miss
         self.codes[:, unknown] = ord(glyphs.unknown)
         self.owners[:, unknown] = UNKNOWN

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from engine.distribution_text import format_distribution
 from engine.job import Knobs
 from engine.sizes import format_blocks
 from tui.widgets.line import TextLine
@@ -46,7 +47,7 @@ ROWS = (
         "Block size",
         "knob.block_size_down",
         "knob.block_size_up",
-        lambda knobs, _targets: format_blocks(knobs.blocks),
+        lambda knobs, _targets: _sizes(knobs),
     ),
     KnobRow(
         "Reads",
@@ -60,12 +61,20 @@ ROWS = (
         "knob.rate_up",
         lambda knobs, _targets: "none" if knobs.rate_iops is None else f"{knobs.rate_iops:,.0f}/s",
     ),
+    KnobRow("Mode", "knob.mode_previous", "knob.mode_next", lambda knobs, _targets: knobs.mode),
+    KnobRow("Threads", "knob.threads_down", "knob.threads_up", lambda knobs, _targets: str(knobs.threads)),
+    KnobRow(
+        "Distribution",
+        "knob.distribution_previous",
+        "knob.distribution_next",
+        lambda knobs, _targets: format_distribution(knobs.distribution),
+    ),
 )
 VALUE_WIDTH = 11
 
 
 class KnobPanel(TextLine):
-    """One line per knob: title, key down, value, key up."""
+    """One line per knob: title, key down, value, key up; the first five where there is no room for more."""
 
     DEFAULT_CSS = """
     KnobPanel { height: 5; width: 42; }
@@ -74,6 +83,12 @@ class KnobPanel(TextLine):
     def show(self, knobs: Knobs, targets: int, key_text: KeyText) -> None:
         """Show the values in force."""
         self.put(Content("\n").join(_line(row, knobs, targets, key_text) for row in ROWS))
+
+
+def _sizes(knobs: Knobs) -> str:
+    """Write the sizes of reads, and those of writes where they have their own."""
+    own = "" if knobs.write_blocks is None else f"/{format_blocks(knobs.write_blocks)}"
+    return f"{format_blocks(knobs.blocks)}{own}"
 
 
 def _line(row: KnobRow, knobs: Knobs, targets: int, key_text: KeyText) -> Content:

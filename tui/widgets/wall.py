@@ -35,8 +35,8 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"wall--{part}" for part in (*STYLES, "cursor", "empty")}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "move(-1, 0)", "Cell to the left", show=False, id="wall-left"),
-        Binding("right,l", "move(1, 0)", "Cell to the right", show=False, id="wall-right"),
+        Binding("left", "move(-1, 0)", "Cell to the left", show=False, id="wall-left"),
+        Binding("right", "move(1, 0)", "Cell to the right", show=False, id="wall-right"),
         Binding("up,k", "move(0, -1)", "Cell above", show=False, id="wall-up"),
         Binding("down,j", "move(0, 1)", "Cell below", show=False, id="wall-down"),
         Binding("pageup", "page(-1)", "Page up", show=False, id="wall-page-up"),

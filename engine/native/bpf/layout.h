@@ -99,7 +99,7 @@ enum loss {
 	LOSS_STALE,           /* I/Os under way whose completion was not seen, found when the request was used again */
 	LOSS_UNTRACKED,       /* devices without a place in the tables */
 	LOSS_NO_HISTOGRAM,    /* device series without a histogram */
-	LOSS_UNSTAMPED,       /* I/Os with unknown queue time (queue/iostats = 0) */
+	LOSS_UNSTAMPED,       /* reads and writes with unknown queue time (queue/iostats = 0) */
 	COUNT_RESCUED,        /* completions that the kernel skipped the first program for and gave to the second */
 	COUNT_REQUEUED,       /* I/Os the driver gave back */
 	COUNTERS = 16,

@@ -204,7 +204,8 @@ static __always_inline int complete(struct request *request, s32 error, u32 byte
 	d = take_out(io, &f, &timed);
 	if (!d)
 		return 0;
-	if (!timed) {
+	/* Flushes never have a stamp. */
+	if (!timed && direction_of(f.operation) < 2) {
 		__sync_fetch_and_add(&d->unstamped, 1);
 		count(LOSS_UNSTAMPED);
 	}

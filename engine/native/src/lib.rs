@@ -3,11 +3,15 @@
 mod codec;
 mod exact;
 mod load;
+mod percentiles;
 mod sample;
 
 #[pyo3::pymodule]
 mod _native {
     use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::percentiles::percentiles_of_rows;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

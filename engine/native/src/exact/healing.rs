@@ -99,6 +99,13 @@ pub fn heal(maps: &Maps, rows: &Rows, sysfs: &Path) -> u64 {
     healed.count() as u64
 }
 
+/// Takes out everything: what was under way when the programs were detached may have ended unseen.
+pub fn clear(maps: &Maps) {
+    for entry in entries(maps, monotonic_ns()) {
+        take_out(maps, &entry);
+    }
+}
+
 /// The oldest I/Os of each device in excess of those that SYSFS/block/NAME tells, read after them.
 fn dead(maps: &Maps, rows: &Rows, sysfs: &Path) -> Vec<Entry> {
     let mut old: HashMap<usize, Vec<Entry>> = HashMap::new();
@@ -152,7 +159,9 @@ fn take_out(maps: &Maps, entry: &Entry) -> bool {
     {
         return false;
     }
-    let device = &maps.devices[entry.device()];
+    let Some(device) = maps.devices.get(entry.device()) else {
+        return true;
+    };
     if entry.state & IO_QUEUED != 0 {
         device.queued.fetch_sub(1, AcqRel);
         return true;

@@ -76,14 +76,14 @@ impl Collect for Vec<Option<Box<Counts>>> {
             return;
         }
         let number = number as usize - 1;
+        let Some(octaves) = maps.octaves.get(number * OCTAVES..(number + 1) * OCTAVES) else {
+            return;
+        };
         if self.len() <= number {
             self.resize_with(number + 1, || None);
         }
         let before =
             self[number].get_or_insert_with(|| Box::new([[0; BUCKETS_OF_OCTAVE]; OCTAVES]));
-        let Some(octaves) = maps.octaves.get(number * OCTAVES..(number + 1) * OCTAVES) else {
-            return;
-        };
         let mut used = device.octaves_used[series].load(Acquire);
         while used != 0 {
             let octave = used.trailing_zeros() as usize;

@@ -1,8 +1,7 @@
 //! The programs: loaded all at once, attached so that nothing is seen to begin whose end would be missed.
 
 use std::fs;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use aya::maps::Map;
@@ -104,19 +103,14 @@ impl Programs {
         }
     }
 
-    /// A descriptor of a map through which nobody can write, to be handed to another process.
+    /// A second descriptor of a map, to be handed to another process.
     ///
-    /// Opening a map by its id takes `CAP_SYS_ADMIN`.
-    pub fn open_map_read_only(&self, name: &str) -> Result<OwnedFd, Failure> {
-        let map = match self.ebpf.map(name) {
-            Some(Map::Array(data)) => data.info(),
-            _ => return Err(missing(name)),
-        };
-        let id = map
-            .map_err(|error| Failure::library(format_args!("asking for {name}"), &error))?
-            .id();
-        open_read_only(id)
-            .map_err(|error| Failure::os(&format!("opening {name} for reading"), &error))
+    /// The kernel maps no descriptor that was opened for reading only (`bpf_map_mmap` wants `VM_SHARED`, which `do_mmap`
+    /// takes away from those), so its holder may write, too; the programs and this side bear any content.
+    pub fn duplicate(&self, name: &str) -> Result<OwnedFd, Failure> {
+        let map = self.map(name)?;
+        map.try_clone_to_owned()
+            .map_err(|error| Failure::os(&format!("duplicating {name}"), &error))
     }
 
     pub fn is_attached(&self, part: Part) -> bool {
@@ -165,27 +159,6 @@ impl Programs {
             })
             .filter_map(|fd| recursion_misses_of(fd.as_fd()))
             .sum()
-    }
-}
-
-fn open_read_only(id: u32) -> io::Result<OwnedFd> {
-    const BPF_MAP_GET_FD_BY_ID: libc::c_int = 14;
-    const BPF_F_RDONLY: u32 = 1 << 3;
-    // map_id, next_id, open_flags (union bpf_attr of linux/bpf.h)
-    let attributes: [u32; 3] = [id, 0, BPF_F_RDONLY];
-    // SAFETY: the kernel reads that many bytes of a live array and returns a new descriptor.
-    let map = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            BPF_MAP_GET_FD_BY_ID,
-            attributes.as_ptr(),
-            size_of_val(&attributes),
-        )
-    };
-    match i32::try_from(map) {
-        // SAFETY: the descriptor was just made and nobody else owns it.
-        Ok(map) if map >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(map) }),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 

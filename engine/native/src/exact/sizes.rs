@@ -9,7 +9,7 @@ use super::layout::{EPOCHS, OCTAVES, SERIES, SLOW_OF_CPU};
 const SPARE_DEVICES: u32 = 256;
 /// Devices are numbered by 16 bits in the table of I/Os under way.
 const MOST_DEVICES: u32 = 65_535;
-const MOST_GROUPS: u32 = 16_384;
+const MOST_GROUPS: u32 = 8_192;
 /// From here on the host is taken to have enough HBAs for more than 32,768 I/Os at once.
 const LARGE_HOST: u32 = 256;
 
@@ -48,7 +48,7 @@ impl Sizes {
             ("devices", self.devices),
             ("identities", self.devices),
             // Multipath heads are known, too, but not tracked.
-            ("numbers", self.devices * 2),
+            ("numbers", self.devices + self.devices / 4),
             ("queues", self.devices * 2 + 1024),
             ("groups", self.groups),
             ("under_way", 1 << self.io_set_bits),
@@ -78,8 +78,8 @@ mod tests {
         for number in 0..19_200 {
             fs::write(folder.join(format!("block/sd{number}")), "").unwrap();
         }
-        fs::write(folder.join("devices/system/cpu/possible"), "0-31\n").unwrap();
-        let sizes = Sizes::of_host(&folder, 4096);
+        fs::write(folder.join("devices/system/cpu/possible"), "0-15\n").unwrap();
+        let sizes = Sizes::of_host(&folder, 3840);
         let bytes = |map: &str| match map {
             "devices" => 320,
             "identities" => 40,
@@ -97,7 +97,7 @@ mod tests {
             .sum();
         fs::remove_dir_all(&folder).unwrap();
         assert!(sizes.devices > 20_000);
-        assert!(total <= 44_000_000, "{total}");
+        assert!(total <= 40_000_000, "{total}");
     }
 
     fn tempdir() -> std::path::PathBuf {

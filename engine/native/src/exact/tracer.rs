@@ -48,6 +48,9 @@ impl Tracer {
     }
 
     pub fn resume(&mut self) -> Result<(), Failure> {
+        if !self.programs.is_attached(Part::Requests) {
+            healing::clear(&self.maps);
+        }
         self.programs.attach(Part::Requests)?;
         self.rescan()
     }

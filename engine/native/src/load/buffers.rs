@@ -119,6 +119,14 @@ impl Arena {
         })
     }
 
+    /// Where the I/O with this number has its data, which was given this region.
+    pub fn pointer(&self, number: usize, region_index: usize) -> Option<NonNull<u8>> {
+        let region = self.regions.get(region_index)?.as_ref()?;
+        let slot = number % region.slots;
+        // SAFETY: slot < slots, so the buffer lies inside the mapping.
+        Some(unsafe { region.memory.base().add(slot * region.slot_bytes) })
+    }
+
     /// Prepares a buffer just taken from an exclusive arena for writing.
     pub fn prepare(
         &mut self,

@@ -246,6 +246,11 @@ impl Engine {
         }
     }
 
+    /// Reads looked at, and how many of them were compressible and zeros, per target.
+    pub fn contents(&self) -> Vec<[u64; 3]> {
+        self.core.run.contents.counts()
+    }
+
     pub fn targets(&self) -> usize {
         self.core.run.targets.len()
     }

@@ -6,6 +6,7 @@
 mod arrival;
 mod buffers;
 pub mod clock;
+mod content;
 mod coordinator;
 mod cpu;
 mod cpu_span;

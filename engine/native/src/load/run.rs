@@ -6,6 +6,7 @@ use std::time::{Duration, Instant as Deadline};
 
 use super::arrival::Skipped;
 use super::clock::{Clock, monotonic_ns};
+use super::content::{Contents, LOOK_INTERVAL_NS};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
 use super::fanout::Next;
@@ -25,6 +26,7 @@ pub struct Run {
     pub clock: Clock,
     pub errors: ErrorLog,
     pub fsyncs: Fsyncs,
+    pub contents: Contents,
     pub slowest: Slowest,
     pub probe_interval_ticks: u64,
     /// Arrivals that found no room in time, per target.
@@ -61,6 +63,7 @@ impl Run {
             clock,
             errors: ErrorLog::default(),
             fsyncs: Fsyncs::new(targets.len()),
+            contents: Contents::new(targets.len(), clock.ticks(LOOK_INTERVAL_NS)),
             slowest: Slowest::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),

@@ -186,6 +186,11 @@ impl Worker<'_> {
         self.run
             .count(block, part, result, issued_ticks, reaped_ticks);
         self.seat.set_in_flight(part.target, 0);
+        if part.is_whole_read(result) && self.run.contents.is_due(reaped_ticks) {
+            let contents = &self.run.contents;
+            // SAFETY: the read brought so many bytes there.
+            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+        }
         self.epoch_turned = epoch.index != self.epoch.index;
         reaped_ticks
     }

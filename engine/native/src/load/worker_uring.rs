@@ -334,7 +334,7 @@ impl<'a> Worker<'a> {
         self.ring.completions.sync();
         let epoch = self.seat.epoch();
         let reaped_ticks = self.run.clock.now();
-        let mut block = None;
+        let (mut block, mut may_look) = (None, self.run.contents.is_due(reaped_ticks));
         while let Some(completion) = self.ring.completions.next() {
             let Some(number) = flight_number(completion.user_data()) else {
                 woken |= completion.user_data() == WOKEN;
@@ -355,6 +355,10 @@ impl<'a> Worker<'a> {
                     flight.issued_ticks,
                     reaped_ticks,
                 );
+            }
+            if may_look && flight.part.is_whole_read(completion.result()) {
+                may_look = false;
+                self.look_at(number, flight, reaped_ticks);
             }
             self.older -= usize::from(flight.epoch != self.epoch.index);
             self.arenas[flight.part.direction as usize].give_back(&mut self.ring, flight.region);
@@ -384,6 +388,16 @@ impl<'a> Worker<'a> {
             return i32::try_from(part.length).unwrap_or(i32::MAX);
         }
         result
+    }
+
+    /// Judges what a read that just came back brought.
+    fn look_at(&self, number: usize, flight: &Flight, reaped_ticks: u64) {
+        let arena = &self.arenas[Direction::Read as usize];
+        if let Some(pointer) = arena.pointer(number, flight.region) {
+            let (contents, part) = (&self.run.contents, &flight.part);
+            // SAFETY: the buffer was not given back yet, and holds the whole part.
+            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+        }
     }
 
     /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.

@@ -57,8 +57,8 @@ fn with_view<T: Send>(
 impl BlockTracer {
     #[new]
     #[pyo3(
-        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 4096),
-        text_signature = "(sysfs='/sys', *, histograms=4096)"
+        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3840),
+        text_signature = "(sysfs='/sys', *, histograms=3840)"
     )]
     fn new(py: Python<'_>, sysfs: PathBuf, histograms: u32) -> PyResult<PyClassInitializer<Self>> {
         if histograms == 0 || histograms > 65_535 {
@@ -120,7 +120,7 @@ impl BlockTracer {
         let opened = self.with(py, |tracer| {
             maps::NAMES
                 .into_iter()
-                .map(|name| Ok((name, tracer.programs.open_map_read_only(name)?)))
+                .map(|name| Ok((name, tracer.programs.duplicate(name)?)))
                 .collect::<Result<Vec<_>, Failure>>()
         })??;
         let given_away = opened

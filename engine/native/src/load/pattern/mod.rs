@@ -45,6 +45,12 @@ impl Part {
         }
     }
 
+    /// Whether this is a read, and the kernel's result says that it brought all it was to.
+    #[inline]
+    pub fn is_whole_read(&self, result: i32) -> bool {
+        self.direction == Direction::Read && u32::try_from(result) == Ok(self.length)
+    }
+
     #[inline]
     pub fn is_fsync(&self) -> bool {
         self.length == 0

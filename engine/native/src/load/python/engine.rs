@@ -219,6 +219,12 @@ impl LoadEngine {
         })
     }
 
+    fn contents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let rows = self.engine.contents();
+        let count = rows.len();
+        PyArray1::from_iter(py, rows.into_iter().flatten()).reshape([count, 3])
+    }
+
     fn cpu_ns(&self) -> u64 {
         self.engine.cpu_ns()
     }

@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use self::arguments::{bits, unsigned};
+use super::content::Content;
 use super::cpu_span::CpuTimes;
 use super::engine::Failure;
 use super::histogram::{BUCKETS, SUB_BITS};
@@ -26,6 +27,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<epoch::EpochStats>()?;
     module.add_class::<engine::LoadEngine>()?;
     module.add_function(wrap_pyfunction!(fill_file, module)?)?;
+    module.add_function(wrap_pyfunction!(content, module)?)?;
     module.add_function(wrap_pyfunction!(host_cpu_ns, module)?)?;
     module.add_function(wrap_pyfunction!(uring_refusal, module)?)
 }
@@ -50,6 +52,15 @@ fn fill_file(py: Python<'_>, fd: RawFd, offset: i64, length: i64, seed: i64) -> 
     let (offset, length) = (unsigned("offset", offset)?, unsigned("length", length)?);
     py.detach(|| fill::fill(fd, offset, length, bits(seed)))
         .map_err(|error| os_error(&error))
+}
+
+#[pyfunction]
+fn content(data: &[u8]) -> &'static str {
+    match Content::of(data.iter().copied()) {
+        Content::Dense => "dense",
+        Content::Compressible => "compressible",
+        Content::Zeros => "zeros",
+    }
 }
 
 #[pyfunction]

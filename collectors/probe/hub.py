@@ -1,0 +1,118 @@
+"""One tracer for several readers: each has intervals of its own, though the kernel side knows only one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.exact.tracer import Tracer
+from collectors.probe.backlog import Backlog
+from collectors.probe.message import Message
+
+
+class Reader:
+    """What one reader wants, and what it has not seen yet."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[str]] = []
+        self.tag_wait = False
+        self.backlog = Backlog()
+
+
+class Hub:
+    """Attaches when the first reader comes and detaches when the last one leaves."""
+
+    def __init__(self, open_tracer: Callable[[], Tracer]) -> None:
+        self._open = open_tracer
+        self._tracer: Tracer | None = None
+        self._readers: list[Reader] = []
+        self._groups: list[list[str]] = []
+        self._tag_wait = False
+
+    def enter(self) -> Reader:
+        """Let a reader in.
+
+        Raises:
+            OSError: the kernel refuses a step.
+        """
+        if self._tracer is None:
+            self._tracer = self._open()
+        reader = Reader()
+        self._readers.append(reader)
+        return reader
+
+    def leave(self, reader: Reader) -> None:
+        """Let a reader go."""
+        self._readers.remove(reader)
+        if not self._readers:
+            self.close()
+
+    def answer(self, reader: Reader, request: Message) -> Message:
+        """Do what a reader asks for.
+
+        Raises:
+            OSError: the kernel refuses.
+            ValueError: it asks for what cannot be.
+        """
+        verb = request.head.get("verb")
+        if verb == "turn":
+            return self._turn(reader)
+        if verb == "regroup":
+            reader.groups = _checked_groups(request.head.get("groups"))
+        elif verb == "tag_wait":
+            reader.tag_wait = bool(request.head.get("on"))
+        elif verb == "rescan":
+            self._traced().rescan()
+        else:
+            raise ValueError(f"no request {verb!r}")
+        self._follow_wishes()
+        return Message({"error": ""}, {"groups": self._groups_of(reader)})
+
+    def close(self) -> None:
+        """Detach; may be called twice."""
+        tracer, self._tracer, self._groups, self._tag_wait = self._tracer, None, [], False
+        if tracer is not None:
+            tracer.close()
+
+    def _traced(self) -> Tracer:
+        assert self._tracer is not None, "there is a tracer while there are readers"
+        return self._tracer
+
+    def _turn(self, reader: Reader) -> Message:
+        """End the interval for all, and hand over what this reader has not seen."""
+        tracer = self._traced()
+        values, cells, slow = tracer.read(), tracer.cells(), tracer.slowest()
+        for one in self._readers:
+            one.backlog.add(values, cells, *slow)
+        handed = reader.backlog.take(tracer, values)
+        head = {"error": "", "losses": dict(tracer.losses()), **handed.head}
+        return Message(head, {**handed.arrays, "groups": self._groups_of(reader)})
+
+    def _groups_of(self, reader: Reader) -> NDArray[np.uint64]:
+        places = [self._groups.index(group) for group in reader.groups]
+        return self._traced().read_groups()[places].reshape(-1, 2)
+
+    def _follow_wishes(self) -> None:
+        """Count the groups of all readers, and watch tags if any of them wants it."""
+        groups: list[list[str]] = []
+        for reader in self._readers:
+            groups += [group for group in reader.groups if group not in groups]
+        if groups != self._groups:
+            self._traced().regroup(groups)
+            self._groups = groups
+        tag_wait = any(reader.tag_wait for reader in self._readers)
+        if tag_wait != self._tag_wait:
+            self._traced().watch_tag_wait(tag_wait)
+            self._tag_wait = tag_wait
+
+
+def _checked_groups(groups: Any) -> list[list[str]]:  # noqa: ANN401 (comes from the other side)
+    well_formed = isinstance(groups, list) and all(
+        isinstance(group, list) and all(isinstance(name, str) for name in group) for group in groups
+    )
+    if not well_formed:
+        raise ValueError("groups are lists of names")
+    return [[str(name) for name in group] for group in groups]

@@ -1,0 +1,246 @@
+"""What the exact tier counts beside plain times: groups, slow I/Os, waits for tags, devices without requests."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import _native
+from engine.job import Knobs
+from tests import needs
+from tests.kernel.backends import OpenFile, running
+from tests.kernel.tracing import eventually, grown, opened, read_device, read_extents, row_of
+
+pytestmark = [needs.loop, needs.tracer]
+
+SIZE_BYTES = 64 << 20
+SECTOR_BYTES = 512
+IN_DRIVER = _native.TRACE_COLUMNS.index("in_driver_now")
+SHM = Path("/dev/shm")
+"""tmpfs: files there cause no block I/O of their own."""
+
+
+def name(device: str) -> str:
+    return device.removeprefix("/dev/")
+
+
+@contextmanager
+def queue_set(device: str, **attributes: str) -> Iterator[None]:
+    """Set attributes of the queue and put back what they were: the next loop device may get the same queue."""
+    folder = Path("/sys/block", name(device), "queue")
+    before = {attribute: (folder / attribute).read_text() for attribute in attributes}
+    try:
+        for attribute, value in attributes.items():
+            (folder / attribute).write_text(value)
+        yield
+    finally:
+        for attribute, value in reversed(before.items()):
+            chosen = re.search(r"\[(.*)\]", value)
+            (folder / attribute).write_text(chosen[1] if chosen else value)
+
+
+def test_a_group_is_busy_while_any_member_is(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
+    first, second = make_loop(SIZE_BYTES, SHM), make_loop(SIZE_BYTES, SHM)
+    with ExitStack() as stack:
+        descriptors = [stack.enter_context(opened(device)) for device in (first, second)]
+        for descriptor in descriptors:
+            read_extents(descriptor, [(0, 4096)])
+        tracer.regroup([[name(first)], [name(second)], [name(first), name(second)]])
+        before, groups_before = [read_device(tracer, one)["busy_ns"] for one in (first, second)], tracer.read_groups()
+        targets = [OpenFile(descriptor, "loop", SIZE_BYTES, 4096) for descriptor in descriptors]
+        started_ns = time.monotonic_ns()
+        with running("uring", targets, Knobs(queue_depth=2, stripe_width=2)):
+            time.sleep(0.5)
+            eventually(lambda: not tracer.read()[:, IN_DRIVER].any(), "loops stay busy")
+    elapsed_ns = time.monotonic_ns() - started_ns
+    busy = [read_device(tracer, one)["busy_ns"] - was for one, was in zip((first, second), before, strict=True)]
+    groups = (tracer.read_groups() - groups_before)[:, 0].tolist()
+    assert groups[:2] == pytest.approx(busy, rel=0.001, abs=1000)
+    assert 0 < max(busy) <= groups[2] * 1.001
+    assert groups[2] <= min(sum(busy), elapsed_ns) * 1.001
+    assert not tracer.read_groups()[:, 1].any()
+
+
+@needs.io_uring
+def test_groups_change_under_load_without_losing_their_balance(
+    make_loop: Callable[..., str], tracer: _native.BlockTracer
+) -> None:
+    devices = [make_loop(SIZE_BYTES, SHM) for _ in range(2)]
+    one, other = map(name, devices)
+    groupings = [[[one, other]], [[one], [other], [one, other]], [[other]], []]
+    with ExitStack() as stack:
+        descriptors = [stack.enter_context(opened(device)) for device in devices]
+        targets = [OpenFile(descriptor, "loop", SIZE_BYTES, 4096) for descriptor in descriptors]
+        with running("uring", targets, Knobs(queue_depth=1, stripe_width=2)):
+            for number in range(200):
+                tracer.read()
+                tracer.regroup(groupings[number % 4])
+                assert np.all(tracer.read_groups()[:, 1] <= 2)
+    tracer.regroup([[one], [other], [one, other]])
+    eventually(lambda: not tracer.read()[:, IN_DRIVER].any(), "loops stay busy")
+    still = tracer.read_groups()
+    assert not still[:, 1].any()
+    assert np.array_equal(tracer.read_groups(), still)
+
+
+def test_a_group_with_the_same_members_goes_on_counting(
+    make_loop: Callable[..., str], tracer: _native.BlockTracer
+) -> None:
+    device = make_loop(SIZE_BYTES, SHM)
+    tracer.regroup([[name(device)]])
+    with opened(device) as descriptor:
+        read_extents(descriptor, [(0, 4096)])
+        tracer.read()
+        read_extents(descriptor, [(number * 4096, 4096) for number in range(100)])
+    busy_ns = int(tracer.read_groups()[0, 0])
+    assert busy_ns > 0
+    tracer.regroup([["no-such-disk"], [name(device)]])
+    assert tracer.read_groups()[:, 0].tolist() == [0, busy_ns]
+
+
+def test_more_groups_than_a_device_counts_in_are_refused(tracer: _native.BlockTracer) -> None:
+    with pytest.raises(ValueError, match="sda is in 9 groups"):
+        tracer.regroup([["sda", f"member{number}"] for number in range(9)])
+
+
+def test_slow_ios_name_who_and_where(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
+    device = make_loop(SIZE_BYTES, SHM)
+    extents = [(number << 20, 4096 << (number % 7)) for number in range(40)]
+    with opened(device) as descriptor:
+        read_device(tracer, device)
+        thread = threading.Thread(target=read_extents, args=(descriptor, extents))
+        thread.start()
+        process, number = os.getpid(), thread.native_id
+        thread.join()
+        seen = read_device(tracer, device)
+    values, commands = tracer.slowest()
+    mine = np.flatnonzero(values[:, 1] == row_of(tracer, device))
+    columns = dict(zip(_native.SLOW_COLUMNS, values[mine].T, strict=True))
+    assert 0 < len(mine) <= len(extents)
+    assert columns["latency_ns"].max() == seen["latency_max_ns"]
+    assert np.array_equal(columns["latency_ns"], columns["queue_ns"] + columns["service_ns"])
+    whole = {(offset // SECTOR_BYTES, length) for offset, length in extents}
+    assert set(zip(columns["sector"].tolist(), columns["bytes"].tolist(), strict=True)) <= whole
+    assert set(columns["process"].tolist()) == {process}
+    assert set(columns["thread"].tolist()) == {number}
+    assert np.all(columns["operation"] == 0)
+    assert np.all(columns["done_ns"] < time.monotonic_ns())
+    own = Path(f"/proc/{process}/comm").read_text().strip()
+    assert {commands[row] for row in mine} == {own}
+
+
+@needs.io_uring
+def test_slow_ios_are_few_and_contain_the_slowest(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
+    device = make_loop(SIZE_BYTES, SHM)
+    with opened(device) as descriptor:
+        target = OpenFile(descriptor, device, SIZE_BYTES, 4096)
+        with running("uring", [target], Knobs(queue_depth=8)):
+            for _ in range(5):
+                time.sleep(0.2)
+                seen = read_device(tracer, device)
+                values, _ = tracer.slowest()
+                mine = values[values[:, 1] == row_of(tracer, device)]
+                latencies = mine[:, _native.SLOW_COLUMNS.index("latency_ns")]
+                assert latencies[0] == seen["latency_max_ns"]
+                assert np.all(np.diff(latencies.astype(np.int64)) <= 0)
+    assert len(mine) >= 8
+    assert len(values) <= 128 * (os.cpu_count() or 1)
+
+
+def test_waits_for_a_tag_are_timed_while_watched(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
+    """Thirty-two threads share four requests: most wait before they get one."""
+    device = make_loop(SIZE_BYTES, SHM)
+    with queue_set(device, scheduler="none", nr_requests="4"), opened(device) as descriptor:
+        target = OpenFile(descriptor, device, SIZE_BYTES, 4096)
+
+        def load() -> dict[str, int]:
+            before = read_device(tracer, device)
+            with running("threads", [target], Knobs(queue_depth=32)):
+                time.sleep(0.3)
+            return grown(before, read_device(tracer, device))
+
+        assert load()["tag_waits"] == 0
+        tracer.watch_tag_wait(True)
+        watched = load()
+        slow = tracer.slowest()[0]
+        tracer.watch_tag_wait(False)
+        assert load()["tag_waits"] == 0
+    assert watched["tag_waits"] == pytest.approx(watched["reads"], rel=0.05, abs=64)
+    served_ns = (watched["queue_read_ns"] + watched["service_read_ns"]) / watched["reads"]
+    assert watched["tag_wait_ns"] / watched["tag_waits"] > served_ns
+    mine = slow[slow[:, 1] == row_of(tracer, device)]
+    assert np.count_nonzero(mine[:, _native.SLOW_COLUMNS.index("tag_wait_ns")]) > 0
+
+
+def test_a_queue_without_time_stamps_has_service_time_only(
+    make_loop: Callable[..., str], tracer: _native.BlockTracer
+) -> None:
+    device = make_loop(SIZE_BYTES, SHM)
+    with queue_set(device, scheduler="none", iostats="0"), opened(device) as descriptor:
+        read_extents(descriptor, [(number * 4096, 4096) for number in range(200)])
+    seen = read_device(tracer, device)
+    assert 190 < seen["reads"] <= 200
+    assert seen["unstamped"] == seen["reads"]
+    assert seen["queue_read_ns"] == seen["queue_max_ns"] == 0
+    assert seen["service_read_ns"] > 0
+    _, series, _, count = tracer.cells()
+    assert count[series == 2].sum() >= seen["reads"]
+
+
+def test_without_room_for_histograms_counters_go_on(make_loop: Callable[..., str]) -> None:
+    devices = [make_loop(SIZE_BYTES, SHM) for _ in range(3)]
+    tracer = _native.BlockTracer(histograms=1)
+    try:
+        for device in devices:
+            with opened(device) as descriptor:
+                read_extents(descriptor, [(number * 4096, 4096) for number in range(50)])
+        assert all(read_device(tracer, device)["reads"] > 40 for device in devices)
+        row, _, _, count = tracer.cells()
+        assert count.sum() > 0
+        assert len(np.unique(row)) < len(tracer.names())
+        assert tracer.losses()["series_without_histogram"] > 0
+    finally:
+        tracer.close()
+
+
+@pytest.fixture
+def zram() -> Iterator[str]:
+    control = Path("/sys/class/zram-control")
+    if not control.exists():
+        pytest.skip("the kernel has no zram, the one disk without requests that can be made here")
+    number = (control / "hot_add").read_text().strip()
+    try:
+        Path(f"/sys/block/zram{number}/disksize").write_text(str(SIZE_BYTES))
+        yield f"/dev/zram{number}"
+    finally:
+        Path(f"/sys/block/zram{number}/reset").write_text("1")
+        (control / "hot_remove").write_text(number)
+
+
+def test_a_disk_without_requests_is_timed_by_its_bios(zram: str) -> None:
+    tracer = _native.BlockTracer()
+    try:
+        with opened(zram) as descriptor:
+            with mmap.mmap(-1, 4096) as page:
+                page[:] = os.urandom(4096)
+                for number in range(100):
+                    assert os.pwritev(descriptor, [page], number * 4096) == 4096
+            read_extents(descriptor, [(number * 4096, 4096) for number in range(100)])
+        seen = read_device(tracer, zram)
+        assert 90 < seen["writes"] <= 100
+        assert 90 < seen["reads"] <= 110
+        assert seen["write_bytes"] == seen["writes"] * 4096
+        assert seen["service_write_ns"] > 0
+        assert seen["queue_write_ns"] == seen["unstamped"] == seen["in_flight_now"] == 0
+        assert 0 < seen["busy_ns"] < 10e9
+    finally:
+        tracer.close()

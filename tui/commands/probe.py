@@ -1,0 +1,56 @@
+"""`lunscope probe`: exact time for users who may not trace, by a helper that may."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import click
+
+from collectors.probe.admission import Admission
+from collectors.probe.hub import Hub
+from collectors.probe.message import DEFAULT_PATH, PATH_VARIABLE
+from collectors.probe.server import ProbeServer
+from engine import _native
+from engine.errors import LunscopeError
+from engine.text import safe_text
+from tui.roots import root_options
+from tui.signals import stop_on_signal
+
+
+@click.command(short_help="exact time for users who may not trace: the privileged helper")
+@click.option(
+    "--socket",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=DEFAULT_PATH,
+    show_default=True,
+    help=f"Where it listens; readers look there, or where ${PATH_VARIABLE} says.",
+)
+@click.option(
+    "--user", "users", multiple=True, metavar="NAME", help="Let this user read; repeat for more. [sudo's caller]"
+)
+@click.option("--group", metavar="NAME", help="Let the members of this group read.")
+@root_options
+def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Path, sysfs: Path) -> None:
+    """Trace block I/O for other lunscopes on this host, which need no rights of their own.
+
+    Run it as root, by sudo or by systemd. It attaches when the first reader comes, detaches when the last one leaves,
+    and hands out maps that can only be read. In are let root, the named users and the members of the group: they see
+    names of processes and where on the disks these read and write. Ends at SIGINT and SIGTERM.
+    """
+    if refusal := _native.tracer_refusal(str(procfs), str(sysfs)):
+        raise LunscopeError(f"probe: {refusal}")
+    admission = Admission.of(users, group)
+    server = ProbeServer(path, admission, Hub(lambda: _native.BlockTracer(str(sysfs))), _tell)
+    stop = threading.Event()
+    _tell(f"listening at {path}")
+    try:
+        with stop_on_signal(stop):
+            server.serve(stop)
+    finally:
+        server.close()
+
+
+def _tell(text: str) -> None:
+    click.echo(f"lunscope probe: {safe_text(text)}", err=True)

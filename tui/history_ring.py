@@ -1,0 +1,101 @@
+"""Ring buffers of what the rows of a table did: float32, of a bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import FrameTable, Rows
+
+MOST_TICKS = 3600
+FEWEST_TICKS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """One row's past: wall times of shape (n,), int64, and per field float64 of shape (n,), NaN for gaps."""
+
+    times_ns: NDArray[np.int64]
+    values: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
+
+
+class Ring:
+    """The past of one table; a change of its rows keeps the past of those that stay."""
+
+    def __init__(self, fields: tuple[str, ...], budget_bytes: int) -> None:
+        self._fields = fields
+        self._budget_bytes = budget_bytes
+        self._rows = Rows((), ())
+        self._times = np.zeros(0, np.int64)
+        self._values = np.zeros((0, len(fields), 0), np.float32)
+        self._next = 0
+        self._filled = 0
+
+    @property
+    def rows(self) -> Rows:
+        """Whose past it is."""
+        return self._rows
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it holds less than is kept of what someone looks at."""
+        return 0 < len(self._times) < MOST_TICKS
+
+    def add(self, time_ns: int, table: FrameTable) -> None:
+        """Take one moment in."""
+        if table.rows is not self._rows:
+            self._adopt(table.rows)
+        if not len(self._times):
+            return
+        slot = self._values[self._next]
+        for position, field_id in enumerate(self._fields):
+            column = table.columns.get(field_id)
+            slot[position] = np.nan if column is None else column
+        self._times[self._next] = time_ns
+        self._next = (self._next + 1) % len(self._times)
+        self._filled = min(self._filled + 1, len(self._times))
+
+    def series(self, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
+        """Copy the past of one row up to a moment, no further back than the span; None if the row is not known."""
+        row = self._rows.positions.get(key)
+        if row is None:
+            return None
+        order = self._order()
+        times = self._times[order]
+        if end_ns is not None:
+            kept = times <= end_ns
+            if span_ns is not None:
+                kept &= times >= end_ns - span_ns
+            order, times = order[kept], times[kept]
+        past = self._values[order, :, row].astype(np.float64)
+        return Series(times, {field_id: past[:, position] for position, field_id in enumerate(self._fields)})
+
+    def _order(self) -> NDArray[np.intp]:
+        return (np.arange(self._filled) + self._next - self._filled) % max(1, len(self._times))
+
+    def _adopt(self, rows: Rows) -> None:
+        order = self._order()
+        times, values = self._times[order], self._values[order]
+        ticks = self._ticks(len(rows))
+        kept = min(len(times), ticks)
+        self._times = np.zeros(ticks, np.int64)
+        self._values = np.empty((ticks, len(self._fields), len(rows)), np.float32)
+        self._values[:kept] = np.nan
+        self._times[:kept] = times[len(times) - kept :]
+        before = self._rows.positions
+        staying = [(before[key], new) for new, key in enumerate(rows.keys) if key in before]
+        if staying and kept:
+            old, new = (list(side) for side in zip(*staying, strict=True))
+            self._values[:kept, :, new] = values[len(times) - kept :, :, old]
+        self._rows = rows
+        self._filled, self._next = kept, kept % max(1, ticks)
+
+    def _ticks(self, rows: int) -> int:
+        row_bytes = len(self._fields) * np.dtype(np.float32).itemsize
+        return int(np.clip(self._budget_bytes // max(1, rows * row_bytes), FEWEST_TICKS, MOST_TICKS)) if rows else 0

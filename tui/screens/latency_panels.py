@@ -1,0 +1,136 @@
+"""Below the heat map: peaks, slowest I/Os, and the waterfall of the load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widgets import OptionList
+
+from collectors.latency_peaks import Peak
+from collectors.latency_subject import LatencySubject
+from collectors.model import Frame
+from collectors.slow_ios import SlowIo
+from tui.glyphs import glyphs_of
+from tui.history import History
+from tui.labels import disk_labels, luns_of_paths
+from tui.latency_subjects import TRACE
+from tui.latency_text import SLOW_HEAD, peak_lines, slow_lines
+from tui.load_waterfall import load_waterfall
+from tui.waterfall_text import waterfall_lines
+from tui.widgets.line import TextLine
+from tui.widgets.lister import Lister
+
+MOST_PEAKS, MOST_SLOW = 40, 60
+PANELS = ("peaks", "slow", "waterfall")
+
+
+@dataclass(frozen=True, slots=True)
+class InQuestion:
+    """Which stretches of time the panels speak of, as begin and end."""
+
+    shown_ns: tuple[int, int]
+    """What is shown or marked: peaks come from here."""
+    moment_ns: tuple[int, int] | None
+    """The interval under the cursor, if there is one: slow I/Os and waterfall are of it."""
+
+
+class LatencyPanels(Horizontal):
+    """One of them at a time, or peaks beside another where the screen is wide."""
+
+    DEFAULT_CSS = """
+    LatencyPanels { height: 6; }
+    LatencyPanels Lister { width: 1fr; display: none; }
+    LatencyPanels #waterfall { height: 100%; display: none; }
+    LatencyPanels.peaks #peaks, LatencyPanels.slow #slow, LatencyPanels.waterfall #waterfall { display: block; }
+    .-tall LatencyPanels { height: 16; }
+    .-wide LatencyPanels #peaks { display: block; width: 52; }
+    .-wide LatencyPanels #slow { display: block; }
+    .-wide LatencyPanels.waterfall #slow { display: none; }
+    """
+
+    @dataclass
+    class PeakChosen(Message):
+        """A peak was chosen with Enter."""
+
+        peak: Peak
+
+    @dataclass
+    class IoChosen(Message):
+        """An I/O was chosen with Enter."""
+
+        io: SlowIo
+
+    def __init__(self) -> None:
+        super().__init__(classes="extra peaks")
+        self._peaks: list[Peak] = []
+        self._slow: list[SlowIo] = []
+        self._next_peak = 0
+
+    def compose(self) -> ComposeResult:
+        """Two lists and a text."""
+        yield Lister(id="peaks")
+        yield Lister(id="slow")
+        yield TextLine(" ", id="waterfall")
+
+    def show(
+        self, history: History, frame: Frame, subject: LatencySubject | None, asked: InQuestion, peak_key: str
+    ) -> None:
+        """Show what is known of the stretches asked about; `peak_key` is the key that leads to the next peak."""
+        self._peaks = history.latencies.peaks(*asked.shown_ns, MOST_PEAKS)
+        hint = f"{peak_key} or Enter goes there" if self._peaks else "none yet"
+        lines = list(peak_lines(self._peaks, disk_labels(frame.topology)))
+        self.query_one("#peaks", Lister).put(f" Peaks: {hint}", lines)
+        stretch = asked.moment_ns or asked.shown_ns
+        self._show_slow(history, frame, subject, stretch)
+        self._show_waterfall(history, frame, stretch)
+
+    def show_panel(self, panel: str) -> None:
+        """Show one of PANELS."""
+        for each in PANELS:
+            self.set_class(each == panel, each)
+
+    def show_next_panel(self) -> None:
+        """Show the panel after the present one."""
+        present = next(number for number, name in enumerate(PANELS) if self.has_class(name))
+        self.show_panel(PANELS[(present + 1) % len(PANELS)])
+
+    def take_peak(self) -> Peak | None:
+        """Give the peak after the one that was given last, the largest first; None where there are none."""
+        if not self._peaks:
+            return None
+        place = self._next_peak % len(self._peaks)
+        self._next_peak = place + 1
+        return self._peaks[place]
+
+    def _show_slow(
+        self, history: History, frame: Frame, subject: LatencySubject | None, stretch: tuple[int, int]
+    ) -> None:
+        lister = self.query_one("#slow", Lister)
+        if not lister.display:
+            return
+        self._slow = history.latencies.slow_ios(*stretch, MOST_SLOW, subject)
+        known = TRACE in history.latencies.offered()
+        why = "none in this time" if known else "they need the exact tier (lunscope doctor says what is missing)"
+        head = SLOW_HEAD if self._slow else f" Slowest I/Os: {why}"
+        lister.put(head, list(slow_lines(self._slow, luns_of_paths(frame.topology))))
+
+    def _show_waterfall(self, history: History, frame: Frame, stretch: tuple[int, int]) -> None:
+        text = self.query_one("#waterfall", TextLine)
+        if text.display:
+            found = load_waterfall(history, frame, *stretch)
+            text.put(waterfall_lines(found, text.size.width or self.app.size.width, glyphs_of(self)))
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        place = event.option_index
+        if event.option_list.parent is not self.query_one("#peaks"):
+            if place < len(self._slow):
+                self.post_message(self.IoChosen(self._slow[place]))
+        elif place < len(self._peaks):
+            self._next_peak = place + 1
+            self.post_message(self.PeakChosen(self._peaks[place]))
