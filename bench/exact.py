@@ -102,7 +102,9 @@ def cost(name: str, path: str, depth: int, turns: int) -> None:
                     during = rate(engine)
                     switch.turn("none")
                     without.append(rate(engine))
-                    ratios[kind].append(during / statistics.mean(without[-2:]))
+                    # A disk that others bring to a stop says nothing.
+                    if all(without[-2:]):
+                        ratios[kind].append(during / statistics.mean(without[-2:]))
     finally:
         switch.close()
     empty, exact = (statistics.median(ratios[kind]) for kind in ("empty", "exact"))

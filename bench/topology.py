@@ -59,7 +59,7 @@ def measure(kernel: FakeKernel, pairs: int) -> None:
         found["change"].append(seconds(partial(scanner.scan, table.rows, frozenset({"sdab"}))))
         devices, graph = scanner.scan(table.rows, frozenset())
         found["look"].append(seconds(partial(changed_paths, str(kernel.sysfs), graph)))
-        found["errors"].append(cpu_seconds(partial(PathErrors(str(kernel.sysfs)).take, graph)))
+        found["errors"].append(seconds(partial(PathErrors(str(kernel.sysfs)).take, graph)))
         for name, topology in (("plain", Topology(devices)), ("rolled_up", Topology(devices, graph=graph))):
             steps = samples(table, topology)
             frame = derive(*steps)

@@ -51,6 +51,17 @@ def _load(id_: str, title: str, unit: Unit, help_: str) -> tuple[Field, Field]:
     )
 
 
+def _load_path(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "load_paths", title, unit, help_, Tier.EXACT)
+
+
+def _layout(id_: str, title: str, unit: Unit, help_: str) -> tuple[Field, Field]:
+    return (
+        _load_path(id_, title, unit, f"I/Os of the engine over one path of a LUN. {help_}"),
+        Field(id_, "load_logical", title, unit, f"I/Os before they were cut or copied. {help_}", Tier.EXACT),
+    )
+
+
 _DISKS = (
     _disk(
         "heat",
@@ -286,10 +297,23 @@ _LOAD = (
     *_load("errors", "errors", Unit.COUNT, "I/Os that failed since the load started."),
 )
 
+_LOAD_LAYOUT = (
+    *_layout("iops", "IOPS", Unit.PER_SECOND, "Completed per second."),
+    *_layout("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes moved per second."),
+    *_layout("await_ms", "lat", Unit.MILLISECONDS, "Mean latency."),
+    *_layout("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency."),
+    *_layout("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency."),
+    *_layout("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
+    *_layout("errors_per_s", "err/s", Unit.PER_SECOND, "Failed per second; another path may have made it good."),
+    _load_path("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine on this path, by Little's law."),
+    _load_path("errors", "errors", Unit.COUNT, "Attempts that failed on this path since the load started."),
+    _load_path("failed", "failed", Unit.COUNT, "1 while the engine leaves this path out and only probes it."),
+)
+
 TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}
 """One character behind a figure that says how it was obtained."""
 
-FIELDS: tuple[Field, ...] = (*_DISKS, *_PATHS, *_HBAS, *_TAPES, *_HOST, *_PROCESSES, *_LOAD)
+FIELDS: tuple[Field, ...] = (*_DISKS, *_PATHS, *_HBAS, *_TAPES, *_HOST, *_PROCESSES, *_LOAD, *_LOAD_LAYOUT)
 """In the order in which columns are offered."""
 
 _BY_ID = {(field.table, field.id): field for field in FIELDS}

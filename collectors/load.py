@@ -8,10 +8,11 @@ import numpy as np
 
 from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
-from collectors.schemas import LOAD, SLOW_LOAD
+from collectors.schemas import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
 from engine.backend import Cells
 from engine.control import LoadControl
 from engine.histogram import SUB_BITS, UNIT_NS
+from engine.layout_tap import LayoutReading
 from engine.status import LoadReading
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
@@ -29,6 +30,8 @@ class LoadCollector:
     def __init__(self, control: LoadControl) -> None:
         self._control = control
         self._rows = Rows((), ())
+        self._path_rows = Rows((), ())
+        self._logical_rows = Rows((), ())
 
     def read(self) -> Reading:
         """Take the counters and events since the last call; no tables while there is no load."""
@@ -41,7 +44,20 @@ class LoadCollector:
         histograms = {LOAD.name: _histograms(rows, reading.cells, 0)}
         if (reading.cells[1] >= len(SERIES)).any():
             histograms[SERVICE] = _histograms(rows, reading.cells, len(SERIES))
-        return Reading({LOAD.name: table, SLOW_LOAD.name: _slowest(reading)}, histograms, events)
+        tables = {LOAD.name: table, SLOW_LOAD.name: _slowest(reading), **self._layout_tables(reading.layout)}
+        return Reading(tables, histograms, events)
+
+    def _layout_tables(self, layout: LayoutReading | None) -> dict[str, Table]:
+        tables: dict[str, Table] = {}
+        if layout is not None and len(layout.paths):
+            if layout.path_keys is not self._path_rows.keys:
+                self._path_rows = Rows(layout.path_keys, layout.path_names)
+            tables[LOAD_PATH.name] = Table(LOAD_PATH, self._path_rows, layout.paths)
+        if layout is not None and len(layout.logical):
+            if layout.logical_keys is not self._logical_rows.keys:
+                self._logical_rows = Rows(layout.logical_keys, ("whole I/Os",))
+            tables[LOAD_LOGICAL.name] = Table(LOAD_LOGICAL, self._logical_rows, layout.logical)
+        return tables
 
     def close(self) -> None:
         """Hold nothing open."""

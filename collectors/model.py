@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from threading import Event as StopFlag
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -296,6 +296,14 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release descriptors, threads and probes; may be called twice."""
+
+
+@runtime_checkable
+class TagWaitWatcher(Protocol):
+    """A source that can time waits for free tags, for which two more probes pass every I/O."""
+
+    def watch_tag_wait(self, on: bool | None) -> None:
+        """Watch them from the next sample on, or not; None leaves it to whether a queue is full."""
 
 
 class SeekableSource(Source, Protocol):

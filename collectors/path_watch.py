@@ -11,6 +11,7 @@ from collectors.model import Frame, Sample
 from collectors.path_verdict import LEAST_IOS, PathJudgement, judge_paths, odd_words
 from collectors.rates import derive
 from collectors.schedule import SECOND_NS
+from collectors.schemas import DISK, GROUP, TRACE, TRACE_GROUP, TRACER
 from engine.events import Event, EventKind
 from engine.text import safe_text
 
@@ -19,7 +20,7 @@ LOOK_S = 10.0
 MOST_EVENTS = 8
 """More paths than this at once (a port that is slow) are told in one event."""
 
-_NEEDED = ("disk", "group", "trace", "trace_group")
+_NEEDED = (DISK.name, GROUP.name, TRACE.name, TRACE_GROUP.name, TRACER.name)
 
 
 class PathWatch:

@@ -11,6 +11,7 @@ from collectors.derive.exact import with_exact
 from collectors.derive.group_looks import group_looks
 from collectors.derive.host import host_table
 from collectors.derive.load import load_tables
+from collectors.derive.load_layout import load_logical_table, load_path_table
 from collectors.derive.processes import process_table
 from collectors.derive.tape import tape_table
 from collectors.derive.traced import traced
@@ -72,5 +73,9 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
         elif name == "load":
             service = current.histograms.get("load_service")
             tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s, service)
+        elif name == "load_path":
+            tables["load_paths"] = load_path_table(before(name), table, elapsed_s)
+        elif name == "load_logical":
+            tables["load_logical"] = load_logical_table(before(name), table, elapsed_s)
     raw_before = None if previous is None else previous.tables
     return with_errors(tables, raw_before, current.tables, current.topology.graph)

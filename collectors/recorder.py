@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event as StopFlag
 
-from collectors.model import Sample, Source, Step
+from collectors.model import Sample, Source, Step, TagWaitWatcher
 from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
@@ -90,6 +90,11 @@ class RecordingSource:
     def add_event(self, event: Event) -> None:
         """Record an event that comes with no sample, such as a note; it waits for nothing."""
         self._offer(_Job(event=event))
+
+    def watch_tag_wait(self, on: bool | None) -> None:
+        """Have the source underneath watch waits for free tags, if it can."""
+        if isinstance(self._source, TagWaitWatcher):
+            self._source.watch_tag_wait(on)
 
     def close(self) -> None:
         """Close the other source, then finish the file; may be called twice.

@@ -105,6 +105,33 @@ reap on the engine's own clock. Histograms of the same name have the series "rea
 In an open loop latencies count from the moment an I/O was meant to be issued; times from submit to reap are the
 `*_service_ns` columns and the histograms "load_service". `skipped` counts arrivals that found no room in time."""
 
+LOAD_PATH = Schema(
+    "load_path",
+    (
+        Column("read_ios", _COUNTER),
+        Column("read_bytes", _COUNTER),
+        Column("read_latency_ns", _COUNTER),
+        Column("read_peak_ns", _PEAK),
+        Column("write_ios", _COUNTER),
+        Column("write_bytes", _COUNTER),
+        Column("write_latency_ns", _COUNTER),
+        Column("write_peak_ns", _PEAK),
+        Column("errors", _COUNTER),
+        Column("in_flight_now", _GAUGE),
+        Column("failed", _GAUGE),
+        Column("target", _GAUGE),
+    ),
+)
+"""One row per path of those targets of the load that have several: what went over it, by the engine's own clock, and
+attempts that failed; `failed` is 1 while it is only probed, `target` the row in LOAD."""
+
+LOAD_LOGICAL = Schema(
+    "load_logical",
+    LOAD_PATH.columns[:9],
+)
+"""One row: I/Os of the load before they were cut into parts or copied; the latency of each is that of its slowest part.
+No rows while each is one part."""
+
 TAPE = Schema(
     "tape",
     (
@@ -260,6 +287,8 @@ SCHEMAS: dict[str, Schema] = {
         HOST,
         PROCESS,
         LOAD,
+        LOAD_PATH,
+        LOAD_LOGICAL,
         TAPE,
         GROUP,
         PATH_ERRORS,

@@ -13,6 +13,7 @@ from engine.text import safe_text
 
 _OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}
 """enum req_op (include/linux/blk_types.h)."""
+_NEEDED = {"completed_ns", "major", "minor"}
 _UNKNOWN = int(MISSING)
 
 
@@ -45,7 +46,7 @@ class SlowIo:
 def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
     """List the slowest I/Os that a sample brought, slowest first; none where the tier has none."""
     table = sample.tables.get(SLOW_IO.name)
-    if table is None or table.schema.columns[:5] != SLOW_IO.columns[:5]:
+    if table is None or not {column.id for column in table.schema.columns} >= _NEEDED:
         return ()
     ahead_ns = sample.time_ns - sample.monotonic_ns
     found = [_slow_io(row, ahead_ns, devices) for row in _rows(table)]
@@ -68,7 +69,7 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
     device = devices.get(number)
     operation = row.get("operation")
     return SlowIo(
-        time_ns=ahead_ns + (row["done_ns"] or 0),
+        time_ns=ahead_ns + (row["completed_ns"] or 0),
         major=number[0],
         minor=number[1],
         device_key="" if device is None else device.key,
@@ -79,7 +80,7 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
         tag_wait_ns=row.get("tag_wait_ns"),
         queue_ns=row.get("queue_ns"),
         service_ns=row.get("service_ns"),
-        pid=row.get("process"),
+        pid=row.get("pid"),
         command=_command(row.get("command_low"), row.get("command_high")),
         cgroup=row.get("cgroup"),
     )

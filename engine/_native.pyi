@@ -23,6 +23,7 @@ __all__ = [
     "EpochStats",
     "InflightSampler",
     "LoadEngine",
+    "LoadPath",
     "LoadTarget",
     "TableCodec",
     "TraceReader",
@@ -365,11 +366,42 @@ HISTOGRAM_SUB_BITS: int
 HISTOGRAM_BUCKETS: int
 
 @final
-class LoadTarget:
-    """One target of the load by an open descriptor, which the engine duplicates; it never opens anything by name."""
+class LoadPath:
+    """One of several device nodes of a target, by its open descriptor."""
 
-    def __new__(cls, fd: int, name: str, size_bytes: int, align_bytes: int, *, writable: bool) -> Self:
-        """Duplicate the descriptor; `align_bytes` is what direct I/O needs.
+    def __new__(
+        cls,
+        fd: int,
+        name: str,
+        *,
+        weight: int = 1,
+        preferred: bool = False,
+        cell: int | None = None,
+        outstanding: int = 0,
+    ) -> Self:
+        """Note what the policies ask for: `cell` is the NUMA node of its adapter, `outstanding` what it had in flight.
+
+        Raises:
+            ValueError: a number is negative.
+        """
+
+@final
+class LoadTarget:
+    """One target of the load by open descriptors, which the engine duplicates; it never opens anything by name."""
+
+    def __new__(
+        cls,
+        fd: int,
+        name: str,
+        size_bytes: int,
+        align_bytes: int,
+        *,
+        writable: bool,
+        paths: Sequence[LoadPath] | None = None,
+    ) -> Self:
+        """Duplicate the descriptor, or those of `paths`: nodes that lead to the same data, among which I/Os choose.
+
+        `align_bytes` is what direct I/O needs.
 
         Raises:
             OSError: the descriptor is not open.
@@ -438,6 +470,34 @@ class EpochStats:
 
         Logical I/Os that fan out over targets are counted at the first.
         """
+    @property
+    def path_counts(self) -> NDArray[np.uint64]:
+        """As `counts`, a row per path in the order of targets, failed attempts among the errors.
+
+        No rows where no target has several.
+        """
+    @property
+    def path_cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]: ...
+    @property
+    def logical_counts(self) -> NDArray[np.uint64]:
+        """As `counts`, one row: I/Os as they were before they were cut into parts; all 0 where none were.
+
+        The latency of one is that of its slowest part.
+        """
+    @property
+    def logical_peaks(self) -> NDArray[np.uint64]:
+        """As `peaks`, shape (2, 3, 2)."""
+    @property
+    def logical_cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]: ...
+    @property
+    def delays(self) -> NDArray[np.uint64]:
+        """Shape (targets, 2): logical I/Os that ended with this target, and nanoseconds the others had waited.
+
+        Only logical I/Os of several parts count; the waiting is from the last part but one to the last.
+        """
+    @property
+    def policy_ns(self) -> float | None:
+        """Mean time that choosing a path and learning from its end took, per I/O, timing included; None if none was."""
 
 @final
 class LoadEngine:
@@ -455,7 +515,12 @@ class LoadEngine:
 
     I/Os no larger than the stripe unit, if it is a multiple of them, are driven on each target by itself. Others are
     drawn in the address space that the targets form as a stripe and fan out: one part per target touched, which is what
-    queue depths and statistics then count; the rate counts whole I/Os.
+    queue depths and statistics then count; the rate counts whole I/Os. With `copies` every so many neighbouring targets
+    are one column of the stripe: writes go to all of them, reads to the one the policy chooses, and a read that fails
+    there to another.
+
+    A target with several paths sends each I/O over the one the policy chooses. A path that fails one is left, the I/O
+    tried on another, and its first block read every 100 ms until it answers for the same disk.
 
     A target with 16 errors in a row is failing: one I/O every 100 ms probes it until one succeeds.
 
@@ -476,6 +541,8 @@ class LoadEngine:
         sequential: bool = False,
         streams: int = 1,
         stripe_unit_bytes: int = 65536,
+        copies: int = 1,
+        total_queue_depth: bool = False,
         seed: int = 1,
         max_queue_depth: int = 1024,
         runtime_s: float | None = None,
@@ -520,6 +587,12 @@ class LoadEngine:
 
         Directions 2 and 3 are the service times of reads and writes in an open loop.
         """
+    def path_counters(self) -> NDArray[np.uint64]:
+        """Shape (paths, 12), columns as collectors.schemas.LOAD_PATH; takes the peaks; no rows without a choice."""
+    def logical_counters(self) -> NDArray[np.uint64]:
+        """Shape (9,), columns as collectors.schemas.LOAD_LOGICAL; takes the peaks."""
+    def logical_cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
+        """As `cells`, of logical I/Os."""
     def slowest(self) -> NDArray[np.uint64]:
         """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), as schemas.SLOW_LOAD begins.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engine.board import Board
 from engine.errno_text import describe_error
 from engine.events import EventKind
+from engine.path_watch import PathWatch
 from engine.tap import ERRORS, SKIPPED
 from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
 
@@ -19,6 +20,8 @@ LOOK_S = 0.05
 """How often it looks."""
 _BADGES_NS = 1_000_000_000
 """How often it judges what is known of the figures."""
+TELL_NS = 1_000_000_000
+"""How often it says what the fan-out costs, which takes merged histograms to know."""
 
 
 def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str | None:
@@ -27,7 +30,8 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
     Returns:
         Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
     """
-    watch, next_badges_ns = FailureWatch(), time.monotonic_ns() + _BADGES_NS
+    watch, paths = FailureWatch(), PathWatch()
+    next_badges_ns, told_ns = time.monotonic_ns() + _BADGES_NS, 0
     while not ended.wait(LOOK_S):
         counters = driver.look()
         if counters is None:
@@ -38,6 +42,10 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
             next_badges_ns = now_ns + _BADGES_NS
             board.change(badges=driver.badges)
         _report(driver, board, watch.observe(counters, now_ns))
+        paths.observe(*driver.look_at_paths(), board)
+        if now_ns - told_ns >= TELL_NS:
+            told_ns = now_ns
+            board.change(tail=driver.tail())
         if not driver.running:
             return driver.fault
         if watch.hopeless(now_ns):

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.job import Backend
+from engine.layout_text import layout_notes
 from engine.result import RunResult
 from engine.sizes import format_size
 
 
 def caveats(result: RunResult) -> list[str]:
     """Gather notices of targets and engine and what the numbers themselves give away, one line each."""
-    found = (_unsettled(result), _split_blocks(result), _skipped(result), _not_polling(result))
+    found = (
+        _unsettled(result),
+        _split_blocks(result),
+        layout_notes(result),
+        _skipped(result),
+        _not_polling(result),
+    )
     return [*result.about.notices, *(line for lines in found for line in lines)]
 
 
@@ -22,10 +29,11 @@ def _unsettled(result: RunResult) -> Iterator[str]:
 
 
 def _split_blocks(result: RunResult) -> Iterator[str]:
+    """Blocks that were cut by an engine that measures their parts only."""
     unit = result.about.job.stripe_unit_bytes
     for epoch in result.epochs:
         knobs = epoch.knobs
-        if knobs.stripe_width > 1 and any(unit % size for size in knobs.block_sizes):
+        if result.logical is None and knobs.stripe_width > 1 and any(unit % size for size in knobs.block_sizes):
             yield (
                 f"blocks that do not lie within one stripe unit ({format_size(unit)}) were split: "
                 "IOPS and latencies are those of the parts, each on one target"

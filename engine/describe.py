@@ -39,6 +39,7 @@ def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
         KnobChange("blocks", "block size", format_blocks(old.blocks), format_blocks(new.blocks)),
         KnobChange("read_pct", "read share %", old.read_pct, new.read_pct),
         KnobChange("rate_iops", "rate limit", old.rate_iops, new.rate_iops),
+        KnobChange("policy", "path policy", old.policy.value, new.policy.value),
         KnobChange("write_blocks", "block size of writes", _own_blocks(old), _own_blocks(new)),
         KnobChange("distribution", "distribution", *map(format_distribution, (old.distribution, new.distribution))),
         KnobChange("write_distribution", "distribution of writes", _own_distribution(old), _own_distribution(new)),
@@ -88,6 +89,17 @@ def describe_job(job: JobSpec) -> str:
     """As in "random, direct, 4k, read, QD 8, stripe width 1"."""
     access = "random" if job.access is Access.RANDOM else "sequential"
     access = f"{access} in {job.streams} streams" if job.streams > 1 else access
-    arrival = "" if job.arrival is Arrival.CLOSED else f", {job.arrival} arrivals"
-    polling = ", polling" if job.poll else ""
-    return f"{access}, {job.knobs.mode}, {describe_knobs(job.knobs)}{arrival}{polling}"
+    words = [access, job.knobs.mode, describe_knobs(job.knobs), *_layout(job)]
+    words += [] if job.arrival is Arrival.CLOSED else [f"{job.arrival} arrivals"]
+    return ", ".join([*words, "polling"] if job.poll else words)
+
+
+def uses_policy(job: JobSpec) -> bool:
+    """Whether the job has anything that a path policy chooses among."""
+    return job.copies > 1 or any(target.paths for target in job.targets)
+
+
+def _layout(job: JobSpec) -> list[str]:
+    words = [f"{job.copies} copies"] if job.copies > 1 else []
+    words += ["QD over all targets"] if job.total_queue_depth else []
+    return words + ([f"policy {job.knobs.policy}"] if uses_policy(job) else [])

@@ -14,6 +14,8 @@ from engine.badge import Badge
 from engine.errors import LunscopeError, UsageError
 from engine.guard import recheck_targets
 from engine.job import JobSpec, Knobs, Permissions
+from engine.layout_live import tail_line
+from engine.layout_tap import LayoutTap
 from engine.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
 from engine.rig import Rig, set_up
 from engine.run_badges import run_badges
@@ -36,6 +38,7 @@ class LoadDriver:
         self._stop_requested = threading.Event()
         self._rig: Rig | None = None
         self._keys: tuple[str, ...] = ()
+        self._layout_tap: LayoutTap | None = None
         self._started_ns: int | None = None
         self._ended_ns: int | None = None
         self._result: RunResult | None = None
@@ -98,6 +101,7 @@ class LoadDriver:
         validate(self._job)
         rig = set_up(self._job, self._permissions, progress, self._stop_requested)
         self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(rig.names)))
+        self._layout_tap = LayoutTap(rig.engine, self._keys, rig.path_names)
         self._rig = rig
 
     def start(self) -> None:
@@ -167,6 +171,19 @@ class LoadDriver:
         rig = self._rig
         return None if rig is None else rig.tap.look()
 
+    def look_at_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
+        """Path counters now, columns as collectors.schemas.LOAD_PATH, and the name of each row; none without paths."""
+        tap = self._layout_tap
+        if self._rig is None or tap is None:
+            return np.zeros((0, 12), np.uint64), ()
+        return tap.look(), tap.names
+
+    def tail(self) -> str:
+        """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
+        rig = self._rig
+        epochs = () if rig is None or self._started_ns is None else rig.engine.epochs()
+        return tail_line(epochs[-1], self.target_names) if epochs else ""
+
     def reading(self) -> LoadReading | None:
         """Take counters, peaks and histogram cells since the last call, and once more after the end; one caller."""
         rig = self._rig
@@ -190,13 +207,21 @@ class LoadDriver:
     def _evaluate(self, rig: Rig, ended: str) -> RunResult:
         facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
         about = About(
-            self._job, facts, rig.names, rig.notices(self._knobs), rig.badges(self._knobs), ended, self.elapsed_s
+            self._job,
+            facts,
+            rig.names,
+            rig.notices(self._knobs),
+            rig.badges(self._knobs),
+            ended,
+            self.elapsed_s,
+            rig.path_names,
         )
         return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
 
     def _read(self, rig: Rig) -> LoadReading:
         device_numbers = tuple(target.device_number for target in rig.targets)
-        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers)
+        layout = None if self._layout_tap is None else self._layout_tap.take()
+        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers, layout=layout)
 
     def _prepared(self) -> Rig:
         if self._rig is None:

@@ -12,6 +12,8 @@ MAX_TARGETS = 1024
 MAX_THREADS = 1000
 MAX_STREAMS = 1024
 MAX_BLOCK_BYTES = 64 * 1024 * 1024
+MAX_PATHS = 32
+MAX_WEIGHT = 100
 
 
 class Access(StrEnum):
@@ -45,6 +47,22 @@ class Arrival(StrEnum):
     CLOSED = "closed"
     CONSTANT = "constant"
     POISSON = "poisson"
+
+
+class PathPolicy(StrEnum):
+    """Which path to a LUN an I/O takes, and which copy of a mirror is read; the rules are those of the kernels.
+
+    engine/native/src/load/policy has a file for each.
+    """
+
+    ROUND_ROBIN = "round-robin"
+    LEAST_COMMAND_LOAD = "least-command-load"
+    SERVICE_TIME = "service-time"
+    HISTORICAL_SERVICE_TIME = "historical-service-time"
+    CELL_LOCAL_ROUND_ROBIN = "cell-local-round-robin"
+    PATH_LOCKDOWN = "path-lockdown"
+    PREFERRED_PATH = "preferred-path"
+    WEIGHTED_ROUND_ROBIN = "weighted-round-robin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,8 @@ class Knobs:
     """Worker threads of the uring engine; the others take as many as there are I/Os outstanding."""
     fsync_every: int | None = None
     """Writes of a target after which it is flushed; None is never."""
+    policy: PathPolicy = PathPolicy.ROUND_ROBIN
+    """Which of several paths, and which copy of a mirror."""
 
     @property
     def drawn_write_blocks(self) -> tuple[BlockShare, ...]:
@@ -97,10 +117,36 @@ class Knobs:
 
 
 @dataclass(frozen=True, slots=True)
+class PathSpec:
+    """One device node of a LUN that has several."""
+
+    path: str
+    weight: int = 1
+    """service-time: its throughput against the others; weighted-round-robin: I/Os in a row. 0 to 100."""
+    preferred: bool = False
+    """The path of the policy preferred-path; without one it is the first."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetSpec:
     """One target by the name the operator gave it; None asks for a scratch file."""
 
     path: str | None = None
+    """With several paths, the first of them."""
+    paths: tuple[PathSpec, ...] = ()
+    """All device nodes of a LUN that is driven over more than one; empty for a plain target."""
+
+    @classmethod
+    def lun(cls, paths: tuple[PathSpec, ...]) -> TargetSpec:
+        """Make a target of all the paths to one LUN."""
+        return cls(paths[0].path, paths)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every name by which it is reached; none for a scratch file."""
+        if self.paths:
+            return tuple(path.path for path in self.paths)
+        return () if self.path is None else (self.path,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +160,10 @@ class JobSpec:
     streams: int = 1
     """Sequential streams on each target, each in a slice of its own, that take turns."""
     stripe_unit_bytes: int = 64 * 1024
+    copies: int = 1
+    """How many neighbouring targets hold the same data: writes go to all of them, reads to one by the policy."""
+    total_queue_depth: bool = False
+    """Whether the queue depth is that of all targets together, shared out evenly, and not of each."""
     size_bytes: int | None = None
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
     runtime_s: float | None = None

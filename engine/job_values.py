@@ -7,12 +7,11 @@ from typing import Any
 
 from engine.distribution import Distribution
 from engine.distribution_text import parse_distribution
-from engine.job import Arrival, Backend, BlockShare, Mode, TargetSpec
+from engine.job import Arrival, Backend, BlockShare, Mode, PathPolicy, TargetSpec
+from engine.policy_text import parse_policy
 from engine.read_write import READ_WRITE
 from engine.sizes import parse_blocks, parse_duration, parse_size
-
-SCRATCH = "scratch"
-"""The word for a scratch file; a file of that name is `./scratch`."""
+from engine.target_text import parse_target
 
 
 class WrongTypeError(Exception):
@@ -79,8 +78,8 @@ def _duration(value: object) -> float:
 def _targets(value: object) -> tuple[TargetSpec, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
-        raise WrongTypeError('a path, or a list of paths such as ["/dev/sdb", "scratch"]')
-    return tuple(TargetSpec(None if name == SCRATCH else name) for name in names)
+        raise WrongTypeError('a path, or a list of paths such as ["/dev/sdb", "lun:sdc,sdd", "scratch"]')
+    return tuple(map(parse_target, names))
 
 
 def _word(kind: type[Mode] | type[Backend] | type[Arrival]) -> Callable[[object], object]:
@@ -90,6 +89,18 @@ def _word(kind: type[Mode] | type[Backend] | type[Arrival]) -> Callable[[object]
         return kind(value)
 
     return read
+
+
+def _policy(value: object) -> PathPolicy:
+    if not isinstance(value, str):
+        raise WrongTypeError('the name of a path policy such as "round-robin"')
+    return parse_policy(value)
+
+
+def _yes_no(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise WrongTypeError("true or false")
+    return value
 
 
 def _rw(value: object) -> str:
@@ -110,6 +121,9 @@ READERS: dict[str, Callable[[object], Any]] = {
     "qd": _whole,
     "rate": _number,
     "stripe_width": _whole,
+    "mirror": _whole,
+    "policy": _policy,
+    "qd_total": _yes_no,
     "streams": _whole,
     "stripe_unit": _size,
     "threads": _whole,

@@ -1,6 +1,7 @@
 """Job files: TOML with the names of the options of `lunscope run`.
 
-    target = ["/dev/sdb", "/dev/sdc"]   # "scratch" asks for a file that lunscope makes and removes
+    target = ["/dev/sdb", "/dev/sdc"]   # "scratch" asks for a file that lunscope makes and removes,
+                                        # "lun:sda,sdb=3" drives two paths to one LUN, the second of weight 3
     rw = "randrw"
     read_pct = 70
     bs = "4k:60,16k:40"
@@ -23,10 +24,11 @@ from typing import Any
 
 from engine.distribution_text import format_distribution
 from engine.errors import LunscopeError, UsageError
-from engine.job import JobSpec, Knobs, TargetSpec
-from engine.job_values import READERS, SCRATCH, WrongTypeError
+from engine.job import JobSpec, Knobs
+from engine.job_values import READERS, WrongTypeError
 from engine.read_write import access_and_mix, rw_word
 from engine.sizes import format_blocks, format_duration, format_number, format_size, human_size
+from engine.target_text import format_target
 from engine.text import safe_text
 from engine.validate import knob_problems, setting_problems, validate
 
@@ -44,11 +46,14 @@ _KNOBS = {
     "mode": "mode",
     "threads": "threads",
     "fsync_every": "fsync_every",
+    "policy": "policy",
 }
 _SETTINGS = {
     "target": "targets",
     "name": "name",
     "streams": "streams",
+    "mirror": "copies",
+    "qd_total": "total_queue_depth",
     "stripe_unit": "stripe_unit_bytes",
     "engine": "backend",
     "size": "size_bytes",
@@ -170,18 +175,12 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _target_name(spec: TargetSpec) -> str:
-    if spec.path is None:
-        return SCRATCH
-    return f"./{SCRATCH}" if spec.path == SCRATCH else spec.path
-
-
 def dump_job(job: JobSpec) -> str:
     """Write a job as a job file that `load_job` reads back as the same job."""
     knobs = job.knobs
     lines = {
         "name": _quoted(job.name),
-        "target": "[" + ", ".join(_quoted(_target_name(spec)) for spec in job.targets) + "]",
+        "target": "[" + ", ".join(_quoted(format_target(spec)) for spec in job.targets) + "]",
         "rw": _quoted(rw_word(job.access, knobs.read_pct)),
         "read_pct": format_number(knobs.read_pct),
         "bs": _quoted(format_blocks(knobs.blocks)),
@@ -191,8 +190,11 @@ def dump_job(job: JobSpec) -> str:
             None if knobs.write_distribution is None else _quoted(format_distribution(knobs.write_distribution))
         ),
         "qd": str(knobs.queue_depth),
+        "qd_total": "true" if job.total_queue_depth else None,
         "rate": None if knobs.rate_iops is None else format_number(knobs.rate_iops),
         "stripe_width": str(knobs.stripe_width),
+        "mirror": None if job.copies == 1 else str(job.copies),
+        "policy": _quoted(knobs.policy),
         "streams": str(job.streams),
         "stripe_unit": _quoted(format_size(job.stripe_unit_bytes)),
         "threads": str(knobs.threads),

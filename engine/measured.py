@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.backend import Cells, EpochStats
 from engine.histogram import merge, percentile_ns
 from engine.latencies import Latencies, combine_latencies
+from engine.levels import LevelStats
 
 READ, WRITE, BOTH = 0, 1, 2
 _IOS, _BYTES, _LATENCY, _LEAST, _LARGEST, _ERRORS = range(6)
@@ -55,7 +56,7 @@ class Measured:
         return min(max(value, float(self.least_ns)), float(self.largest_ns))
 
 
-def measure(stats: EpochStats, target: int | None, direction: int) -> Measured:
+def measure(stats: EpochStats | LevelStats, target: int | None, direction: int) -> Measured:
     """Cut the I/Os of one target (None: all) and one direction (or BOTH) out of an epoch."""
     counts = stats.counts[slice(None) if target is None else slice(target, target + 1)]
     counts = (counts if direction == BOTH else counts[:, direction : direction + 1]).reshape(-1, 6)
@@ -77,7 +78,9 @@ def measure(stats: EpochStats, target: int | None, direction: int) -> Measured:
     )
 
 
-def _service(stats: EpochStats, target: int | None, direction: int) -> Latencies | None:
+def _service(stats: EpochStats | LevelStats, target: int | None, direction: int) -> Latencies | None:
+    if isinstance(stats, LevelStats):
+        return None
     buckets, counts = _cells_of(stats.service_cells, target, direction)
     if not len(counts):
         return None

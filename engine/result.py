@@ -12,19 +12,11 @@ from engine.backend import EpochStats, LoadBackend
 from engine.badge import Badge
 from engine.cpu_use import CpuUse, add_up
 from engine.job import JobSpec, Knobs
-from engine.measured import BOTH, READ, WRITE, Measured, combine, measure
+from engine.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
+from engine.split import Split, combine_splits, split_of
 
 _READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
 """Positions in collectors.schemas.LOAD."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Split:
-    """The same I/Os by direction and together."""
-
-    read: Measured
-    write: Measured
-    total: Measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +27,8 @@ class TargetResult:
     split: Split
     skipped: int = 0
     """Arrivals that found no room in time."""
+    paths: tuple[PathResult, ...] = ()
+    """Of a target that is reached by several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +63,10 @@ class EpochResult:
     cpu: CpuUse | None
     """What the measured part cost; None if the load never settled."""
     fsyncs: FsyncResult
+    logical: LogicalResult | None = None
+    """I/Os before they were cut into parts; None where each was one."""
+    policy_ns: float | None = None
+    """Time per I/O to choose a path; None where nothing was chosen."""
 
     @property
     def skipped(self) -> int:
@@ -112,6 +110,8 @@ class About:
     """runtime, stopped or failed; empty while it runs."""
     elapsed_s: float
     """From start to stop."""
+    paths: tuple[tuple[str, ...], ...] = ()
+    """Names of the paths of every target, none for one with a single path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +132,11 @@ class RunResult:
     """All arrivals that found no room in time, transient ones too."""
 
     @property
+    def logical(self) -> LogicalResult | None:
+        """Logical I/Os over all epochs; None where none was cut or had copies."""
+        return combine_logical([epoch.logical for epoch in self.epochs if epoch.logical is not None])
+
+    @property
     def duration_s(self) -> float:
         """Seconds measured over all epochs."""
         return sum(epoch.duration_s for epoch in self.epochs)
@@ -150,15 +155,11 @@ class RunResult:
 def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], now_ns: int) -> RunResult:
     """Evaluate what an engine measured; an epoch that is still open is measured up to `now_ns`."""
     stats = engine.epochs()
-    epochs = tuple(epoch_result(epoch, about.targets, stats[0].turned_ns, now_ns) for epoch in stats)
+    epochs = tuple(epoch_result(epoch, about.targets, stats[0].turned_ns, now_ns, about.paths) for epoch in stats)
     return RunResult(
         about=about,
         epochs=epochs,
-        total=Split(
-            combine([epoch.split.read for epoch in epochs]),
-            combine([epoch.split.write for epoch in epochs]),
-            combine([epoch.split.total for epoch in epochs]),
-        ),
+        total=combine_splits([epoch.split for epoch in epochs]),
         errors=error_counts(engine.errors(), about.targets),
         cpu_ns=engine.cpu_ns(),
         completed_ios=int(counters[:, [_READ_IOS, _WRITE_IOS]].sum()),
@@ -168,9 +169,8 @@ def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], no
 
 def nothing_measured(job: JobSpec) -> RunResult:
     """Build the result of a run that was stopped before it began."""
-    nothing = combine([])
     about = About(job, EngineFacts("", "not started", ()), (), (), (), "stopped", 0.0)
-    return RunResult(about, (), Split(nothing, nothing, nothing), (), cpu_ns=0, completed_ios=0)
+    return RunResult(about, (), combine_splits([]), (), cpu_ns=0, completed_ios=0)
 
 
 def error_counts(rows: Iterable[tuple[int, str, int, int, int]], names: Sequence[str]) -> tuple[ErrorCount, ...]:
@@ -180,30 +180,36 @@ def error_counts(rows: Iterable[tuple[int, str, int, int, int]], names: Sequence
     )
 
 
-def epoch_result(stats: EpochStats, names: Sequence[str], run_start_ns: int, now_ns: int) -> EpochResult:
+def epoch_result(
+    stats: EpochStats,
+    names: Sequence[str],
+    run_start_ns: int,
+    now_ns: int,
+    paths: Sequence[Sequence[str]] = (),
+) -> EpochResult:
     """Evaluate one epoch; one that is still open is measured up to `now_ns`."""
     end_ns = now_ns if stats.end_ns is None else stats.end_ns
     start_ns = end_ns if stats.start_ns is None else stats.start_ns
+    split, path_names = split_of(stats, None), paths or [()] * len(names)
+    targets = zip(names[: stats.knobs.stripe_width], path_results(stats, path_names), strict=False)
     return EpochResult(
         index=stats.index,
         knobs=stats.knobs,
         start_s=None if stats.start_ns is None else (start_ns - run_start_ns) / 1e9,
         duration_s=max(end_ns - start_ns, 0) / 1e9,
         transient_ios=stats.transient_ios,
-        split=_split(stats, None),
+        split=split,
         targets=tuple(
-            TargetResult(name, _split(stats, index), int(stats.skipped[index]))
-            for index, name in enumerate(names[: stats.knobs.stripe_width])
+            TargetResult(name, split_of(stats, row), int(stats.skipped[row]), path)
+            for row, (name, path) in enumerate(targets)
         ),
         cpu=None if stats.cpu_ns is None else CpuUse(*stats.cpu_ns),
         fsyncs=_fsyncs(stats),
+        logical=logical_result(stats, names, split.total),
+        policy_ns=stats.policy_ns,
     )
 
 
 def _fsyncs(stats: EpochStats) -> FsyncResult:
     ios, latency_ns, _, errors = stats.fsyncs.sum(axis=0, dtype=np.uint64).tolist()
     return FsyncResult(ios, errors, latency_ns, int(stats.fsyncs[:, 2].max()))
-
-
-def _split(stats: EpochStats, target: int | None) -> Split:
-    return Split(measure(stats, target, READ), measure(stats, target, WRITE), measure(stats, target, BOTH))

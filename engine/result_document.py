@@ -12,9 +12,11 @@ from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
 from engine.job import Arrival, BlockShare, JobSpec, Knobs
 from engine.latencies import Latencies
+from engine.layout_document import logical_document, path_documents, target_name
 from engine.measured import Measured
-from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, Split
+from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
 from engine.run_badges import run_badges
+from engine.split import Split
 
 SCHEMA = "lunscope.run/1"
 
@@ -42,6 +44,7 @@ def run_document(result: RunResult) -> Document:
         "duration_s": result.duration_s,
         "epochs": [_epoch(epoch, about.job.arrival) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
+        "logical": logical_document(result.logical, lambda split: _split(split, result.duration_s)),
         "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
@@ -52,11 +55,13 @@ def run_document(result: RunResult) -> Document:
 def _job(job: JobSpec) -> Document:
     return {
         "name": job.name,
-        "targets": [target.path for target in job.targets],
+        "targets": [target_name(target) for target in job.targets],
         "access": job.access.value,
         "backend": job.backend.value,
         "streams": job.streams,
         "stripe_unit_bytes": job.stripe_unit_bytes,
+        "copies": job.copies,
+        "total_queue_depth": job.total_queue_depth,
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
@@ -81,6 +86,7 @@ def _knobs(knobs: Knobs) -> Document:
         "mode": knobs.mode.value,
         "threads": knobs.threads,
         "fsync_every": knobs.fsync_every,
+        "policy": knobs.policy.value,
     }
 
 
@@ -97,17 +103,21 @@ def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:
         "duration_s": epoch.duration_s,
         "transient_ios": epoch.transient_ios,
         **_split(epoch.split, epoch.duration_s),
+        "logical": logical_document(epoch.logical, lambda split: _split(split, epoch.duration_s)),
+        "policy_ns_per_io": None if epoch.policy_ns is None else round(epoch.policy_ns, 1),
         "fsync": _fsync(epoch.fsyncs),
         "cpu": _cpu(epoch.cpu, epoch.split),
         "skipped": epoch.skipped if is_open else None,
-        "targets": [
-            {
-                "name": target.name,
-                **_split(target.split, epoch.duration_s),
-                "skipped": target.skipped if is_open else None,
-            }
-            for target in epoch.targets
-        ],
+        "targets": [_target(target, epoch.duration_s, is_open=is_open) for target in epoch.targets],
+    }
+
+
+def _target(target: TargetResult, duration_s: float, *, is_open: bool) -> Document:
+    return {
+        "name": target.name,
+        **_split(target.split, duration_s),
+        "skipped": target.skipped if is_open else None,
+        "paths": path_documents(target.paths, lambda split: _split(split, duration_s)),
     }
 
 

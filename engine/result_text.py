@@ -10,8 +10,9 @@ from engine.describe import describe_job, describe_knobs
 from engine.errno_text import error_message, error_name
 from engine.latencies import Latencies
 from engine.measured import Measured, combine
-from engine.result import FsyncResult, RunResult, Split
+from engine.result import FsyncResult, RunResult
 from engine.run_badges import run_badges
+from engine.split import Split
 
 _MOST_ROWS = 16
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
@@ -50,6 +51,10 @@ def _tables(result: RunResult) -> Iterator[str]:
         yield _row(part, result.duration_s, label, in_ms=in_ms)
         if part.service is not None:
             yield _service_row(part.service, f"{label}, service time", in_ms=in_ms)
+    if result.logical is not None:
+        yield "whole I/Os, over all targets they touch"
+        for label, part in _directions(result.logical.split):
+            yield _row(part, result.duration_s, label, in_ms=in_ms)
     yield from _costs(result.cpu, result.total.total, [epoch.fsyncs for epoch in result.epochs])
     yield ""
     if len(result.epochs) > 1:
@@ -63,6 +68,10 @@ def _tables(result: RunResult) -> Iterator[str]:
             yield name
             yield _row(part, seconds, "", in_ms=in_ms)
         yield ""
+    for name, part, seconds in _by_path(result):
+        failed = f": {part.errors:,} failed, tried on another path" if part.errors else ""
+        yield f"path {name}{failed}"
+        yield _row(part, seconds, "", in_ms=in_ms)
 
 
 def _directions(split: Split) -> list[tuple[str, Measured]]:
@@ -92,6 +101,15 @@ def _by_target(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
         seen = [(epoch, target) for epoch in result.epochs for target in epoch.targets if target.name == name]
         if seen:
             yield name, combine([target.split.total for _, target in seen]), sum(epoch.duration_s for epoch, _ in seen)
+
+
+def _by_path(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
+    seen: dict[str, list[tuple[Measured, float]]] = {}
+    for epoch in result.epochs:
+        for path in (path for target in epoch.targets for path in target.paths):
+            seen.setdefault(path.name, []).append((path.split.total, epoch.duration_s))
+    for name, parts in seen.items():
+        yield name, combine([part for part, _ in parts]), sum(seconds for _, seconds in parts)
 
 
 def _header(unit: str) -> str:

@@ -29,6 +29,11 @@ class Rig:
     engine: LoadBackend
     tap: CounterTap
 
+    @property
+    def path_names(self) -> tuple[tuple[str, ...], ...]:
+        """The paths of every target, none for one with a single path."""
+        return _path_names(self.targets)
+
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""
         return notices_of(self.choice, knobs, self.targets)
@@ -63,6 +68,11 @@ class Rig:
             return self.engine.stop()
         finally:
             close_all(self.targets)
+
+
+def _path_names(targets: Sequence[OpenTarget]) -> tuple[tuple[str, ...], ...]:
+    nodes = (target.nodes if target.others else () for target in targets)
+    return tuple(tuple(node.path or node.name for node in each) for each in nodes)
 
 
 def close_all(targets: Sequence[OpenTarget]) -> None:

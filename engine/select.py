@@ -6,11 +6,11 @@ import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine._native import LoadEngine, LoadTarget
+from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.backend import LoadBackend
 from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
-from engine.job import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, Mode
+from engine.job import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, Mode, TargetSpec
 from engine.nowait import reads_block
 
 _QUEUE_DEPTH_ROOM = 1024
@@ -75,8 +75,7 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
     sequential = job.access is Access.SEQUENTIAL
     max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
     if backend is Backend.AIO:
-        if job.streams > 1:
-            raise ValueError("the aio engine has one sequential stream: use the uring or threads engine")
+        _refuse_for_aio(job)
         from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)
 
         return AioEngine(
@@ -89,18 +88,51 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
             runtime_s=job.runtime_s,
         )
     return LoadEngine(
-        [LoadTarget(t.fd, t.name, t.size_bytes, t.direct_align_bytes, writable=t.writable) for t in targets],
+        [_native_target(spec, target) for spec, target in zip(job.targets, targets, strict=True)],
         job.knobs,
         backend="uring" if backend is Backend.URING else "threads",
         sequential=sequential,
         streams=job.streams,
         stripe_unit_bytes=job.stripe_unit_bytes,
+        copies=job.copies,
+        total_queue_depth=job.total_queue_depth,
         seed=job.seed,
         max_queue_depth=max_queue_depth,
         runtime_s=job.runtime_s,
         arrival=job.arrival.value,
         poll=job.poll,
     )
+
+
+def _native_target(spec: TargetSpec, target: OpenTarget) -> LoadTarget:
+    nodes = zip(spec.paths, target.nodes, strict=True) if spec.paths else ()
+    paths = [
+        LoadPath(
+            node.fd,
+            path.path,
+            weight=path.weight,
+            preferred=path.preferred,
+            cell=node.cell,
+            outstanding=node.outstanding,
+        )
+        for path, node in nodes
+    ]
+    return LoadTarget(
+        target.fd, target.name, target.size_bytes, target.direct_align_bytes, writable=target.writable, paths=paths
+    )
+
+
+def _refuse_for_aio(job: JobSpec) -> None:
+    """Say what the readable reference leaves out, rather than to drive something else than was asked for."""
+    wanted = {
+        "several paths to one LUN (--lun)": any(target.paths for target in job.targets),
+        "a mirror (--mirror)": job.copies > 1,
+        "one queue depth for all targets (--qd-total)": job.total_queue_depth,
+        "several sequential streams (--streams)": job.streams > 1,
+    }
+    for what, is_wanted in wanted.items():
+        if is_wanted:
+            raise UsageError(f"the aio engine does not drive {what}: use --engine uring or threads")
 
 
 def notices_of(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:

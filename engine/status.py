@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.backend import Cells
 from engine.badge import Badge
 from engine.job import JobSpec, Knobs
+from engine.layout_tap import LayoutReading
 
 
 class LoadState(StrEnum):
@@ -41,6 +42,8 @@ class LoadStatus:
     """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
     badges: tuple[Badge, ...] = ()
     """What makes the figures less than they seem, by what is known so far."""
+    tail: str = ""
+    """What the fan-out over several targets costs now; empty where no I/O is cut or copied."""
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0
@@ -62,3 +65,5 @@ class LoadReading:
     """Slowest I/Os since the reading before, shape (n, 6), the first columns of collectors.schemas.SLOW_LOAD."""
     device_numbers: tuple[tuple[int, int], ...]
     """Major and minor of the device each target is or lies on."""
+    layout: LayoutReading | None = None
+    """Paths and logical I/Os; None for a load that has neither."""

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 
 from engine.errors import UsageError
 from engine.job import (
+    MAX_PATHS,
     MAX_QUEUE_DEPTH,
     MAX_TARGETS,
     MAX_THREADS,
+    MAX_WEIGHT,
     Arrival,
     Backend,
     JobSpec,
     Knobs,
+    PathPolicy,
+    TargetSpec,
 )
 from engine.problem import Problem
 from engine.sizes import format_number, format_size
@@ -62,12 +66,41 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
     unit = job.stripe_unit_bytes
     if unit < MIN_STRIPE_UNIT_BYTES or unit % SECTOR_BYTES:
         yield Problem("stripe-unit", f"{format_size(unit)} is out of range: multiples of 512 from 4k")
+    if _outside(job.copies, 1, MAX_TARGETS):
+        yield Problem("mirror", f"{job.copies} is out of range: 1 to {MAX_TARGETS} copies")
+    for target in job.targets:
+        yield from _path_problems(target)
     if _outside(job.seed, 0, MAX_SEED):
         yield Problem("seed", f"{job.seed} is out of range: 0 to {MAX_SEED}")
     if job.size_bytes is not None and job.size_bytes <= 0:
         yield Problem("size", f"{job.size_bytes} is out of range: at least one block")
     if job.runtime_s is not None and not 0 < job.runtime_s < math.inf:
         yield Problem("runtime", f"{format_number_or_nan(job.runtime_s)} is out of range: longer than 0s")
+
+
+def _path_problems(target: TargetSpec) -> Iterator[Problem]:
+    if len(target.paths) > MAX_PATHS:
+        yield Problem("lun", f"{len(target.paths)} paths: give up to {MAX_PATHS}")
+    if len(set(target.nodes)) < len(target.paths):
+        yield Problem("lun", f"{', '.join(target.nodes)}: give each path once")
+    for path in target.paths:
+        if _outside(path.weight, 0, MAX_WEIGHT):
+            yield Problem("lun", f"{path.path}: weight {path.weight} is out of range: 0 to {MAX_WEIGHT}")
+
+
+def _layout_problems(job: JobSpec) -> Iterator[Problem]:
+    width, depth, policy = job.knobs.stripe_width, job.knobs.queue_depth, job.knobs.policy
+    if job.copies > 1 and width % job.copies:
+        yield Problem(
+            "stripe-width",
+            f"{width} is no multiple of the {job.copies} copies of --mirror: use {job.copies} per column",
+        )
+    if job.total_queue_depth and depth < width:
+        yield Problem("qd", f"{depth} in all (--qd-total) is less than 1 for each of {width} targets")
+    if policy is PathPolicy.WEIGHTED_ROUND_ROBIN:
+        for target in job.targets:
+            if target.paths and not any(path.weight for path in target.paths):
+                yield Problem("policy", f"{policy} excludes paths of weight 0, and {target.path} has no other")
 
 
 def joint_problems(job: JobSpec) -> Iterator[Problem]:
@@ -77,6 +110,7 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
     if width > count:
         targets = "1 target" if count == 1 else f"{count} targets"
         yield Problem("stripe-width", f"{width} is more than the job has targets: 1 to {count} with {targets}")
+    yield from _layout_problems(job)
     depth = job.knobs.queue_depth
     if job.backend is Backend.THREADS and depth > MAX_THREADS:
         yield Problem("qd", f"{depth} is out of range: 1 to {MAX_THREADS} with --engine threads (one thread per I/O)")

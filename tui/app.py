@@ -27,6 +27,7 @@ from tui.screens.dialogs import TypeToConfirm
 from tui.screens.overview import OverviewScreen
 from tui.session_actions import SessionActions
 from tui.settings import Settings
+from tui.tag_waits import TagWaitChoice
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
 from tui.widgets.wall import Wall
@@ -63,6 +64,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             interval_s=source.interval_s,
             keys=self._settings.keys,
         )
+        self._tags = TagWaitChoice(source)
         self._feed = Feed(source, self.scope.transport, self.scope.history, self.scope.events, self.post_message)
         self.add_mode(Place.OVERVIEW.value, lambda: OverviewScreen(self.scope))
         self.add_mode(Place.LOAD.value, self._load_screen)
@@ -218,6 +220,10 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         position = names.index(self.theme) if self.theme in names else -1
         self.theme = names[(position + 1) % len(names)]
         self.notify(f"theme {self.theme}", markup=False)
+
+    def action_session_tags(self) -> None:
+        """Have waits for free tags watched always, never, or while a queue is full."""
+        self.notify(self._tags.turn(), markup=False)
 
     def action_session_quit(self) -> None:
         """Leave; a load that writes asks first, any other is simply stopped."""

@@ -83,7 +83,8 @@ def progress_line(status: LoadStatus, step: Step | None) -> str:
     depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
     errors = f"  {status.errors:,} errors" if status.errors else ""
     skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
-    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{skipped}"
+    tail = f"  {status.tail}" if status.tail else ""
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{skipped}{tail}"
 
 
 def _figures(step: Step) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from engine.errors import UsageError
 from engine.job import MAX_THREADS, Access, Arrival, Backend, JobSpec, Mode, TargetSpec
 from engine.sizes import format_duration, format_size, parse_duration, parse_size
+from engine.target_text import SCRATCH, format_target, parse_target
 
-SCRATCH = "scratch"
 KEEP, DESTROY = "refuse", "destroy"
+EACH, TOTAL = "each", "total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,17 @@ class FormField:
 
 
 FORM = (
-    FormField("targets", "Targets", "targets: devices or files; scratch = a file of our own"),
+    FormField(
+        "targets", "Targets", "targets: devices or files; scratch = a file of our own; lun:sda,sdb = paths of a LUN"
+    ),
     FormField("access", "Access", "order of the offsets", tuple(Access)),
     FormField("mode", "Mode", "how targets are opened", tuple(Mode)),
     FormField("backend", "Engine", "auto takes the best that works", tuple(Backend)),
     FormField("size", "Size", "bytes used of each target, e.g. 1g; empty: all of it"),
     FormField("runtime", "Runtime", "e.g. 30s, 5m; empty: until stopped"),
     FormField("stripe_unit", "Stripe unit", "bytes on one target before the next, e.g. 64k"),
+    FormField("mirror", "Mirror", "copies of the data on neighbouring targets; 1: none"),
+    FormField("depth", "Queue depth", "of each target, or of all together", (EACH, TOTAL)),
     FormField("streams", "Streams", "sequential streams on each target"),
     FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
     FormField("seed", "Seed", "the same seed gives the same offsets"),
@@ -48,13 +53,15 @@ FORM = (
 def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
     """Write a job as the form shows it."""
     return {
-        "targets": shlex.join(target.path or SCRATCH for target in job.targets),
+        "targets": shlex.join(map(format_target, job.targets)),
         "access": job.access,
         "mode": job.knobs.mode,
         "backend": job.backend,
         "size": "" if job.size_bytes is None else format_size(job.size_bytes),
         "runtime": "" if job.runtime_s is None else format_duration(job.runtime_s),
         "stripe_unit": format_size(job.stripe_unit_bytes),
+        "mirror": str(job.copies),
+        "depth": TOTAL if job.total_queue_depth else EACH,
         "streams": str(job.streams),
         "threads": str(job.knobs.threads),
         "seed": str(job.seed),
@@ -81,6 +88,8 @@ def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
         size_bytes=parse_size(values["size"]) if values["size"].strip() else None,
         runtime_s=parse_duration(values["runtime"]) if values["runtime"].strip() else None,
         stripe_unit_bytes=parse_size(values["stripe_unit"]),
+        copies=_whole("mirror", values["mirror"]),
+        total_queue_depth=values["depth"] == TOTAL,
         streams=_whole("streams", values["streams"]),
         seed=_whole("seed", values["seed"]),
         arrival=Arrival(values["arrival"]),
@@ -100,7 +109,7 @@ def _targets(text: str) -> tuple[TargetSpec, ...]:
         raise UsageError(f"targets: {error}") from None
     if not words:
         raise UsageError(f"targets: name a device or a file, or write {SCRATCH}")
-    return tuple(TargetSpec(None if word == SCRATCH else word) for word in words)
+    return tuple(map(parse_target, words))
 
 
 def _whole(name: str, text: str) -> int:

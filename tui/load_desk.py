@@ -68,7 +68,7 @@ class LoadDesk:
         """Paths these knobs would write to whose names were not typed yet; scratch files need none."""
         if knobs.read_pct >= 100:
             return ()
-        paths = (target.path for target in self._job.targets if target.path is not None)
+        paths = (node for target in self._job.targets for node in target.nodes)
         return tuple(dict.fromkeys(path for path in paths if path not in self._typed))
 
     def confirm(self, path: str) -> None:
@@ -124,7 +124,7 @@ class LoadDesk:
         """Whether a running load was armed without the permission to write that these knobs need."""
         if self.status.state is not LoadState.RUNNING or knobs.read_pct >= 100 or self._armed is None:
             return False
-        written = {target.path for target in self._job.targets if target.path is not None}
+        written = {node for target in self._job.targets for node in target.nodes}
         return not written <= self._armed[1].allow_write
 
     def _is_armed(self) -> bool:

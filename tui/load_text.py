@@ -74,8 +74,7 @@ def message_line(desk: LoadDesk | None, error: str) -> Content:
     if error:
         return Content.assemble((safe_text(error), "bold $error"))
     status = desk.status if desk is not None else None
-    if status is None or not status.message:
+    words = "" if status is None else "; ".join(filter(None, (status.tail, status.message)))
+    if status is None or not words:
         return Content(" ")
-    return Content.assemble(
-        (safe_text(status.message), "bold $error" if status.state is LoadState.FAILED else "$warning")
-    )
+    return Content.assemble((safe_text(words), "bold $error" if status.state is LoadState.FAILED else "$warning"))

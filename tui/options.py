@@ -11,11 +11,14 @@ import click
 
 from engine.distribution import Distribution
 from engine.distribution_text import parse_distribution
-from engine.errors import LunscopeError
-from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, Permissions, TargetSpec
+from engine.errors import LunscopeError, UsageError
+from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, PathPolicy, Permissions, TargetSpec
 from engine.jobfile import load_job
+from engine.policy_text import POLICY_NAMES, parse_policy
 from engine.read_write import READ_WRITE, access_and_mix
 from engine.sizes import parse_blocks, parse_duration, parse_size
+from engine.target_text import node_name, parse_lun, prefer
+from engine.text import safe_text
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -39,6 +42,8 @@ class LoadOptions:
     """The options as given; None was not given and leaves what the job file says."""
 
     target: tuple[str, ...] = ()
+    lun: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
     bs: tuple[BlockShare, ...] | None = None
     write_bs: tuple[BlockShare, ...] | None = None
     distribution: Distribution | None = None
@@ -49,6 +54,9 @@ class LoadOptions:
     qd: int | None = None
     stripe_width: int | None = None
     stripe_unit: int | None = None
+    mirror: int | None = None
+    policy: PathPolicy | None = None
+    qd_total: bool | None = None
     threads: int | None = None
     rate: float | None = None
     mode: str | None = None
@@ -69,6 +77,13 @@ _OPTIONS = (
         metavar="PATH",
         help="Device or file; repeat for a stripe. None: a scratch file.",
     ),
+    click.option(
+        "--lun",
+        multiple=True,
+        metavar="NODE[=WEIGHT],...",
+        help="Device nodes of one LUN, driven over all of them by --policy: sda,sdb=3; repeat for more LUNs.",
+    ),
+    click.option("--prefer", multiple=True, metavar="NODE", help="The path of --policy preferred-path. [the first]"),
     click.option(
         "--bs",
         callback=_parsed(parse_blocks),
@@ -99,6 +114,16 @@ _OPTIONS = (
     click.option(
         "--stripe-unit", callback=_parsed(parse_size), metavar="SIZE", help="Bytes on one target before the next. [64k]"
     ),
+    click.option(
+        "--mirror", type=int, metavar="N", help="Copies: writes go to N neighbouring targets, reads to one by --policy."
+    ),
+    click.option(
+        "--policy",
+        callback=_parsed(parse_policy),
+        metavar="NAME",
+        help=f"Which path, or copy, an I/O takes: {', '.join(POLICY_NAMES)}. [round-robin]",
+    ),
+    click.option("--qd-total", is_flag=True, default=None, help="--qd is that of all targets together, shared out."),
     click.option("--threads", type=int, metavar="N", help="Worker threads of the engine. [1]"),
     click.option("--rate", type=float, metavar="IOPS", help="At most so many I/Os per second over all targets."),
     click.option(
@@ -166,8 +191,11 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
     """
     job = JobSpec() if job_file is None else load_job(job_file)
     access, read_pct = _mix(job, options)
+    targets = _targets(options)
     given = {
-        "targets": tuple(TargetSpec(path) for path in options.target) or None,
+        "targets": targets or None,
+        "copies": options.mirror,
+        "total_queue_depth": options.qd_total,
         "backend": None if options.engine is None else Backend(options.engine),
         "streams": options.streams,
         "stripe_unit_bytes": options.stripe_unit,
@@ -179,7 +207,7 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
     }
     knobs = {
         "queue_depth": options.qd,
-        "stripe_width": (len(options.target) or None) if options.stripe_width is None else options.stripe_width,
+        "stripe_width": _width(options, targets),
         "blocks": options.bs,
         "write_blocks": options.write_bs,
         "distribution": options.distribution,
@@ -188,8 +216,25 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
         "threads": options.threads,
         "fsync_every": options.fsync_every,
         "rate_iops": options.rate,
+        "policy": options.policy,
     }
     return replace(job, access=access, knobs=replace(job.knobs, read_pct=read_pct, **_given(knobs)), **_given(given))
+
+
+def _width(options: LoadOptions, targets: tuple[TargetSpec, ...]) -> int | None:
+    """Take the width that was given, else all targets, or all copies of a scratch file; None leaves the job's."""
+    if options.stripe_width is not None:
+        return options.stripe_width
+    return len(targets) or (options.mirror if options.mirror is not None and options.mirror > 1 else None)
+
+
+def _targets(options: LoadOptions) -> tuple[TargetSpec, ...]:
+    luns = tuple(map(parse_lun, options.lun))
+    preferred = frozenset(map(node_name, options.prefer))
+    unknown = preferred.difference(*(target.nodes for target in luns))
+    if unknown:
+        raise UsageError(f"--prefer: {safe_text(min(unknown))} is no path of any --lun")
+    return (*(TargetSpec(path) for path in options.target), *(prefer(target, preferred) for target in luns))
 
 
 def _mix(job: JobSpec, options: LoadOptions) -> tuple[Access, float]:

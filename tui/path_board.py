@@ -14,6 +14,7 @@ from collectors.path_groups import GroupBy
 from collectors.path_rollup import joined, roll_up
 from collectors.path_state import PathLevel
 from collectors.path_verdict import PathJudgement, judge_paths, odd_words
+from engine.text import safe_text
 from tui.columns import hot_rows
 from tui.gone_paths import GonePath, GonePaths
 from tui.path_layout import PathLayout, path_layout
@@ -28,6 +29,9 @@ _BY_LEVEL = {
     PathLevel.MARGINAL: 2.0,
     PathLevel.DOWN: 4.0,
 }
+MOST_NAMED = 3
+"""Paths that are named one by one; more are counted."""
+
 _UNEVEN, _SICK, _GONE = 2.0, 3.0, 5.0
 WARM_STATE, HOT_STATE = _UNEVEN, _SICK
 
@@ -85,7 +89,19 @@ class PathBoard:
         odd = self.judged.odd
         odd = odd[self.layout.groups.group_of_row[odd] == row]
         more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
-        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else ""
+        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else self._down_words(row)
+
+    def _down_words(self, row: int) -> str:
+        """Name the paths of a group that are down, the first of them at least."""
+        members = self.members(row)
+        down = members[self.layout.levels[members] == PathLevel.DOWN]
+        named = [f"{self.path_name(path)} {self.layout.states[path].word}" for path in down[:MOST_NAMED].tolist()]
+        more = f" and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else ""
+        return ", ".join(named) + more
+
+    def path_name(self, path: int) -> str:
+        """Name of a path as the kernel has it, safe to print."""
+        return safe_text(self.frame.tables["paths"].rows.names[path])
 
     def gone_of(self, row: int) -> tuple[GonePath, ...]:
         """Paths that the LUN of a group lost; none of other groups."""

@@ -11,14 +11,11 @@ from collectors.fields import Unit
 from collectors.model import Frame, FrameTable
 from collectors.moments import clock_text
 from collectors.path_groups import GroupBy, lun_name, policy_name, port_name, target_name
-from collectors.path_state import PathLevel, state_of
+from collectors.path_state import PathLevel
 from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
 from engine.text import safe_text
 from tui.format import MISSING_TEXT, format_quantity
-from tui.path_board import PathBoard
-
-MOST_NAMED = 3
-"""Paths that are named one by one; more are counted."""
+from tui.path_board import MOST_NAMED, PathBoard
 
 
 @functools.lru_cache(maxsize=4)
@@ -123,17 +120,10 @@ def way(graph: Graph, path: Path) -> str:
 def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
     """Tell how many paths a LUN has left, and by name those that do not work."""
     graph, name = board.frame.topology.graph, board.layout.rows.names[row]
-    paths = paths_by_key(graph)
-    count = board.layout.group_count
-    members = [paths[board.layout.rows.keys[count + member]] for member in board.members(row).tolist()]
-    down = [path for path in members if state_of(path).level is PathLevel.DOWN]
-    usable = sum(path.usable for path in members)
-    words = f"{name}: {usable} of {_counted(len(members), 'path')} usable"
+    members = [graph.paths[place] for place in graph.paths_of[board.layout.groups.of[row]]]
+    words = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
     if lun is not None and lun.policy:
         words += f", {policy_name(lun)}"
-    if down:
-        named = ", ".join(f"{safe_text(path.name)} {state_of(path).word}" for path in down[:MOST_NAMED])
-        words += f"; {named}" + (f" and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else "")
     for gone in board.gone_of(row)[:MOST_NAMED]:
         words += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({way(graph, gone.path)})"
     odd = board.verdict_words(row)

@@ -14,7 +14,7 @@ from collectors.derive.traced import Traced
 from collectors.derive.traced_levels import Level, LevelSums, level_sums, levels
 from collectors.fields import fields_of
 from collectors.model import FrameTable, Rows, Tier
-from collectors.percentiles import RowCells, percentiles_ns
+from collectors.percentiles import percentiles_ns
 from collectors.topology.graph import Graph
 
 _NS_PER_MS = 1e6
@@ -67,21 +67,63 @@ def _fits(table: FrameTable, level: Level | None) -> bool:
 
 def _overlaid(name: str, table: FrameTable, traced: Traced, level: Level, rows: _Known) -> FrameTable:
     sums = level_sums(traced, level)
-    figures = exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait)
-    moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
-    speaks = moved | ~(table.columns["iops"] > 0)
-    if level.disk_at is not None and rows.whole is not None:
-        speaks &= rows.whole[level.disk_at]
+    ids = {field.id for field in fields_of(name)}
+    speaks = _speaks(table, sums, level, rows)
     columns, tiers = dict(table.columns), dict(table.tiers)
-    for field_id in (field.id for field in fields_of(name) if field.id in figures):
-        values, old = figures[field_id], columns[field_id]
-        known = ~np.isnan(values) & speaks
-        tiers[field_id] = _codes(tiers.get(field_id), old, known)
-        columns[field_id] = np.where(known, values, old)
-    if level.disk_at is not None:
-        columns |= _uncounted(columns, sums.sums, rows.silent[level.disk_at], traced.elapsed_s)
+    _put_idle(columns, tiers, _idle(table, sums, level, rows))
+    if len(sums.at):
+        for field_id, values in exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait).items():
+            if field_id in ids:
+                known = np.flatnonzero(~np.isnan(values) & speaks)
+                _put(columns, tiers, field_id, sums.at[known], values[known])
+        if level.disk_at is not None:
+            _put_uncounted(columns, sums, rows.silent[level.disk_at[sums.at]], traced.elapsed_s)
     overlaid = FrameTable(table.rows, columns, tiers)
     return with_heat(overlaid) if "heat" in columns else overlaid
+
+
+def _speaks(table: FrameTable, sums: LevelSums, level: Level, rows: _Known) -> NDArray[np.bool_]:
+    """Of the rows that did anything those that exact figures speak for: not what the kernel alone saw."""
+    moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
+    speaks = moved | ~(table.columns["iops"][sums.at] > 0)
+    if level.disk_at is not None and rows.whole is not None:
+        speaks &= rows.whole[level.disk_at[sums.at]]
+    return speaks
+
+
+def _idle(table: FrameTable, sums: LevelSums, level: Level, rows: _Known) -> NDArray[np.bool_]:
+    """Rows of which neither the kernel nor a tracepoint saw anything."""
+    idle = ~(table.columns["iops"] > 0)
+    idle[sums.at] = False
+    if level.disk_at is not None and rows.whole is not None:
+        idle &= rows.whole[level.disk_at]
+    return idle
+
+
+def _put_idle(columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], idle: NDArray[np.bool_]) -> None:
+    for field_id in _BUSY:
+        if field_id in columns:
+            tiers[field_id] = np.where(idle, np.uint8(Tier.EXACT), _tiers_of(columns, tiers, field_id))
+            columns[field_id] = np.where(idle, 0.0, columns[field_id])
+
+
+def _put(
+    columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], field_id: str, at: NDArray[np.intp], values: Values
+) -> None:
+    """Put exact values into some rows of a field; the arrays that are there stay as they are."""
+    if not len(at):
+        return
+    tiers[field_id] = _tiers_of(columns, tiers, field_id).copy()
+    columns[field_id] = columns[field_id].copy()
+    tiers[field_id][at] = Tier.EXACT
+    columns[field_id][at] = values
+
+
+def _tiers_of(
+    columns: Mapping[str, Values], tiers: Mapping[str, NDArray[np.uint8]], field_id: str
+) -> NDArray[np.uint8]:
+    codes = tiers.get(field_id)
+    return np.where(np.isnan(columns[field_id]), np.uint8(Tier.NONE), np.uint8(Tier.KERNEL)) if codes is None else codes
 
 
 def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict[str, Values]:
@@ -139,32 +181,18 @@ def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
 def _percentiles(level: LevelSums, part: str, percents: Sequence[float], largest_ns: Values) -> NDArray[np.float64]:
     if not level.cells:
         return np.full((len(percents), len(largest_ns)), np.nan)
-    both = [level.cells[f"{part}_{kind}"] for kind in ("read", "write")]
-    cells = RowCells(
-        both[0].scale,
-        np.concatenate([cells.row for cells in both]),
-        np.concatenate([cells.bucket for cells in both]),
-        np.concatenate([cells.count for cells in both]),
-    )
-    found = percentiles_ns(cells, len(largest_ns), percents)
+    found = percentiles_ns(level.cells[part], len(largest_ns), percents)
     capped: NDArray[np.float64] = np.where(np.isnan(largest_ns), np.nan, np.minimum(found, largest_ns)) / _NS_PER_MS
     return capped
 
 
-def _codes(codes: NDArray[np.uint8] | None, old: Values, known: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    if codes is None:
-        codes = np.where(np.isnan(old), np.uint8(Tier.NONE), np.uint8(Tier.KERNEL))
-    return np.where(known, np.uint8(Tier.EXACT), codes)
-
-
-def _uncounted(
-    columns: Mapping[str, Values], sums: Mapping[str, Values], silent: NDArray[np.bool_], elapsed_s: float
-) -> dict[str, Values]:
-    """Rates and outstanding I/Os of devices that the kernel does not count and that did I/O nevertheless."""
+def _put_uncounted(columns: dict[str, Values], level: LevelSums, silent: NDArray[np.bool_], elapsed_s: float) -> None:
+    """Fill in rates and outstanding I/Os of devices that the kernel does not count and that did I/O nevertheless."""
+    sums = level.sums
     ios = sums["reads"] + sums["writes"]
-    blind = (silent | np.isnan(columns["iops"])) & (ios > 0)
-    if not blind.any():
-        return {}
+    blind = np.flatnonzero((silent | np.isnan(columns["iops"][level.at])) & (ios > 0))
+    if not len(blind):
+        return
     parts = [sums[f"{part}_{kind}_ns"] for part in ("queue", "service") for kind in ("read", "write")]
     figures = {
         "iops": ios / elapsed_s,
@@ -177,4 +205,6 @@ def _uncounted(
         "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
         "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
     }
-    return {field_id: np.where(blind, values, columns[field_id]) for field_id, values in figures.items()}
+    for field_id, values in figures.items():
+        columns[field_id] = columns[field_id].copy()
+        columns[field_id][level.at[blind]] = values[blind]

@@ -32,6 +32,9 @@ SUMMED = (
 LARGEST = ("in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns")
 """Quantities of which the largest counts."""
 
+_MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
+"""Columns of which one moves whenever a device does anything: an open busy interval grows too."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TracedCells:
@@ -96,7 +99,11 @@ def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None
 def _grown(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, Values]]:
     """Rows in which anything moved, and what; a row that is new has counted from 0."""
     columns, old = now.schema.columns, _from_zero(before, now)
-    at = np.flatnonzero((now.values != old) @ np.ones(len(columns), np.bool_))
+    moved = np.zeros(len(old), np.bool_)
+    for position, column in enumerate(columns):
+        if column.id in _MOVES:
+            moved |= now.values[:, position] != old[:, position]
+    at = np.flatnonzero(moved)
     grown = growth(columns, old[at], now.values[at])
     return at, {name: grown[name] for name in (*SUMMED, *LARGEST)}
 

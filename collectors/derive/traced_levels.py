@@ -32,23 +32,27 @@ class Level:
     """Row of each traced device, -1 for those that are in none."""
     group_at: Places
     """Row in TRACE_GROUP of each row of this level, -1 where the kernel side has no such group."""
+    devices: Places
+    """How many traced devices make up each row."""
     disk_at: Places | None = None
     """Row in the disk table of each row of this level; None where the rows are no devices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelSums:
-    """What the rows of a level did; arrays of shape (len(rows),), NaN where one of the devices is not known.
+    """What some rows of a level did; arrays of shape (len(at),), NaN where one of the devices is not known.
 
     The most I/Os in the driver at once are known of single devices only.
     """
 
+    at: Places
+    """Rows of the level in which any device did anything."""
     sums: Mapping[str, Values]
     largest: Mapping[str, Values]
     busy_ns: Values
     """Time with any device of the row busy; NaN where several devices are and no group tells of them together."""
     cells: Mapping[str, RowCells]
-    """Histograms of each series of TRACE_SERIES; empty where none were taken."""
+    """Histograms by part of the time, "queue" and "service", rows in the order of `at`; empty if none were taken."""
 
 
 @lru_cache(maxsize=8)
@@ -67,7 +71,9 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
 
     def level(kind: str, rows: Rows, place_of_row: Places, disk_at: Places | None = None) -> Level:
         group_keys = [group_key(kind, key) for key in rows.keys]
-        return Level(rows, np.append(place_of_row, -1)[device_at], positions(group_rows, group_keys), disk_at)
+        place = np.append(place_of_row, -1)[device_at]
+        devices = np.bincount(place[place >= 0], minlength=len(rows))
+        return Level(rows, place, positions(group_rows, group_keys), devices, disk_at)
 
     return {
         "disks": level("lun", part.disks, of_disk, part.disk_at),
@@ -79,16 +85,35 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
 
 def level_sums(traced: Traced, level: Level) -> LevelSums:
     """Add up the devices of each row."""
-    count, place = len(level.rows), level.place_of_device[traced.at]
+    place = level.place_of_device[traced.at]
     ours = np.flatnonzero(place >= 0)
-    group = place[ours]
+    at, group = np.unique(place[ours], return_inverse=True)
+    if len(at) == len(ours):
+        sums, largest = _each(traced, ours, group)
+    else:
+        sums, largest = _together(traced, ours, group, len(at))
+    several = level.devices[at] > 1
+    busy_ns = sums["busy_ns"]
+    if several.any():
+        together = np.append(traced.group_busy_ns, np.nan)[level.group_at[at]]
+        busy_ns = np.where(several, together, busy_ns)
+        largest["in_driver_peak"] = np.where(several, np.nan, largest["in_driver_peak"])
+    return LevelSums(at, sums, largest, busy_ns, _cells_of(traced, level, at))
+
+
+_Sums = dict[str, Values]
+
+
+def _each(traced: Traced, ours: Places, group: Places) -> tuple[_Sums, _Sums]:
+    """Rows of one device each."""
+    order = np.empty(len(ours), np.intp)
+    order[group] = ours
+    return {name: traced.values[name][order] for name in SUMMED}, {name: traced.values[name][order] for name in LARGEST}
+
+
+def _together(traced: Traced, ours: Places, group: Places, count: int) -> tuple[_Sums, _Sums]:
     sums = {name: np.bincount(group, traced.values[name][ours], minlength=count).astype(np.float64) for name in SUMMED}
-    largest = {name: _largest(group, traced.values[name][ours], count) for name in LARGEST}
-    members = np.bincount(level.place_of_device[level.place_of_device >= 0], minlength=count)
-    together = np.append(traced.group_busy_ns, np.nan)[level.group_at]
-    busy_ns = np.where(members > 1, together, sums["busy_ns"])
-    largest["in_driver_peak"][members > 1] = np.nan
-    return LevelSums(sums, largest, busy_ns, _cells_of(traced, level))
+    return sums, {name: _largest(group, traced.values[name][ours], count) for name in LARGEST}
 
 
 def _turned(at: Places, count: int) -> Places:
@@ -116,14 +141,16 @@ def _largest(group: NDArray[np.intp], values: Values, count: int) -> Values:
     return largest
 
 
-def _cells_of(traced: Traced, level: Level) -> dict[str, RowCells]:
+def _cells_of(traced: Traced, level: Level, at: Places) -> dict[str, RowCells]:
     cells = traced.cells
     if cells is None:
         return {}
-    place = level.place_of_device[cells.row]
+    compact = np.full(len(level.rows) + 1, -1, np.int64)
+    compact[at] = np.arange(len(at))
+    row = compact[level.place_of_device[cells.row]]
     found = {}
-    for number, name in enumerate(TRACE_SERIES):
-        kept = np.flatnonzero((place >= 0) & (cells.series == number))
-        row = place[kept].astype(np.uint32)
-        found[name] = RowCells(cells.scale, row, cells.bucket[kept], cells.count[kept])
+    for part in ("queue", "service"):
+        of_part = np.array([name.startswith(part) for name in TRACE_SERIES])
+        kept = np.flatnonzero((row >= 0) & of_part[cells.series])
+        found[part] = RowCells(cells.scale, row[kept].astype(np.uint32), cells.bucket[kept], cells.count[kept])
     return found

@@ -19,6 +19,7 @@ from engine.aio.loop import SlotLoop, run_loop
 from engine.aio.mode import turn_mode
 from engine.aio.plan import Plan
 from engine.aio.pool import CallPool
+from engine.aio.tally import CellCounter
 from engine.backend import Cells
 from engine.job import Knobs, Mode
 
@@ -111,6 +112,18 @@ class AioEngine:
     def cells(self) -> Cells:
         """Histogram cells of I/Os completed since the last call."""
         return self._ledger.cells()
+
+    def path_counters(self) -> NDArray[np.uint64]:
+        """No rows: no target has several paths here."""
+        return np.zeros((0, 12), np.uint64)
+
+    def logical_counters(self) -> NDArray[np.uint64]:
+        """All 0: only parts are measured here."""
+        return np.zeros(9, np.uint64)
+
+    def logical_cells(self) -> Cells:
+        """None: only parts are measured here."""
+        return CellCounter().cells()
 
     def slowest(self) -> NDArray[np.uint64]:
         """Slowest I/Os since the last call, slowest first: shape (n, 6), as collectors.schemas.SLOW_LOAD begins."""

@@ -53,6 +53,41 @@ class EpochSnapshot:
         """Nothing arrives by a schedule."""
         return np.zeros(len(self.counts), np.uint64)
 
+    @property
+    def path_counts(self) -> NDArray[np.uint64]:
+        """No target has several paths here."""
+        return np.zeros((0, 2, 6), np.uint64)
+
+    @property
+    def path_cells(self) -> Cells:
+        """No target has several paths here."""
+        return CellCounter().cells()
+
+    @property
+    def logical_counts(self) -> NDArray[np.uint64]:
+        """Only parts are measured here."""
+        return np.zeros((1, 2, 6), np.uint64)
+
+    @property
+    def logical_peaks(self) -> NDArray[np.uint64]:
+        """Only parts are measured here."""
+        return np.zeros((2, 3, 2), np.uint64)
+
+    @property
+    def logical_cells(self) -> Cells:
+        """Only parts are measured here."""
+        return CellCounter().cells()
+
+    @property
+    def delays(self) -> NDArray[np.uint64]:
+        """Only parts are measured here."""
+        return np.zeros((len(self.counts), 2), np.uint64)
+
+    @property
+    def policy_ns(self) -> float | None:
+        """Nothing is chosen here."""
+        return None
+
 
 class Epoch:
     """Collects the statistics of one epoch; the ledger is its only caller."""

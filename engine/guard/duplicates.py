@@ -64,27 +64,29 @@ def _member_extents(census: Census, found: Found, target: int) -> Iterator[_Exte
         yield from _block_extents(census, lower, target)
 
 
-def refuse_duplicates(census: Census, targets: list[Found]) -> None:
+def refuse_duplicates(census: Census, targets: list[list[Found]]) -> None:
     """Compare all targets: links, hard links, partitions and their disk, paths of one LUN, loop and file, map and path.
 
-    Two volumes on one member are two targets; a volume and its member are not.
+    Two volumes on one member are two targets; a volume and its member are not. The nodes of one target are its paths
+    and not compared with each other.
 
     Raises:
         UsageError: names both names.
     """
     by_store: dict[_Store, list[_Extent]] = defaultdict(list)
-    for position, found in enumerate(targets):
+    nodes = [(position, node) for position, target in enumerate(targets) for node in target]
+    for position, found in nodes:
         for extent in _own_extents(census, found, position):
             _refuse_overlap(targets, by_store[extent.store], extent)
             by_store[extent.store].append(extent)
-    for position, found in enumerate(targets):
+    for position, found in nodes:
         for extent in _member_extents(census, found, position):
             _refuse_overlap(targets, by_store.get(extent.store, []), extent)
 
 
-def _refuse_overlap(targets: list[Found], others: list[_Extent], extent: _Extent) -> None:
+def _refuse_overlap(targets: list[list[Found]], others: list[_Extent], extent: _Extent) -> None:
     for other in others:
         if other.target != extent.target and extent.overlaps(other):
             first, second = sorted((other.target, extent.target))
-            names = f"{safe_text(targets[first].path)} and {safe_text(targets[second].path)}"
+            names = f"{safe_text(targets[first][0].path)} and {safe_text(targets[second][0].path)}"
             raise UsageError(f"{names} are on the same {extent.store[0]}: give each target once, under one name")

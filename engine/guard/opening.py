@@ -16,10 +16,11 @@ from engine.guard.extent import usable_bytes
 from engine.guard.facts import block_facts, file_facts, made_facts
 from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
 from engine.guard.identity import Identity
+from engine.guard.lun import path_facts, refuse_strangers
 from engine.guard.notices import block_notices, file_notices, memory_notice
 from engine.guard.sysblock import look_up, request_limit
 from engine.guard.target import OpenTarget, TargetKind
-from engine.job import JobSpec, Permissions
+from engine.job import JobSpec, Permissions, TargetSpec
 from engine.scratch import DEFAULT_BYTES, check_room, make_named, make_scratch, scratch_folder, shown_folder
 from engine.sizes import human_size, round_up
 from engine.text import safe_text
@@ -51,26 +52,30 @@ def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
     """
     opener = _Opener(job, permissions, Census())
     with ExitStack() as found_ones, ExitStack() as opened_ones:
-        found = [_find(spec.path, job, found_ones) for spec in job.targets]
-        refuse_duplicates(opener.census, [one for one in found if one is not None])
+        found = [_find_all(spec, job, found_ones) for spec in job.targets]
+        refuse_duplicates(opener.census, [nodes for nodes in found if nodes])
         _refuse_same_new_names(job, found)
         _check_scratch_room(job)
         targets = []
-        for index, one in enumerate(found):
-            target = _open_one(opener, index, one)
+        for index, nodes in enumerate(found):
+            target = _open_target(opener, index, nodes)
             opened_ones.callback(target.close)
             targets.append(target)
         opened_ones.pop_all()
         return targets
 
 
-def _find(path: str | None, job: JobSpec, stack: ExitStack) -> Found | None:
-    if path is None:
-        return None
+def _find_all(spec: TargetSpec, job: JobSpec, stack: ExitStack) -> list[Found]:
+    """Find every path of a target; none for a file that is still to be made."""
+    found = [_find(path, job, stack, may_be_made=not spec.paths) for path in spec.nodes]
+    return [one for one in found if one is not None]
+
+
+def _find(path: str, job: JobSpec, stack: ExitStack, *, may_be_made: bool) -> Found | None:
     found = find(path)
     if found is not None:
         stack.callback(found.close)
-    elif job.size_bytes is None or _would_land_among_devices(path):
+    elif not may_be_made or job.size_bytes is None or _would_land_among_devices(path):
         raise no_such_target(path)
     return found
 
@@ -81,10 +86,10 @@ def _would_land_among_devices(path: str) -> bool:
     return parent.is_relative_to("/dev") and parent.exists() and parent.stat().st_dev == Path("/dev").stat().st_dev
 
 
-def _refuse_same_new_names(job: JobSpec, found: list[Found | None]) -> None:
+def _refuse_same_new_names(job: JobSpec, found: list[list[Found]]) -> None:
     seen: dict[Path, str] = {}
     for spec, one in zip(job.targets, found, strict=True):
-        if spec.path is None or one is not None:
+        if spec.path is None or one:
             continue
         real = Path(spec.path).resolve()
         if real in seen:
@@ -106,12 +111,44 @@ def _check_scratch_room(job: JobSpec) -> None:
         check_room(scratch_folder(), count * _made_bytes(job))
 
 
-def _open_one(opener: _Opener, index: int, found: Found | None) -> OpenTarget:
-    path = opener.job.targets[index].path
-    if path is None:
+def _open_target(opener: _Opener, index: int, nodes: list[Found]) -> OpenTarget:
+    spec = opener.job.targets[index]
+    if spec.path is None:
         return _open_scratch(opener, index)
-    if found is None:
-        return _make_file(opener, path)
+    if not nodes:
+        return _make_file(opener, spec.path)
+    if not spec.paths:
+        return _open_found(opener, nodes[0])
+    return _open_lun(opener, nodes)
+
+
+def _open_lun(opener: _Opener, nodes: list[Found]) -> OpenTarget:
+    """Open all paths of a LUN under the same rules; writing needs the permission for each of them."""
+    refuse_strangers(opener.census, nodes)
+    with ExitStack() as stack:
+        opened = []
+        for node in nodes:
+            target = _open_found(opener, node)
+            stack.callback(target.close)
+            facts = path_facts(opener.census, node)
+            target.cell, target.outstanding = facts.cell, facts.outstanding
+            opened.append(target)
+        first, *others = opened
+        if len({target.writable for target in opened}) > 1:
+            unnamed = next(target for target in opened if not target.writable)
+            permission.refuse_unpermitted(unnamed.name, opener.permissions)
+        first.others = tuple(others)
+        first.name = f"{first.name} ({len(opened)} paths)" if others else first.name
+        first.notices = tuple(dict.fromkeys(notice for target in opened for notice in target.notices))
+        first.align_bytes = max(target.align_bytes for target in opened)
+        first.direct_align_bytes = max(target.direct_align_bytes for target in opened)
+        first.size_bytes = min(target.size_bytes for target in opened)
+        stack.pop_all()
+        return first
+
+
+def _open_found(opener: _Opener, found: Found) -> OpenTarget:
+    path = found.path
     refuse_strange_kinds(found, opener.census.filesystems)
     writable = path in opener.permissions.allow_write
     if opener.job.knobs.read_pct < 100 and not writable:

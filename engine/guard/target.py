@@ -47,6 +47,17 @@ class OpenTarget:
     """What was found that makes its figures less than they seem."""
     direct_align_bytes: int = 1
     """Alignment of offsets, lengths and buffers that direct I/O needs, whatever the mode now; 1 if it is refused."""
+    cell: int | None = None
+    """NUMA node of its adapter, where it is a path of a LUN and has one."""
+    outstanding: int = 0
+    """What it had in flight when it was opened, where it is a path of a LUN."""
+    others: tuple[OpenTarget, ...] = ()
+    """Further paths to the same LUN, each opened and checked like this one."""
+
+    @property
+    def nodes(self) -> tuple[OpenTarget, ...]:
+        """All paths, this one first."""
+        return (self, *self.others)
 
     @property
     def device_number(self) -> tuple[int, int]:
@@ -68,6 +79,8 @@ class OpenTarget:
             refuse_replaced(self.path, self.identity)
         if self.writable and self.kind is not TargetKind.SCRATCH:
             refuse_used(census or Census(), self.name, self.fd)
+        for other in self.others:
+            other.recheck(census)
 
     def mark_filled(self) -> None:
         """Note that every byte was written; from now on the file stays (if it has a name) and holes are refused."""
@@ -76,6 +89,8 @@ class OpenTarget:
 
     def close(self) -> None:
         """Close the descriptor; a scratch file is gone with it, a new file that was not filled is removed."""
+        for other in self.others:
+            other.close()
         if self.fd < 0:
             return
         if self.needs_fill and self.path is not None:

@@ -76,7 +76,7 @@ def _slow_ios(sample: Sample, tick: int, *, slow: bool) -> Table:
     return table(
         SLOW_IO,
         Rows(ranks, ranks),
-        done_ns=[sample.monotonic_ns - SECOND_NS // 4, sample.monotonic_ns - SECOND_NS // 2][: len(ranks)],
+        completed_ns=[sample.monotonic_ns - SECOND_NS // 4, sample.monotonic_ns - SECOND_NS // 2][: len(ranks)],
         major=device.major,
         minor=device.minor,
         operation=0,
@@ -85,7 +85,7 @@ def _slow_ios(sample: Sample, tick: int, *, slow: bool) -> Table:
         tag_wait_ns=0,
         queue_ns=[1_500_000, 200_000][: len(ranks)],
         service_ns=[29_000_000, 20_000_000 + tick * 100_000][: len(ranks)],
-        process=[4711, 4712][: len(ranks)],
+        pid=[4711, 4712][: len(ranks)],
         cgroup=99,
         command_low=command,
         command_high=0,

@@ -11,12 +11,12 @@ from textual.pilot import Pilot
 from engine.control import LoadControl
 from engine.distribution import Permutation, Zipf
 from engine.job import BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.target_text import SCRATCH
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
-from tui.job_form import SCRATCH
 from tui.keys import ACTIONS, BY_ID, Action, Place
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
@@ -99,6 +99,11 @@ async def holds(stage: Stage) -> None:
     await stage.press()
     assert shown_position(stage.pilot, stage.source) == stage.source.released - 1
     assert "LIVE" in screen_text(stage.pilot)
+
+
+async def tags(stage: Stage) -> None:
+    await stage.press()
+    await until(stage.pilot, lambda: any("cannot watch" in note.message for note in stage.app._notifications))
 
 
 async def theme(stage: Stage) -> None:
@@ -258,6 +263,21 @@ async def goes_to_the_cursors_moment(stage: Stage) -> None:
     await until(stage.pilot, lambda: shown_position(stage.pilot, stage.source) < 75)
 
 
+async def opens_a_group(stage: Stage) -> None:
+    await stage.pilot.press("5")
+    assert "sdf host0" not in screen_text(stage.pilot)
+    await stage.press()
+    assert "sdf host0" in screen_text(stage.pilot)
+
+
+async def opens_a_branch(stage: Stage) -> None:
+    await stage.pilot.press("6")
+    await stage.press()
+    assert "0x5006016000000000" in screen_text(stage.pilot)
+    await stage.press()
+    assert "0x5006016000000000" not in screen_text(stage.pilot)
+
+
 async def groups(stage: Stage) -> None:
     await stage.pilot.press("5")
     assert "+ dm-1 mpath1" in screen_text(stage.pilot)
@@ -363,6 +383,8 @@ CASES: dict[str, Case] = {
     "view.paths": shows(PathsScreen),
     "view.tree": shows(TreeScreen),
     "view.wall": shows(WallScreen),
+    "paths.open": opens_a_group,
+    "tree.open": opens_a_branch,
     "paths.group": groups,
     "paths.only": only,
     "paths.unfold": unfolds,
@@ -374,6 +396,7 @@ CASES: dict[str, Case] = {
     "wall.order": wall_orders,
     "wall.details": wall_details,
     "view.theme": theme,
+    "session.tags": tags,
     "view.longer": longer,
     "view.shorter": shorter,
     "view.disk": details,

@@ -29,9 +29,11 @@ pytestmark = [needs.loop, needs.tracer, needs.io_uring, pytest.mark.skipif(bool(
 
 ATTEMPTS = 8
 SIZE_BYTES = 64 << 20
-RUN_S = 0.7
+RATE = 4000.0
 CLOCK_US = 1.0
 """The log tells microseconds, and logs an event a little before or after the tracer is called."""
+START_US = 6.0
+"""The kernel reads the clock once for all I/Os that a task starts together (blk_time_get_ns): starts may be early."""
 SCALE = HistogramScale(unit_ns=64, sub_bits=4)
 BUCKET = 0.0625
 PERCENTS = (50.0, 99.0)
@@ -55,37 +57,45 @@ def cells_of(tracer: _native.BlockTracer, device: str) -> dict[int, tuple[NDArra
     return {one: (bucket[mine & (series == one)], count[mine & (series == one)]) for one in range(4)}
 
 
-def run_load(device: str, tracer: _native.BlockTracer, depth: int, read_pct: int) -> tuple[Seen, Truth]:
+def run_load(device: str, tracer: _native.BlockTracer, knobs: Knobs, run_s: float) -> tuple[Seen, Truth]:
     """Run a load between two reads, in the log and in the tracer."""
     number = Path(device).stat().st_rdev
     with opened(device) as fd, event_log(os.major(number), os.minor(number)) as log:
         target = OpenFile(fd, device, SIZE_BYTES, 4096, writable=True)
         before = read_device(tracer, device)
         tracer.cells()
-        with running("uring", [target], Knobs(queue_depth=depth, read_pct=read_pct, rate_iops=4000.0)):
-            time.sleep(RUN_S)
+        with running("uring", [target], knobs):
+            time.sleep(run_s)
         after = read_device(tracer, device)
         truth = log.truth()
     return Seen(grown(before, after), cells_of(tracer, device)), truth
 
 
-def whole_run(device: str, tracer: _native.BlockTracer, depth: int, read_pct: int) -> tuple[Seen, Truth]:
+def whole_run(device: str, tracer: _native.BlockTracer, knobs: Knobs, run_s: float = 0.7) -> tuple[Seen, Truth]:
     """Return a run of which both saw every I/O."""
     found = []
     for _ in range(ATTEMPTS):
-        seen, truth = run_load(device, tracer, depth, read_pct)
+        seen, truth = run_load(device, tracer, knobs, run_s)
         if truth.lost == 0 and seen.ios == len(truth.bytes) > 0 and np.all(truth.queue_us >= 0):
             return seen, truth
         found.append((seen.ios, len(truth.bytes), truth.lost))
     pytest.skip(f"no run that both saw whole (tracer, log, lost): {found}")
 
 
-@pytest.mark.parametrize(("depth", "read_pct"), [(1, 100), (16, 70)])
+@pytest.mark.parametrize(
+    ("knobs", "run_s"),
+    [
+        pytest.param(Knobs(queue_depth=1, rate_iops=RATE), 0.7, id="one-at-a-time"),
+        pytest.param(Knobs(queue_depth=16, read_pct=70, rate_iops=RATE), 0.7, id="reads-and-writes"),
+        pytest.param(Knobs(queue_depth=250), 0.1, id="most-are-queued"),
+    ],
+)
 def test_every_io_is_timed_as_the_kernel_logs_it(
-    depth: int, read_pct: int, make_loop: Callable[..., str], tracer: _native.BlockTracer
+    knobs: Knobs, run_s: float, make_loop: Callable[..., str], tracer: _native.BlockTracer
 ) -> None:
     device = make_loop(SIZE_BYTES, folder=Path("/dev/shm"))
-    seen, truth = whole_run(device, tracer, depth, read_pct)
+    seen, truth = whole_run(device, tracer, knobs, run_s)
+    slack_us = {"queue": START_US, "service": CLOCK_US}
     for direction, (count, written) in {"read": ("reads", False), "write": ("writes", True)}.items():
         of_direction = truth.write == written
         ios = int(of_direction.sum())
@@ -94,9 +104,9 @@ def test_every_io_is_timed_as_the_kernel_logs_it(
         for kind, times_us in (("queue", truth.queue_us), ("service", truth.service_us)):
             mean_us = seen.columns[f"{kind}_{direction}_ns"] / 1e3 / max(ios, 1)
             wanted_us = times_us[of_direction].sum() / max(ios, 1)
-            assert mean_us == pytest.approx(wanted_us, rel=0.02, abs=CLOCK_US), (kind, direction)
+            assert mean_us == pytest.approx(wanted_us, rel=0.02, abs=slack_us[kind]), (kind, direction)
     assert seen.columns["busy_ns"] / 1e3 == pytest.approx(truth.busy_us, rel=0.02, abs=len(truth.bytes) * CLOCK_US)
-    assert 1 <= seen.columns["in_driver_peak"] <= depth
+    assert 1 <= seen.columns["in_driver_peak"] <= knobs.queue_depth
     assert seen.columns["in_flight_now"] == seen.columns["in_driver_now"] == 0
 
 
@@ -104,19 +114,20 @@ def test_the_largest_latency_is_that_of_the_log(make_loop: Callable[..., str], t
     device = make_loop(SIZE_BYTES, folder=Path("/dev/shm"))
     found = []
     for _ in range(ATTEMPTS):
-        seen, truth = whole_run(device, tracer, 8, 100)
-        largest_us = [seen.columns["queue_max_ns"] / 1e3, seen.columns["service_max_ns"] / 1e3]
-        wanted_us = [float(truth.queue_us.max()), float(truth.service_us.max())]
-        if largest_us == pytest.approx(wanted_us, rel=0.01, abs=2 * CLOCK_US):
+        seen, truth = whole_run(device, tracer, Knobs(queue_depth=8, rate_iops=RATE))
+        queue_us, service_us = seen.columns["queue_max_ns"] / 1e3, seen.columns["service_max_ns"] / 1e3
+        queued_us, served_us = float(truth.queue_us.max()), float(truth.service_us.max())
+        same = queue_us == pytest.approx(queued_us, rel=0.01, abs=START_US)
+        if same and service_us == pytest.approx(served_us, rel=0.01, abs=2 * CLOCK_US):
             return
-        found.append((largest_us, wanted_us))
+        found.append((queue_us, queued_us, service_us, served_us))
     # An interrupt between the two clocks makes one I/O differ, but not in every run.
-    pytest.fail(f"(tracer, log) in microseconds: {found}")
+    pytest.fail(f"queue (tracer, log), service (tracer, log) in microseconds: {found}")
 
 
 def test_percentiles_lie_within_one_bucket(make_loop: Callable[..., str], tracer: _native.BlockTracer) -> None:
     device = make_loop(SIZE_BYTES, folder=Path("/dev/shm"))
-    seen, truth = whole_run(device, tracer, 8, 100)
+    seen, truth = whole_run(device, tracer, Knobs(queue_depth=8, rate_iops=RATE))
     for series, times_us in ((0, truth.queue_us), (2, truth.service_us)):
         bucket, count = seen.cells[series]
         assert count.sum() == len(times_us)

@@ -1,4 +1,4 @@
-"""A device that stalls: the kernel's block throttle lets one I/O per second through to it (cgroup v1)."""
+"""A device that is slow or stalls: the kernel's block throttle lets few I/Os through to it (cgroup v1)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,20 @@ throttle = pytest.mark.skipif(bool(_refusal()), reason=f"needs the cgroup v1 blo
 @contextmanager
 def stalled(device: str) -> Iterator[None]:
     """Let this process start one I/O per second on a device while the block lasts; what waits goes on after it."""
+    with slowed(device, 1):
+        yield
+
+
+@contextmanager
+def slowed(device: str, iops: int) -> Iterator[None]:
+    """Let this process start so many I/Os per second on a device while the block lasts."""
     number = Path("/sys/block", Path(device).name, "dev").read_text().strip()
     group = _ROOT / f"lunscope-test-{os.getpid()}"
     before = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":blkio:" in line)
     home = _ROOT / before.split(":", 2)[2].lstrip("/")
     group.mkdir()
     try:
-        _limit(group, number, 1)
+        _limit(group, number, iops)
         (group / "cgroup.procs").write_text(str(os.getpid()))
         yield
     finally:

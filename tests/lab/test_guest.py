@@ -165,3 +165,28 @@ print(json.dumps({"paths": len(graph["paths"]), "luns": len(graph["luns"]), "por
     assert disks > 0
     assert paths == pytest.approx(disks, rel=0.05)
     assert ports == pytest.approx(disks, rel=0.05)
+
+
+def test_commands_that_fail_are_told_of_the_path() -> None:
+    """The driver aborts every hundredth command (opts=16, drivers/scsi/scsi_debug.c); nothing is lost, but counted."""
+    steps = """driver=/sys/bus/pseudo/drivers/scsi_debug
+echo 16 > $driver/opts; echo 100 > $driver/every_nth; shown '<< path sd[a-z]* of mpatha: [0-9,]* errors >>'
+echo 0 > $driver/every_nth"""
+    script = under_load("/dev/mapper/mpatha", REPORTED.format("-L --tier kernel 1", steps))
+    text = run_in_guest("scsi-debug-mp", script, "-e", "HOSTS=2", "-e", "LUNS=1")
+    assert re.search(r"<< path sd[a-z] of mpatha: [\d,]+ errors >>", text), text
+
+
+def test_a_tape_that_is_written_and_rewound() -> None:
+    steps = """mt -f /dev/nst0 rewind
+(while :; do dd if=/dev/zero of=/dev/nst0 bs=64k count=200 2>/dev/null; mt -f /dev/nst0 rewind; done) & writer=$!
+shown 'st0 .*[0-9]'
+kill $writer; wait $writer"""
+    text = run_in_guest("tape", REPORTED.format("-t --tier kernel 2", steps))
+    (average,) = [line.split() for line in text.splitlines() if line.startswith("Average: st0")]
+    iops, kib_per_s, await_ms, _, others_per_s, busy_pct = map(float, average[2:])
+    assert kib_per_s == pytest.approx(64 * iops, rel=0.1)
+    assert await_ms > 0
+    assert others_per_s > 0
+    assert 0 < busy_pct <= 100
+    assert " st1 " not in text

@@ -17,9 +17,10 @@ from engine.backend import Cells
 from engine.errors import UsageError
 from engine.job import Arrival, Backend, JobSpec, Knobs
 from engine.jobfile import dump_job, parse_job
-from engine.result import About, EngineFacts, RunResult, Split, epoch_result
+from engine.result import About, EngineFacts, RunResult, epoch_result
 from engine.result_document import run_document
 from engine.result_text import summary_lines
+from engine.split import Split
 from engine.validate import validate
 from tests.unit import raw_samples as raw
 from tests.unit.synthetic import Io, epoch

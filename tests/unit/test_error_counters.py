@@ -21,7 +21,7 @@ from collectors.slow_counters import SlowCounters, SlowPace
 from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner
 from engine.events import Event, EventKind
-from tests.fake_kernel import FakeKernel
+from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace
 from tests.unit.raw_samples import RAW_MISSING, disks, raw_table, sample
 from tests.unit.test_block_tables import WHO, did, topology
@@ -229,3 +229,16 @@ def test_a_failing_reader_is_told() -> None:
 def test_the_pace_follows_what_a_reading_costs() -> None:
     pace = SlowPace(least_s=30, share=0.002, longest_s=600)
     assert [pace.pause_s(cost_s) for cost_s in (0.0, 0.01, 0.1, 5)] == [30, 30, 50, 600]
+
+
+def test_sas_counts_its_own_phys_and_not_those_of_expanders(kernel: FakeKernel) -> None:
+    folder = "pci0000:00/0000:00:09.0/host9"
+    kernel.add_class("scsi_host", "host9", f"{folder}/scsi_host/host9", proc_name="mpt3sas", can_queue=512)
+    kernel.add_class("sas_host", "host9", f"{folder}/sas_host/host9")
+    for phy, lost in (("phy-9:0", 2), ("phy-9:1", 3), ("phy-9:0:0", 100), ("phy-8:0", 100)):
+        kernel.add_class("sas_phy", phy, f"{folder}/{phy}/sas_phy/{phy}", loss_of_dword_sync_count=lost,
+                         invalid_dword_count=1)  # fmt: skip
+    kernel.add(FakeDisk("sda", at=f"{folder}/port-9:0/end_device-9:0/target9:0:0/9:0:0:0/block/sda"))
+    assert by_name(PortErrors(str(kernel.sysfs)).take(scan(kernel)[1])) == {
+        "host9": [RAW_MISSING, 5, 2, RAW_MISSING, RAW_MISSING]
+    }

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import LunscopeError, UsageError
-from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from engine.jobfile import dump_job, load_job, parse_job
 from engine.read_write import access_and_mix
 from tests.unit.test_distribution import DISTRIBUTIONS
@@ -122,14 +122,22 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 _NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+_NODES = st.from_regex("/dev/[a-z0-9-]{1,9}", fullmatch=True)
+_PATHS = st.lists(st.builds(PathSpec, _NODES, st.integers(0, 100), st.booleans()), min_size=1, max_size=4).map(tuple)
 _JOBS = st.builds(
     JobSpec,
     targets=st.lists(
-        st.builds(TargetSpec, st.none() | _NAMES.filter(lambda name: name != "scratch")), min_size=1, max_size=4
+        st.builds(TargetSpec, st.none() | _NAMES.filter(lambda name: name != "scratch"))
+        | st.builds(TargetSpec.lun, _PATHS),
+        min_size=1,
+        max_size=4,
     ).map(tuple),
+    copies=st.integers(1, 8),
+    total_queue_depth=st.booleans(),
     knobs=st.builds(
         Knobs,
         queue_depth=st.integers(1, 4096),
+        policy=st.sampled_from(PathPolicy),
         stripe_width=st.integers(1, 1024),
         blocks=st.sampled_from(
             [

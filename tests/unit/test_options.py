@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from engine.distribution import Zipf, locality
 from engine.errors import UsageError
-from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from engine.validate import validate
 from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
 
@@ -30,6 +30,46 @@ def parse(*arguments: str) -> LoadOptions:
 
 def test_without_options_the_job_is_the_default() -> None:
     assert make_job(None, parse()) == JobSpec()
+
+
+def test_paths_copies_and_policies_reach_their_fields() -> None:
+    arguments = ("--lun", "sda,sdb=3", "--lun", "sdc,sdd", "--prefer", "sdd", "-t", "/dev/x", "-t", "/dev/y")
+    job = make_job(None, parse(*arguments, "--mirror", "2", "--policy", "queue-length", "--qd-total", "--qd", "9"))
+    first = TargetSpec.lun((PathSpec("/dev/sda"), PathSpec("/dev/sdb", 3)))
+    second = TargetSpec.lun((PathSpec("/dev/sdc"), PathSpec("/dev/sdd", preferred=True)))
+    assert job.targets == (TargetSpec("/dev/x"), TargetSpec("/dev/y"), first, second)
+    assert (job.copies, job.total_queue_depth, job.knobs.stripe_width) == (2, True, 4)
+    assert job.knobs.policy is PathPolicy.LEAST_COMMAND_LOAD
+    validate(job)
+    with pytest.raises(UsageError, match="--prefer: /dev/sde is no path"):
+        make_job(None, parse("--lun", "sda,sdb", "--prefer", "sde"))
+    with pytest.raises(click.BadParameter, match="no path policy"):
+        parse("--policy", "fastest")
+
+
+def test_a_mirror_of_scratch_files_has_as_many_as_it_needs() -> None:
+    job = with_scratch_targets(make_job(None, parse("--mirror", "3")), 1)
+    assert (len(job.targets), job.knobs.stripe_width) == (3, 3)
+    validate(job)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--mirror", "2", "-t", "/dev/a", "-t", "/dev/b", "-t", "/dev/c"),
+            "--stripe-width: 3 is no multiple of the 2",
+        ),
+        (("--mirror", "0"), "--mirror: 0 is out of range"),
+        (("--qd-total", "-t", "/dev/a", "-t", "/dev/b"), "--qd: 1 in all"),
+        (("--lun", "sda,sda"), "give each path once"),
+        (("--lun", "sda=101,sdb"), "weight 101 is out of range"),
+        (("--lun", "sda=0,sdb=0", "--policy", "weighted-round-robin"), "excludes paths of weight 0"),
+    ],
+)
+def test_layouts_that_cannot_be_are_refused_by_their_option(arguments: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        validate(make_job(None, parse(*arguments)))
 
 
 def test_every_option_reaches_its_field() -> None:

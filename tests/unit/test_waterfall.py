@@ -102,7 +102,7 @@ def _slow_table(**values: int) -> Table:
 def test_slow_ios_are_read_with_what_is_missing_missing() -> None:
     low, high = (int.from_bytes(part, "little") for part in (b"post\x1b[31", b"m\0\0\0\0\0\0\0"))
     table = _slow_table(
-        done_ns=900 * MS, major=8, minor=0, operation=1, sector=77, bytes=512, service_ns=3 * MS, process=12,
+        completed_ns=900 * MS, major=8, minor=0, operation=1, sector=77, bytes=512, service_ns=3 * MS, pid=12,
         command_low=low, command_high=high,
     )  # fmt: skip
     sample = _sample(slow_io=table)
@@ -114,7 +114,7 @@ def test_slow_ios_are_read_with_what_is_missing_missing() -> None:
 
 
 def test_a_device_that_is_not_known_keeps_its_number() -> None:
-    (found,) = slow_ios(_sample(slow_io=_slow_table(done_ns=0, major=253, minor=9, operation=2)), {})
+    (found,) = slow_ios(_sample(slow_io=_slow_table(completed_ns=0, major=253, minor=9, operation=2)), {})
     assert (found.device, found.device_key, found.operation) == ("253:9", "", "flush")
 
 

@@ -104,11 +104,13 @@ class PathsScreen(View):
         self._tell_row(self._outline.board)
 
     @on(Grid.RowSelected, "#paths")
-    def _selected(self, event: Grid.RowSelected) -> None:
-        """Open or close a group; show a path."""
-        if self._outline.is_branch(event.key):
-            self._outline.toggle(event.key)
-            self.query_one("#paths", Grid).rearrange()
+    def action_paths_open(self) -> None:
+        """Open or close a group; show a path. With the grid in focus its own Enter comes first."""
+        grid = self.query_one("#paths", Grid)
+        key = grid.cursor_key
+        if key is not None and self._outline.is_branch(key):
+            self._outline.toggle(key)
+            grid.rearrange()
         else:
             self.action_paths_details()
 

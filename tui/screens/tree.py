@@ -100,10 +100,11 @@ class TreeScreen(View):
             self.refresh_view()
 
     @on(Grid.RowSelected, "#tree")
-    def _selected(self, event: Grid.RowSelected) -> None:
-        """Open or close a branch; show what has none."""
-        if self._outline.is_branch(event.key):
-            self._outline.toggle(event.key)
+    def action_tree_open(self) -> None:
+        """Open or close a branch; show what has none. With the grid in focus its own Enter comes first."""
+        key = self.query_one("#tree", Grid).cursor_key
+        if key is not None and self._outline.is_branch(key):
+            self._outline.toggle(key)
             self.refresh_view()
         else:
             self.action_tree_details()

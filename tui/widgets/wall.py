@@ -18,7 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from collectors.model import Rows
-from tui.glyphs import Glyphs, glyphs_of
+from tui.glyphs import glyphs_of
 from tui.safe import fit
 from tui.widgets.lines import replace_changed
 from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
@@ -197,22 +197,21 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
         text, style = "", styles["idle"]
         for place, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
             strength = int(self._strengths[row])
-            cell_style = styles[STYLES[strength]]
+            cell_style, glyph = styles[STYLES[strength]], glyphs.strengths[strength]
             if place == self._cursor:
-                cell_style += styles["cursor"]
+                cell_style, glyph = cell_style + styles["cursor"], glyphs.position
             if cell_style != style:
                 segments.append(Segment(text, style))
                 text, style = "", cell_style
-            text += self._cell(row, strength, layout.cell_width, glyphs)
+            text += self._cell(row, glyph, layout.cell_width)
         segments.append(Segment(text, style))
         strip = Strip([segment for segment in segments if segment.text])
         return strip.adjust_cell_length(self._area.width, styles["idle"])
 
-    def _cell(self, row: int, strength: int, width: int, glyphs: Glyphs) -> str:
-        glyph = glyphs.strengths[strength]
+    def _cell(self, row: int, glyph: str, width: int) -> str:
         if width < NAMED_WIDTH:
             return (glyph * max(1, width - 1)).ljust(width)
-        return f"{glyph * 2} {fit(self._names[row], width - 4, glyphs.ellipsis)} "
+        return f"{glyph * 2} {fit(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
 
     def _looked_up(self) -> dict[str, Style]:
         """Styles, looked up once per theme and focus."""

@@ -60,7 +60,7 @@ struct group {
 /* An I/O under way, found by the address of its request or bio. */
 struct io {
 	u64 key;      /* 0: free */
-	u64 state;    /* device << 48 | IO_QUEUED | IO_BIO | time of the issue (of the insert while queued) */
+	u64 state;    /* device << 48 | flags | time of the issue (of the insert while queued) */
 	u64 start_ns; /* accounted start; 0: unknown */
 	u32 thread;
 	u32 bytes;
@@ -68,7 +68,8 @@ struct io {
 #define IO_DEVICE_SHIFT 48
 #define IO_QUEUED (1ull << 47)
 #define IO_BIO (1ull << 46)
-#define IO_TIME ((1ull << 46) - 1)
+#define IO_COUNTED (1ull << 45) /* the kernel has it in its own counts of I/Os in flight */
+#define IO_TIME ((1ull << 45) - 1)
 
 struct io_set {
 	struct io way[WAYS];

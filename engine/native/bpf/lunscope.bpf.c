@@ -14,9 +14,14 @@ static __always_inline u64 stamped_start(struct request *request)
 	return request->start_time_ns;
 }
 
-static __always_inline u64 state_of(u32 device, u64 now)
+static __always_inline u64 state_of(u32 device, u64 flags, u64 now)
 {
-	return (u64)device << IO_DEVICE_SHIFT | (now & IO_TIME);
+	return (u64)device << IO_DEVICE_SHIFT | flags | (now & IO_TIME);
+}
+
+static __always_inline u64 counted(u64 start_ns)
+{
+	return start_ns ? IO_COUNTED : 0;
 }
 
 SEC("tp_btf/block_rq_insert")
@@ -39,7 +44,7 @@ int BPF_PROG(on_insert, struct request *request)
 	io->start_ns = now;
 	io->thread = current_thread();
 	io->bytes = 0;
-	io->state = state_of(index, now) | IO_QUEUED;
+	io->state = state_of(index, counted(stamped_start(request)) | IO_QUEUED, now);
 	__sync_fetch_and_add(&d->queued, 1);
 	return 0;
 }
@@ -78,7 +83,7 @@ int BPF_PROG(on_issue, struct request *request)
 	}
 	if (!io->bytes)
 		io->bytes = request->__data_len;
-	io->state = state_of(index, now);
+	io->state = state_of(index, counted(start_ns), now);
 	enter_driver(d, now);
 	return 0;
 }
@@ -98,7 +103,7 @@ int BPF_PROG(on_requeue, struct request *request)
 	d = device_at(state >> IO_DEVICE_SHIFT);
 	if (!d)
 		return 0;
-	io->state = state_of(state >> IO_DEVICE_SHIFT, now) | IO_QUEUED;
+	io->state = state_of(state >> IO_DEVICE_SHIFT, (state & IO_COUNTED) | IO_QUEUED, now);
 	__sync_fetch_and_add(&d->queued, 1);
 	leave_driver(d, now);
 	count(COUNT_REQUEUED);
@@ -259,7 +264,7 @@ int BPF_PROG(on_bio_queue, struct bio *bio)
 	io->thread = current_thread();
 	io->bytes = bio->bi_iter.bi_size;
 	io->start_ns = now;
-	io->state = state_of(index, now) | IO_BIO;
+	io->state = state_of(index, IO_BIO, now);
 	enter_driver(d, now);
 	return 0;
 }

@@ -1,13 +1,15 @@
 //! Completions that no program saw: their I/Os are taken out, so that nothing stays in flight for ever.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::time::Duration;
 
 use super::grouping::leave_driver;
-use super::layout::{IO_DEVICE_SHIFT, IO_QUEUED, IO_TIME, Io};
+use super::layout::{IO_BIO, IO_COUNTED, IO_DEVICE_SHIFT, IO_QUEUED, IO_TIME, Io};
 use super::maps::Maps;
 use super::rows::{Row, Rows};
 use crate::load::clock::monotonic_ns;
@@ -15,8 +17,10 @@ use crate::sample::sysfs_name;
 
 /// Younger ones may just be on their way.
 const SUSPECT_NS: u64 = 20_000_000;
-/// Without a count of the kernel's own, longer than any timeout of a driver.
-const DEAD_NS: u64 = 120_000_000_000;
+/// The same for those that wait in the queue.
+const QUEUED_SUSPECT_NS: u64 = 1_000_000_000;
+/// Where the kernel does not count: longer than a driver lets an I/O last, short of commands that erase or format.
+const DEAD_NS: u64 = 600_000_000_000;
 /// The driver may have ended it in its own books a moment before the event comes.
 const SECOND_LOOK: Duration = Duration::from_millis(1);
 
@@ -33,6 +37,19 @@ struct Entry {
 impl Entry {
     fn device(&self) -> usize {
         (self.state >> IO_DEVICE_SHIFT) as usize
+    }
+
+    fn is_in_driver(&self) -> bool {
+        self.state & IO_QUEUED == 0
+    }
+
+    /// Whether it should be among the kernel's own counts: commands passed through and queues without accounting are not.
+    fn is_counted(&self, counts: &KernelCounts) -> bool {
+        self.state & IO_COUNTED != 0 || (self.state & IO_BIO != 0 && counts.any)
+    }
+
+    fn is_beyond_doubt(&self) -> bool {
+        self.age_ns >= DEAD_NS
     }
 
     fn io<'maps>(&self, maps: &'maps Maps) -> &'maps Io {
@@ -106,7 +123,7 @@ pub fn clear(maps: &Maps) {
     }
 }
 
-/// The oldest I/Os of each device in excess of those that SYSFS/block/NAME tells, read after them.
+/// I/Os that are over, as far as the kernel's own counts, read after them, can tell.
 fn dead(maps: &Maps, rows: &Rows, sysfs: &Path) -> Vec<Entry> {
     let mut old: HashMap<usize, Vec<Entry>> = HashMap::new();
     for entry in entries(maps, monotonic_ns()) {
@@ -114,37 +131,62 @@ fn dead(maps: &Maps, rows: &Rows, sysfs: &Path) -> Vec<Entry> {
             old.entry(entry.device()).or_default().push(entry);
         }
     }
-    let mut dead = Vec::new();
-    for (device, mut entries) in old {
-        let Some(row) = rows.of_device(device) else {
-            continue;
-        };
-        let alive = in_flight(sysfs, &rows.all[row]);
-        if alive.is_none() {
-            entries.retain(|one| one.age_ns >= DEAD_NS);
-        }
-        let excess = entries.len().saturating_sub(alive.unwrap_or(0));
-        entries.sort_by_key(|one| std::cmp::Reverse(one.age_ns));
-        dead.extend(entries.into_iter().take(excess));
-    }
-    dead
+    let known = old
+        .into_iter()
+        .filter_map(|(device, entries)| Some((&rows.all[rows.of_device(device)?], entries)));
+    known
+        .flat_map(|(row, entries)| excess(entries, KernelCounts::read(sysfs, row).as_ref()))
+        .collect()
 }
 
-/// I/Os that the kernel counts for a device; before 6.12 both files tell those in the driver only, later `stat` tells
-/// all. None where neither file can be read.
-fn in_flight(sysfs: &Path, row: &Row) -> Option<usize> {
-    let name = sysfs_name(&row.name);
-    let folder = sysfs
-        .join("block")
-        .join(std::ffi::OsStr::new(&*String::from_utf8_lossy(&name)));
-    let driver = fs::read_to_string(folder.join("inflight")).ok()?;
-    let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    let driver: usize = driver
-        .split_whitespace()
-        .filter_map(|figure| figure.parse::<usize>().ok())
-        .sum();
-    let all: usize = stat.split_whitespace().nth(8)?.parse().ok()?;
-    Some(driver.max(all))
+/// Of the old I/Os of a device those that the kernel does not count, the oldest first.
+fn excess(entries: Vec<Entry>, counts: Option<&KernelCounts>) -> Vec<Entry> {
+    let Some(counts) = counts else {
+        return entries.into_iter().filter(Entry::is_beyond_doubt).collect();
+    };
+    let (mut in_driver, others): (Vec<Entry>, Vec<Entry>) = entries
+        .into_iter()
+        .partition(|one| one.is_in_driver() && one.is_counted(counts));
+    in_driver.sort_by_key(|one| std::cmp::Reverse(one.age_ns));
+    in_driver.truncate(in_driver.len().saturating_sub(counts.in_driver));
+    let gone = |one: &Entry| {
+        // Kernels before 6.12 tell nothing of what is queued, but something of what the queue waits for.
+        one.is_counted(counts) && counts.all == 0 && one.age_ns >= QUEUED_SUSPECT_NS
+    };
+    let others = others
+        .into_iter()
+        .filter(|one| gone(one) || one.is_beyond_doubt());
+    in_driver.into_iter().chain(others).collect()
+}
+
+/// What the kernel itself has in flight on a device.
+struct KernelCounts {
+    in_driver: usize,
+    /// In the queue too, from Linux 6.12 on.
+    all: usize,
+    /// Whether it counts anything here: some disks without requests never do.
+    any: bool,
+}
+
+impl KernelCounts {
+    /// SYSFS/block/NAME/inflight and stat; None where they cannot be read.
+    fn read(sysfs: &Path, row: &Row) -> Option<Self> {
+        let name = OsString::from_vec(sysfs_name(&row.name));
+        let folder = sysfs.join("block").join(name);
+        let in_driver = figures(&folder.join("inflight"))?.iter().sum::<u64>();
+        let stat = figures(&folder.join("stat"))?;
+        Some(Self {
+            in_driver: usize::try_from(in_driver).ok()?,
+            all: usize::try_from(*stat.get(8)?).ok()?,
+            any: stat[0] + stat[4] > 0,
+        })
+    }
+}
+
+fn figures(path: &Path) -> Option<Vec<u64>> {
+    let text = fs::read_to_string(path).ok()?;
+    let figures = text.split_whitespace().map(|figure| figure.parse().ok());
+    figures.collect()
 }
 
 /// Closes the books of one I/O as of the device's last completion, unless it has moved meanwhile.
@@ -170,4 +212,53 @@ fn take_out(maps: &Maps, entry: &Entry) -> bool {
     let end_ns = device.last_done_ns.load(Acquire).max(began_ns);
     leave_driver(maps, device, end_ns);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(flags: u64, age_ns: u64) -> Entry {
+        Entry {
+            set: 0,
+            way: 0,
+            key: age_ns,
+            state: flags,
+            age_ns,
+        }
+    }
+
+    fn ages(entries: Vec<Entry>, in_driver: usize, all: usize, any: bool) -> Vec<u64> {
+        let counts = KernelCounts {
+            in_driver,
+            all,
+            any,
+        };
+        let found = excess(entries, Some(&counts));
+        found.iter().map(|one| one.age_ns).collect()
+    }
+
+    #[test]
+    fn the_oldest_beyond_the_kernels_count_are_over() {
+        let three = |flags| [30, 50, 40].map(|age| entry(flags, age)).to_vec();
+        assert_eq!(ages(three(IO_COUNTED), 1, 1, true), [50, 40]);
+        assert!(ages(three(IO_COUNTED), 3, 3, true).is_empty());
+        assert_eq!(ages(three(IO_BIO), 2, 2, true), [50]);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_count_is_left_alone_for_minutes() {
+        let passed_through = vec![entry(0, DEAD_NS - 1), entry(0, DEAD_NS)];
+        assert_eq!(ages(passed_through, 0, 0, true), [DEAD_NS]);
+        assert!(ages(vec![entry(IO_BIO, 60_000_000_000)], 0, 0, false).is_empty());
+        let unreadable = vec![entry(IO_COUNTED, DEAD_NS - 1), entry(IO_COUNTED, DEAD_NS)];
+        assert_eq!(excess(unreadable, None).len(), 1);
+    }
+
+    #[test]
+    fn what_is_queued_is_over_only_when_nothing_is_in_flight() {
+        let queued = || vec![entry(IO_COUNTED | IO_QUEUED, 2_000_000_000)];
+        assert!(ages(queued(), 1, 1, true).is_empty());
+        assert_eq!(ages(queued(), 0, 0, true), [2_000_000_000]);
+    }
 }

@@ -30,11 +30,13 @@ pub struct Histograms {
     seen: Vec<Seen>,
     /// By number in the pool; memory only for those in use.
     counts: Vec<Option<Box<Counts>>>,
+    /// About as many will grow the next time.
+    last_cells: usize,
 }
 
 impl Histograms {
     pub fn growth(&mut self, maps: &Maps, rows: &Rows) -> Cells {
-        let mut cells = Cells::default();
+        let mut cells = Cells::with_capacity(self.last_cells + self.last_cells / 8);
         self.seen.resize(rows.len(), Seen::default());
         for (row, (one, seen)) in rows.all.iter().zip(&mut self.seen).enumerate() {
             let device = &maps.devices[one.device];
@@ -55,6 +57,7 @@ impl Histograms {
                 });
             }
         }
+        self.last_cells = cells.row.len();
         cells
     }
 }
@@ -108,6 +111,15 @@ impl Collect for Vec<Option<Box<Counts>>> {
 }
 
 impl Cells {
+    fn with_capacity(cells: usize) -> Self {
+        Self {
+            row: Vec::with_capacity(cells),
+            series: Vec::with_capacity(cells),
+            bucket: Vec::with_capacity(cells),
+            count: Vec::with_capacity(cells),
+        }
+    }
+
     fn push(&mut self, row: u32, series: usize, bucket: u16, count: u32) {
         self.row.push(row);
         self.series.push(u8::try_from(series).unwrap_or(u8::MAX));

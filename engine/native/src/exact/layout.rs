@@ -15,7 +15,10 @@ pub const COUNTERS: usize = 16;
 
 pub const IO_DEVICE_SHIFT: u32 = 48;
 pub const IO_QUEUED: u64 = 1 << 47;
-pub const IO_TIME: u64 = (1 << 46) - 1;
+pub const IO_BIO: u64 = 1 << 46;
+/// The kernel has it in its own counts of I/Os in flight.
+pub const IO_COUNTED: u64 = 1 << 45;
+pub const IO_TIME: u64 = (1 << 45) - 1;
 
 #[repr(C)]
 pub struct Sums {

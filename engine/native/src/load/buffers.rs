@@ -107,15 +107,20 @@ impl Arena {
     /// The buffer for the I/O with this number; numbers of I/Os in flight differ and start at 0.
     #[inline]
     pub fn take(&mut self, number: usize) -> Option<Buffer> {
-        let region = self.regions.get_mut(self.current)?.as_mut()?;
-        region.in_flight += 1;
+        self.regions.get_mut(self.current)?.as_mut()?.in_flight += 1;
+        self.taken(number, self.current)
+    }
+
+    /// The buffer of an I/O in flight.
+    pub fn taken(&self, number: usize, region_index: usize) -> Option<Buffer> {
+        let region = self.regions.get(region_index)?.as_ref()?;
         let slot = number % region.slots;
         // SAFETY: slot < slots, so the buffer lies inside the mapping.
         let pointer = unsafe { region.memory.base().add(slot * region.slot_bytes) };
         Some(Buffer {
             pointer,
             registered: region.registered,
-            region: self.current,
+            region: region_index,
         })
     }
 

@@ -68,6 +68,11 @@ impl Clock {
         scaled(ns, self.ticks_per_ns)
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "a factor near 1")]
+    pub fn ns_per_tick(self) -> f64 {
+        self.ns_per_tick as f64 / 2_f64.powi(32)
+    }
+
     fn monotonic() -> Self {
         Self {
             counter: false,

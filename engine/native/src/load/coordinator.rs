@@ -8,10 +8,11 @@ use super::arrival::{Arrival, Beginning, Schedule};
 use super::cpu_span::CpuTimes;
 use super::crew::Backend;
 use super::dealing;
-use super::epoch::{Epoch, Instant, Served, Turn};
+use super::epoch::{Epoch, Instant, Turn};
 use super::fanout::FanOut;
 use super::io_workers::IoWorkers;
 use super::knobs::{Settings, share};
+use super::levels::Served;
 use super::lock::lock;
 use super::pacing::Pacer;
 use super::peaks::SECOND_NS;
@@ -40,7 +41,7 @@ pub struct Core {
 impl Core {
     pub fn new(run: Arc<Run>, settings: Arc<Settings>, backend: Backend) -> io::Result<Self> {
         let first = Arc::new(epoch(&run, backend, &[], 0, settings, None)?);
-        let timeline = Mutex::new(Timeline::new(first, run.targets.len()));
+        let timeline = Mutex::new(Timeline::new(first, run.rows()));
         Ok(Self {
             run,
             timeline,
@@ -165,7 +166,7 @@ impl Core {
                 .collect();
             let mut allowed = before.clone();
             complete &= dealing::deal(
-                epoch.settings.queue_depth,
+                epoch.settings.depth_of(target),
                 &shares,
                 &in_flight,
                 &mut allowed,
@@ -226,11 +227,7 @@ impl Core {
 
 /// Every worker's share of a target's depth.
 fn shares(settings: &Settings, seats: &[Arc<Seat>], target: usize) -> Vec<usize> {
-    let depth = if target < settings.width {
-        settings.queue_depth
-    } else {
-        0
-    };
+    let depth = settings.depth_of(target);
     let of = |seat: &Arc<Seat>| share(depth, target, seat.worker, settings.threads);
     seats.iter().map(of).collect()
 }
@@ -243,9 +240,10 @@ fn epoch(
     settings: Arc<Settings>,
     before: Option<&Epoch>,
 ) -> io::Result<Epoch> {
-    let fan_out = settings
-        .layout
-        .map(|layout| FanOut::new(layout, &settings, run.rng(usize::MAX, index as usize)));
+    let fan_out = settings.layout.map(|layout| {
+        let rng = run.rng(usize::MAX, index as usize);
+        FanOut::new(layout, &settings, rng, Arc::clone(&run.logical_ios))
+    });
     let old_sink = before.and_then(|before| before.sink.as_ref());
     let sink = match backend {
         Backend::Threads => Some(worker_threads::sink(&settings, old_sink)?),
@@ -274,7 +272,7 @@ fn epoch(
     };
     Ok(Epoch::new(
         turn,
-        run.targets.len(),
+        run.rows(),
         seats.iter().map(|seat| seat.served),
     ))
 }

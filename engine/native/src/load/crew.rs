@@ -7,8 +7,9 @@ use std::thread::JoinHandle;
 
 use super::coordinator::Core;
 use super::engine::Failure;
-use super::epoch::{Epoch, Served};
+use super::epoch::Epoch;
 use super::knobs::Settings;
+use super::levels::Served;
 use super::refusal::{refused, words};
 use super::run::Run;
 use super::seat::{Seat, Waker};
@@ -53,7 +54,7 @@ fn hire_threads(
             .iter()
             .filter(|seat| seat.served.first == target)
             .count();
-        for place in present..settings.queue_depth {
+        for place in present..settings.depth_of(target) {
             hired.push(hire_thread(core, epoch, target, place)?);
         }
     }
@@ -65,20 +66,34 @@ pub fn is_used(seat: &Seat, epoch: &Epoch) -> bool {
     seat.waker.descriptor().is_some() || seat.served.first < epoch.settings.width
 }
 
+fn serves_one(core: &Core, target: usize) -> Served {
+    let (first_path, paths) = core.run.routes.files_of(target);
+    let counts_paths = core.run.rows().paths > 0;
+    Served {
+        first: target,
+        count: 1,
+        first_path,
+        paths: if counts_paths { paths } else { 0 },
+    }
+}
+
+fn serves_all(core: &Core) -> Served {
+    let rows = core.run.rows();
+    Served {
+        first: 0,
+        count: rows.targets,
+        first_path: 0,
+        paths: rows.paths,
+    }
+}
+
 fn hire_thread(
     core: &Arc<Core>,
     epoch: &Arc<Epoch>,
     target: usize,
     place: usize,
 ) -> io::Result<JoinHandle<()>> {
-    let seat = core.seat(
-        Served {
-            first: target,
-            count: 1,
-        },
-        Waker::park(),
-        epoch,
-    );
+    let seat = core.seat(serves_one(core, target), Waker::park(), epoch);
     let hired = spawn(core, &seat, move |run, seat| {
         worker_threads::work(run, seat, place).map(|()| 0)
     });
@@ -106,11 +121,7 @@ fn hire_ring(
     epoch: &Arc<Epoch>,
 ) -> Result<(JoinHandle<()>, Vec<&'static str>), Failure> {
     let (sender, receiver) = mpsc::channel();
-    let served = Served {
-        first: 0,
-        count: core.run.targets.len(),
-    };
-    let seat = core.seat(served, Waker::event()?, epoch);
+    let seat = core.seat(serves_all(core), Waker::event()?, epoch);
     // The receiver waits for the word.
     let work =
         move |run: &Run, seat: &Seat| worker_uring::work(run, seat, |word| drop(sender.send(word)));

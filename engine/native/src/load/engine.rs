@@ -11,8 +11,10 @@ use super::cpu_span::CpuTimes;
 use super::crew::{self, Backend};
 use super::errors::ErrorCount;
 use super::knobs::{Knobs, Limits, Settings};
+use super::levels::{Level, Rows};
 use super::lock::lock;
 use super::mode;
+use super::policy::PathState;
 use super::run::Run;
 use super::slowest::SlowIo;
 use super::stats::Sums;
@@ -65,6 +67,14 @@ pub struct Counters {
     pub skipped: u64,
 }
 
+/// One row of `path_counters`.
+pub struct PathCounters {
+    pub target: usize,
+    pub sums: [Sums; 2],
+    /// Of targets with several paths.
+    pub state: Option<PathState>,
+}
+
 /// A load on a fixed set of targets.
 pub struct Engine {
     core: Arc<Core>,
@@ -85,7 +95,12 @@ impl Engine {
             return Err(Failure::Value("targets: there are none".into()));
         }
         let settings = Arc::new(Settings::new(knobs, &options.limits, &targets)?);
-        let run = Arc::new(Run::new(targets, options.limits, options.seed));
+        let run = Arc::new(Run::new(
+            targets,
+            options.limits,
+            options.seed,
+            knobs.policy,
+        ));
         run.fsyncs.turn(settings.fsync_due());
         let core = Arc::new(Core::new(run, settings, options.backend)?);
         let mut engine = Self {
@@ -156,6 +171,7 @@ impl Engine {
         if started {
             self.core.end(&current, next.turned);
         }
+        run.routes.turn(knobs.policy);
         let seats = self.core.seats();
         seats
             .iter()
@@ -193,7 +209,7 @@ impl Engine {
     pub fn counters(&self) -> Vec<Counters> {
         let run = &self.core.run;
         let mut timeline = lock(&self.core.timeline);
-        let sums = timeline.take_sums();
+        let sums = timeline.take_sums(Level::Target);
         let (epoch, seats) = (timeline.current(), self.core.seats());
         if let Some(schedule) = &epoch.schedule {
             schedule.expire(run.clock.now());
@@ -203,11 +219,7 @@ impl Engine {
             Counters {
                 sums,
                 in_flight: seats.iter().map(|seat| seat.in_flight(target)).sum(),
-                queue_depth: if active {
-                    epoch.settings.queue_depth as u64
-                } else {
-                    0
-                },
+                queue_depth: epoch.settings.depth_of(target) as u64,
                 active,
                 failing: run.failing(target),
                 epoch: u64::from(epoch.index),
@@ -219,7 +231,33 @@ impl Engine {
 
     /// Histogram cells since the last call.
     pub fn cells(&self) -> Vec<Cell> {
-        lock(&self.core.timeline).take_cells()
+        lock(&self.core.timeline).take_cells(Level::Target)
+    }
+
+    /// Sums and state of every path; none where no target has several. Takes the peaks.
+    pub fn paths(&self) -> Vec<PathCounters> {
+        let run = &self.core.run;
+        let sums = lock(&self.core.timeline).take_sums(Level::Path);
+        let row = |(file, sums): (usize, [Sums; 2])| {
+            let (target, path) = run.routes.files()[file];
+            PathCounters {
+                target,
+                sums,
+                state: run.routes.states(target).get(path).cloned(),
+            }
+        };
+        sums.into_iter().enumerate().map(row).collect()
+    }
+
+    /// Sums of logical I/Os; none before there was one. Takes the peaks.
+    pub fn logical(&self) -> [Sums; 2] {
+        let sums = lock(&self.core.timeline).take_sums(Level::Logical);
+        sums.first().copied().unwrap_or_default()
+    }
+
+    /// Histogram cells of logical I/Os since the last call.
+    pub fn logical_cells(&self) -> Vec<Cell> {
+        lock(&self.core.timeline).take_cells(Level::Logical)
     }
 
     /// The slowest I/Os since the last call, the slowest first, with when each was submitted (`CLOCK_MONOTONIC`).
@@ -251,8 +289,13 @@ impl Engine {
         self.core.run.contents.counts()
     }
 
-    pub fn targets(&self) -> usize {
-        self.core.run.targets.len()
+    pub fn rows(&self) -> Rows {
+        self.core.run.rows()
+    }
+
+    /// A span of ticks in nanoseconds.
+    pub fn ns_of_ticks(&self, ticks: f64) -> f64 {
+        ticks * self.core.run.clock.ns_per_tick()
     }
 
     /// CPU time of the workers and of the kernel's helpers behind their rings.
@@ -273,6 +316,7 @@ impl Engine {
         let run = &self.core.run;
         self.core.finish();
         let timely = run.wait_for_end(timeout);
+        run.routes.end();
         if !timely {
             run.abandon();
             self.core.seats().iter().for_each(|seat| seat.waker.wake());

@@ -8,13 +8,15 @@ use super::cpu_span::{CpuSpan, CpuTimes};
 use super::fanout::FanOut;
 use super::histogram::Counts;
 use super::knobs::Settings;
+use super::levels::{Level, Levels, Rows, Served};
 use super::lock::lock;
 use super::memory::Memory;
 use super::pacing::Pacer;
 use super::packed::PackedCells;
 use super::pattern::Part;
 use super::peaks::Peaks;
-use super::stats::{Block, Direction, Lane, Sums, Tally};
+use super::policy_cost::PolicyCost;
+use super::stats::{Direction, Lane, Sums, Tally};
 
 /// An instant on both clocks: ticks are compared with stamps of I/Os, nanoseconds are shown.
 #[derive(Clone, Copy, Debug)]
@@ -27,15 +29,8 @@ const NEVER: u64 = u64::MAX;
 
 /// What one worker counts in an epoch. Before measuring begins and after it ended, I/Os go into `transient`.
 struct Phases {
-    transient: Block,
-    measured: Block,
-}
-
-/// Which targets a worker serves.
-#[derive(Clone, Copy, Debug)]
-pub struct Served {
-    pub first: usize,
-    pub count: usize,
+    transient: Levels,
+    measured: Levels,
 }
 
 /// An epoch while it is, or may still be, written to.
@@ -49,7 +44,8 @@ pub struct Epoch {
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
     pub cpu: CpuSpan,
-    targets: usize,
+    pub policy_cost: PolicyCost,
+    rows: Rows,
     phases: Vec<Phases>,
     dealt: AtomicBool,
     start_ticks: AtomicU64,
@@ -59,6 +55,8 @@ pub struct Epoch {
     peaks: Mutex<Peaks>,
     /// Arrivals skipped before measuring began and before it ended, per target.
     skipped: [OnceLock<Box<[u64]>>; 2],
+    /// Of logical I/Os.
+    logical_peaks: Mutex<Peaks>,
 }
 
 /// How an epoch differs from the one before.
@@ -76,10 +74,10 @@ pub struct Turn {
 }
 
 impl Epoch {
-    pub fn new(turn: Turn, targets: usize, workers: impl Iterator<Item = Served>) -> Self {
+    pub fn new(turn: Turn, rows: Rows, workers: impl Iterator<Item = Served>) -> Self {
         let phases = workers.map(|served| Phases {
-            transient: Block::new(served.first, served.count),
-            measured: Block::new(served.first, served.count),
+            transient: Levels::new(&served, rows),
+            measured: Levels::new(&served, rows),
         });
         Self {
             index: turn.index,
@@ -89,7 +87,8 @@ impl Epoch {
             fan_out: turn.fan_out,
             sink: turn.sink,
             cpu: CpuSpan::default(),
-            targets,
+            policy_cost: PolicyCost::default(),
+            rows,
             phases: phases.collect(),
             dealt: AtomicBool::new(!turn.redeal),
             start_ticks: AtomicU64::new(NEVER),
@@ -98,23 +97,24 @@ impl Epoch {
             end_ns: AtomicU64::new(NEVER),
             peaks: Mutex::new(Peaks::new(turn.settings.width)),
             skipped: Default::default(),
+            logical_peaks: Mutex::new(Peaks::new(1)),
             settings: turn.settings,
         }
     }
 
     /// What arrived before the turn that opened this epoch is not measured, whenever it comes back.
     #[inline]
-    pub fn block_of<'a>(&'a self, part: &Part, worker: usize, block: &'a Block) -> &'a Block {
+    pub fn levels_of<'a>(&'a self, part: &Part, worker: usize, levels: &'a Levels) -> &'a Levels {
         if part.intended_ticks != 0 && part.intended_ticks < self.turned.ticks {
             &self.phases[worker].transient
         } else {
-            block
+            levels
         }
     }
 
     /// Where a worker counts an I/O reaped at this moment.
     #[inline]
-    pub fn block(&self, worker: usize, reaped_ticks: u64) -> &Block {
+    pub fn levels(&self, worker: usize, reaped_ticks: u64) -> &Levels {
         let phases = &self.phases[worker];
         let measuring = self.start_ticks.load(Relaxed) <= reaped_ticks
             && reaped_ticks < self.end_ticks.load(Relaxed);
@@ -147,6 +147,7 @@ impl Epoch {
     pub fn begin(&self, now: Instant) {
         lock(&self.peaks).begin(now.ns);
         self.note_skipped(0, now);
+        lock(&self.logical_peaks).begin(now.ns);
         self.start_ns.store(now.ns, Relaxed);
         self.start_ticks.store(now.ticks, Relaxed);
     }
@@ -187,63 +188,83 @@ impl Epoch {
 
     /// Takes the peaks of the second that has passed, if it has; how long until the next has.
     pub fn take_second(&self, now_ns: u64) -> u64 {
-        let mut peaks = lock(&self.peaks);
+        let (mut peaks, mut logical) = (lock(&self.peaks), lock(&self.logical_peaks));
         if peaks.left_ns(now_ns) == 0 {
-            self.fold_peaks(&mut peaks, now_ns);
+            self.fold_peaks(Level::Target, &mut peaks, now_ns);
+            self.fold_peaks(Level::Logical, &mut logical, now_ns);
         }
         peaks.left_ns(now_ns)
     }
 
     /// Takes the peaks of the last, partial second; only once no worker writes into the measured blocks any more.
     pub fn take_last_second(&self) {
-        let mut peaks = lock(&self.peaks);
+        let (mut peaks, mut logical) = (lock(&self.peaks), lock(&self.logical_peaks));
         if let Some(end_ns) = self
             .end_ns()
             .filter(|end_ns| peaks.remainder_counts(*end_ns))
         {
-            self.fold_peaks(&mut peaks, end_ns);
+            self.fold_peaks(Level::Target, &mut peaks, end_ns);
+            self.fold_peaks(Level::Logical, &mut logical, end_ns);
         }
     }
 
-    fn fold_peaks(&self, peaks: &mut Peaks, now_ns: u64) {
-        let peak = |target, direction| {
-            self.measured(target, direction)
+    fn fold_peaks(&self, level: Level, peaks: &mut Peaks, now_ns: u64) {
+        let peak = |row, direction| {
+            self.measured(level, row, direction)
                 .map(Lane::take_second_peak)
                 .max()
                 .unwrap_or(0)
         };
-        peaks.fold(now_ns, |target| {
-            Direction::ALL.map(|direction| peak(target, direction))
+        peaks.fold(now_ns, |row| {
+            Direction::ALL.map(|direction| peak(row, direction))
         });
     }
 
-    fn measured(&self, target: usize, direction: Direction) -> impl Iterator<Item = &Lane> {
+    fn measured(
+        &self,
+        level: Level,
+        row: usize,
+        direction: Direction,
+    ) -> impl Iterator<Item = &Lane> {
         self.phases
             .iter()
-            .filter_map(move |phases| phases.measured.used(target, direction))
+            .filter_map(move |phases| phases.measured.used(level, row, direction))
     }
 
-    fn transient(&self, target: usize, direction: Direction) -> impl Iterator<Item = &Lane> {
+    fn transient(
+        &self,
+        level: Level,
+        row: usize,
+        direction: Direction,
+    ) -> impl Iterator<Item = &Lane> {
         self.phases
             .iter()
-            .filter_map(move |phases| phases.transient.used(target, direction))
+            .filter_map(move |phases| phases.transient.used(level, row, direction))
     }
 
-    /// All lanes of a target, measured or not.
-    pub fn lanes(&self, target: usize, direction: Direction) -> impl Iterator<Item = &Lane> {
-        self.measured(target, direction)
-            .chain(self.transient(target, direction))
+    /// All lanes of a row, measured or not.
+    pub fn lanes(
+        &self,
+        level: Level,
+        row: usize,
+        direction: Direction,
+    ) -> impl Iterator<Item = &Lane> {
+        self.measured(level, row, direction)
+            .chain(self.transient(level, row, direction))
     }
 
-    pub fn peaks(&self) -> Peaks {
-        lock(&self.peaks).clone()
+    pub fn peaks(&self, level: Level) -> Peaks {
+        match level {
+            Level::Logical => lock(&self.logical_peaks).clone(),
+            _ => lock(&self.peaks).clone(),
+        }
     }
 
-    /// Measured sums of every active target.
-    pub fn sums(&self) -> Vec<[Sums; 2]> {
-        self.per_active_target(|target, direction| {
+    /// Measured sums of every active target, path, or of logical I/Os.
+    pub fn sums(&self, level: Level) -> Vec<[Sums; 2]> {
+        self.per_row(level, |row, direction| {
             let mut sums = Sums::default();
-            self.measured(target, direction)
+            self.measured(level, row, direction)
                 .for_each(|lane| sums.add(lane));
             sums
         })
@@ -262,37 +283,61 @@ impl Epoch {
         (0..self.settings.width).map(of_target).collect()
     }
 
-    /// Measured histograms of every active target.
-    pub fn counts(&self) -> Vec<[Counts; 2]> {
-        self.per_active_target(|target, direction| self.tally(target, direction).counts)
+    /// Measured histograms of every active target, path, or of logical I/Os.
+    pub fn counts(&self, level: Level) -> Vec<[Counts; 2]> {
+        self.per_row(level, |row, direction| {
+            self.tally(level, row, direction).counts
+        })
     }
 
-    /// Measured histograms of service times, where latencies are not.
+    /// Measured histograms of service times of every active target, where latencies are not.
     pub fn service_counts(&self) -> Vec<[Counts; 2]> {
-        self.per_active_target(|target, direction| self.tally(target, direction).service_counts)
+        let level = Level::Target;
+        self.per_row(level, |row, direction| {
+            self.tally(level, row, direction).service_counts
+        })
     }
 
-    fn tally(&self, target: usize, direction: Direction) -> Tally {
+    fn tally(&self, level: Level, row: usize, direction: Direction) -> Tally {
         let mut tally = Tally::default();
-        self.measured(target, direction)
+        self.measured(level, row, direction)
             .for_each(|lane| tally.add(lane));
         tally
     }
 
+    /// Per target, how often it was the last of a measured logical I/O, and for how long the others had waited then.
+    pub fn delays(&self) -> Vec<[u64; 2]> {
+        let delay = |target| {
+            let all = self
+                .phases
+                .iter()
+                .filter_map(|phases| phases.measured.delay(target));
+            all.fold([0, 0], |sum: [u64; 2], delay| {
+                let [ios, waited_ns] = delay.read();
+                [sum[0] + ios, sum[1] + waited_ns]
+            })
+        };
+        (0..self.rows.targets).map(delay).collect()
+    }
+
     pub fn transient_ios(&self) -> u64 {
         let mut sums = Sums::default();
-        for target in 0..self.targets {
+        for target in 0..self.rows.targets {
             for direction in Direction::ALL {
-                self.transient(target, direction)
+                self.transient(Level::Target, target, direction)
                     .for_each(|lane| sums.add(lane));
             }
         }
         sums.ios
     }
 
-    fn per_active_target<T>(&self, one: impl Fn(usize, Direction) -> T) -> Vec<[T; 2]> {
-        (0..self.settings.width)
-            .map(|target| Direction::ALL.map(|direction| one(target, direction)))
+    fn per_row<T>(&self, level: Level, one: impl Fn(usize, Direction) -> T) -> Vec<[T; 2]> {
+        let rows = match level {
+            Level::Target => self.settings.width,
+            _ => self.rows.of(level),
+        };
+        (0..rows)
+            .map(|row| Direction::ALL.map(|direction| one(row, direction)))
             .collect()
     }
 
@@ -303,13 +348,16 @@ impl Epoch {
             start_ns: self.start_ns(),
             end_ns: self.end_ns(),
             transient_ios: self.transient_ios(),
-            sums: self.sums(),
+            sums: Level::ALL.map(|level| self.sums(level)),
             fsyncs: self.fsyncs(),
             cpu: self.cpu.used(CpuTimes::default),
-            peaks: self.peaks(),
+            peaks: self.peaks(Level::Target),
+            logical_peaks: self.peaks(Level::Logical),
             skipped: self.skipped(),
             service_cells: packed(&self.service_counts()),
-            cells: packed(&self.counts()),
+            cells: Level::ALL.map(|level| packed(&self.counts(level))),
+            delays: self.delays(),
+            policy_ticks: self.policy_cost.ticks_per_io(),
         }
     }
 }
@@ -325,12 +373,17 @@ pub struct ClosedEpoch {
     pub start_ns: Option<u64>,
     pub end_ns: Option<u64>,
     pub transient_ios: u64,
-    pub sums: Vec<[Sums; 2]>,
+    /// By level and row.
+    pub sums: [Vec<[Sums; 2]>; 3],
     pub fsyncs: Vec<Sums>,
     pub cpu: Option<CpuTimes>,
     pub peaks: Peaks,
+    pub logical_peaks: Peaks,
     /// Per target; empty where nothing arrives by a schedule.
     pub skipped: Vec<u64>,
     pub service_cells: Vec<[PackedCells; 2]>,
-    pub cells: Vec<[PackedCells; 2]>,
+    /// By level and row.
+    pub cells: [Vec<[PackedCells; 2]>; 3],
+    pub delays: Vec<[u64; 2]>,
+    pub policy_ticks: Option<u64>,
 }

@@ -1,12 +1,15 @@
 //! Logical I/Os that touch several targets: cut into parts, which wait here for room in their target's queue depth.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::knobs::Settings;
 use super::lock::lock;
+use super::logical::{ALONE, LogicalIos};
+use super::mirror::Mirror;
 use super::pacing::Gate;
 use super::pattern::{Order, Part, Rng, draw};
+use super::stats::Direction;
 use super::stripe::Layout;
 
 /// What a worker with room for an I/O on a target does next.
@@ -28,25 +31,43 @@ pub enum Next {
 pub struct FanOut {
     layout: Layout,
     lookahead: usize,
+    ios: Arc<LogicalIos>,
     waiting: Mutex<Waiting>,
 }
 
 struct Waiting {
     parts: Vec<VecDeque<Part>>,
-    held: Option<Vec<Part>>,
+    held: Option<Logical>,
     rng: Rng,
+    mirror: Option<Mirror>,
+}
+
+/// A logical I/O that was drawn; every part by itself until all of them wait.
+struct Logical {
+    direction: Direction,
+    bytes: u64,
+    parts: Vec<Part>,
+}
+
+/// Who asks for a part, and which targets fail.
+pub struct Asker<'a> {
+    pub target: usize,
+    pub now_ns: u64,
+    pub failing: &'a dyn Fn(usize) -> bool,
 }
 
 impl FanOut {
-    pub fn new(layout: Layout, settings: &Settings, rng: Rng) -> Self {
+    pub fn new(layout: Layout, settings: &Settings, rng: Rng, ios: Arc<LogicalIos>) -> Self {
         let parts = vec![VecDeque::new(); settings.width];
         Self {
             layout,
-            lookahead: settings.queue_depth.max(16),
+            lookahead: settings.deepest().max(16),
+            ios,
             waiting: Mutex::new(Waiting {
                 parts,
                 held: None,
                 rng,
+                mirror: Mirror::new(&layout, settings),
             }),
         }
     }
@@ -54,40 +75,38 @@ impl FanOut {
     /// The next part for a target with room. Parts of failing targets are dropped but for one that may probe.
     pub fn next(
         &self,
-        target: usize,
+        asker: &Asker<'_>,
         settings: &Settings,
         order: &Order<'_>,
         gate: &mut Gate,
         now_ticks: u64,
-        failing: impl Fn(usize) -> bool,
     ) -> Next {
         let mut waiting = lock(&self.waiting);
         loop {
-            if let Some(part) = waiting.parts[target].pop_front() {
+            if let Some(part) = waiting.parts[asker.target].pop_front() {
                 return Next::Issue(part);
             }
             let logical = match waiting.held.take() {
                 Some(held) => held,
                 None => match gate.pass(0, now_ticks) {
                     Ok(intended_ticks) => {
-                        self.logical(settings, order, &mut waiting.rng, intended_ticks)
+                        let mut logical = self.logical(asker, settings, order, &mut waiting);
+                        for part in &mut logical.parts {
+                            part.intended_ticks = intended_ticks;
+                        }
+                        logical
                     }
                     Err(due) => return Next::NotBefore(due),
                 },
             };
             let full = |part: &Part| {
-                waiting.parts[part.target].len() >= self.lookahead && !failing(part.target)
+                waiting.parts[part.target].len() >= self.lookahead && !(asker.failing)(part.target)
             };
-            if logical.iter().any(full) {
+            if logical.parts.iter().any(full) {
                 waiting.held = Some(logical);
                 return Next::Blocked;
             }
-            for part in logical {
-                let queue = &mut waiting.parts[part.target];
-                if queue.is_empty() || !failing(part.target) {
-                    queue.push_back(part);
-                }
-            }
+            self.queue(&mut waiting, logical, asker.failing);
         }
     }
 
@@ -97,27 +116,123 @@ impl FanOut {
     )]
     fn logical(
         &self,
+        asker: &Asker<'_>,
         settings: &Settings,
         order: &Order<'_>,
-        rng: &mut Rng,
-        intended_ticks: u64,
-    ) -> Vec<Part> {
+        waiting: &mut Waiting,
+    ) -> Logical {
+        let Waiting { rng, mirror, .. } = waiting;
         let (direction, block_bytes) = draw(settings, rng);
-        let start = order.next(
-            rng,
+        let bytes = u64::from(block_bytes);
+        let start = order.next(rng, direction, self.layout.capacity_bytes(), bytes);
+        let mut parts = Vec::new();
+        for extent in self.layout.extents(start, bytes) {
+            let part = |target| Part::alone(target, direction, extent.offset, extent.length as u32);
+            let targets = self.layout.targets(extent.column);
+            match mirror {
+                Some(mirror) if direction == Direction::Read => {
+                    parts.push(part(mirror.choose(targets, extent.length, asker)));
+                }
+                _ => parts.extend(targets.map(part)),
+            }
+        }
+        Logical {
             direction,
-            self.layout.capacity_bytes(),
-            u64::from(block_bytes),
-        );
-        let extents = self.layout.extents(start, u64::from(block_bytes));
-        extents
-            .map(|part| Part {
-                target: part.target,
-                direction,
-                offset: part.offset,
-                length: part.length as u32,
-                intended_ticks,
-            })
-            .collect()
+            bytes,
+            parts,
+        }
+    }
+
+    fn queue(&self, waiting: &mut Waiting, logical: Logical, failing: &dyn Fn(usize) -> bool) {
+        let Logical {
+            direction,
+            bytes,
+            mut parts,
+        } = logical;
+        let wanted = self.columns(&parts);
+        parts.retain(|part| waiting.parts[part.target].is_empty() || !failing(part.target));
+        if parts.is_empty() {
+            return;
+        }
+        // Without one of its columns it is no whole any more; without a copy that fails it is.
+        let incomplete = self.columns(&parts) < wanted;
+        let (needed, probes): (Vec<_>, Vec<_>) = parts
+            .iter()
+            .partition(|part| direction == Direction::Read || !failing(part.target));
+        let counted = if needed.is_empty() { &probes } else { &needed };
+        let count = u32::try_from(counted.len()).unwrap_or(u32::MAX);
+        let number = self.ios.begin(direction, bytes, count, incomplete);
+        let extras = if needed.is_empty() { &needed } else { &probes };
+        for (part, logical) in counted
+            .iter()
+            .map(|part| (*part, number))
+            .chain(extras.iter().map(|part| (*part, ALONE)))
+        {
+            if let Some(mirror) = &mut waiting.mirror {
+                mirror.began(part);
+            }
+            waiting.parts[part.target].push_back(Part { logical, ..*part });
+        }
+    }
+
+    /// How many columns parts lie on; those of one column are neighbours.
+    fn columns(&self, parts: &[Part]) -> usize {
+        let mut columns: Vec<usize> = parts
+            .iter()
+            .map(|part| part.target / self.layout.copies())
+            .collect();
+        columns.dedup();
+        columns.len()
+    }
+
+    /// Takes note of a part that is back; whether it failed and was handed to another copy.
+    pub fn back(&self, part: &Part, latency_ns: u64, asker: &Asker<'_>, good: bool) -> bool {
+        if self.layout.copies() == 1 || part.is_fsync() {
+            return false;
+        }
+        let mut waiting = lock(&self.waiting);
+        let Some(mirror) = &mut waiting.mirror else {
+            return false;
+        };
+        mirror.ended(part, latency_ns, asker.now_ns, good);
+        if good || part.direction == Direction::Write || part.logical == ALONE {
+            return false;
+        }
+        let targets = self.layout.targets(part.target / self.layout.copies());
+        let most = u32::try_from(targets.len() - 1).unwrap_or(0);
+        let Some(other) = mirror.other(targets, part, asker) else {
+            return false;
+        };
+        // Where latencies count from the arrival, that of the next attempt holds this one.
+        let lost_ns = if part.intended_ticks == 0 {
+            latency_ns
+        } else {
+            0
+        };
+        if !self.ios.retry(part.logical, lost_ns, most) {
+            return false;
+        }
+        let part = Part {
+            target: other,
+            ..*part
+        };
+        mirror.began(&part);
+        waiting.parts[other].push_front(part);
+        true
+    }
+}
+
+impl Drop for FanOut {
+    /// A turn drops what was not issued; I/Os that miss a part of theirs then are in no statistic.
+    fn drop(&mut self) {
+        let waiting = match self.waiting.get_mut() {
+            Ok(waiting) => waiting,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        for part in waiting.parts.iter().flatten() {
+            if part.logical != ALONE {
+                self.ios.part_dropped(part.logical);
+            }
+        }
     }
 }

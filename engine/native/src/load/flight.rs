@@ -6,9 +6,24 @@ use super::pattern::Part;
 pub struct Flight {
     pub part: Part,
     pub issued_ticks: u64,
+    /// When it was first issued, if a path failed it since; else 0.
+    pub first_ticks: u64,
+    pub attempts: u32,
     pub epoch: u32,
     /// Of the arena that holds its buffer.
     pub region: usize,
+}
+
+impl Flight {
+    /// When it was first issued.
+    #[inline]
+    pub fn began_ticks(&self) -> u64 {
+        if self.first_ticks == 0 {
+            self.issued_ticks
+        } else {
+            self.first_ticks
+        }
+    }
 }
 
 /// Numbers are small and re-used, so that they can stand for buffers too.
@@ -39,6 +54,10 @@ impl Flights {
         &self.all[number]
     }
 
+    pub fn get_mut(&mut self, number: usize) -> &mut Flight {
+        &mut self.all[number]
+    }
+
     /// Starts the clock of I/Os about to be submitted.
     #[inline]
     pub fn stamp(&mut self, numbers: impl Iterator<Item = usize>, now_ticks: u64) {
@@ -65,17 +84,13 @@ mod tests {
         let add = |flights: &mut Flights, offset| {
             let (number, part) = (
                 flights.next_number(),
-                Part {
-                    target: 0,
-                    direction: Direction::Read,
-                    offset,
-                    length: 1,
-                    intended_ticks: 0,
-                },
+                Part::alone(0, Direction::Read, offset, 1),
             );
             flights.add(Flight {
                 part,
                 issued_ticks: 0,
+                first_ticks: 0,
+                attempts: 1,
                 epoch: 0,
                 region: 0,
             });

@@ -24,6 +24,18 @@ fn position(latency_ns: u64) -> (usize, usize) {
     (shift as usize + 1, (value >> shift) as usize & (CELLS - 1))
 }
 
+/// The smallest value of a bucket.
+pub fn lower_bound(bucket: u16) -> u64 {
+    let (octave, cell) = (
+        u64::from(bucket) >> SUB_BITS,
+        u64::from(bucket) % (1 << SUB_BITS),
+    );
+    match octave {
+        0 => cell,
+        _ => (cell + (1 << SUB_BITS)) << (octave - 1),
+    }
+}
+
 /// A histogram that one thread writes and any may read.
 pub struct Histogram {
     octaves: [OnceLock<Box<[AtomicU64; CELLS]>>; OCTAVES],
@@ -127,14 +139,8 @@ mod tests {
         octave * CELLS + cell
     }
 
-    /// The documented scale, inverted: least value of a bucket.
     fn least(bucket: usize) -> u64 {
-        let (octave, cell) = ((bucket / CELLS) as u64, (bucket % CELLS) as u64);
-        if octave == 0 {
-            cell
-        } else {
-            (64 + cell) << (octave - 1)
-        }
+        lower_bound(u16::try_from(bucket).unwrap())
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::arrival::Arrival;
 use super::mode::Mode;
 use super::pattern::{BlockShare, CERTAIN, Distribution, Mix, Order, Passes, chance};
+use super::policy::PolicyName;
 use super::stats::Direction;
 use super::stripe::Layout;
 use super::target::Target;
@@ -23,6 +24,7 @@ pub struct Knobs {
     pub write_blocks: Option<Vec<BlockShare>>,
     pub read_pct: f64,
     pub rate_iops: Option<f64>,
+    pub policy: PolicyName,
     /// Of reads and of writes.
     pub distributions: [Distribution; 2],
     pub mode: Mode,
@@ -32,17 +34,29 @@ pub struct Knobs {
     pub fsync_every: Option<u64>,
 }
 
+/// What threads with rings do while they have nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingUse {
+    /// Sleep until a completion wakes them.
+    Sleep,
+    /// Watch for completions.
+    Poll,
+    /// As the first, with no-ops in place of I/Os.
+    Dry,
+}
+
 /// What is fixed for a run and bounds the knobs.
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub max_queue_depth: usize,
     pub stripe_unit_bytes: u64,
     pub thread_per_io: bool,
+    /// Targets with the same data; 1 without a mirror.
+    pub copies: usize,
+    /// Whether the queue depth is shared out over the targets.
+    pub total_depth: bool,
     pub arrival: Arrival,
-    /// Watch for completions rather than sleep.
-    pub poll: bool,
-    /// Issue no-ops in place of I/Os.
-    pub dry: bool,
+    pub ring_use: RingUse,
     /// Sequential streams through each address space; None where the order is random.
     pub streams: Option<usize>,
 }
@@ -50,10 +64,13 @@ pub struct Limits {
 /// Checked knobs.
 #[derive(Debug)]
 pub struct Settings {
-    pub queue_depth: usize,
+    /// Of each target, or of all together.
+    queue_depth: usize,
+    total_depth: bool,
     pub width: usize,
     pub rate_iops: Option<f64>,
-    /// Set when a block is larger than the stripe unit, so that I/Os fan out over targets.
+    pub policy: PolicyName,
+    /// Set when a block is larger than the stripe unit or has copies, so that I/Os fan out over targets.
     pub layout: Option<Layout>,
     pub mode: Mode,
     pub threads: usize,
@@ -75,6 +92,7 @@ impl Settings {
     pub fn new(knobs: &Knobs, limits: &Limits, targets: &[Arc<Target>]) -> Result<Self, String> {
         check_depth(knobs, limits, targets.len())?;
         let active = &targets[..knobs.stripe_width];
+        check_policy(knobs.policy, active)?;
         let mixes = mixes(knobs)?;
         let read_bound = chance(knobs.read_pct)
             .ok_or(format!("read_pct {} is not in 0..100", knobs.read_pct))?;
@@ -90,7 +108,9 @@ impl Settings {
         let largest = sizes.iter().copied().max().unwrap_or(0);
         let settings = Self {
             queue_depth: knobs.queue_depth,
+            total_depth: limits.total_depth,
             width: knobs.stripe_width,
+            policy: knobs.policy,
             rate_iops: checked_rate(knobs.rate_iops, limits.arrival)?,
             part_bytes: layout.map_or(largest, |layout| layout.largest_part_bytes(largest)),
             layout,
@@ -106,6 +126,32 @@ impl Settings {
         settings.check_writing(active)?;
         settings.check_order(limits, active, &sizes)?;
         Ok(settings)
+    }
+
+    /// Outstanding I/Os to keep on a target.
+    #[inline]
+    pub fn depth_of(&self, target: usize) -> usize {
+        if target >= self.width {
+            0
+        } else if self.total_depth {
+            self.queue_depth / self.width + usize::from(target < self.queue_depth % self.width)
+        } else {
+            self.queue_depth
+        }
+    }
+
+    /// The most that any target keeps outstanding.
+    pub fn deepest(&self) -> usize {
+        self.depth_of(0)
+    }
+
+    /// What all targets keep outstanding together.
+    pub fn outstanding(&self) -> usize {
+        if self.total_depth {
+            self.queue_depth
+        } else {
+            self.queue_depth * self.width
+        }
     }
 
     /// Goes on with the passes of the settings before, where they visit the same blocks.
@@ -174,7 +220,7 @@ impl Settings {
                 target.name
             ));
         }
-        let needed = self.part_bytes * (self.queue_depth * self.width) as u64;
+        let needed = self.part_bytes * self.outstanding() as u64;
         if needed > MAX_WRITE_BUFFER_BYTES {
             return Err(format!(
                 "writing {} bytes at queue_depth {} on {} targets needs {} MiB of buffers, above {}: lower one of them",
@@ -265,13 +311,46 @@ fn check_depth(knobs: &Knobs, limits: &Limits, targets: usize) -> Result<(), Str
             "stripe_width {width} is not in 1..{targets}, the number of targets"
         ));
     }
-    if limits.thread_per_io && depth * width > MAX_THREADS {
+    if limits.total_depth && depth < width {
         return Err(format!(
-            "queue_depth {depth} on {width} targets needs {} threads, above the limit of {MAX_THREADS}",
-            depth * width
+            "queue_depth {depth} in all is less than 1 for each of {width} targets"
+        ));
+    }
+    let ios = if limits.total_depth {
+        depth
+    } else {
+        depth * width
+    };
+    if limits.thread_per_io && ios > MAX_THREADS {
+        return Err(format!(
+            "queue_depth {depth} on {width} targets needs {ios} threads, above the limit of {MAX_THREADS}"
+        ));
+    }
+    if limits.copies == 0 || width % limits.copies != 0 {
+        return Err(format!(
+            "stripe_width {width} is not a multiple of the {} copies of the mirror",
+            limits.copies
         ));
     }
     Ok(())
+}
+
+/// A path of weight 0 is never used under some policies; a target needs one that is.
+fn check_policy(policy: PolicyName, targets: &[Arc<Target>]) -> Result<(), String> {
+    let unreachable = |target: &&Arc<Target>| {
+        target.nodes.len() > 1
+            && target
+                .nodes
+                .iter()
+                .all(|node| policy.excludes_weight(node.weight))
+    };
+    match targets.iter().find(unreachable) {
+        Some(target) => Err(format!(
+            "policy: all paths of {} have weight 0, so none would be used",
+            target.name
+        )),
+        None => Ok(()),
+    }
 }
 
 fn check_block(block_bytes: u64, target: &Target, mode: Mode) -> Result<(), String> {
@@ -299,7 +378,9 @@ fn layout(
     sizes: &[u64],
 ) -> Result<Option<Layout>, String> {
     let unit = limits.stripe_unit_bytes;
-    if active.len() == 1 || sizes.iter().all(|block| unit % block == 0) {
+    let columns = knobs.stripe_width / limits.copies;
+    let within_unit = sizes.iter().all(|block| unit % block == 0);
+    if limits.copies == 1 && (columns == 1 || within_unit) {
         return Ok(None);
     }
     let misaligned = |target: &&Arc<Target>| unit % target.align_bytes(knobs.mode) != 0;
@@ -314,7 +395,7 @@ fn layout(
         .map(|target| target.size_bytes)
         .min()
         .unwrap_or(0);
-    let layout = Layout::new(knobs.stripe_width, unit, smallest);
+    let layout = Layout::new(columns, limits.copies, unit, smallest);
     match sizes.iter().find(|block| **block > layout.capacity_bytes()) {
         Some(block) => Err(format!(
             "block {block} is larger than the stripe of {} bytes over {} targets",
@@ -368,11 +449,12 @@ mod tests {
     use std::fs::File;
 
     use super::*;
+    use crate::load::node::Node;
 
     fn target(size_bytes: u64, writable: bool) -> Arc<Target> {
         let fd = File::open("/dev/null").unwrap().into();
         Arc::new(Target {
-            fd,
+            nodes: vec![Node::new(fd, "null".into())],
             name: "null".into(),
             size_bytes,
             align_bytes: 512,
@@ -385,9 +467,10 @@ mod tests {
             max_queue_depth: 64,
             stripe_unit_bytes: 65536,
             thread_per_io: false,
+            copies: 1,
+            total_depth: false,
             arrival: Arrival::Closed,
-            poll: false,
-            dry: false,
+            ring_use: RingUse::Sleep,
             streams: None,
         }
     }
@@ -405,6 +488,7 @@ mod tests {
             write_blocks: None,
             read_pct,
             rate_iops: None,
+            policy: PolicyName::default(),
             distributions: [Distribution::Uniform, Distribution::Uniform],
             mode: Mode::Direct,
             threads: 1,
@@ -504,6 +588,40 @@ mod tests {
             ..knobs(&[(4096, 100.0)], 100.0)
         };
         assert!(refusal(&deep, &limits).contains("1002 threads, above the limit of 1000"));
+    }
+
+    #[test]
+    fn a_total_depth_is_shared_out_to_the_last_io() {
+        let targets = [target(1 << 20, false), target(1 << 20, false)];
+        let total = Limits {
+            total_depth: true,
+            ..limits()
+        };
+        let deep = |queue_depth| Knobs {
+            queue_depth,
+            ..knobs(&[(4096, 100.0)], 100.0)
+        };
+        let settings = Settings::new(&deep(7), &total, &targets).unwrap();
+        assert_eq!([0, 1, 2].map(|target| settings.depth_of(target)), [4, 3, 0]);
+        assert_eq!((settings.deepest(), settings.outstanding()), (4, 7));
+        assert!(refusal(&deep(1), &total).contains("less than 1 for each of 2 targets"));
+    }
+
+    #[test]
+    fn a_mirror_fans_out_and_needs_whole_columns() {
+        let targets = [(); 4].map(|()| target(1 << 20, false));
+        let mirrored = Limits {
+            copies: 2,
+            ..limits()
+        };
+        let wide = |stripe_width| Knobs {
+            stripe_width,
+            ..knobs(&[(4096, 100.0)], 100.0)
+        };
+        let settings = Settings::new(&wide(4), &mirrored, &targets).unwrap();
+        assert_eq!(settings.layout.unwrap().capacity_bytes(), 2 << 20);
+        let refusal = Settings::new(&wide(3), &mirrored, &targets).unwrap_err();
+        assert!(refusal.contains("not a multiple of the 2 copies"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
+use super::node::Node;
 use super::refusal::refused;
 use super::target::Target;
 
@@ -48,13 +49,17 @@ impl Mode {
 
 /// Turns direct I/O on or off for all targets, or for none if one refuses.
 pub fn turn(targets: &[impl AsRef<Target>], direct: bool) -> io::Result<()> {
-    for (position, target) in targets.iter().map(AsRef::as_ref).enumerate() {
-        if let Err(error) = set_direct(target.fd.as_raw_fd(), direct) {
-            for other in &targets[..position] {
+    let nodes: Vec<&Node> = targets
+        .iter()
+        .flat_map(|target| &target.as_ref().nodes)
+        .collect();
+    for (position, node) in nodes.iter().enumerate() {
+        if let Err(error) = set_direct(node.fd.as_raw_fd(), direct) {
+            for other in &nodes[..position] {
                 // It took the opposite before.
-                drop(set_direct(other.as_ref().fd.as_raw_fd(), !direct));
+                drop(set_direct(other.fd.as_raw_fd(), !direct));
             }
-            let what = format!("{}: direct I/O", target.name);
+            let what = format!("{}: direct I/O", node.name);
             return Err(refused(
                 &error,
                 &what,
@@ -89,7 +94,7 @@ mod tests {
 
     fn target(path: &str) -> Arc<Target> {
         Arc::new(Target {
-            fd: File::open(path).unwrap().into(),
+            nodes: vec![Node::new(File::open(path).unwrap().into(), path.into())],
             name: path.into(),
             size_bytes: 4096,
             align_bytes: 512,
@@ -99,7 +104,7 @@ mod tests {
 
     fn is_direct(target: &Target) -> bool {
         // SAFETY: F_GETFL takes no pointer.
-        unsafe { libc::fcntl(target.fd.as_raw_fd(), libc::F_GETFL) & libc::O_DIRECT != 0 }
+        unsafe { libc::fcntl(target.nodes[0].fd.as_raw_fd(), libc::F_GETFL) & libc::O_DIRECT != 0 }
     }
 
     #[test]

@@ -9,14 +9,19 @@ use super::clock::{Clock, monotonic_ns};
 use super::content::{Contents, LOOK_INTERVAL_NS};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
-use super::fanout::Next;
+use super::fanout::{Asker, FanOut, Next};
 use super::fsyncs::Fsyncs;
 use super::knobs::{Limits, Settings};
+use super::levels::{Level, Levels, Rows};
 use super::lock::lock;
+use super::logical::{ALONE, LogicalIos};
+use super::multipath::{Outcome, Routes};
 use super::pacing::Gate;
 use super::pattern::{Order, Part, Rng, Streams, draw};
+use super::policy::PolicyName;
+use super::policy_cost::{PolicyCost, is_sampled};
 use super::slowest::Slowest;
-use super::stats::{Block, Direction};
+use super::stats::Direction;
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 
 /// Everything fixed for a run, its targets' health, and how it ends.
@@ -29,6 +34,8 @@ pub struct Run {
     pub contents: Contents,
     pub slowest: Slowest,
     pub probe_interval_ticks: u64,
+    pub routes: Arc<Routes>,
+    pub logical_ios: Arc<LogicalIos>,
     /// Arrivals that found no room in time, per target.
     pub skipped: Skipped,
     seed: u64,
@@ -52,7 +59,7 @@ struct Life {
 }
 
 impl Run {
-    pub fn new(targets: Vec<Arc<Target>>, limits: Limits, seed: u64) -> Self {
+    pub fn new(targets: Vec<Arc<Target>>, limits: Limits, seed: u64, policy: PolicyName) -> Self {
         let clock = Clock::shared();
         let streams = limits.streams.map(|count| {
             let spaces = 0..=targets.len();
@@ -66,6 +73,8 @@ impl Run {
             contents: Contents::new(targets.len(), clock.ticks(LOOK_INTERVAL_NS)),
             slowest: Slowest::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
+            routes: Arc::new(Routes::new(&targets, policy, clock)),
+            logical_ios: Arc::default(),
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
@@ -95,8 +104,22 @@ impl Run {
         Rng::new(self.seed, worker as u64, target as u64)
     }
 
+    /// Whether a target does not answer, by any path.
     pub fn failing(&self, target: usize) -> bool {
-        self.health[target].failing()
+        self.health[target].failing() || !self.routes.is_open(target)
+    }
+
+    pub fn paths_of(&self, target: usize) -> u32 {
+        u32::try_from(self.targets[target].nodes.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What is counted in this run.
+    pub fn rows(&self) -> Rows {
+        let paths = self.routes.files().len();
+        Rows {
+            targets: self.targets.len(),
+            paths: if self.routes.any_choice() { paths } else { 0 },
+        }
     }
 
     /// What a worker with room on a target does next. Asks for the target's permit first, then for the rate's.
@@ -114,15 +137,21 @@ impl Run {
         {
             return Next::Refused(due);
         }
+        if !self.routes.is_open(target) {
+            return Next::Refused(now_ticks + self.probe_interval_ticks);
+        }
         if self.fsyncs.take(target) {
             return Next::Issue(Part::fsync(target));
         }
         let settings = &epoch.settings;
         if let Some(fan_out) = &epoch.fan_out {
             let order = self.order(settings, self.targets.len());
-            return fan_out.next(target, settings, &order, gate, now_ticks, |target| {
-                self.failing(target)
-            });
+            let asker = Asker {
+                target,
+                now_ns: self.clock.ns(now_ticks),
+                failing: &|target| self.failing(target),
+            };
+            return fan_out.next(&asker, settings, &order, gate, now_ticks);
         }
         let intended_ticks = match gate.pass(target, now_ticks) {
             Ok(intended_ticks) => intended_ticks,
@@ -134,13 +163,64 @@ impl Run {
         let space_bytes = self.targets[target].size_bytes;
         let order = self.order(settings, target);
         let offset = order.next(rng, direction, space_bytes, u64::from(length));
+        let part = Part::alone(target, direction, offset, length);
         Next::Issue(Part {
-            target,
-            direction,
-            offset,
-            length,
             intended_ticks,
+            ..part
         })
+    }
+
+    /// The file an I/O goes to.
+    #[inline]
+    pub fn send(&self, cost: &PolicyCost, part: &Part, now_ticks: u64) -> u32 {
+        let file = if self.routes.has_choice(part.target) && is_sampled(now_ticks) {
+            let began_ticks = self.clock.now();
+            let file = self.routes.take(part, now_ticks);
+            cost.chose(self.clock.now() - began_ticks);
+            file
+        } else {
+            self.routes.take(part, now_ticks)
+        };
+        u32::try_from(file).unwrap_or(u32::MAX)
+    }
+
+    /// Counts what came of an I/O on its path, where its target has several; whether another path should try it.
+    #[inline]
+    pub fn back(
+        &self,
+        epoch: &Epoch,
+        levels: &Levels,
+        part: &Part,
+        result: i32,
+        sent_ticks: u64,
+        reaped_ticks: u64,
+    ) -> bool {
+        self.routes.has_choice(part.target)
+            && self.count_path(epoch, levels, part, result, sent_ticks, reaped_ticks)
+    }
+
+    fn count_path(
+        &self,
+        epoch: &Epoch,
+        levels: &Levels,
+        part: &Part,
+        result: i32,
+        sent_ticks: u64,
+        reaped_ticks: u64,
+    ) -> bool {
+        let began_ticks = self.clock.now();
+        let outcome = self.routes.back(part, result, sent_ticks, reaped_ticks);
+        if is_sampled(sent_ticks) {
+            epoch.policy_cost.learned(self.clock.now() - began_ticks);
+        }
+        let lane = levels.lane(Level::Path, part.file as usize, part.direction);
+        if outcome == Outcome::Good {
+            let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(sent_ticks));
+            lane.record(u64::from(part.length), latency_ns);
+        } else {
+            lane.record_error();
+        }
+        outcome == Outcome::PathFailed && self.routes.is_open(part.target)
     }
 
     #[inline]
@@ -155,26 +235,30 @@ impl Run {
     #[inline]
     pub fn count(
         &self,
-        block: &Block,
+        levels: &Levels,
+        fan_out: Option<&FanOut>,
         part: &Part,
         result: i32,
         issued_ticks: u64,
         reaped_ticks: u64,
     ) {
         let lane = if part.is_fsync() {
-            block.fsync_lane(part.target)
+            levels.fsync_lane(part.target)
         } else {
-            block.lane(part.target, part.direction)
+            levels.lane(Level::Target, part.target, part.direction)
         };
-        if u32::try_from(result).is_ok_and(|bytes| bytes == part.length) {
-            let service_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
-            let latency_ns = if part.intended_ticks == 0 {
-                service_ns
-            } else {
+        let service_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
+        let good = u32::try_from(result).is_ok_and(|bytes| bytes == part.length);
+        let latency_ns = if part.intended_ticks == 0 {
+            service_ns
+        } else {
+            self.clock
+                .ns(reaped_ticks.saturating_sub(part.intended_ticks))
+        };
+        if good {
+            if part.intended_ticks != 0 {
                 lane.record_service(service_ns);
-                self.clock
-                    .ns(reaped_ticks.saturating_sub(part.intended_ticks))
-            };
+            }
             lane.record(u64::from(part.length), latency_ns);
             if !part.is_fsync() {
                 self.slowest.offer(part, issued_ticks, service_ns);
@@ -189,6 +273,24 @@ impl Run {
             self.errors
                 .record(part.target, part.direction, errno, part.offset);
             self.health[part.target].failed(reaped_ticks, self.probe_interval_ticks);
+        }
+        if let Some(fan_out) = fan_out {
+            let asker = Asker {
+                target: part.target,
+                now_ns: self.clock.ns(reaped_ticks),
+                failing: &|target| self.failing(target),
+            };
+            if fan_out.back(part, service_ns, &asker, good) {
+                return;
+            }
+        }
+        if part.logical != ALONE {
+            let finished =
+                self.logical_ios
+                    .part_ended(part.logical, part.target, latency_ns, !good);
+            if let Some(finished) = finished {
+                levels.finish(&finished);
+            }
         }
     }
 

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
 use super::cpu::ThreadCpu;
-use super::epoch::{Epoch, Served};
+use super::epoch::Epoch;
+use super::levels::Served;
 use super::lock::lock;
 use super::refusal::refused;
 

@@ -84,13 +84,7 @@ mod tests {
     use super::*;
 
     fn offer(slowest: &Slowest, latency_ns: u64) {
-        let part = Part {
-            target: 1,
-            direction: Direction::Write,
-            offset: latency_ns * 512,
-            length: 4096,
-            intended_ticks: 0,
-        };
+        let part = Part::alone(1, Direction::Write, latency_ns * 512, 4096);
         slowest.offer(&part, 7, latency_ns);
     }
 

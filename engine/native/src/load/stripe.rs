@@ -1,42 +1,53 @@
-//! One logical address space over several targets, as RAID 0 lays it out.
+//! One logical address space over several targets, as RAID 0 and RAID 10 lay it out: columns of one or more copies.
 
-/// A run of bytes on one target.
+/// A run of bytes on one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    pub target: usize,
+    pub column: usize,
     pub offset: u64,
     pub length: u64,
 }
 
-/// `rows` rows of one unit on each of `width` targets.
+/// `rows` rows of one unit on each of `width` columns; a column is one target, or several with the same data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     width: u64,
+    copies: usize,
     unit_bytes: u64,
     rows: u64,
 }
 
 impl Layout {
-    /// The largest layout on `width` targets of which the smallest has `size_bytes`.
-    pub fn new(width: usize, unit_bytes: u64, size_bytes: u64) -> Self {
+    /// The largest layout on columns of `copies` targets each, of all of which the smallest has `size_bytes`.
+    pub fn new(columns: usize, copies: usize, unit_bytes: u64, size_bytes: u64) -> Self {
         Self {
-            width: width as u64,
+            width: columns as u64,
+            copies,
             unit_bytes,
             rows: size_bytes / unit_bytes,
         }
+    }
+
+    pub fn copies(&self) -> usize {
+        self.copies
+    }
+
+    /// Targets that hold the same data; neighbours in the list of targets.
+    pub fn targets(&self, column: usize) -> std::ops::Range<usize> {
+        column * self.copies..(column + 1) * self.copies
     }
 
     pub fn capacity_bytes(&self) -> u64 {
         self.width * self.unit_bytes * self.rows
     }
 
-    /// The most bytes one target gets of a logical I/O of `length` bytes.
+    /// The most bytes one column gets of a logical I/O of `length` bytes.
     pub fn largest_part_bytes(&self, length: u64) -> u64 {
         let units = length.div_ceil(self.unit_bytes) + 1;
         (units.div_ceil(self.width) * self.unit_bytes).min(length)
     }
 
-    /// Where a logical range lies: one extent per target touched, as its units there are contiguous.
+    /// Where a logical range lies: one extent per column touched, as its units there are contiguous.
     pub fn extents(&self, start: u64, length: u64) -> impl Iterator<Item = Extent> + use<> {
         let (layout, last_byte) = (*self, start + length - 1);
         let (first_unit, last_unit) = (start / layout.unit_bytes, last_byte / layout.unit_bytes);
@@ -56,7 +67,7 @@ impl Layout {
             };
             let end = layout.row_start(final_unit) + tail;
             Extent {
-                target: layout.target_of(unit),
+                column: layout.column_of(unit),
                 offset: begin,
                 length: end - begin,
             }
@@ -69,9 +80,9 @@ impl Layout {
 
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "below the number of targets"
+        reason = "below the number of columns"
     )]
-    fn target_of(&self, unit: u64) -> usize {
+    fn column_of(&self, unit: u64) -> usize {
         (unit % self.width) as usize
     }
 }
@@ -97,6 +108,7 @@ mod tests {
         for _ in 0..2000 {
             let layout = Layout::new(
                 usize::try_from(1 + rng.below(5)).unwrap(),
+                1,
                 8,
                 8 * (1 + rng.below(9)),
             );
@@ -109,7 +121,7 @@ mod tests {
             let mut covered: Vec<_> = extents
                 .iter()
                 .flat_map(|part| {
-                    (part.offset..part.offset + part.length).map(|byte| (part.target, byte))
+                    (part.offset..part.offset + part.length).map(|byte| (part.column, byte))
                 })
                 .collect();
             expected.sort_unstable();
@@ -124,16 +136,23 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_neighbours() {
+        let layout = Layout::new(2, 3, 64, 1024);
+        assert_eq!([layout.targets(0), layout.targets(1)], [0..3, 3..6]);
+        assert_eq!(layout.capacity_bytes(), 2 * 1024);
+    }
+
+    #[test]
     fn units_on_one_target_merge_into_one_part() {
-        let parts: Vec<Extent> = Layout::new(2, 64, 1024).extents(0, 256).collect();
+        let parts: Vec<Extent> = Layout::new(2, 1, 64, 1024).extents(0, 256).collect();
         let expected = [
             Extent {
-                target: 0,
+                column: 0,
                 offset: 0,
                 length: 128,
             },
             Extent {
-                target: 1,
+                column: 1,
                 offset: 0,
                 length: 128,
             },

@@ -1,19 +1,20 @@
 //! One target of the load, and how it fares.
 
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::mode::Mode;
+use super::node::Node;
 
 /// Errors in a row after which a target is only probed.
 const ERRORS_UNTIL_FAILING: u32 = 16;
 /// Pause between probes of a failing target.
 pub const PROBE_INTERVAL_NS: u64 = 100_000_000;
 
-/// An open file or device; the engine has its own duplicate of the descriptor and never opens anything by name.
+/// An open file or device; the engine has its own duplicates of the descriptors and never opens anything by name.
 pub struct Target {
-    pub fd: OwnedFd,
+    /// At least one; several are paths to the same data.
+    pub nodes: Vec<Node>,
     pub name: String,
     pub size_bytes: u64,
     /// What direct I/O needs.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::epoch::{ClosedEpoch, Epoch};
 use super::histogram::Counts;
+use super::levels::{Level, Rows};
 use super::stats::{Direction, Sums, Tally};
 
 /// An epoch as a reader gets it. One that was open stays readable after it was closed.
@@ -20,7 +21,12 @@ pub type Cell = (usize, u8, u16, u64);
 pub struct Timeline {
     current: Arc<Epoch>,
     closed: Vec<Arc<ClosedEpoch>>,
-    /// Everything counted in closed epochs, transients too, per target.
+    levels: [Kept; 3],
+}
+
+/// Rows of one level.
+struct Kept {
+    /// Everything counted in closed epochs, transients too.
     totals: Vec<[Tally; 2]>,
     /// What `take_cells` has handed out.
     taken: Vec<[Counts; SERIES]>,
@@ -30,14 +36,15 @@ pub struct Timeline {
 pub const SERIES: usize = 4;
 
 impl Timeline {
-    pub fn new(current: Arc<Epoch>, targets: usize) -> Self {
-        let totals = (0..targets).map(|_| Default::default()).collect();
-        let taken = (0..targets).map(|_| Default::default()).collect();
+    pub fn new(current: Arc<Epoch>, rows: Rows) -> Self {
+        let levels = Level::ALL.map(|level| Kept {
+            totals: (0..rows.of(level)).map(|_| Default::default()).collect(),
+            taken: (0..rows.of(level)).map(|_| Default::default()).collect(),
+        });
         Self {
             current,
             closed: Vec::new(),
-            totals,
-            taken,
+            levels,
         }
     }
 
@@ -54,12 +61,15 @@ impl Timeline {
     pub fn turn(&mut self, next: Arc<Epoch>) {
         let ended = std::mem::replace(&mut self.current, next);
         ended.take_last_second();
-        for (target, tallies) in self.totals.iter_mut().enumerate() {
-            for (tally, direction) in tallies.iter_mut().zip(Direction::ALL) {
-                ended.lanes(target, direction).for_each(|lane| {
-                    tally.add(lane);
-                    tally.sums.take_peak(lane);
-                });
+        for level in Level::ALL {
+            let totals = self.levels[level as usize].totals.iter_mut();
+            for (row, tallies) in totals.enumerate() {
+                for (tally, direction) in tallies.iter_mut().zip(Direction::ALL) {
+                    ended.lanes(level, row, direction).for_each(|lane| {
+                        tally.add(lane);
+                        tally.sums.take_peak(lane);
+                    });
+                }
             }
         }
         self.closed.push(Arc::new(ended.close()));
@@ -72,39 +82,41 @@ impl Timeline {
             .collect()
     }
 
-    /// Sums since the start per target and direction; takes the peaks.
-    pub fn take_sums(&mut self) -> Vec<[Sums; 2]> {
+    /// Sums since the start per row of a level and direction; takes the peaks.
+    pub fn take_sums(&mut self, level: Level) -> Vec<[Sums; 2]> {
         let current = &self.current;
-        let sums = |(target, tallies): (usize, &mut [Tally; 2])| {
+        let sums = |(row, tallies): (usize, &mut [Tally; 2])| {
             Direction::ALL.map(|direction| {
                 let tally = &mut tallies[direction as usize];
                 let mut sums = tally.sums;
                 tally.sums.peak_ns = 0;
-                current.lanes(target, direction).for_each(|lane| {
+                current.lanes(level, row, direction).for_each(|lane| {
                     sums.add(lane);
                     sums.take_peak(lane);
                 });
                 sums
             })
         };
-        self.totals.iter_mut().enumerate().map(sums).collect()
+        let totals = self.levels[level as usize].totals.iter_mut();
+        totals.enumerate().map(sums).collect()
     }
 
-    /// Histogram cells since the last call: target, series, bucket, count.
-    pub fn take_cells(&mut self) -> Vec<Cell> {
+    /// Histogram cells since the last call: row, series, bucket, count.
+    pub fn take_cells(&mut self, level: Level) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for (target, (tallies, taken)) in self.totals.iter().zip(&mut self.taken).enumerate() {
+        let Kept { totals, taken } = &mut self.levels[level as usize];
+        for (row, (tallies, taken)) in totals.iter().zip(taken).enumerate() {
             for (series, direction) in (0_u8..).zip(Direction::ALL) {
                 let mut now = Tally::default();
                 let before = &tallies[direction as usize];
                 now.counts.add_counts(&before.counts);
                 now.service_counts.add_counts(&before.service_counts);
                 self.current
-                    .lanes(target, direction)
+                    .lanes(level, row, direction)
                     .for_each(|lane| now.add(lane));
                 for (series, counts) in [(series, &now.counts), (series + 2, &now.service_counts)] {
                     let grown = counts.advance(&mut taken[usize::from(series)]);
-                    let cell = |(bucket, count)| (target, series, bucket, count);
+                    let cell = |(bucket, count)| (row, series, bucket, count);
                     cells.extend(grown.into_iter().map(cell));
                 }
             }

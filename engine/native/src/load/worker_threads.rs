@@ -26,7 +26,7 @@ const BLOCKED: Duration = Duration::from_millis(1);
 /// Memory that all reads share, as nobody looks at what they bring; the old one if it will do.
 pub fn sink(settings: &Settings, old: Option<&Arc<Memory>>) -> io::Result<Arc<Memory>> {
     let slot_bytes = slot_bytes(settings);
-    let ios = settings.queue_depth * settings.width;
+    let ios = settings.outstanding();
     let bytes = slot_bytes * ios.min((SHARED_ABOVE_BYTES / slot_bytes).max(1));
     match old {
         Some(memory) if memory.bytes() >= bytes => Ok(Arc::clone(memory)),
@@ -88,7 +88,7 @@ impl Worker<'_> {
     fn adopt(&mut self) -> io::Result<bool> {
         let epoch = self.seat.epoch();
         let settings = &epoch.settings;
-        let used = self.seat.served.first < settings.width && self.place < settings.queue_depth;
+        let used = self.place < settings.depth_of(self.seat.served.first);
         // Said before the seat can get another epoch: the coordinator must not take this thread for parked.
         if used {
             self.seat.settle(epoch.index);
@@ -135,7 +135,7 @@ impl Worker<'_> {
                 now_ticks,
             ) {
                 Next::Issue(part) => {
-                    now_ticks = self.perform(&part);
+                    now_ticks = self.perform(part);
                     if self.epoch_turned || self.run.stopping() {
                         return;
                     }
@@ -173,26 +173,38 @@ impl Worker<'_> {
     }
 
     /// Does one I/O and counts it; when it came back.
-    fn perform(&mut self, part: &Part) -> u64 {
-        let pointer = self.buffer(part);
+    fn perform(&mut self, mut part: Part) -> u64 {
+        let pointer = self.buffer(&part);
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
         let write_flags = self.epoch.settings.mode.write_flags();
-        let result = transfer(self.run, part, pointer, write_flags);
-        let epoch = self.seat.epoch();
-        let reaped_ticks = self.run.clock.now();
-        let worker = self.seat.worker;
-        let block = epoch.block_of(part, worker, epoch.block(worker, reaped_ticks));
-        self.run
-            .count(block, part, result, issued_ticks, reaped_ticks);
-        self.seat.set_in_flight(part.target, 0);
-        if part.is_whole_read(result) && self.run.contents.is_due(reaped_ticks) {
-            let contents = &self.run.contents;
-            // SAFETY: the read brought so many bytes there.
-            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+        let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
+        loop {
+            part.file = self.run.send(&self.epoch.policy_cost, &part, sent_ticks);
+            let result = transfer(self.run, &part, pointer, write_flags);
+            let epoch = self.seat.epoch();
+            let reaped_ticks = self.run.clock.now();
+            let worker = self.seat.worker;
+            let levels = epoch.levels_of(&part, worker, epoch.levels(worker, reaped_ticks));
+            let lost = self
+                .run
+                .back(&epoch, levels, &part, result, sent_ticks, reaped_ticks);
+            if lost && attempts < self.run.paths_of(part.target) {
+                (sent_ticks, attempts) = (reaped_ticks, attempts + 1);
+                continue;
+            }
+            self.epoch_turned = epoch.index != self.epoch.index;
+            let fan_out = epoch.fan_out.as_ref().filter(|_| !self.epoch_turned);
+            self.run
+                .count(levels, fan_out, &part, result, issued_ticks, reaped_ticks);
+            self.seat.set_in_flight(part.target, 0);
+            if part.is_whole_read(result) && self.run.contents.is_due(reaped_ticks) {
+                let contents = &self.run.contents;
+                // SAFETY: the read brought so many bytes there.
+                unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+            }
+            return reaped_ticks;
         }
-        self.epoch_turned = epoch.index != self.epoch.index;
-        reaped_ticks
     }
 
     fn buffer(&mut self, part: &Part) -> NonNull<u8> {
@@ -221,7 +233,7 @@ impl Worker<'_> {
 
 /// One system call; the result as a ring gives it.
 fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, write_flags: i32) -> i32 {
-    let fd = run.targets[part.target].fd.as_raw_fd();
+    let fd = run.routes.node(part.file as usize).fd.as_raw_fd();
     let piece = libc::iovec {
         iov_base: pointer.as_ptr().cast(),
         iov_len: part.length as usize,

@@ -15,7 +15,7 @@ use super::clock;
 use super::epoch::Epoch;
 use super::fanout::Next;
 use super::flight::{Flight, Flights};
-use super::knobs::{Settings, share};
+use super::knobs::{RingUse, Settings, share};
 use super::pacing::Gate;
 use super::pattern::{Part, Rng};
 use super::ring::Ring;
@@ -56,9 +56,11 @@ pub fn work(
         }
     };
     let files: Vec<_> = run
-        .targets
+        .routes
+        .files()
         .iter()
-        .map(|target| target.fd.as_raw_fd())
+        .enumerate()
+        .map(|(file, _)| run.routes.node(file).fd.as_raw_fd())
         .collect();
     let mut worker = Worker::new(run, seat, Ring::new(&mut ring, &files));
     match worker.adopt().and_then(|()| worker.listen()) {
@@ -105,6 +107,8 @@ struct Worker<'a> {
     chunk: Vec<usize>,
     /// How many those may be.
     most_queued: u32,
+    /// Numbers of I/Os whose path failed and that go to another.
+    again: Vec<usize>,
 }
 
 impl<'a> Worker<'a> {
@@ -129,6 +133,7 @@ impl<'a> Worker<'a> {
             sequence: (seat.worker as u64) << 48,
             chunk: Vec::new(),
             most_queued: 0,
+            again: Vec::new(),
         }
     }
 
@@ -187,11 +192,8 @@ impl<'a> Worker<'a> {
 
     /// How much of a target's depth this worker keeps now.
     fn share(&self, settings: &Settings, target: usize) -> u32 {
-        if target >= settings.width {
-            return 0;
-        }
         let (worker, workers) = (self.seat.worker, settings.threads);
-        let share = share(settings.queue_depth, target, worker, workers);
+        let share = share(settings.depth_of(target), target, worker, workers);
         let share = u32::try_from(share).unwrap_or(u32::MAX);
         if self.dealt {
             share
@@ -213,7 +215,7 @@ impl<'a> Worker<'a> {
                 .run
                 .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
             {
-                Next::Issue(part) => self.issue(part)?,
+                Next::Issue(part) => self.issue(part, now_ticks)?,
                 Next::NotBefore(due) => {
                     self.room.put_back(target);
                     return Ok(wake_ticks.min(due));
@@ -244,7 +246,7 @@ impl<'a> Worker<'a> {
                     .next(&self.epoch, target, rng, &mut self.gate, now_ticks);
                 let due = match next {
                     Next::Issue(part) => {
-                        self.issue(part)?;
+                        self.issue(part, now_ticks)?;
                         // Its service begins now, not when others have been submitted too.
                         self.submit()?;
                         continue;
@@ -259,7 +261,7 @@ impl<'a> Worker<'a> {
         Ok(wake_ticks)
     }
 
-    fn issue(&mut self, part: Part) -> io::Result<()> {
+    fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<()> {
         if self.ring.queued() >= self.most_queued || self.ring.is_full() {
             self.submit()?;
         }
@@ -279,6 +281,7 @@ impl<'a> Worker<'a> {
                 part.length as usize,
             );
         }
+        part.file = self.run.send(&self.epoch.policy_cost, &part, now_ticks);
         let entry = self.entry(&part, buffer).user_data(number as u64);
         // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
         unsafe { self.ring.push(&entry)? };
@@ -287,6 +290,8 @@ impl<'a> Worker<'a> {
         self.flights.add(Flight {
             part,
             issued_ticks: 0,
+            first_ticks: 0,
+            attempts: 1,
             epoch: self.epoch.index,
             region: buffer.region,
         });
@@ -301,17 +306,17 @@ impl<'a> Worker<'a> {
     }
 
     fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
-        if self.run.limits.dry {
+        if self.run.limits.ring_use == RingUse::Dry {
             return opcode::Nop::new().build();
         }
         let write_flags = self.epoch.settings.mode.write_flags();
         if self.ring.registry.files {
             // The flag turns the descriptor into an index of the registered files.
-            let file = types::Fd(i32::try_from(part.target).unwrap_or(-1));
+            let file = types::Fd(i32::try_from(part.file).unwrap_or(-1));
             return entry(file, part, buffer, write_flags).flags(squeue::Flags::FIXED_FILE);
         }
         entry(
-            types::Fd(self.run.targets[part.target].fd.as_raw_fd()),
+            types::Fd(self.run.routes.node(part.file as usize).fd.as_raw_fd()),
             part,
             buffer,
             write_flags,
@@ -334,7 +339,7 @@ impl<'a> Worker<'a> {
         self.ring.completions.sync();
         let epoch = self.seat.epoch();
         let reaped_ticks = self.run.clock.now();
-        let (mut block, mut may_look) = (None, self.run.contents.is_due(reaped_ticks));
+        let (mut levels, mut may_look) = (None, self.run.contents.is_due(reaped_ticks));
         while let Some(completion) = self.ring.completions.next() {
             let Some(number) = flight_number(completion.user_data()) else {
                 woken |= completion.user_data() == WOKEN;
@@ -345,14 +350,24 @@ impl<'a> Worker<'a> {
             let result = self.result(&flight.part, completion.result());
             if !(result == -libc::ECANCELED && self.run.abandoned()) {
                 // A worker just hired has no place in the epoch before, and nothing to count there.
-                let block =
-                    *block.get_or_insert_with(|| epoch.block(self.seat.worker, reaped_ticks));
-                let block = epoch.block_of(&flight.part, self.seat.worker, block);
+                let levels =
+                    *levels.get_or_insert_with(|| epoch.levels(self.seat.worker, reaped_ticks));
+                let (part, sent_ticks) = (&flight.part, flight.issued_ticks);
+                let levels = epoch.levels_of(part, self.seat.worker, levels);
+                let lost = self
+                    .run
+                    .back(&epoch, levels, part, result, sent_ticks, reaped_ticks);
+                if lost && flight.attempts < self.run.paths_of(part.target) {
+                    self.again.push(number);
+                    continue;
+                }
+                let fan_out = epoch.fan_out.as_ref();
                 self.run.count(
-                    block,
-                    &flight.part,
+                    levels,
+                    fan_out.filter(|_| flight.epoch == epoch.index),
+                    part,
                     result,
-                    flight.issued_ticks,
+                    flight.began_ticks(),
                     reaped_ticks,
                 );
             }
@@ -368,6 +383,7 @@ impl<'a> Worker<'a> {
         }
         let turned = epoch.index != self.epoch.index || woken && !self.dealt;
         drop(epoch);
+        self.retry(reaped_ticks)?;
         if woken {
             self.seat.waker.clear();
             self.listen()?;
@@ -384,7 +400,7 @@ impl<'a> Worker<'a> {
     /// What an I/O brought; a no-op stands for one that succeeded.
     #[inline]
     fn result(&self, part: &Part, result: i32) -> i32 {
-        if self.run.limits.dry && result == 0 {
+        if self.run.limits.ring_use == RingUse::Dry && result == 0 {
             return i32::try_from(part.length).unwrap_or(i32::MAX);
         }
         result
@@ -398,6 +414,31 @@ impl<'a> Worker<'a> {
             // SAFETY: the buffer was not given back yet, and holds the whole part.
             unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
         }
+    }
+
+    /// Sends I/Os whose path failed to another; they keep their place, their buffer and their beginning.
+    fn retry(&mut self, now_ticks: u64) -> io::Result<()> {
+        while let Some(number) = self.again.pop() {
+            if self.ring.is_full() {
+                self.stamp();
+                self.ring.submit()?;
+            }
+            let flight = self.flights.get_mut(number);
+            flight.first_ticks = flight.began_ticks();
+            flight.attempts += 1;
+            flight.part.file = self
+                .run
+                .send(&self.epoch.policy_cost, &flight.part, now_ticks);
+            let (part, region) = (flight.part, flight.region);
+            let buffer = self.arenas[part.direction as usize]
+                .taken(number, region)
+                .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
+            let entry = self.entry(&part, buffer).user_data(number as u64);
+            // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
+            unsafe { self.ring.push(&entry)? };
+            self.chunk.push(number);
+        }
+        Ok(())
     }
 
     /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.

@@ -13,6 +13,7 @@ mod zipf;
 mod zones;
 
 use super::knobs::Settings;
+use super::logical::ALONE;
 use super::stats::Direction;
 
 pub use chance::{CERTAIN, chance};
@@ -29,18 +30,25 @@ pub struct Part {
     pub direction: Direction,
     pub offset: u64,
     pub length: u32,
+    /// Of the target's paths, once one was chosen.
+    pub file: u32,
+    /// The logical I/O it is a part of.
+    pub logical: u32,
     /// When it was meant to be issued, where I/Os arrive by a schedule; 0 is when it is.
     pub intended_ticks: u64,
 }
 
 impl Part {
-    /// An fsync of a target, which is a write of no bytes.
-    pub fn fsync(target: usize) -> Self {
+    /// An I/O by itself.
+    #[inline]
+    pub fn alone(target: usize, direction: Direction, offset: u64, length: u32) -> Self {
         Self {
             target,
-            direction: Direction::Write,
-            offset: 0,
-            length: 0,
+            direction,
+            offset,
+            length,
+            file: 0,
+            logical: ALONE,
             intended_ticks: 0,
         }
     }
@@ -49,6 +57,11 @@ impl Part {
     #[inline]
     pub fn is_whole_read(&self, result: i32) -> bool {
         self.direction == Direction::Read && u32::try_from(result) == Ok(self.length)
+    }
+
+    /// An fsync of a target, which is a write of no bytes.
+    pub fn fsync(target: usize) -> Self {
+        Self::alone(target, Direction::Write, 0, 0)
     }
 
     #[inline]

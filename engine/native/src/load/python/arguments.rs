@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::load::knobs::Knobs;
 use crate::load::mode::Mode;
 use crate::load::pattern::{BlockShare, Distribution};
+use crate::load::policy::PolicyName;
 
 #[derive(FromPyObject)]
 struct BlockShareArgument {
@@ -53,6 +54,7 @@ pub struct KnobsArgument {
     write_blocks: Option<Vec<BlockShareArgument>>,
     read_pct: f64,
     rate_iops: Option<f64>,
+    policy: String,
     distribution: DistributionArgument,
     write_distribution: Option<DistributionArgument>,
     mode: String,
@@ -74,6 +76,9 @@ impl KnobsArgument {
             write_blocks: self.write_blocks.map(block_shares).transpose()?,
             read_pct: self.read_pct,
             rate_iops: self.rate_iops,
+            policy: PolicyName::parse(&self.policy).ok_or_else(|| {
+                PyValueError::new_err(format!("policy {} is not known", self.policy))
+            })?,
             distributions: [distribution, write_distribution],
             mode: Mode::new(&self.mode).map_err(PyValueError::new_err)?,
             threads: unsigned("threads", self.threads)?,

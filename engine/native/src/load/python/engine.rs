@@ -13,13 +13,31 @@ use super::target::LoadTarget;
 use crate::load::arrival::Arrival;
 use crate::load::crew::Backend;
 use crate::load::engine::{Engine, Options};
-use crate::load::knobs::Limits;
+use crate::load::knobs::{Limits, RingUse};
 use crate::load::lock::lock;
 use crate::load::stats::Sums;
 use crate::load::timeline::AnyEpoch;
 
 /// `collectors.schemas.LOAD`.
 const COUNTER_COLUMNS: usize = 17;
+/// `collectors.schemas.LOAD_PATH`.
+const PATH_COLUMNS: usize = 12;
+
+/// I/Os, bytes, latency and peak of both directions, then errors of both together.
+fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
+    let [read, write] = sums;
+    [
+        read.ios,
+        read.bytes,
+        read.latency_ns,
+        read.peak_ns,
+        write.ios,
+        write.bytes,
+        write.latency_ns,
+        write.peak_ns,
+        read.errors + write.errors,
+    ]
+}
 /// `collectors.schemas.SLOW_LOAD`.
 const SLOW_COLUMNS: usize = 6;
 /// `engine.job.MAX_STREAMS`.
@@ -35,9 +53,13 @@ pub struct LoadEngine {
 #[pymethods]
 impl LoadEngine {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
-    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1,
-                        stripe_unit_bytes = 65536, seed = 1, max_queue_depth = 1024, runtime_s = None,
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::fn_params_excessive_bools,
+        reason = "the settings of a job"
+    )]
+    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1, stripe_unit_bytes = 65536, copies = 1,
+                        total_queue_depth = false, seed = 1, max_queue_depth = 1024, runtime_s = None,
                         arrival = "closed", poll = false, dry = false))]
     fn new(
         py: Python<'_>,
@@ -47,6 +69,8 @@ impl LoadEngine {
         sequential: bool,
         streams: i64,
         stripe_unit_bytes: i64,
+        copies: i64,
+        total_queue_depth: bool,
         seed: i64,
         max_queue_depth: i64,
         runtime_s: Option<f64>,
@@ -77,13 +101,14 @@ impl LoadEngine {
             max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
             stripe_unit_bytes,
             thread_per_io: backend == Backend::Threads,
+            copies: unsigned("copies", copies)?,
+            total_depth: total_queue_depth,
             arrival: Arrival::parse(arrival).ok_or_else(|| {
                 PyValueError::new_err(format!(
                     "arrival {arrival} is not closed, constant or poisson"
                 ))
             })?,
-            poll,
-            dry,
+            ring_use: ring_use(poll, dry)?,
             streams: sequential.then_some(streams),
         };
         let runtime = runtime_s
@@ -142,27 +167,47 @@ impl LoadEngine {
         let rows = py.detach(|| self.engine.counters());
         let count = rows.len();
         let values = rows.into_iter().flat_map(|row| {
-            let [read, write] = row.sums;
-            let lane = |sums: &Sums| [sums.ios, sums.bytes, sums.latency_ns, sums.peak_ns];
-            let [first, second] = [lane(&read), lane(&write)];
             let gauges = [
-                read.errors + write.errors,
                 row.in_flight,
                 row.queue_depth,
                 u64::from(row.active),
                 u64::from(row.failing),
                 row.epoch,
                 row.skipped,
-                read.service_ns,
-                write.service_ns,
+                row.sums[0].service_ns,
+                row.sums[1].service_ns,
             ];
-            first.into_iter().chain(second).chain(gauges)
+            sums_row(&row.sums).into_iter().chain(gauges)
         });
         PyArray1::from_iter(py, values).reshape([count, COUNTER_COLUMNS])
     }
 
     fn cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
         let cells = py.detach(|| self.engine.cells());
+        cell_arrays(py, &cells)
+    }
+
+    fn path_counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let rows = py.detach(|| self.engine.paths());
+        let count = rows.len();
+        let values = rows.into_iter().flat_map(|row| {
+            let state = row.state.unwrap_or_default();
+            sums_row(&row.sums).into_iter().chain([
+                u64::from(state.in_flight),
+                u64::from(!state.usable),
+                row.target as u64,
+            ])
+        });
+        PyArray1::from_iter(py, values).reshape([count, PATH_COLUMNS])
+    }
+
+    fn logical_counters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        let sums = py.detach(|| self.engine.logical());
+        PyArray1::from_iter(py, sums_row(&sums))
+    }
+
+    fn logical_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
+        let cells = py.detach(|| self.engine.logical_cells());
         cell_arrays(py, &cells)
     }
 
@@ -204,7 +249,8 @@ impl LoadEngine {
             let stats =
                 |(index, (epoch, knobs)): (usize, (AnyEpoch, &Arc<Py<PyAny>>))| EpochStats {
                     index,
-                    targets: self.engine.targets(),
+                    rows: self.engine.rows(),
+                    ns_per_tick: self.engine.ns_of_ticks(1.0),
                     knobs: Arc::clone(knobs),
                     cpu: self.engine.cpu_used(&epoch),
                     epoch,
@@ -233,5 +279,16 @@ impl LoadEngine {
     fn stop(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         let timeout = seconds("timeout_s", timeout_s)?;
         Ok(py.detach(|| self.engine.stop(timeout)))
+    }
+}
+
+fn ring_use(poll: bool, dry: bool) -> PyResult<RingUse> {
+    match (poll, dry) {
+        (false, false) => Ok(RingUse::Sleep),
+        (true, false) => Ok(RingUse::Poll),
+        (false, true) => Ok(RingUse::Dry),
+        (true, true) => Err(PyValueError::new_err(
+            "poll: a dry run has nothing to wait for",
+        )),
     }
 }

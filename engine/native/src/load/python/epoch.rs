@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::cells::{CellArrays, cell_arrays};
 use crate::load::cpu_span::CpuTimes;
 use crate::load::histogram::Counts;
+use crate::load::levels::{Level, Rows};
 use crate::load::packed::PackedCells;
 use crate::load::peaks::PeakSum;
 use crate::load::stats::Sums;
@@ -16,7 +17,8 @@ use crate::load::timeline::{AnyEpoch, Cell};
 #[pyclass(module = "engine._native", frozen)]
 pub struct EpochStats {
     pub index: usize,
-    pub targets: usize,
+    pub rows: Rows,
+    pub ns_per_tick: f64,
     pub knobs: Arc<Py<PyAny>>,
     pub cpu: Option<CpuTimes>,
     pub epoch: AnyEpoch,
@@ -60,32 +62,26 @@ impl EpochStats {
 
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
-        let mut sums = match &self.epoch {
-            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums()),
-            AnyEpoch::Closed(epoch) => epoch.sums.clone(),
-        };
-        sums.resize(self.targets, [Sums::default(); 2]);
-        let row = |sums: &Sums| {
-            [
-                sums.ios,
-                sums.bytes,
-                sums.latency_ns,
-                sums.least_ns,
-                sums.largest_ns,
-                sums.errors,
-            ]
-        };
-        let values = sums.iter().flatten().flat_map(row);
-        PyArray1::from_iter(py, values).reshape([self.targets, 2, 6])
+        self.counts_of(py, Level::Target)
+    }
+
+    #[getter]
+    fn path_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
+        self.counts_of(py, Level::Path)
+    }
+
+    #[getter]
+    fn logical_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
+        self.counts_of(py, Level::Logical)
     }
 
     #[getter]
     fn services<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
         let mut sums = match &self.epoch {
-            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums()),
-            AnyEpoch::Closed(epoch) => epoch.sums.clone(),
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums(Level::Target)),
+            AnyEpoch::Closed(epoch) => epoch.sums[Level::Target as usize].clone(),
         };
-        sums.resize(self.targets, [Sums::default(); 2]);
+        sums.resize(self.rows.targets, [Sums::default(); 2]);
         let row = |sums: &Sums| {
             [
                 sums.service_ns,
@@ -94,7 +90,7 @@ impl EpochStats {
             ]
         };
         let values = sums.iter().flatten().flat_map(row);
-        PyArray1::from_iter(py, values).reshape([self.targets, 2, 3])
+        PyArray1::from_iter(py, values).reshape([self.rows.targets, 2, 3])
     }
 
     #[getter]
@@ -103,7 +99,7 @@ impl EpochStats {
             AnyEpoch::Open(epoch) => epoch.skipped(),
             AnyEpoch::Closed(epoch) => epoch.skipped.clone(),
         };
-        skipped.resize(self.targets, 0);
+        skipped.resize(self.rows.targets, 0);
         PyArray1::from_vec(py, skipped)
     }
 
@@ -113,11 +109,11 @@ impl EpochStats {
             AnyEpoch::Open(epoch) => py.detach(|| epoch.fsyncs()),
             AnyEpoch::Closed(epoch) => epoch.fsyncs.clone(),
         };
-        sums.resize(self.targets, Sums::default());
+        sums.resize(self.rows.targets, Sums::default());
         let values = sums
             .iter()
             .flat_map(|sums| [sums.ios, sums.latency_ns, sums.largest_ns, sums.errors]);
-        PyArray1::from_iter(py, values).reshape([self.targets, 4])
+        PyArray1::from_iter(py, values).reshape([self.rows.targets, 4])
     }
 
     #[getter]
@@ -128,17 +124,12 @@ impl EpochStats {
 
     #[getter]
     fn peaks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
-        let peaks = match &self.epoch {
-            AnyEpoch::Open(epoch) => epoch.peaks(),
-            AnyEpoch::Closed(epoch) => epoch.peaks.clone(),
-        };
-        let rows =
-            (0..self.targets).map(|target| peaks.target(target).copied().unwrap_or_default());
-        let values = rows
-            .chain([*peaks.overall()])
-            .flatten()
-            .flat_map(|peak: PeakSum| [peak.sum_ns, peak.seconds]);
-        PyArray1::from_iter(py, values).reshape([self.targets + 1, 3, 2])
+        self.peaks_of(py, Level::Target)
+    }
+
+    #[getter]
+    fn logical_peaks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
+        self.peaks_of(py, Level::Logical)
     }
 
     #[getter]
@@ -150,12 +141,28 @@ impl EpochStats {
     }
 
     #[getter]
+    fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let delays = match &self.epoch {
+            AnyEpoch::Open(epoch) => epoch.delays(),
+            AnyEpoch::Closed(epoch) => epoch.delays.clone(),
+        };
+        let rows = delays.len();
+        PyArray1::from_iter(py, delays.into_iter().flatten()).reshape([rows, 2])
+    }
+
+    #[getter]
+    fn policy_ns(&self) -> Option<f64> {
+        let ticks = match &self.epoch {
+            AnyEpoch::Open(epoch) => epoch.policy_cost.ticks_per_io(),
+            AnyEpoch::Closed(epoch) => epoch.policy_ticks,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a short span")]
+        ticks.map(|ticks| ticks as f64 * self.ns_per_tick)
+    }
+
+    #[getter]
     fn cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
-        let per_lane = py.detach(|| match &self.epoch {
-            AnyEpoch::Open(epoch) => listed(&epoch.counts()),
-            AnyEpoch::Closed(epoch) => unpacked(&epoch.cells),
-        });
-        arrays(py, &per_lane)
+        self.cells_of(py, Level::Target)
     }
 
     #[getter]
@@ -163,6 +170,62 @@ impl EpochStats {
         let per_lane = py.detach(|| match &self.epoch {
             AnyEpoch::Open(epoch) => listed(&epoch.service_counts()),
             AnyEpoch::Closed(epoch) => unpacked(&epoch.service_cells),
+        });
+        arrays(py, &per_lane)
+    }
+
+    #[getter]
+    fn path_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
+        self.cells_of(py, Level::Path)
+    }
+
+    #[getter]
+    fn logical_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
+        self.cells_of(py, Level::Logical)
+    }
+}
+
+impl EpochStats {
+    fn counts_of<'py>(&self, py: Python<'py>, level: Level) -> PyResult<Bound<'py, PyArray3<u64>>> {
+        let mut sums = match &self.epoch {
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums(level)),
+            AnyEpoch::Closed(epoch) => epoch.sums[level as usize].clone(),
+        };
+        let rows = self.rows.of(level);
+        sums.resize(rows, [Sums::default(); 2]);
+        let row = |sums: &Sums| {
+            [
+                sums.ios,
+                sums.bytes,
+                sums.latency_ns,
+                sums.least_ns,
+                sums.largest_ns,
+                sums.errors,
+            ]
+        };
+        let values = sums.iter().flatten().flat_map(row);
+        PyArray1::from_iter(py, values).reshape([rows, 2, 6])
+    }
+
+    fn peaks_of<'py>(&self, py: Python<'py>, level: Level) -> PyResult<Bound<'py, PyArray3<u64>>> {
+        let peaks = match (&self.epoch, level) {
+            (AnyEpoch::Open(epoch), _) => epoch.peaks(level),
+            (AnyEpoch::Closed(epoch), Level::Logical) => epoch.logical_peaks.clone(),
+            (AnyEpoch::Closed(epoch), _) => epoch.peaks.clone(),
+        };
+        let count = self.rows.of(level);
+        let rows = (0..count).map(|row| peaks.target(row).copied().unwrap_or_default());
+        let values = rows
+            .chain([*peaks.overall()])
+            .flatten()
+            .flat_map(|peak: PeakSum| [peak.sum_ns, peak.seconds]);
+        PyArray1::from_iter(py, values).reshape([count + 1, 3, 2])
+    }
+
+    fn cells_of<'py>(&self, py: Python<'py>, level: Level) -> CellArrays<'py> {
+        let per_lane = py.detach(|| match &self.epoch {
+            AnyEpoch::Open(epoch) => listed(&epoch.counts(level)),
+            AnyEpoch::Closed(epoch) => unpacked(&epoch.cells[level as usize]),
         });
         arrays(py, &per_lane)
     }

@@ -23,6 +23,7 @@ use super::{fill, ring_setup};
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("HISTOGRAM_SUB_BITS", SUB_BITS)?;
     module.add("HISTOGRAM_BUCKETS", BUCKETS)?;
+    module.add_class::<target::LoadPath>()?;
     module.add_class::<target::LoadTarget>()?;
     module.add_class::<epoch::EpochStats>()?;
     module.add_class::<engine::LoadEngine>()?;

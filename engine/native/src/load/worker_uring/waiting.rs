@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Worker;
 use crate::load::arrival::WATCH_NS;
+use crate::load::knobs::RingUse;
 
 /// With more outstanding, sleeping costs no IOPS: the device has work, and completions come back in batches.
 const LOOK_UP_TO: usize = 16;
@@ -15,7 +16,7 @@ impl Worker<'_> {
         if self.epoch.schedule.is_some() {
             return self.await_arrival(wake_ticks);
         }
-        if self.run.limits.poll && self.room.in_flight() > 0 {
+        if self.run.limits.ring_use == RingUse::Poll && self.room.in_flight() > 0 {
             return self.watch(wake_ticks);
         }
         self.look()?;
@@ -49,7 +50,7 @@ impl Worker<'_> {
     /// Sleeps until shortly before an arrival and then watches the clock: waking up would take too long.
     fn await_arrival(&mut self, wake_ticks: u64) -> io::Result<()> {
         let watch_ticks = wake_ticks.saturating_sub(self.run.clock.ticks(WATCH_NS));
-        let polls = self.run.limits.poll && self.room.in_flight() > 0;
+        let polls = self.run.limits.ring_use == RingUse::Poll && self.room.in_flight() > 0;
         if polls || wake_ticks != u64::MAX && self.run.clock.now() >= watch_ticks {
             return self.watch(wake_ticks);
         }
