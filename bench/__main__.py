@@ -12,6 +12,7 @@ PARTS = {
     "engine": "IOPS and CPU per I/O against fio, both as they come and polling",
     "ceiling": "no-ops per second and core: the engine without storage, and its memory",
     "arrival": "open loops: do rates hold, and are latencies from the arrival what theory says",
+    "buffered": "the threads engine against fio psync where reads block",
     "screen_cost": "what the TUI costs a running load, and how soon a knob is in force after its key",
     "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
     "topology": "scanning 19,200 paths of 600 LUNs, whole and after one change, and what path roll-ups cost",

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.05
 """How often it looks."""
-_BADGES_NS = 1_000_000_000
-"""How often it judges what is known of the figures."""
-TELL_NS = 1_000_000_000
-"""How often it says what the fan-out costs, which takes merged histograms to know."""
+_TELL_NS = 1_000_000_000
+"""How often it judges what is known of the figures, and says what the fan-out costs."""
 
 
 def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str | None:
@@ -30,22 +28,18 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
     Returns:
         Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
     """
-    watch, paths = FailureWatch(), PathWatch()
-    next_badges_ns, told_ns = time.monotonic_ns() + _BADGES_NS, 0
+    watch, paths, next_tell_ns = FailureWatch(), PathWatch(), time.monotonic_ns() + _TELL_NS
     while not ended.wait(LOOK_S):
         counters = driver.look()
         if counters is None:
             return None
         now_ns = time.monotonic_ns()
         board.change(errors=int(counters[:, ERRORS].sum()), skipped=int(counters[:, SKIPPED].sum()))
-        if now_ns >= next_badges_ns:
-            next_badges_ns = now_ns + _BADGES_NS
-            board.change(badges=driver.badges)
+        if now_ns >= next_tell_ns:
+            next_tell_ns = now_ns + _TELL_NS
+            board.change(badges=driver.badges, tail=driver.tail())
         _report(driver, board, watch.observe(counters, now_ns))
         paths.observe(*driver.look_at_paths(), board)
-        if now_ns - told_ns >= TELL_NS:
-            told_ns = now_ns
-            board.change(tail=driver.tail())
         if not driver.running:
             return driver.fault
         if watch.hopeless(now_ns):

@@ -164,7 +164,7 @@ class LoadDriver:
                     self._result = self._evaluate(rig, ended)
                     self._last_reading = self._read(rig)
                 # The engine has descriptors of its own: scratch space is free when it is gone.
-                self._rig = None
+                self._rig = self._layout_tap = None
 
     def look(self) -> NDArray[np.uint64] | None:
         """Counters now, columns as collectors.schemas.LOAD, peaks left for `reading`; None while there is no engine."""
@@ -219,9 +219,9 @@ class LoadDriver:
         return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
 
     def _read(self, rig: Rig) -> LoadReading:
-        device_numbers = tuple(target.device_number for target in rig.targets)
         layout = None if self._layout_tap is None else self._layout_tap.take()
-        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers, layout=layout)
+        device_numbers = tuple(target.device_number for target in rig.targets)
+        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers, layout)
 
     def _prepared(self) -> Rig:
         if self._rig is None:
@@ -234,3 +234,5 @@ def _apply(rig: Rig, knobs: Knobs) -> int:
         return rig.engine.apply(knobs)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    except OSError as error:
+        raise LunscopeError(f"the knobs stay as they were: {error}") from error

@@ -5,6 +5,8 @@
     rw = "randrw"
     read_pct = 70
     bs = "4k:60,16k:40"
+    write_bs = "64k"
+    distribution = "hot:90/10"
     qd = 16
     stripe_width = 2
     runtime = "30s"

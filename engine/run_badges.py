@@ -75,9 +75,10 @@ def _host_busy(result: RunResult) -> Iterator[Badge]:
 
 
 def _few_samples(result: RunResult) -> Iterator[Badge]:
-    total = result.total.total
-    if total.ios and total.percentile_ns(99.9) is None:
-        text = "a - stands for a percentile that needs more I/Os than there were (p99: 100, p99.9: 1,000)"
+    few = [epoch for epoch in result.epochs if epoch.split.total.ios and epoch.split.total.percentile_ns(99.9) is None]
+    if few:
+        where = "" if len(result.epochs) == 1 else f" in {len(few)} of {len(result.epochs)} epochs"
+        text = f"a - stands for a percentile that needs more I/Os than there were{where} (p99: 100, p99.9: 1,000)"
         yield Badge(BadgeKind.FEW_SAMPLES, "few samples", text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine._native import LoadEngine, LoadPath, LoadTarget
@@ -142,18 +142,22 @@ def notices_of(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> t
         for text in (*target.notices, *_depth_notice(knobs, target)):
             by_text.setdefault(text, []).append(target.name)
     return (
-        *_engine_notice(choice),
+        *_engine_notice(choice, knobs),
         *_blocking_notice(choice, knobs, targets),
         *(f"{_those(names)}: {text}" for text, names in by_text.items()),
     )
 
 
-def _engine_notice(choice: Choice) -> tuple[str, ...]:
+def _engine_notice(choice: Choice, knobs: Knobs) -> Iterator[str]:
     if choice.backend is Backend.AIO:
-        return (_AIO_NOTICE,)
+        yield _AIO_NOTICE
     if choice.backend is Backend.THREADS and choice.why != _ASKED_FOR:
-        return (f"threads engine: {choice.why}",)
-    return ()
+        yield f"threads engine: {choice.why}"
+    if choice.backend is not Backend.URING and knobs.threads > 1:
+        yield (
+            f"threads {knobs.threads} is for the uring engine: the {choice.backend} engine takes a thread for every "
+            "outstanding I/O, so queue depth says how many"
+        )
 
 
 def _blocking_notice(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:

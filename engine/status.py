@@ -40,10 +40,10 @@ class LoadStatus:
     """Share of the preparation done, 0 to 1, while preparing."""
     message: str = ""
     """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
-    badges: tuple[Badge, ...] = ()
-    """What makes the figures less than they seem, by what is known so far."""
     tail: str = ""
     """What the fan-out over several targets costs now; empty where no I/O is cut or copied."""
+    badges: tuple[Badge, ...] = ()
+    """What makes the figures less than they seem, by what is known so far."""
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from engine.errors import UsageError
 from engine.job import (
+    MAX_FSYNC_EVERY,
     MAX_PATHS,
     MAX_QUEUE_DEPTH,
     MAX_TARGETS,
@@ -50,8 +51,8 @@ def thread_problems(knobs: Knobs) -> Iterator[Problem]:
     """List what is wrong with threads and flushes."""
     if _outside(knobs.threads, 1, MAX_THREADS):
         yield Problem("threads", f"{knobs.threads} is out of range: 1 to {MAX_THREADS}")
-    if knobs.fsync_every is not None and knobs.fsync_every < 1:
-        yield Problem("fsync-every", f"{knobs.fsync_every} is out of range: after 1 write or more")
+    if knobs.fsync_every is not None and _outside(knobs.fsync_every, 1, MAX_FSYNC_EVERY):
+        yield Problem("fsync-every", f"{knobs.fsync_every} is out of range: after 1 to {MAX_FSYNC_EVERY} writes")
 
 
 def format_number_or_nan(value: float) -> str:

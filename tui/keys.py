@@ -143,6 +143,8 @@ ACTIONS: tuple[Action, ...] = (
     _load("knob.threads_down", "Fewer threads", "N"),
     _load("knob.distribution_next", "Next distribution: even, skewed, hot and cold, every block once", "d"),
     _load("knob.distribution_previous", "The distribution before", "D"),
+    _load("knob.policy_next", "Next path policy", "p"),
+    _load("knob.policy_previous", "Previous path policy", "P"),
 )
 """In the order of the help screen."""
 

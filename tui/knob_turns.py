@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from engine.distribution import Permutation, Uniform, Zipf, hot_and_cold
-from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, MAX_THREADS, BlockShare, Knobs, Mode
+from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, MAX_THREADS, BlockShare, Knobs, Mode, PathPolicy
 
 QUEUE_DEPTHS = tuple(sorted({1, *(2**n for n in range(1, 13)), *(3 * 2**n for n in range(11))}))
 """1 2 3 4 6 8 12 16 24 32 48 ... 4096: half an octave a step."""
@@ -25,6 +25,8 @@ class Bench:
     targets: int
     iops: float | None = None
     """IOPS of the running load, from which an unlimited rate steps down."""
+    copies: int = 1
+    """Targets that hold the same data: the width grows by whole columns."""
 
 
 def _queue_depth(knobs: Knobs, direction: int) -> Knobs:
@@ -37,7 +39,8 @@ def _queue_depth_factor(knobs: Knobs, direction: int) -> Knobs:
 
 
 def _stripe_width(knobs: Knobs, direction: int, bench: Bench) -> Knobs:
-    return replace(knobs, stripe_width=min(max(knobs.stripe_width + direction, 1), bench.targets))
+    step = bench.copies
+    return replace(knobs, stripe_width=min(max(knobs.stripe_width + direction * step, step), bench.targets))
 
 
 def _block_size(knobs: Knobs, direction: int) -> Knobs:
@@ -70,6 +73,12 @@ def _rate(knobs: Knobs, direction: int, bench: Bench) -> Knobs:
     if direction > 0 and bench.iops is not None and bench.iops < 0.9 * knobs.rate_iops:
         return replace(knobs, rate_iops=None)
     return replace(knobs, rate_iops=float(_next_of(RATES, knobs.rate_iops, direction)))
+
+
+def _policy(knobs: Knobs, direction: int) -> Knobs:
+    policies = tuple(PathPolicy)
+    place = (policies.index(knobs.policy) + direction) % len(policies)
+    return replace(knobs, policy=policies[place])
 
 
 def _threads(knobs: Knobs, direction: int) -> Knobs:
@@ -120,5 +129,7 @@ TURNS: Mapping[str, Turn] = {
     "distribution_previous": lambda knobs, _bench: _distribution(knobs, -1),
     "rate_up": lambda knobs, bench: _rate(knobs, 1, bench),
     "rate_down": lambda knobs, bench: _rate(knobs, -1, bench),
+    "policy_next": lambda knobs, _bench: _policy(knobs, 1),
+    "policy_previous": lambda knobs, _bench: _policy(knobs, -1),
 }
 """By the part of the action id after `knob.`."""

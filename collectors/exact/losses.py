@@ -47,7 +47,7 @@ class LossReporter:
 
         Args:
             losses: since the start, by name.
-            ios: I/Os traced since the start.
+            ios: I/Os traced since the start by the devices that are there; fewer than before when one has left.
             now_ns: CLOCK_MONOTONIC.
         """
         if now_ns < self._quiet_until_ns:
@@ -56,7 +56,8 @@ class LossReporter:
         before, self._told = self._told or now, now
         since, self._ios = ios - self._ios, ios
         new = {name: count - before[name] for name, count in now.items()}
-        if sum(new.values()) <= TELL_SHARE * since:
+        devices_left = since < 0
+        if devices_left or sum(new.values()) <= TELL_SHARE * since:
             return ()
         self._quiet_until_ns = now_ns + TELL_EVERY_NS
         lost = "; ".join(f"{count:,} {_WORDS[name]}" for name, count in new.items() if count > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,32 @@ async def test_start_turn_and_stop(size: tuple[int, int], scratch_folder: Path) 
         result = stage.control.result()
         assert result is not None
         assert not list(scratch_folder.iterdir())
+
+
+@needs.io_uring
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_policy_of_a_mirror_is_turned_live(size: tuple[int, int], scratch_folder: Path) -> None:
+    targets = (TargetSpec(),) * 2
+    job = JobSpec(targets, replace(GENTLE, stripe_width=2), size_bytes=1 << 20, copies=2)
+    async with load_stage(job, size) as stage:
+        await stage.shows("Path policy")
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        await stage.press("p")
+        await until(stage.pilot, lambda: stage.control.status.epoch == 1)
+        await stage.shows("least-command-load")
+        await until(
+            stage.pilot, lambda: "path policy round-robin -> least-command-load" in stage.events(EventKind.KNOB)
+        )
+        await stage.press("x")
+        await stage.state(LoadState.FINISHED)
+    assert not list(scratch_folder.iterdir())
+
+
+async def test_a_policy_without_a_choice_is_told() -> None:
+    async with load_stage(JobSpec(size_bytes=1 << 20, knobs=GENTLE)) as stage:
+        await stage.press("p")
+        await stage.shows("there is one way to the data only")
 
 
 async def test_autostart_runs_at_once_on_the_load_screen() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -398,3 +399,25 @@ def test_the_whole_job_reaches_the_engine(control: LoadControl) -> None:
     written = result.total.write
     assert 4096 < written.bytes / written.ios < 16384
     assert result.total.read.ios == 0
+
+
+@needs.io_uring
+def test_a_turn_that_the_kernel_refuses_leaves_the_load_running(control: LoadControl) -> None:
+    control.arm(scratch_job(backend=Backend.URING), NOTHING)
+    control.start()
+    wait_until(lambda: settled(control))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 8, hard))
+    try:
+        with pytest.raises(LunscopeError, match=r"the knobs stay as they were: .*ulimit -n"):
+            control.turn(Knobs(threads=100))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert control.status.knobs == Knobs()
+    control.turn(Knobs(queue_depth=3, threads=20))
+    wait_until(lambda: settled(control))
+    control.stop()
+    result = control.result()
+    assert result is not None
+    assert [epoch.knobs.threads for epoch in result.epochs] == [1, 20]
+    assert not result.errors

@@ -96,5 +96,6 @@ def test_a_notice_that_several_targets_share_is_said_once(tmp_path: Path) -> Non
     assert lines[1] == "a and 1 more: slow"
     assert lines[2].startswith("a and 1 more: queue depth 9 is above nr_requests 8")
     assert len(notices_of(choice, Knobs(queue_depth=8), targets)) == 2
+    assert notices_of(choice, Knobs(threads=4), targets)[1].startswith("threads 4 is for the uring engine")
     for one in targets:
         one.close()

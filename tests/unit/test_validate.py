@@ -73,7 +73,8 @@ def test_sound_jobs(sound: JobSpec) -> None:
             job(distribution=Permutation(), read_pct=50, write_blocks=(BlockShare(8192),)),
             "--distribution: permutation needs one block size for all I/Os, not a mix",
         ),
-        (job(fsync_every=0), "--fsync-every: 0 is out of range: after 1 write or more"),
+        (job(fsync_every=0), "--fsync-every: 0 is out of range: after 1 to 1000000000 writes"),
+        (job(fsync_every=10**30), "is out of range: after 1 to 1000000000 writes"),
         (job(streams=0), "--streams: 0 is out of range: 1 to 1024"),
         (job(streams=2), "--streams: 2 need sequential order: use --rw read, write or rw"),
         (

@@ -14,6 +14,7 @@ from textual.widgets import ContentSwitcher, Input
 
 from collectors.latency_subject import LatencySubject
 from collectors.model import Frame
+from engine.describe import uses_policy
 from engine.errors import LunscopeError
 from tui.columns import grid_columns
 from tui.curves import IOPS, LOAD_LATENCY, draw
@@ -65,6 +66,7 @@ class LoadScreen(LoadActions):
     ]
     DEFAULT_CSS = """
     LoadScreen #knob_row { height: 5; }
+    LoadScreen #knob_row.-policy { height: 6; }
     LoadScreen #load_message { height: 2; text-wrap: wrap; padding: 0 1; }
     LoadScreen #lower { height: 1fr; }
     LoadScreen #targets_grid { height: 4; min-height: 3; }
@@ -72,7 +74,8 @@ class LoadScreen(LoadActions):
     LoadScreen.-narrow #charts { grid-size: 1 1; }
     LoadScreen #charts Chart { width: 1fr; height: 1fr; }
     LoadScreen.-narrow #iops { display: none; }
-    LoadScreen.-tall #knob_row, LoadScreen.-tall KnobPanel { height: 8; }
+    LoadScreen.-tall #knob_row { height: 8; }
+    LoadScreen.-tall #knob_row.-policy { height: 9; }
     LoadScreen.-tiny #knob_row { height: 1; }
     LoadScreen.-tiny #load_message { display: none; }
     """
@@ -134,7 +137,9 @@ class LoadScreen(LoadActions):
         self.query_one("#load_state", TextLine).put(state_line(desk, self.key_text))
         self.query_one("#load_message", TextLine).put(message_line(desk, self._error))
         if desk is not None:
-            self.query_one(KnobPanel).show(desk.knobs, len(desk.job.targets), self.key_text)
+            policy = uses_policy(desk.job)
+            self.query_one("#knob_row").set_class(policy, "-policy")
+            self.query_one(KnobPanel).show(desk.knobs, len(desk.job.targets), self.key_text, policy=policy)
 
     def latency_subject(self) -> LatencySubject:
         """Follow all targets of the load."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from textual import on
 from textual.message import Message
 
+from engine.describe import uses_policy
 from engine.errors import LunscopeError
 from engine.job import Knobs
 from tui.knob_turns import TURNS, Bench
@@ -98,8 +99,10 @@ class LoadActions(View):
         desk = self.scope.desk
         if desk is None:
             return
-        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops()))
-        if knobs == desk.knobs:
+        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops(), desk.job.copies))
+        if knobs.policy is not desk.knobs.policy and not uses_policy(desk.job):
+            self.report("there is one way to the data only: a policy chooses among paths (--lun) or copies (--mirror)")
+        elif knobs == desk.knobs:
             self.report("the knob is at its end")
         elif desk.needs_restart(knobs):
             self.report("the targets are open for reading only: stop, turn this knob, and start again")

@@ -12,6 +12,7 @@ from engine.job import Knobs
 from engine.sizes import format_blocks
 from tui.widgets.line import TextLine
 
+VALUE_WIDTH = 11
 KeyText = Callable[[str], str]
 """From an action id to the key as it is shown."""
 
@@ -26,6 +27,7 @@ class KnobRow:
     value: Callable[[Knobs, int], str]
     more: tuple[str, ...] = ()
     hint: str = ""
+    width: int = VALUE_WIDTH
 
 
 ROWS = (
@@ -70,19 +72,29 @@ ROWS = (
         lambda knobs, _targets: format_distribution(knobs.distribution),
     ),
 )
-VALUE_WIDTH = 11
+ALWAYS = 5
+"""So many of them are shown however low the screen."""
+POLICY_ROW = KnobRow(
+    "Path policy",
+    "knob.policy_previous",
+    "knob.policy_next",
+    lambda knobs, _targets: knobs.policy.value,
+    width=22,
+)
+"""Shown where there is anything to choose among."""
 
 
 class KnobPanel(TextLine):
     """One line per knob: title, key down, value, key up; the first five where there is no room for more."""
 
     DEFAULT_CSS = """
-    KnobPanel { height: 5; width: 42; }
+    KnobPanel { height: 1fr; width: 42; }
     """
 
-    def show(self, knobs: Knobs, targets: int, key_text: KeyText) -> None:
-        """Show the values in force."""
-        self.put(Content("\n").join(_line(row, knobs, targets, key_text) for row in ROWS))
+    def show(self, knobs: Knobs, targets: int, key_text: KeyText, *, policy: bool = False) -> None:
+        """Show the values in force; `policy` where the job has paths or copies to choose among."""
+        rows = (*ROWS[:ALWAYS], POLICY_ROW, *ROWS[ALWAYS:]) if policy else ROWS
+        self.put(Content("\n").join(_line(row, knobs, targets, key_text) for row in rows))
 
 
 def _sizes(knobs: Knobs) -> str:
@@ -93,11 +105,11 @@ def _sizes(knobs: Knobs) -> str:
 
 def _line(row: KnobRow, knobs: Knobs, targets: int, key_text: KeyText) -> Content:
     value = row.value(knobs, targets)
-    shown = value if len(value) <= VALUE_WIDTH else value[: VALUE_WIDTH - 1] + "…"
+    shown = value if len(value) <= row.width else value[: row.width - 1] + "…"
     parts: list[tuple[str, str] | str] = [
         f" {row.title:<13}",
         (f"{key_text(row.down):>2}", "bold $accent"),
-        (f" {shown:^{VALUE_WIDTH}} ", "bold reverse"),
+        (f" {shown:^{row.width}} ", "bold reverse"),
         (f"{key_text(row.up):<2}", "bold $accent"),
     ]
     if row.more:

@@ -284,11 +284,6 @@ impl Engine {
         }
     }
 
-    /// Reads looked at, and how many of them were compressible and zeros, per target.
-    pub fn contents(&self) -> Vec<[u64; 3]> {
-        self.core.run.contents.counts()
-    }
-
     pub fn rows(&self) -> Rows {
         self.core.run.rows()
     }
@@ -296,6 +291,11 @@ impl Engine {
     /// A span of ticks in nanoseconds.
     pub fn ns_of_ticks(&self, ticks: f64) -> f64 {
         ticks * self.core.run.clock.ns_per_tick()
+    }
+
+    /// Reads looked at, and how many of them were compressible and zeros, per target.
+    pub fn contents(&self) -> Vec<[u64; 3]> {
+        self.core.run.contents.counts()
     }
 
     /// CPU time of the workers and of the kernel's helpers behind their rings.

@@ -198,6 +198,7 @@ impl Worker<'_> {
             self.run
                 .count(levels, fan_out, &part, result, issued_ticks, reaped_ticks);
             self.seat.set_in_flight(part.target, 0);
+            drop(epoch);
             if part.is_whole_read(result) && self.run.contents.is_due(reaped_ticks) {
                 let contents = &self.run.contents;
                 // SAFETY: the read brought so many bytes there.

@@ -406,16 +406,6 @@ impl<'a> Worker<'a> {
         result
     }
 
-    /// Judges what a read that just came back brought.
-    fn look_at(&self, number: usize, flight: &Flight, reaped_ticks: u64) {
-        let arena = &self.arenas[Direction::Read as usize];
-        if let Some(pointer) = arena.pointer(number, flight.region) {
-            let (contents, part) = (&self.run.contents, &flight.part);
-            // SAFETY: the buffer was not given back yet, and holds the whole part.
-            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
-        }
-    }
-
     /// Sends I/Os whose path failed to another; they keep their place, their buffer and their beginning.
     fn retry(&mut self, now_ticks: u64) -> io::Result<()> {
         while let Some(number) = self.again.pop() {
@@ -439,6 +429,16 @@ impl<'a> Worker<'a> {
             self.chunk.push(number);
         }
         Ok(())
+    }
+
+    /// Judges what a read that just came back brought.
+    fn look_at(&self, number: usize, flight: &Flight, reaped_ticks: u64) {
+        let arena = &self.arenas[Direction::Read as usize];
+        if let Some(pointer) = arena.pointer(number, flight.region) {
+            let (contents, part) = (&self.run.contents, &flight.part);
+            // SAFETY: the buffer was not given back yet, and holds the whole part.
+            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+        }
     }
 
     /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.

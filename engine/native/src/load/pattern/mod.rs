@@ -53,15 +53,15 @@ impl Part {
         }
     }
 
+    /// An fsync of a target, which is a write of no bytes.
+    pub fn fsync(target: usize) -> Self {
+        Self::alone(target, Direction::Write, 0, 0)
+    }
+
     /// Whether this is a read, and the kernel's result says that it brought all it was to.
     #[inline]
     pub fn is_whole_read(&self, result: i32) -> bool {
         self.direction == Direction::Read && u32::try_from(result) == Ok(self.length)
-    }
-
-    /// An fsync of a target, which is a write of no bytes.
-    pub fn fsync(target: usize) -> Self {
-        Self::alone(target, Direction::Write, 0, 0)
     }
 
     #[inline]

@@ -1,0 +1,105 @@
+"""The threads backend against fio's psync where reads block: a file in memory through the page cache.
+
+4 KiB random reads, as many threads on both sides; the same rounds and ratios as bench.engine, and the ring beside them,
+which is why `--engine auto` takes threads for such a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from bench.engine import RUN_S, SIZE_BYTES, Result, quartiles, scratch
+from engine._native import LoadEngine, LoadTarget
+from engine.job import Knobs, Mode
+
+THREADS = (1, 2, 4)
+ROUNDS = 9
+
+
+def main(*, quick: bool = False) -> None:
+    if not shutil.which("fio"):
+        print("fio is not installed")
+        return
+    with scratch(Path("/dev/shm")) as path:
+        for threads in THREADS:
+            report(threads, compare(str(path), threads, rounds=3 if quick else ROUNDS))
+
+
+def run_engine(path: str, threads: int, backend: Literal["threads", "uring"]) -> Result:
+    """One run; the ring gets as many I/Os outstanding in one thread."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        target = LoadTarget(fd, path, SIZE_BYTES, 1, writable=False)
+    finally:
+        os.close(fd)
+    knobs = Knobs(queue_depth=threads, mode=Mode.BUFFERED)
+    engine = LoadEngine([target], knobs, backend=backend, runtime_s=RUN_S)
+    engine.start()
+    while engine.running:
+        time.sleep(0.05)
+    assert engine.stop()
+    (epoch,) = engine.epochs()
+    assert epoch.start_ns is not None
+    assert epoch.end_ns is not None
+    measured = int(epoch.counts[0, 0, 0])
+    iops = measured / (epoch.end_ns - epoch.start_ns) * 1e9
+    return Result(iops, engine.cpu_ns() / (measured + epoch.transient_ios) / 1e3)
+
+
+def run_fio(path: str, threads: int) -> Result:
+    settings = {
+        "name": "bench",
+        "filename": path,
+        "ioengine": "psync",
+        "norandommap": 1,
+        "thread": 1,
+        "numjobs": threads,
+        "group_reporting": 1,
+        "rw": "randread",
+        "bs": 4096,
+        "size": SIZE_BYTES,
+        "time_based": 1,
+        "runtime": f"{int(RUN_S * 1000)}ms",
+        "output-format": "json",
+    }
+    command = ["fio", *(f"--{name}={value}" for name, value in settings.items())]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    job = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]
+    busy_s = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1000
+    return Result(job["read"]["iops"], busy_s / job["read"]["total_ios"] * 1e6)
+
+
+def compare(path: str, threads: int, rounds: int) -> list[dict[str, Result]]:
+    """Make rounds of every contender, each in an order of its own."""
+    contenders: Mapping[str, Callable[[], Result]] = {
+        "fio": lambda: run_fio(path, threads),
+        "control": lambda: run_fio(path, threads),
+        "threads": lambda: run_engine(path, threads, "threads"),
+        "uring": lambda: run_engine(path, threads, "uring"),
+    }
+    done = []
+    for number in range(rounds):
+        order = random.Random(number).sample(sorted(contenders), len(contenders))
+        done.append({name: contenders[name]() for name in order})
+    return done
+
+
+def report(threads: int, rounds: list[dict[str, Result]]) -> None:
+    fio = statistics.median(turn["fio"].iops for turn in rounds)
+    cpu = statistics.median(turn["fio"].cpu_us for turn in rounds)
+    print(
+        f"buffered tmpfs, {threads} threads: fio psync {fio / 1e3:.0f}k IOPS, {cpu:.2f} us of CPU per I/O", flush=True
+    )
+    for contender, goal in (("control", ""), ("threads", "   goal: >= 1.0 within the control's range"), ("uring", "")):
+        iops = quartiles([turn[contender].iops / turn["fio"].iops for turn in rounds])
+        share = quartiles([turn[contender].cpu_us / turn["fio"].cpu_us for turn in rounds])
+        print(f"  {contender:8} IOPS {iops}   CPU per I/O {share}{goal}", flush=True)
