@@ -9,7 +9,9 @@ import argparse
 import importlib
 
 PARTS = {
-    "engine": "IOPS and CPU per I/O against fio",
+    "engine": "IOPS and CPU per I/O against fio, both as they come and polling",
+    "ceiling": "no-ops per second and core: the engine without storage, and its memory",
+    "arrival": "open loops: do rates hold, and are latencies from the arrival what theory says",
     "buffered": "the threads engine against fio psync where reads block",
     "policies": "what each path policy costs per I/O, and 64 targets at their queue depth",
     "screen_cost": "what the TUI costs a running load, and how soon a knob is in force after its key",

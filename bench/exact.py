@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.engine import SIZE_BYTES, places
+from bench.places import SIZE_BYTES, places
 from collectors.model import HistogramScale
 from collectors.percentiles import RowCells, percentiles_ns
 from engine._native import BlockTracer, LoadEngine, LoadTarget, tracer_refusal

@@ -15,7 +15,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.engine import SIZE_BYTES, places, quartiles
+from bench.engine import quartiles
+from bench.places import SIZE_BYTES, places
 from bench.terminal import Terminal
 from collectors.session.reader import SessionReader
 from engine.events import EventKind

@@ -276,7 +276,7 @@ _LOAD = (
     *_load("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes the engine moved per second."),
     *_load("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes the engine read per second."),
     *_load("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes the engine wrote per second."),
-    *_load("await_ms", "lat", Unit.MILLISECONDS, "Mean latency from submit to reap."),
+    *_load("await_ms", "lat", Unit.MILLISECONDS, "Mean latency from submit to reap; in an open loop from the arrival."),
     *_load("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency from submit to reap."),
     *_load("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency from submit to reap."),
     *_load("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
@@ -286,6 +286,14 @@ _LOAD = (
     *_load("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine, by Little's law over the interval."),
     *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target."),
     *_load("errors_per_s", "err/s", Unit.PER_SECOND, "I/Os that failed, per second."),
+    *_load(
+        "service_ms",
+        "svc",
+        Unit.MILLISECONDS,
+        "Mean time from submit to reap, in an open loop; in a closed one the latency is that.",
+    ),
+    *_load("service_p99_ms", "svc p99", Unit.MILLISECONDS, "99 % of these times were shorter."),
+    *_load("skipped_per_s", "skip/s", Unit.PER_SECOND, "Arrivals of an open loop that found no room in time."),
     *_load("errors", "errors", Unit.COUNT, "I/Os that failed since the load started."),
 )
 

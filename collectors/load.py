@@ -9,6 +9,7 @@ import numpy as np
 from collectors.model import Histograms, HistogramScale, Rows, Table
 from collectors.reading import Reading
 from collectors.schemas import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
+from engine.backend import Cells
 from engine.control import LoadControl
 from engine.histogram import SUB_BITS, UNIT_NS
 from engine.layout_tap import LayoutReading
@@ -16,6 +17,8 @@ from engine.status import LoadReading
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
 SERIES = ("read", "write")
+SERVICE = "load_service"
+"""Name of the histograms of service times, which an open loop has beside its latencies."""
 
 
 class LoadCollector:
@@ -38,11 +41,11 @@ class LoadCollector:
             return Reading(events=events)
         rows = self._rows_of(reading)
         table = Table(LOAD, rows, reading.values)
-        row, series, bucket, count = reading.cells
-        slowest = _slowest(reading)
-        histograms = Histograms(SCALE, rows, SERIES, row, series, bucket, count)
-        tables = {LOAD.name: table, SLOW_LOAD.name: slowest, **self._layout_tables(reading.layout)}
-        return Reading(tables, {LOAD.name: histograms}, events)
+        histograms = {LOAD.name: _histograms(rows, reading.cells, 0)}
+        if (reading.cells[1] >= len(SERIES)).any():
+            histograms[SERVICE] = _histograms(rows, reading.cells, len(SERIES))
+        tables = {LOAD.name: table, SLOW_LOAD.name: _slowest(reading), **self._layout_tables(reading.layout)}
+        return Reading(tables, histograms, events)
 
     def _layout_tables(self, layout: LayoutReading | None) -> dict[str, Table]:
         tables: dict[str, Table] = {}
@@ -63,6 +66,13 @@ class LoadCollector:
         if reading.keys is not self._rows.keys:
             self._rows = Rows(reading.keys, reading.names)
         return self._rows
+
+
+def _histograms(rows: Rows, cells: Cells, first: int) -> Histograms:
+    """Those of two directions, the first of which has this number."""
+    row, series, bucket, count = cells
+    kept = (series >= first) & (series < first + len(SERIES))
+    return Histograms(SCALE, rows, SERIES, row[kept], series[kept] - np.uint8(first), bucket[kept], count[kept])
 
 
 def _slowest(reading: LoadReading) -> Table:

@@ -71,7 +71,8 @@ def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[
         elif name == "tape":
             tables["tapes"] = tape_table(before(name), table, elapsed_s)
         elif name == "load":
-            tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s)
+            service = current.histograms.get("load_service")
+            tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s, service)
         elif name == "load_path":
             tables["load_paths"] = load_path_table(before(name), table, elapsed_s)
         elif name == "load_logical":

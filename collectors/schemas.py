@@ -94,11 +94,16 @@ LOAD = Schema(
         Column("active", _GAUGE),
         Column("failing", _GAUGE),
         Column("epoch", _GAUGE),
+        Column("skipped", _COUNTER),
+        Column("read_service_ns", _COUNTER),
+        Column("write_service_ns", _COUNTER),
     ),
 )
 """One row per target of the load; `active` is 1 while the target is inside the stripe width, `failing` is 1
 while the engine only probes it after repeated errors. Latencies are from submit to
-reap on the engine's own clock. Histograms of the same name have the series "read" and "write"."""
+reap on the engine's own clock. Histograms of the same name have the series "read" and "write".
+In an open loop latencies count from the moment an I/O was meant to be issued; times from submit to reap are the
+`*_service_ns` columns and the histograms "load_service". `skipped` counts arrivals that found no room in time."""
 
 LOAD_PATH = Schema(
     "load_path",

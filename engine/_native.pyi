@@ -456,6 +456,21 @@ class EpochStats:
     @property
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]: ...
     @property
+    def services(self) -> NDArray[np.uint64]:
+        """Shape (targets, 2, 3): sum, least and largest of the times from submit to reap (ns); 0 in a closed loop.
+
+        In a closed loop latencies are just that; elsewhere they count from the moment an I/O was meant to be issued.
+        """
+    @property
+    def service_cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
+        """Histogram of the same times; empty in a closed loop."""
+    @property
+    def skipped(self) -> NDArray[np.uint64]:
+        """Shape (targets,): arrivals that waited for a place for a second while this epoch was measured, and got none.
+
+        Logical I/Os that fan out over targets are counted at the first.
+        """
+    @property
     def path_counts(self) -> NDArray[np.uint64]:
         """As `counts`, a row per path in the order of targets, failed attempts among the errors.
 
@@ -508,6 +523,13 @@ class LoadEngine:
     tried on another, and its first block read every 100 ms until it answers for the same disk.
 
     A target with 16 errors in a row is failing: one I/O every 100 ms probes it until one succeeds.
+
+    `arrival` "constant" or "poisson" is an open loop: I/Os arrive at `rate_iops`, of which every target gets an equal
+    share, whether or not others are back. `queue_depth` then bounds what is outstanding. An arrival that finds no place
+    waits for one, and is skipped and counted after a second. Latencies count from the arrival.
+
+    `poll`: the threads of "uring" stay awake while anything is outstanding, which takes a processor each and spares
+    the time of being woken. `dry`: rings get no-ops in place of I/Os, to see what the engine alone can do.
     """
 
     def __new__(
@@ -524,6 +546,9 @@ class LoadEngine:
         seed: int = 1,
         max_queue_depth: int = 1024,
         runtime_s: float | None = None,
+        arrival: Literal["closed", "constant", "poisson"] = "closed",
+        poll: bool = False,
+        dry: bool = False,
     ) -> Self:
         """Set up rings, buffers and files; nothing is issued before `start`.
 
@@ -556,9 +581,12 @@ class LoadEngine:
     def features(self) -> list[str]:
         """What the kernel granted: "defer_taskrun", "registered_files", ...; "preadv2" for the threads backend."""
     def counters(self) -> NDArray[np.uint64]:
-        """Shape (targets, 14), columns as collectors.schemas.LOAD; takes the peaks, so there is one caller."""
+        """Shape (targets, 17), columns as collectors.schemas.LOAD; takes the peaks, so there is one caller."""
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
-        """Histogram cells of I/Os completed since the last call, transient ones too; one caller."""
+        """Histogram cells of I/Os completed since the last call, transient ones too; one caller.
+
+        Directions 2 and 3 are the service times of reads and writes in an open loop.
+        """
     def path_counters(self) -> NDArray[np.uint64]:
         """Shape (paths, 12), columns as collectors.schemas.LOAD_PATH; takes the peaks; no rows without a choice."""
     def logical_counters(self) -> NDArray[np.uint64]:
@@ -568,7 +596,7 @@ class LoadEngine:
     def slowest(self) -> NDArray[np.uint64]:
         """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), as schemas.SLOW_LOAD begins.
 
-        What fsyncs took is not among them; one caller.
+        What fsyncs took is not among them, nor what an I/O waited for before it was submitted; one caller.
         """
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """(target, "read" or "write", errno, offset of the first, count), the most frequent first.

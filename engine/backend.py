@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from engine.job import Knobs
 
 Cells: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]
-"""Sparse histogram: target, direction (0 read, 1 write), bucket, count."""
+"""Sparse histogram: target, direction (0 read, 1 write; of a running load also 2 and 3, their service times), bucket,
+count."""
 
 
 class EpochStats(Protocol):
@@ -39,6 +40,12 @@ class EpochStats(Protocol):
     def transient_ios(self) -> int: ...
     @property
     def cells(self) -> Cells: ...
+    @property
+    def services(self) -> NDArray[np.uint64]: ...
+    @property
+    def service_cells(self) -> Cells: ...
+    @property
+    def skipped(self) -> NDArray[np.uint64]: ...
     @property
     def path_counts(self) -> NDArray[np.uint64]: ...
     @property

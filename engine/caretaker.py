@@ -10,7 +10,7 @@ from engine.board import Board
 from engine.errno_text import describe_error
 from engine.events import EventKind
 from engine.path_watch import PathWatch
-from engine.tap import ERRORS
+from engine.tap import ERRORS, SKIPPED
 from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
         if counters is None:
             return None
         now_ns = time.monotonic_ns()
-        board.change(errors=int(counters[:, ERRORS].sum()))
+        board.change(errors=int(counters[:, ERRORS].sum()), skipped=int(counters[:, SKIPPED].sum()))
         if now_ns >= next_tell_ns:
             next_tell_ns = now_ns + _TELL_NS
             board.change(badges=driver.badges, tail=driver.tail())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engine.job import Backend
 from engine.layout_text import layout_notes
 from engine.result import RunResult
 from engine.sizes import format_size
@@ -11,7 +12,13 @@ from engine.sizes import format_size
 
 def caveats(result: RunResult) -> list[str]:
     """Gather notices of targets and engine and what the numbers themselves give away, one line each."""
-    found = (_unsettled(result), _split_blocks(result), layout_notes(result))
+    found = (
+        _unsettled(result),
+        _split_blocks(result),
+        layout_notes(result),
+        _skipped(result),
+        _not_polling(result),
+    )
     return [*result.about.notices, *(line for lines in found for line in lines)]
 
 
@@ -32,3 +39,18 @@ def _split_blocks(result: RunResult) -> Iterator[str]:
                 "IOPS and latencies are those of the parts, each on one target"
             )
             return
+
+
+def _skipped(result: RunResult) -> Iterator[str]:
+    if not result.skipped:
+        return
+    offered = result.completed_ios + result.failed_ios + result.skipped
+    yield (
+        f"overload: {result.skipped:,} arrivals ({100 * result.skipped / offered:.2g} %) found no room within a second "
+        "and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
+    )
+
+
+def _not_polling(result: RunResult) -> Iterator[str]:
+    if result.about.job.poll and result.about.engine.backend == Backend.THREADS:
+        yield "polling was asked for, but the threads engine sleeps in the kernel"

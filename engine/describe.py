@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.distribution import Uniform
 from engine.distribution_text import format_distribution
-from engine.job import Access, JobSpec, Knobs
+from engine.job import Access, Arrival, JobSpec, Knobs
 from engine.sizes import format_blocks
 
 _AS_READS, _NEVER = "as of reads", "never"
@@ -89,7 +89,9 @@ def describe_job(job: JobSpec) -> str:
     """As in "random, direct, 4k, read, QD 8, stripe width 1"."""
     access = "random" if job.access is Access.RANDOM else "sequential"
     access = f"{access} in {job.streams} streams" if job.streams > 1 else access
-    return ", ".join([access, job.knobs.mode, describe_knobs(job.knobs), *_layout(job)])
+    words = [access, job.knobs.mode, describe_knobs(job.knobs), *_layout(job)]
+    words += [] if job.arrival is Arrival.CLOSED else [f"{job.arrival} arrivals"]
+    return ", ".join([*words, "polling"] if job.poll else words)
 
 
 def uses_policy(job: JobSpec) -> bool:

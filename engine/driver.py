@@ -69,7 +69,7 @@ class LoadDriver:
         """What makes the figures less than they seem, by what is known so far."""
         rig = self._rig
         if rig is not None:
-            return rig.live_badges(self._knobs)
+            return rig.badges(self._knobs) if self._job.stays_awake else rig.live_badges(self._knobs)
         return () if self._result is None else run_badges(self._result)
 
     @property

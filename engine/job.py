@@ -42,6 +42,14 @@ class Backend(StrEnum):
     AIO = "aio"
 
 
+class Arrival(StrEnum):
+    """When I/Os are issued: whenever one comes back (closed loop), or by a schedule of their own (open loop)."""
+
+    CLOSED = "closed"
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
 class PathPolicy(StrEnum):
     """Which path to a LUN an I/O takes, and which copy of a mirror is read; the rules are those of the kernels.
 
@@ -79,7 +87,8 @@ class Knobs:
     read_pct: float = 100.0
     """Share of reads, 0 to 100."""
     rate_iops: float | None = None
-    """Upper limit of logical I/Os per second over all targets; None is unlimited."""
+    """Logical I/Os per second over all targets: the upper limit of a closed loop (None is unlimited), the rate of an
+    open one."""
     write_blocks: tuple[BlockShare, ...] | None = None
     """Block sizes of writes; None: as `blocks`, which is of reads then as well."""
     distribution: Distribution = Uniform()  # noqa: RUF009 (frozen, and without fields)
@@ -160,7 +169,15 @@ class JobSpec:
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
     runtime_s: float | None = None
     seed: int = 1
+    arrival: Arrival = Arrival.CLOSED
+    poll: bool = False
+    """Whether the uring engine stays awake while I/Os are outstanding: lowest latency for a processor per thread."""
     name: str = "job"
+
+    @property
+    def stays_awake(self) -> bool:
+        """Whether the uring engine uses a processor on purpose, so that its CPU time says nothing of its speed."""
+        return self.poll or self.arrival is not Arrival.CLOSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.distribution import Distribution
 from engine.distribution_text import parse_distribution
-from engine.job import Backend, BlockShare, Mode, PathPolicy, TargetSpec
+from engine.job import Arrival, Backend, BlockShare, Mode, PathPolicy, TargetSpec
 from engine.policy_text import parse_policy
 from engine.read_write import READ_WRITE
 from engine.sizes import parse_blocks, parse_duration, parse_size
@@ -61,6 +61,12 @@ def _distribution(value: object) -> Distribution:
     return parse_distribution(value)
 
 
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise WrongTypeError("true or false")
+    return value
+
+
 def _duration(value: object) -> float:
     if isinstance(value, str):
         return parse_duration(value)
@@ -76,7 +82,7 @@ def _targets(value: object) -> tuple[TargetSpec, ...]:
     return tuple(map(parse_target, names))
 
 
-def _word(kind: type[Mode] | type[Backend]) -> Callable[[object], object]:
+def _word(kind: type[Mode] | type[Backend] | type[Arrival]) -> Callable[[object], object]:
     def read(value: object) -> object:
         if not isinstance(value, str) or value not in list(kind):
             raise WrongTypeError("one of " + ", ".join(f'"{word}"' for word in kind))
@@ -127,5 +133,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "size": _size,
     "runtime": _duration,
     "seed": _whole,
+    "arrival": _word(Arrival),
+    "poll": _switch,
 }
 """The reader of each key's value; raises WrongTypeError, or UsageError for text that cannot be read."""

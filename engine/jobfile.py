@@ -61,6 +61,8 @@ _SETTINGS = {
     "size": "size_bytes",
     "runtime": "runtime_s",
     "seed": "seed",
+    "arrival": "arrival",
+    "poll": "poll",
 }
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
@@ -204,5 +206,7 @@ def dump_job(job: JobSpec) -> str:
         "size": None if job.size_bytes is None else _quoted(format_size(job.size_bytes)),
         "runtime": None if job.runtime_s is None else _quoted(format_duration(job.runtime_s)),
         "seed": str(job.seed),
+        "arrival": _quoted(job.arrival),
+        "poll": "true" if job.poll else "false",
     }
     return "".join(f"{key} = {value}\n" for key, value in lines.items() if value is not None)

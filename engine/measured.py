@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.backend import EpochStats
+from engine.backend import Cells, EpochStats
 from engine.histogram import merge, percentile_ns
+from engine.latencies import Latencies, combine_latencies
 from engine.levels import LevelStats
 
 READ, WRITE, BOTH = 0, 1, 2
 _IOS, _BYTES, _LATENCY, _LEAST, _LARGEST, _ERRORS = range(6)
+_SERVICE, _LEAST_SERVICE, _LARGEST_SERVICE = range(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +35,8 @@ class Measured:
     buckets: NDArray[np.uint16]
     """Buckets of engine.histogram that hold any I/O, ascending."""
     counts: NDArray[np.uint64]
+    service: Latencies | None = None
+    """Times from submit to reap, where latencies count from an intended start; None where they are the same."""
 
     @property
     def mean_ns(self) -> float | None:
@@ -57,7 +61,7 @@ def measure(stats: EpochStats | LevelStats, target: int | None, direction: int) 
     counts = stats.counts[slice(None) if target is None else slice(target, target + 1)]
     counts = (counts if direction == BOTH else counts[:, direction : direction + 1]).reshape(-1, 6)
     used = counts[counts[:, _IOS] > 0]
-    buckets, bucket_counts = _cells_of(stats, target, direction)
+    buckets, bucket_counts = _cells_of(stats.cells, target, direction)
     peak_sum_ns, peak_seconds = stats.peaks[-1 if target is None else target, direction]
     return Measured(
         ios=int(counts[:, _IOS].sum()),
@@ -70,13 +74,30 @@ def measure(stats: EpochStats | LevelStats, target: int | None, direction: int) 
         peak_seconds=int(peak_seconds),
         buckets=buckets,
         counts=bucket_counts,
+        service=_service(stats, target, direction),
     )
 
 
-def _cells_of(
-    stats: EpochStats | LevelStats, target: int | None, direction: int
-) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
-    targets, directions, buckets, counts = stats.cells
+def _service(stats: EpochStats | LevelStats, target: int | None, direction: int) -> Latencies | None:
+    if isinstance(stats, LevelStats):
+        return None
+    buckets, counts = _cells_of(stats.service_cells, target, direction)
+    if not len(counts):
+        return None
+    services = stats.services[slice(None) if target is None else slice(target, target + 1)]
+    services = (services if direction == BOTH else services[:, direction : direction + 1]).reshape(-1, 3)
+    used = services[services[:, _LARGEST_SERVICE] > 0]
+    return Latencies(
+        sum_ns=int(used[:, _SERVICE].sum()),
+        least_ns=int(used[:, _LEAST_SERVICE].min()),
+        largest_ns=int(used[:, _LARGEST_SERVICE].max()),
+        buckets=buckets,
+        counts=counts,
+    )
+
+
+def _cells_of(cells: Cells, target: int | None, direction: int) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
+    targets, directions, buckets, counts = cells
     wanted = np.ones(len(counts), bool)
     if target is not None:
         wanted &= targets == target
@@ -104,4 +125,10 @@ def combine(parts: Sequence[Measured]) -> Measured:
         peak_seconds=sum(part.peak_seconds for part in parts),
         buckets=buckets,
         counts=counts,
+        service=_combined_service(parts),
     )
+
+
+def _combined_service(parts: Sequence[Measured]) -> Latencies | None:
+    services = [part.service for part in parts if part.service is not None]
+    return combine_latencies(services) if services else None

@@ -15,7 +15,7 @@ from engine.job import JobSpec, Knobs
 from engine.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
 from engine.split import Split, combine_splits, split_of
 
-_READ_IOS, _WRITE_IOS = 0, 4
+_READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
 """Positions in collectors.schemas.LOAD."""
 
 
@@ -25,6 +25,8 @@ class TargetResult:
 
     name: str
     split: Split
+    skipped: int = 0
+    """Arrivals that found no room in time."""
     paths: tuple[PathResult, ...] = ()
     """Of a target that is reached by several."""
 
@@ -65,6 +67,11 @@ class EpochResult:
     """I/Os before they were cut into parts; None where each was one."""
     policy_ns: float | None = None
     """Time per I/O to choose a path; None where nothing was chosen."""
+
+    @property
+    def skipped(self) -> int:
+        """Arrivals that found no room in time."""
+        return sum(target.skipped for target in self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +128,8 @@ class RunResult:
     """CPU time of the engine's threads over the whole run."""
     completed_ios: int
     """All I/Os that succeeded, transient ones too."""
+    skipped: int = 0
+    """All arrivals that found no room in time, transient ones too."""
 
     @property
     def logical(self) -> LogicalResult | None:
@@ -154,6 +163,7 @@ def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], no
         errors=error_counts(engine.errors(), about.targets),
         cpu_ns=engine.cpu_ns(),
         completed_ios=int(counters[:, [_READ_IOS, _WRITE_IOS]].sum()),
+        skipped=int(counters[:, _SKIPPED].sum()),
     )
 
 
@@ -189,7 +199,10 @@ def epoch_result(
         duration_s=max(end_ns - start_ns, 0) / 1e9,
         transient_ios=stats.transient_ios,
         split=split,
-        targets=tuple(TargetResult(name, split_of(stats, row), path) for row, (name, path) in enumerate(targets)),
+        targets=tuple(
+            TargetResult(name, split_of(stats, row), int(stats.skipped[row]), path)
+            for row, (name, path) in enumerate(targets)
+        ),
         cpu=None if stats.cpu_ns is None else CpuUse(*stats.cpu_ns),
         fsyncs=_fsyncs(stats),
         logical=logical_result(stats, names, split.total),

@@ -10,7 +10,8 @@ from engine.caveats import caveats
 from engine.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.distribution_text import format_distribution
 from engine.errno_text import error_message, error_name
-from engine.job import BlockShare, JobSpec, Knobs
+from engine.job import Arrival, BlockShare, JobSpec, Knobs
+from engine.latencies import Latencies
 from engine.layout_document import logical_document, path_documents, target_name
 from engine.measured import Measured
 from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
@@ -41,11 +42,12 @@ def run_document(result: RunResult) -> Document:
         "ended": about.ended,
         "elapsed_s": about.elapsed_s,
         "duration_s": result.duration_s,
-        "epochs": [_epoch(epoch) for epoch in result.epochs],
+        "epochs": [_epoch(epoch, about.job.arrival) for epoch in result.epochs],
         **_split(result.total, result.duration_s),
         "logical": logical_document(result.logical, lambda split: _split(split, result.duration_s)),
         "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
+        "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
         "errors": [_error(error) for error in result.errors],
     }
 
@@ -63,6 +65,8 @@ def _job(job: JobSpec) -> Document:
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
         "seed": job.seed,
+        "arrival": job.arrival.value,
+        "poll": job.poll,
         "knobs": _knobs(job.knobs),
     }
 
@@ -90,7 +94,8 @@ def _blocks(blocks: tuple[BlockShare, ...]) -> list[Document]:
     return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in blocks]
 
 
-def _epoch(epoch: EpochResult) -> Document:
+def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:
+    is_open = arrival is not Arrival.CLOSED
     return {
         "index": epoch.index,
         "knobs": _knobs(epoch.knobs),
@@ -102,14 +107,16 @@ def _epoch(epoch: EpochResult) -> Document:
         "policy_ns_per_io": None if epoch.policy_ns is None else round(epoch.policy_ns, 1),
         "fsync": _fsync(epoch.fsyncs),
         "cpu": _cpu(epoch.cpu, epoch.split),
-        "targets": [_target(target, epoch.duration_s) for target in epoch.targets],
+        "skipped": epoch.skipped if is_open else None,
+        "targets": [_target(target, epoch.duration_s, is_open=is_open) for target in epoch.targets],
     }
 
 
-def _target(target: TargetResult, duration_s: float) -> Document:
+def _target(target: TargetResult, duration_s: float, *, is_open: bool) -> Document:
     return {
         "name": target.name,
         **_split(target.split, duration_s),
+        "skipped": target.skipped if is_open else None,
         "paths": path_documents(target.paths, lambda split: _split(split, duration_s)),
     }
 
@@ -138,6 +145,19 @@ def _block(measured: Measured, duration_s: float) -> Document:
             "max": _us(measured.largest_ns),
             "avg_peak": _us(measured.average_peak_ns),
         },
+        "service_us": None if measured.service is None else _service(measured.service),
+    }
+
+
+def _service(service: Latencies) -> Document:
+    return {
+        "min": _us(service.least_ns),
+        "mean": _us(service.mean_ns),
+        "p50": _us(service.percentile_ns(50)),
+        "p90": _us(service.percentile_ns(90)),
+        "p99": _us(service.percentile_ns(99)),
+        "p99_9": _us(service.percentile_ns(99.9)),
+        "max": _us(service.largest_ns),
     }
 
 

@@ -8,6 +8,7 @@ from engine.caveats import caveats
 from engine.cpu_use import CpuUse, per_gb_s
 from engine.describe import describe_job, describe_knobs
 from engine.errno_text import error_message, error_name
+from engine.latencies import Latencies
 from engine.measured import Measured, combine
 from engine.result import FsyncResult, RunResult
 from engine.run_badges import run_badges
@@ -48,6 +49,8 @@ def _tables(result: RunResult) -> Iterator[str]:
     yield _header("ms" if in_ms else "us")
     for label, part in _directions(result.total):
         yield _row(part, result.duration_s, label, in_ms=in_ms)
+        if part.service is not None:
+            yield _service_row(part.service, f"{label}, service time", in_ms=in_ms)
     if result.logical is not None:
         yield "whole I/Os, over all targets they touch"
         for label, part in _directions(result.logical.split):
@@ -123,6 +126,12 @@ def _row(part: Measured, duration_s: float, label: str, *, in_ms: bool) -> str:
 
 def _line(label: str, figures: Iterable[str]) -> str:
     return f"{label:<5}" + "".join(f"{figure:>{width}}" for figure, width in zip(figures, _WIDTHS, strict=True))
+
+
+def _service_row(service: Latencies, label: str, *, in_ms: bool) -> str:
+    percentiles = (service.percentile_ns(percent) for percent in (50, 90, 99, 99.9))
+    values = (service.mean_ns, *percentiles, service.largest_ns)
+    return f"{'':18}" + "".join(f"{_latency(value, in_ms=in_ms):>9}" for value in values) + f"{'':10}  {label}"
 
 
 def _rate(amount: float, duration_s: float, decimals: int) -> str:

@@ -30,6 +30,8 @@ def run_badges(result: RunResult) -> tuple[Badge, ...]:
 
 def _driver_bound(result: RunResult) -> Iterator[Badge]:
     backend = result.about.engine.backend
+    if result.about.job.stays_awake:
+        return
     bound = [epoch for epoch in result.epochs if backend == Backend.URING and _busy_share(epoch) >= _BUSY_SHARE]
     if not bound:
         return

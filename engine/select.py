@@ -98,6 +98,8 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
         seed=job.seed,
         max_queue_depth=max_queue_depth,
         runtime_s=job.runtime_s,
+        arrival=job.arrival.value,
+        poll=job.poll,
     )
 
 

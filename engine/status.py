@@ -47,6 +47,8 @@ class LoadStatus:
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0
+    skipped: int = 0
+    """Arrivals of an open loop that found no room in time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +59,7 @@ class LoadReading:
     """One per target and unique per run; the same object during a run."""
     names: tuple[str, ...]
     values: NDArray[np.uint64]
-    """Shape (targets, 14), columns as collectors.schemas.LOAD."""
+    """Shape (targets, 17), columns as collectors.schemas.LOAD."""
     cells: Cells
     slowest: NDArray[np.uint64]
     """Slowest I/Os since the reading before, shape (n, 6), the first columns of collectors.schemas.SLOW_LOAD."""

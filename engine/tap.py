@@ -11,7 +11,7 @@ from engine.backend import Cells, LoadBackend
 
 _PEAKS = [3, 7]
 """read_peak_ns and write_peak_ns of collectors.schemas.LOAD."""
-ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH = range(8, 14)
+ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = range(8, 15)
 
 
 class CounterTap:

@@ -13,6 +13,7 @@ from engine.job import (
     MAX_TARGETS,
     MAX_THREADS,
     MAX_WEIGHT,
+    Arrival,
     Backend,
     JobSpec,
     Knobs,
@@ -114,6 +115,9 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
     depth = job.knobs.queue_depth
     if job.backend is Backend.THREADS and depth > MAX_THREADS:
         yield Problem("qd", f"{depth} is out of range: 1 to {MAX_THREADS} with --engine threads (one thread per I/O)")
+    yield from _arrival_problems(job)
+    if job.poll and job.backend in (Backend.THREADS, Backend.AIO):
+        yield Problem("poll", f"the {job.backend} engine sleeps in the kernel: polling needs --engine uring")
     if job.size_bytes is not None:
         unit = math.lcm(*job.knobs.block_sizes)
         if job.size_bytes % unit:
@@ -123,6 +127,17 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
                 f"{format_size(job.size_bytes)} is not a multiple of the block ({format_size(unit)}): "
                 f"use {format_size(lower or unit)}",
             )
+
+
+def _arrival_problems(job: JobSpec) -> Iterator[Problem]:
+    if job.arrival is Arrival.CLOSED:
+        return
+    if job.knobs.rate_iops is None:
+        yield Problem("rate", f"--arrival {job.arrival} needs one: how many I/Os arrive per second")
+    if job.backend is Backend.AIO:
+        yield Problem(
+            "arrival", f"the aio engine runs closed loops only: {job.arrival} needs --engine uring or threads"
+        )
 
 
 def validate(job: JobSpec) -> None:

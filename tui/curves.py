@@ -43,7 +43,9 @@ LATENCY = Panel("latency", "Latency", Unit.MILLISECONDS, ("await_ms", "queue_ms"
 IOPS = Panel("iops", "IOPS", Unit.PER_SECOND, ("iops",))
 THROUGHPUT = Panel("throughput", "Throughput", Unit.BYTES_PER_SECOND, ("bytes_per_s",))
 IN_FLIGHT = Panel("in_flight", "In flight", Unit.COUNT, ("in_flight",))
-LOAD_LATENCY = Panel("latency", "Latency", Unit.MILLISECONDS, ("await_ms", "p99_ms", "max_ms"), "load_total")
+LOAD_LATENCY = Panel(
+    "latency", "Latency", Unit.MILLISECONDS, ("await_ms", "p99_ms", "max_ms", "service_ms"), "load_total"
+)
 
 
 def draw(chart: Chart, series: Series, panel: Panel, scope: Scope) -> None:

@@ -82,8 +82,9 @@ def progress_line(status: LoadStatus, step: Step | None) -> str:
     figures = "" if step is None else _figures(step)
     depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
     errors = f"  {status.errors:,} errors" if status.errors else ""
+    skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
     tail = f"  {status.tail}" if status.tail else ""
-    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{tail}"
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{skipped}{tail}"
 
 
 def _figures(step: Step) -> str:

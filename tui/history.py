@@ -23,7 +23,17 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "paths": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
     "hbas": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
     "load": ("iops", "await_ms", "p99_ms", "max_ms"),
-    "load_total": ("iops", "bytes_per_s", "await_ms", "p99_ms", "max_ms", "in_flight", "errors_per_s"),
+    "load_total": (
+        "iops",
+        "bytes_per_s",
+        "await_ms",
+        "p99_ms",
+        "max_ms",
+        "in_flight",
+        "errors_per_s",
+        "service_ms",
+        "skipped_per_s",
+    ),
 }
 """Fields kept per frame table."""
 

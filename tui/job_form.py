@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
-from engine.job import MAX_THREADS, Access, Backend, JobSpec, Mode, TargetSpec
+from engine.job import MAX_THREADS, Access, Arrival, Backend, JobSpec, Mode, TargetSpec
 from engine.sizes import format_duration, format_size, parse_duration, parse_size
 from engine.target_text import SCRATCH, format_target, parse_target
 
@@ -40,6 +40,7 @@ FORM = (
     FormField("streams", "Streams", "sequential streams on each target"),
     FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
     FormField("seed", "Seed", "the same seed gives the same offsets"),
+    FormField("arrival", "Arrival", "closed: as I/Os come back; others: at the rate, open loop", tuple(Arrival)),
     FormField(
         "destroy",
         "Existing data",
@@ -64,6 +65,7 @@ def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
         "streams": str(job.streams),
         "threads": str(job.knobs.threads),
         "seed": str(job.seed),
+        "arrival": job.arrival,
         "destroy": DESTROY if destroy_data else KEEP,
     }
 
@@ -90,6 +92,7 @@ def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
         total_queue_depth=values["depth"] == TOTAL,
         streams=_whole("streams", values["streams"]),
         seed=_whole("seed", values["seed"]),
+        arrival=Arrival(values["arrival"]),
         knobs=replace(
             job.knobs,
             stripe_width=width,

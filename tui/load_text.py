@@ -49,6 +49,8 @@ def _middle(status: LoadStatus, desk: LoadDesk) -> str:
     if status.state in {LoadState.IDLE, LoadState.FAILED}:
         return f"{targets}, {desk.job.access}, {desk.job.knobs.mode}"
     errors = f"{status.errors} errors" if status.errors else "no errors"
+    if status.skipped:
+        errors = f"{status.skipped:,} arrivals skipped, {errors}"
     return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
 
 

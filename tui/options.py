@@ -12,7 +12,7 @@ import click
 from engine.distribution import Distribution
 from engine.distribution_text import parse_distribution
 from engine.errors import LunscopeError, UsageError
-from engine.job import Access, Backend, BlockShare, JobSpec, Mode, PathPolicy, Permissions, TargetSpec
+from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, PathPolicy, Permissions, TargetSpec
 from engine.jobfile import load_job
 from engine.policy_text import POLICY_NAMES, parse_policy
 from engine.read_write import READ_WRITE, access_and_mix
@@ -64,6 +64,8 @@ class LoadOptions:
     runtime: float | None = None
     size: int | None = None
     seed: int | None = None
+    arrival: str | None = None
+    poll: bool | None = None
     engine: str | None = None
 
 
@@ -124,6 +126,14 @@ _OPTIONS = (
     click.option("--qd-total", is_flag=True, default=None, help="--qd is that of all targets together, shared out."),
     click.option("--threads", type=int, metavar="N", help="Worker threads of the engine. [1]"),
     click.option("--rate", type=float, metavar="IOPS", help="At most so many I/Os per second over all targets."),
+    click.option(
+        "--arrival",
+        type=click.Choice([arrival.value for arrival in Arrival]),
+        help="When I/Os are issued: as others come back, or at --rate whatever comes back. [closed]",
+    ),
+    click.option(
+        "--poll/--no-poll", default=None, help="Stay awake for completions: lowest latency, a processor per thread."
+    ),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
     click.option("--fsync-every", type=int, metavar="N", help="Flush a target after every N writes. [never]"),
     click.option(
@@ -192,6 +202,8 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
         "size_bytes": options.size,
         "runtime_s": options.runtime,
         "seed": options.seed,
+        "arrival": None if options.arrival is None else Arrival(options.arrival),
+        "poll": options.poll,
     }
     knobs = {
         "queue_depth": options.qd,

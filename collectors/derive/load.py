@@ -15,12 +15,24 @@ from collectors.percentiles import RowCells, percentiles_ns
 TOTAL_ROWS = Rows(("load",), ("all targets",))
 
 _PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
-_ADDED = ("read_ios", "read_bytes", "read_latency_ns", "write_ios", "write_bytes", "write_latency_ns")
+_ADDED = (
+    "read_ios",
+    "read_bytes",
+    "read_latency_ns",
+    "write_ios",
+    "write_bytes",
+    "write_latency_ns",
+    "skipped",
+)
 _NS_PER_MS = 1e6
 
 
 def load_tables(
-    previous: Table | None, current: Table, histograms: Histograms | None, elapsed_s: float
+    previous: Table | None,
+    current: Table,
+    histograms: Histograms | None,
+    elapsed_s: float,
+    services: Histograms | None = None,
 ) -> dict[str, FrameTable]:
     """Derive the tables "load" (a row per target) and "load_total" (one row).
 
@@ -29,10 +41,15 @@ def load_tables(
     """
     sums = _target_sums(previous, current, elapsed_s)
     cells = None if histograms is None else _cells(current.rows, histograms)
+    service_cells = None if services is None else _cells(current.rows, services)
     total = _total_sums(sums)
     return {
-        "load": FrameTable(current.rows, _figures(sums, cells, elapsed_s)),
-        "load_total": FrameTable(TOTAL_ROWS, _figures(total, cells and cells.together(), elapsed_s)),
+        "load": FrameTable(current.rows, _figures(sums, cells, elapsed_s) | _services(sums, service_cells)),
+        "load_total": FrameTable(
+            TOTAL_ROWS,
+            _figures(total, cells and cells.together(), elapsed_s)
+            | _services(total, service_cells and service_cells.together()),
+        ),
     }
 
 
@@ -45,6 +62,7 @@ def _target_sums(previous: Table | None, current: Table, elapsed_s: float) -> di
     peak_ns = np.fmax(grown["read_peak_ns"], grown["write_peak_ns"])
     return {name: grown[name] for name in _ADDED} | {
         "outstanding_io_s": outstanding_io_s(grown["read_ios"] + grown["write_ios"], latency_s, held, elapsed_s),
+        "service_ns": grown["read_service_ns"] + grown["write_service_ns"],
         "peak_ns": np.where(peak_ns > 0, peak_ns, np.nan),
         "new_errors": grown["errors"],
         "errors": instant(columns, current.values, "errors"),
@@ -82,6 +100,18 @@ def _figures(sums: Mapping[str, Values], cells: RowCells | None, elapsed_s: floa
         "queue_depth": sums["queue_depth"],
         "errors_per_s": ratio(sums["new_errors"], elapsed_s),
         "errors": sums["errors"],
+        "skipped_per_s": ratio(sums["skipped"], elapsed_s),
+    }
+
+
+def _services(sums: Mapping[str, Values], cells: RowCells | None) -> dict[str, Values]:
+    """Derive times from submit to reap, where latencies are other ones: in an open loop."""
+    ios, service_ns = sums["read_ios"] + sums["write_ios"], sums["service_ns"]
+    known = service_ns > 0
+    p99_ns = np.full(len(ios), np.nan) if cells is None else percentiles_ns(cells, len(ios), (99.0,))[0]
+    return {
+        "service_ms": np.where(known, ratio(service_ns / _NS_PER_MS, ios), np.nan),
+        "service_p99_ms": np.where(known, p99_ns / _NS_PER_MS, np.nan),
     }
 
 

@@ -106,7 +106,7 @@ class AioEngine:
         return self._ledger.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:
-        """Shape (targets, 14), columns as collectors.schemas.LOAD; takes the peaks."""
+        """Shape (targets, 17), columns as collectors.schemas.LOAD; takes the peaks."""
         return self._ledger.counters()
 
     def cells(self) -> Cells:

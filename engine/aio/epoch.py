@@ -39,6 +39,21 @@ class EpochSnapshot:
     cpu_ns: tuple[int, int, int] | None
 
     @property
+    def services(self) -> NDArray[np.uint64]:
+        """Nothing: the loop is closed, and latencies are service times."""
+        return np.zeros((*self.counts.shape[:2], 3), np.uint64)
+
+    @property
+    def service_cells(self) -> Cells:
+        """Nothing, as `services`."""
+        return CellCounter().cells()
+
+    @property
+    def skipped(self) -> NDArray[np.uint64]:
+        """Nothing arrives by a schedule."""
+        return np.zeros(len(self.counts), np.uint64)
+
+    @property
     def path_counts(self) -> NDArray[np.uint64]:
         """No target has several paths here."""
         return np.zeros((0, 2, 6), np.uint64)

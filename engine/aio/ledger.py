@@ -22,6 +22,8 @@ _LOOK_NS = 10_000_000
 """How often what a read brought is looked at."""
 FAILING_AFTER = 16
 """Errors in a row after which a target is only probed."""
+_CLOSED_LOOP = (0, 0, 0)
+"""Skipped arrivals and service times: this engine has no open loop."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class _TargetBooks:
         read.largest_ns = write.largest_ns = 0
         active = int(index < epoch.knobs.stripe_width)
         state = (self.in_flight, active * epoch.knobs.queue_depth, active, int(self.failing), epoch.index)
-        return (*directions, read.errors + write.errors, *state)
+        return (*directions, read.errors + write.errors, *state, *_CLOSED_LOOP)
 
 
 class Ledger:
@@ -178,7 +180,7 @@ class Ledger:
         return self._books[target].failing
 
     def counters(self) -> NDArray[np.uint64]:
-        """Columns as collectors.schemas.LOAD, shape (targets, 14); takes the peaks."""
+        """Columns as collectors.schemas.LOAD, shape (targets, 17); takes the peaks."""
         with self._lock:
             rows = [books.take_row(index, self._epoch) for index, books in enumerate(self._books)]
         return np.array(rows, np.uint64)

@@ -22,7 +22,7 @@ BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads")
 """Parameters for `@pytest.mark.parametrize("backend", BACKENDS)`."""
 
 READS, READ_BYTES, READ_PEAK, WRITES, WRITE_BYTES = 0, 1, 3, 4, 5
-ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH = 8, 9, 10, 11, 12, 13
+ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = 8, 9, 10, 11, 12, 13, 14
 """Columns of LoadBackend.counters, as collectors.schemas.LOAD."""
 
 

@@ -258,7 +258,8 @@ def load_frame(histograms: Histograms | None = None) -> dict[str, FrameTable]:
 def test_every_load_field_of_a_target() -> None:
     found = the_row(load_frame()["load"])
     assert set(found) == {field.id for field in fields_of("load")}
-    percentiles = [found.pop(field_id) for field_id in ("p50_ms", "p99_ms", "p999_ms")]
+    unknown = ("p50_ms", "p99_ms", "p999_ms", "service_ms", "service_p99_ms")
+    percentiles = [found.pop(field_id) for field_id in unknown]
     assert all(math.isnan(value) for value in percentiles)
     assert found == pytest.approx(
         {
@@ -276,6 +277,7 @@ def test_every_load_field_of_a_target() -> None:
             "queue_depth": 8.0,
             "errors_per_s": 1.5,
             "errors": 3.0,
+            "skipped_per_s": 0.0,
         }
     )
 

@@ -12,7 +12,7 @@ SECOND_NS = 1_000_000_000
 
 
 def counters(active: list[int], failing: list[int]) -> NDArray[np.uint64]:
-    values = np.zeros((len(active), 14), np.uint64)
+    values = np.zeros((len(active), 17), np.uint64)
     values[:, ACTIVE], values[:, FAILING] = active, failing
     return values
 
@@ -52,7 +52,7 @@ class _Engine:
         self.peak_ns = 0
 
     def counters(self) -> NDArray[np.uint64]:
-        values = np.zeros((1, 14), np.uint64)
+        values = np.zeros((1, 17), np.uint64)
         values[0, 3], self.peak_ns = self.peak_ns, 0
         return values
 

@@ -50,6 +50,8 @@ TARGET_COLUMNS = (
     "write_await_ms",
     "p50_ms",
     "p999_ms",
+    "service_ms",
+    "skipped_per_s",
 )
 STATUS_PERIOD_S = 0.2
 

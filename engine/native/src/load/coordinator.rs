@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::arrival::{Arrival, Beginning, Schedule};
 use super::cpu_span::CpuTimes;
 use super::crew::Backend;
 use super::dealing;
@@ -24,6 +25,9 @@ use super::worker_threads;
 const SETTLE_NS: u64 = 100_000_000;
 /// How often to ask whether all I/Os of earlier epochs are back.
 const SETTLED_YET: Duration = Duration::from_millis(2);
+
+/// Key of the random numbers by which I/Os arrive; smaller ones are those of workers.
+const ARRIVALS: usize = usize::MAX - 1;
 
 /// What the engine, its coordinator and its workers share. Locks are taken in this order: timeline, seats, a seat.
 pub struct Core {
@@ -120,6 +124,9 @@ impl Core {
     fn look(&self) -> Duration {
         let timeline = lock(&self.timeline);
         let (epoch, now) = (timeline.current(), self.run.now());
+        if let Some(schedule) = &epoch.schedule {
+            schedule.expire(now.ticks);
+        }
         if epoch.start_ns().is_some() {
             return Duration::from_nanos(epoch.take_second(now.ns));
         }
@@ -131,7 +138,8 @@ impl Core {
         if settling_ns > 0 {
             return Duration::from_nanos(settling_ns);
         }
-        if self.all_settled(epoch.index) {
+        let arrived = |schedule: &Arc<Schedule>| schedule.has_passed(epoch.turned.ticks);
+        if self.all_settled(epoch.index) && epoch.schedule.as_ref().is_none_or(arrived) {
             epoch.cpu.begin(CpuTimes::now(self.cpu_ns()));
             epoch.begin(self.run.now());
             return Duration::from_nanos(SECOND_NS);
@@ -207,6 +215,9 @@ impl Core {
             // Whoever was counting when the epoch ended has finished once its seat was free.
             seats.iter().for_each(|seat| drop(seat.epoch()));
             timeline.current().take_last_second();
+            if let Some(schedule) = &timeline.current().schedule {
+                schedule.end(self.run.clock.now());
+            }
             seats.iter().for_each(|seat| seat.waker.wake());
         }
         drop(timeline);
@@ -238,7 +249,12 @@ fn epoch(
         Backend::Threads => Some(worker_threads::sink(&settings, old_sink)?),
         Backend::Uring => None,
     };
-    let pacer = pacer(run, &settings, before);
+    let turned = run.now();
+    let (pacer, schedule) = if run.limits.arrival == Arrival::Closed {
+        (pacer(run, &settings, before), None)
+    } else {
+        (None, schedule(run, &settings, before, turned.ticks))
+    };
     let redeal = run.started()
         && backend == Backend::Uring
         && before.is_some_and(|before| {
@@ -246,12 +262,13 @@ fn epoch(
         });
     let turn = Turn {
         index,
-        turned: run.now(),
+        settings,
+        turned,
         pacer,
+        schedule,
         fan_out,
         sink,
         redeal,
-        settings,
     };
     Ok(Epoch::new(
         turn,
@@ -263,11 +280,49 @@ fn epoch(
 /// A pacer goes on as long as its rate does, so that turning other knobs does not disturb the schedule.
 fn pacer(run: &Run, settings: &Settings, before: Option<&Epoch>) -> Option<Arc<Pacer>> {
     let rate_iops = settings.rate_iops?;
-    let old = before.and_then(|before| before.pacer.as_ref());
+    let old = live(run, before).and_then(|before| before.pacer.as_ref());
     #[expect(clippy::float_cmp, reason = "unchanged means the very same number")]
-    let same = old.filter(|pacer| {
-        pacer.rate_iops() == rate_iops
-            && before.is_some_and(|before| before.index > 0 || run.started())
-    });
+    let same = old.filter(|pacer| pacer.rate_iops() == rate_iops);
     Some(same.map_or_else(|| Arc::new(Pacer::new(rate_iops, run.clock)), Arc::clone))
+}
+
+/// Arrivals go on as long as their rate and their streams do.
+fn schedule(
+    run: &Run,
+    settings: &Settings,
+    before: Option<&Epoch>,
+    start_ticks: u64,
+) -> Option<Arc<Schedule>> {
+    let rate_iops = settings.rate_iops?;
+    let streams = if settings.layout.is_some() {
+        1
+    } else {
+        settings.width
+    };
+    let old = live(run, before).and_then(|before| before.schedule.as_ref());
+    #[expect(clippy::float_cmp, reason = "unchanged means the very same number")]
+    let same = old.filter(|old| old.rate_iops() == rate_iops && old.streams() == streams);
+    let beginning = || Beginning {
+        arrival: run.limits.arrival,
+        rate_iops,
+        streams,
+        start_ticks,
+        seed: run.rng(
+            ARRIVALS,
+            before.map_or(0, |before| before.index as usize + 1),
+        ),
+    };
+    let new = || {
+        Arc::new(Schedule::new(
+            &beginning(),
+            run.clock,
+            Arc::clone(&run.skipped),
+        ))
+    };
+    Some(same.map_or_else(new, Arc::clone))
+}
+
+/// The epoch before, if anything was issued in it.
+fn live<'a>(run: &Run, before: Option<&'a Epoch>) -> Option<&'a Epoch> {
+    before.filter(|before| before.index > 0 || run.started())
 }

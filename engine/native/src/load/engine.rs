@@ -1,6 +1,7 @@
 //! The load engine as its user sees it: start, turn, read, stop.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,9 +17,9 @@ use super::mode;
 use super::policy::PathState;
 use super::run::Run;
 use super::slowest::SlowIo;
-use super::stats::{Direction, Sums};
+use super::stats::Sums;
 use super::target::Target;
-use super::timeline::AnyEpoch;
+use super::timeline::{AnyEpoch, Cell};
 
 /// How long workers have to leave after nobody waits for their I/Os any more.
 const LEAVE_PATIENCE: Duration = Duration::from_millis(500);
@@ -62,6 +63,8 @@ pub struct Counters {
     pub active: bool,
     pub failing: bool,
     pub epoch: u64,
+    /// Arrivals that found no room in time.
+    pub skipped: u64,
 }
 
 /// One row of `path_counters`.
@@ -178,11 +181,13 @@ impl Engine {
             .filter(|seat| !seat.is_parked() || crew::is_used(seat, &next))
             .for_each(|seat| seat.waker.wake());
         let index = next.index;
+        current.retire(&next);
         if started {
             timeline.turn(next);
         } else {
             timeline.replace(next);
         }
+        drop(seats);
         drop(timeline);
         run.notify();
         Ok(index)
@@ -206,6 +211,9 @@ impl Engine {
         let mut timeline = lock(&self.core.timeline);
         let sums = timeline.take_sums(Level::Target);
         let (epoch, seats) = (timeline.current(), self.core.seats());
+        if let Some(schedule) = &epoch.schedule {
+            schedule.expire(run.clock.now());
+        }
         let row = |(target, sums): (usize, [Sums; 2])| {
             let active = target < epoch.settings.width;
             Counters {
@@ -215,13 +223,14 @@ impl Engine {
                 active,
                 failing: run.failing(target),
                 epoch: u64::from(epoch.index),
+                skipped: run.skipped[target].load(Ordering::Relaxed),
             }
         };
         sums.into_iter().enumerate().map(row).collect()
     }
 
     /// Histogram cells since the last call.
-    pub fn cells(&self) -> Vec<(usize, Direction, u16, u64)> {
+    pub fn cells(&self) -> Vec<Cell> {
         lock(&self.core.timeline).take_cells(Level::Target)
     }
 
@@ -247,7 +256,7 @@ impl Engine {
     }
 
     /// Histogram cells of logical I/Os since the last call.
-    pub fn logical_cells(&self) -> Vec<(usize, Direction, u16, u64)> {
+    pub fn logical_cells(&self) -> Vec<Cell> {
         lock(&self.core.timeline).take_cells(Level::Logical)
     }
 

@@ -1,8 +1,9 @@
 //! A stretch of a run in which no knob moved, and everything counted in it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use super::arrival::Schedule;
 use super::cpu_span::{CpuSpan, CpuTimes};
 use super::fanout::FanOut;
 use super::histogram::Counts;
@@ -12,6 +13,7 @@ use super::lock::lock;
 use super::memory::Memory;
 use super::pacing::Pacer;
 use super::packed::PackedCells;
+use super::pattern::Part;
 use super::peaks::Peaks;
 use super::policy_cost::PolicyCost;
 use super::stats::{Direction, Lane, Sums, Tally};
@@ -37,6 +39,7 @@ pub struct Epoch {
     pub settings: Arc<Settings>,
     pub turned: Instant,
     pub pacer: Option<Arc<Pacer>>,
+    pub schedule: Option<Arc<Schedule>>,
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
@@ -50,6 +53,8 @@ pub struct Epoch {
     end_ticks: AtomicU64,
     end_ns: AtomicU64,
     peaks: Mutex<Peaks>,
+    /// Arrivals skipped before measuring began and before it ended, per target.
+    skipped: [OnceLock<Box<[u64]>>; 2],
     /// Of logical I/Os.
     logical_peaks: Mutex<Peaks>,
 }
@@ -60,6 +65,7 @@ pub struct Turn {
     pub settings: Arc<Settings>,
     pub turned: Instant,
     pub pacer: Option<Arc<Pacer>>,
+    pub schedule: Option<Arc<Schedule>>,
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
@@ -77,6 +83,7 @@ impl Epoch {
             index: turn.index,
             turned: turn.turned,
             pacer: turn.pacer,
+            schedule: turn.schedule,
             fan_out: turn.fan_out,
             sink: turn.sink,
             cpu: CpuSpan::default(),
@@ -89,8 +96,19 @@ impl Epoch {
             end_ticks: AtomicU64::new(NEVER),
             end_ns: AtomicU64::new(NEVER),
             peaks: Mutex::new(Peaks::new(turn.settings.width)),
+            skipped: Default::default(),
             logical_peaks: Mutex::new(Peaks::new(1)),
             settings: turn.settings,
+        }
+    }
+
+    /// What arrived before the turn that opened this epoch is not measured, whenever it comes back.
+    #[inline]
+    pub fn levels_of<'a>(&'a self, part: &Part, worker: usize, levels: &'a Levels) -> &'a Levels {
+        if part.intended_ticks != 0 && part.intended_ticks < self.turned.ticks {
+            &self.phases[worker].transient
+        } else {
+            levels
         }
     }
 
@@ -128,6 +146,7 @@ impl Epoch {
     /// Begins measuring: every outstanding I/O was issued under these knobs.
     pub fn begin(&self, now: Instant) {
         lock(&self.peaks).begin(now.ns);
+        self.note_skipped(0, now);
         lock(&self.logical_peaks).begin(now.ns);
         self.start_ns.store(now.ns, Relaxed);
         self.start_ticks.store(now.ticks, Relaxed);
@@ -135,8 +154,36 @@ impl Epoch {
 
     /// Ends measuring; what is reaped later counts as transient.
     pub fn end(&self, now: Instant) {
+        self.note_skipped(1, now);
         self.end_ns.store(now.ns, Relaxed);
         self.end_ticks.store(now.ticks, Relaxed);
+    }
+
+    /// Ends the arrivals that do not go on in the next epoch, which every worker must have.
+    pub fn retire(&self, next: &Self) {
+        let Some(old) = &self.schedule else { return };
+        let goes_on = |new: &Arc<Schedule>| Arc::ptr_eq(old, new);
+        if !next.schedule.as_ref().is_some_and(goes_on) {
+            old.end(next.turned.ticks);
+        }
+    }
+
+    fn note_skipped(&self, place: usize, now: Instant) {
+        if let Some(schedule) = &self.schedule {
+            schedule.expire(now.ticks);
+            self.skipped[place].get_or_init(|| schedule.skipped());
+        }
+    }
+
+    /// Arrivals skipped while measuring, per target; nothing where there are none.
+    pub fn skipped(&self) -> Vec<u64> {
+        let (Some(before), Some(schedule)) = (self.skipped[0].get(), &self.schedule) else {
+            return Vec::new();
+        };
+        let after = self.skipped[1].get().cloned();
+        let after = after.unwrap_or_else(|| schedule.skipped());
+        let pairs = after.iter().zip(before);
+        pairs.map(|(after, before)| after - before).collect()
     }
 
     /// Takes the peaks of the second that has passed, if it has; how long until the next has.
@@ -239,11 +286,23 @@ impl Epoch {
     /// Measured histograms of every active target, path, or of logical I/Os.
     pub fn counts(&self, level: Level) -> Vec<[Counts; 2]> {
         self.per_row(level, |row, direction| {
-            let mut tally = Tally::default();
-            self.measured(level, row, direction)
-                .for_each(|lane| tally.add(lane));
-            tally.counts
+            self.tally(level, row, direction).counts
         })
+    }
+
+    /// Measured histograms of service times of every active target, where latencies are not.
+    pub fn service_counts(&self) -> Vec<[Counts; 2]> {
+        let level = Level::Target;
+        self.per_row(level, |row, direction| {
+            self.tally(level, row, direction).service_counts
+        })
+    }
+
+    fn tally(&self, level: Level, row: usize, direction: Direction) -> Tally {
+        let mut tally = Tally::default();
+        self.measured(level, row, direction)
+            .for_each(|lane| tally.add(lane));
+        tally
     }
 
     /// Per target, how often it was the last of a measured logical I/O, and for how long the others had waited then.
@@ -294,16 +353,18 @@ impl Epoch {
             cpu: self.cpu.used(CpuTimes::default),
             peaks: self.peaks(Level::Target),
             logical_peaks: self.peaks(Level::Logical),
-            cells: Level::ALL.map(|level| {
-                self.counts(level)
-                    .iter()
-                    .map(|counts| counts.each_ref().map(PackedCells::pack))
-                    .collect()
-            }),
+            skipped: self.skipped(),
+            service_cells: packed(&self.service_counts()),
+            cells: Level::ALL.map(|level| packed(&self.counts(level))),
             delays: self.delays(),
             policy_ticks: self.policy_cost.ticks_per_io(),
         }
     }
+}
+
+fn packed(counts: &[[Counts; 2]]) -> Vec<[PackedCells; 2]> {
+    let of_target = |counts: &[Counts; 2]| counts.each_ref().map(PackedCells::pack);
+    counts.iter().map(of_target).collect()
 }
 
 /// An epoch that no worker writes to any more.
@@ -318,6 +379,9 @@ pub struct ClosedEpoch {
     pub cpu: Option<CpuTimes>,
     pub peaks: Peaks,
     pub logical_peaks: Peaks,
+    /// Per target; empty where nothing arrives by a schedule.
+    pub skipped: Vec<u64>,
+    pub service_cells: Vec<[PackedCells; 2]>,
     /// By level and row.
     pub cells: [Vec<[PackedCells; 2]>; 3],
     pub delays: Vec<[u64; 2]>,

@@ -18,7 +18,7 @@ pub enum Next {
     Issue(Part),
     /// The rate limit allows none before this moment.
     NotBefore(u64),
-    /// The target is failing; nothing before this moment.
+    /// Nothing on this target before this moment: it is failing, or no I/O arrives.
     Refused(u64),
     /// A logical I/O waits for room on another target first.
     Blocked,
@@ -88,8 +88,14 @@ impl FanOut {
             }
             let logical = match waiting.held.take() {
                 Some(held) => held,
-                None => match gate.pass(now_ticks) {
-                    Ok(()) => self.logical(asker, settings, order, &mut waiting),
+                None => match gate.pass(0, now_ticks) {
+                    Ok(intended_ticks) => {
+                        let mut logical = self.logical(asker, settings, order, &mut waiting);
+                        for part in &mut logical.parts {
+                            part.intended_ticks = intended_ticks;
+                        }
+                        logical
+                    }
                     Err(due) => return Next::NotBefore(due),
                 },
             };
@@ -197,7 +203,13 @@ impl FanOut {
         let Some(other) = mirror.other(targets, part, asker) else {
             return false;
         };
-        if !self.ios.retry(part.logical, latency_ns, most) {
+        // Where latencies count from the arrival, that of the next attempt holds this one.
+        let lost_ns = if part.intended_ticks == 0 {
+            latency_ns
+        } else {
+            0
+        };
+        if !self.ios.retry(part.logical, lost_ns, most) {
             return false;
         }
         let part = Part {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arrival::Arrival;
 use super::mode::Mode;
 use super::pattern::{BlockShare, CERTAIN, Distribution, Mix, Order, Passes, chance};
 use super::policy::PolicyName;
@@ -33,6 +34,17 @@ pub struct Knobs {
     pub fsync_every: Option<u64>,
 }
 
+/// What threads with rings do while they have nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingUse {
+    /// Sleep until a completion wakes them.
+    Sleep,
+    /// Watch for completions.
+    Poll,
+    /// As the first, with no-ops in place of I/Os.
+    Dry,
+}
+
 /// What is fixed for a run and bounds the knobs.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -43,6 +55,8 @@ pub struct Limits {
     pub copies: usize,
     /// Whether the queue depth is shared out over the targets.
     pub total_depth: bool,
+    pub arrival: Arrival,
+    pub ring_use: RingUse,
     /// Sequential streams through each address space; None where the order is random.
     pub streams: Option<usize>,
 }
@@ -97,7 +111,7 @@ impl Settings {
             total_depth: limits.total_depth,
             width: knobs.stripe_width,
             policy: knobs.policy,
-            rate_iops: checked_rate(knobs.rate_iops)?,
+            rate_iops: checked_rate(knobs.rate_iops, limits.arrival)?,
             part_bytes: layout.map_or(largest, |layout| layout.largest_part_bytes(largest)),
             layout,
             mode: knobs.mode,
@@ -407,8 +421,9 @@ fn checked_fsync_every(every: Option<u64>) -> Result<Option<u64>, String> {
     }
 }
 
-fn checked_rate(rate_iops: Option<f64>) -> Result<Option<f64>, String> {
+fn checked_rate(rate_iops: Option<f64>, arrival: Arrival) -> Result<Option<f64>, String> {
     match rate_iops {
+        None if arrival != Arrival::Closed => Err("rate_iops: arrivals need a rate".into()),
         Some(rate) if !(rate.is_finite() && rate > 0.0) => {
             Err(format!("rate_iops {rate} is not above 0"))
         }
@@ -454,6 +469,8 @@ mod tests {
             thread_per_io: false,
             copies: 1,
             total_depth: false,
+            arrival: Arrival::Closed,
+            ring_use: RingUse::Sleep,
             streams: None,
         }
     }
@@ -552,6 +569,11 @@ mod tests {
         assert!(with(&|knobs| knobs.threads = 0).starts_with("threads 0"));
         assert!(with(&|knobs| knobs.threads = 1001).contains("1..1000"));
         assert!(with(&|knobs| knobs.fsync_every = Some(0)).starts_with("fsync_every 0"));
+        let open = Limits {
+            arrival: Arrival::Poisson,
+            ..limits()
+        };
+        assert!(refusal(&good, &open).contains("arrivals need a rate"));
     }
 
     #[test]

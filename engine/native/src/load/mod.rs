@@ -3,6 +3,7 @@
 //! `engine` is what Python sees (`python`); `crew` starts workers of either backend (`worker_uring`, `worker_threads`),
 //! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
 
+mod arrival;
 mod buffers;
 mod cell;
 pub mod clock;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::arrival::Claims;
 use super::clock::Clock;
+use super::epoch::Epoch;
 
 /// How far the schedule may lag before moments are given up. It makes up for late wake-ups, so the mean holds; a device
 /// that is slower than the rate gains no credit beyond it.
@@ -56,40 +58,55 @@ impl Pacer {
     }
 }
 
-/// One worker's view of the rate: it holds at most one moment that it has not used.
+/// One worker's view of the rate, or of arrivals: it holds at most one moment (of each stream) that it has not used.
 #[derive(Default)]
 pub struct Gate {
     pacer: Option<Arc<Pacer>>,
     reserved_ticks: Option<u64>,
+    claims: Claims,
 }
 
 impl Gate {
+    /// Follows the rate or the arrivals of an epoch.
+    pub fn enter(&mut self, epoch: &Epoch) {
+        self.claims.follow(epoch.schedule.as_ref());
+        self.follow(epoch.pacer.as_ref());
+    }
+
+    /// Gives back arrivals that were claimed, for others or for later.
+    pub fn leave(&mut self) {
+        self.claims.release();
+    }
+
     /// Follows another rate; a moment of the same one stays valid.
-    pub fn follow(&mut self, pacer: Option<&Arc<Pacer>>) {
+    fn follow(&mut self, pacer: Option<&Arc<Pacer>>) {
         let same = match (&self.pacer, pacer) {
             (Some(old), Some(new)) => Arc::ptr_eq(old, new),
             _ => false,
         };
         if !same {
-            *self = Self {
-                pacer: pacer.cloned(),
-                reserved_ticks: None,
-            };
+            self.pacer = pacer.cloned();
+            self.reserved_ticks = None;
         }
     }
 
-    /// Passes one I/O, or says from when on it may.
+    /// Passes one I/O with the moment it was meant for (0: now), or says from when on it may.
+    ///
+    /// `stream`: of the arrivals, if there are any.
     #[inline]
-    pub fn pass(&mut self, now_ticks: u64) -> Result<(), u64> {
+    pub fn pass(&mut self, stream: usize, now_ticks: u64) -> Result<u64, u64> {
+        if let Some(arrival) = self.claims.pass(stream, now_ticks) {
+            return arrival;
+        }
         let Some(pacer) = &self.pacer else {
-            return Ok(());
+            return Ok(0);
         };
         let due = self
             .reserved_ticks
             .take()
             .unwrap_or_else(|| pacer.reserve(now_ticks));
         if due <= now_ticks {
-            return Ok(());
+            return Ok(0);
         }
         self.reserved_ticks = Some(due);
         Err(due)
@@ -123,7 +140,8 @@ mod tests {
         for step in 0..10_000 {
             let now = start + second * step / 10_000;
             for gate in &mut gates {
-                passed[usize::try_from(step / 1000).unwrap()] += u32::from(gate.pass(now).is_ok());
+                passed[usize::try_from(step / 1000).unwrap()] +=
+                    u32::from(gate.pass(0, now).is_ok());
             }
         }
         assert!(
@@ -135,7 +153,8 @@ mod tests {
     #[test]
     fn lateness_is_made_up_for_but_not_without_bound() {
         let (mut gates, start, second) = gates(1000.0, 1);
-        let burst = |gate: &mut Gate, now| (0..1000).take_while(|_| gate.pass(now).is_ok()).count();
+        let burst =
+            |gate: &mut Gate, now| (0..1000).take_while(|_| gate.pass(0, now).is_ok()).count();
         assert!((10..=12).contains(&burst(&mut gates[0], start + second / 100)));
         assert!((100..=102).contains(&burst(&mut gates[0], start + second)));
     }
@@ -143,9 +162,9 @@ mod tests {
     #[test]
     fn a_moment_is_kept_until_it_is_used() {
         let (mut gates, start, second) = gates(1.0, 1);
-        assert_eq!(gates[0].pass(start), Ok(()));
-        let due = gates[0].pass(start).unwrap_err();
-        assert_eq!(gates[0].pass(start + second / 2), Err(due));
-        assert_eq!(gates[0].pass(due), Ok(()));
+        assert_eq!(gates[0].pass(0, start), Ok(0));
+        let due = gates[0].pass(0, start).unwrap_err();
+        assert_eq!(gates[0].pass(0, start + second / 2), Err(due));
+        assert_eq!(gates[0].pass(0, due), Ok(0));
     }
 }

@@ -109,6 +109,26 @@ impl<'ring> Ring<'ring> {
         self.account(taken)
     }
 
+    /// Hands what is queued to the kernel and takes the completions it has, without waiting.
+    #[inline]
+    pub fn collect(&mut self) -> io::Result<()> {
+        self.submissions.sync();
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: no argument structure is passed.
+        let taken = unsafe {
+            self.submitter
+                .enter::<libc::sigset_t>(self.queued, 0, flags, None)
+        };
+        self.account(taken)
+    }
+
+    /// Whether completions lie ready to be reaped.
+    #[inline]
+    pub fn has_completions(&mut self) -> bool {
+        self.completions.sync();
+        !self.completions.is_empty()
+    }
+
     /// Hands what is queued to the kernel and waits for a completion, at most for `timeout`.
     ///
     /// `idle`: no I/O is outstanding, so the wait is not one for I/O and must not show as iowait or pressure.

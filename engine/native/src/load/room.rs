@@ -80,6 +80,18 @@ impl Room {
         None
     }
 
+    /// Whether a target has a free place; for those who ask target by target rather than `take`.
+    #[inline]
+    pub fn has_place(&self, target: usize) -> bool {
+        let share = &self.shares[target];
+        share.in_flight < share.most
+    }
+
+    /// Forgets the order of free places, which nobody takes.
+    pub fn forget_order(&mut self) {
+        self.queue.clear();
+    }
+
     /// Returns a place that was taken but cannot be used yet.
     pub fn put_back(&mut self, target: usize) {
         if let Some(target) = index(target) {

@@ -1,9 +1,10 @@
 //! What all workers of a run share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant as Deadline};
 
+use super::arrival::Skipped;
 use super::clock::{Clock, monotonic_ns};
 use super::content::{Contents, LOOK_INTERVAL_NS};
 use super::epoch::{Epoch, Instant};
@@ -35,6 +36,8 @@ pub struct Run {
     pub probe_interval_ticks: u64,
     pub routes: Arc<Routes>,
     pub logical_ios: Arc<LogicalIos>,
+    /// Arrivals that found no room in time, per target.
+    pub skipped: Skipped,
     seed: u64,
     health: Vec<Health>,
     /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
@@ -72,6 +75,7 @@ impl Run {
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             routes: Arc::new(Routes::new(&targets, policy, clock)),
             logical_ios: Arc::default(),
+            skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
             streams: streams.unwrap_or_default(),
@@ -149,14 +153,21 @@ impl Run {
             };
             return fan_out.next(&asker, settings, &order, gate, now_ticks);
         }
-        if let Err(due) = gate.pass(now_ticks) {
-            return Next::NotBefore(due);
-        }
+        let intended_ticks = match gate.pass(target, now_ticks) {
+            Ok(intended_ticks) => intended_ticks,
+            // Arrivals are of one target, a rate is of all.
+            Err(due) if epoch.schedule.is_some() => return Next::Refused(due),
+            Err(due) => return Next::NotBefore(due),
+        };
         let (direction, length) = draw(settings, rng);
         let space_bytes = self.targets[target].size_bytes;
         let order = self.order(settings, target);
         let offset = order.next(rng, direction, space_bytes, u64::from(length));
-        Next::Issue(Part::alone(target, direction, offset, length))
+        let part = Part::alone(target, direction, offset, length);
+        Next::Issue(Part {
+            intended_ticks,
+            ..part
+        })
     }
 
     /// The file an I/O goes to.
@@ -236,12 +247,21 @@ impl Run {
         } else {
             levels.lane(Level::Target, part.target, part.direction)
         };
-        let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
+        let service_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
         let good = u32::try_from(result).is_ok_and(|bytes| bytes == part.length);
+        let latency_ns = if part.intended_ticks == 0 {
+            service_ns
+        } else {
+            self.clock
+                .ns(reaped_ticks.saturating_sub(part.intended_ticks))
+        };
         if good {
+            if part.intended_ticks != 0 {
+                lane.record_service(service_ns);
+            }
             lane.record(u64::from(part.length), latency_ns);
             if !part.is_fsync() {
-                self.slowest.offer(part, issued_ticks, latency_ns);
+                self.slowest.offer(part, issued_ticks, service_ns);
             }
             self.health[part.target].succeeded(issued_ticks);
             if part.direction == Direction::Write && !part.is_fsync() {
@@ -260,7 +280,7 @@ impl Run {
                 now_ns: self.clock.ns(reaped_ticks),
                 failing: &|target| self.failing(target),
             };
-            if fan_out.back(part, latency_ns, &asker, good) {
+            if fan_out.back(part, service_ns, &asker, good) {
                 return;
             }
         }

@@ -8,6 +8,8 @@ const TRY_EVERY: u32 = 64;
 /// Weight of one outcome in the running share of successes, as a power of two.
 const WEIGHT_BITS: u32 = 4;
 const ALWAYS: u32 = 1 << 16;
+/// Share of successes from which looking takes no more time than sleeping: a failure costs both.
+const WORTH_PERCENT: u32 = 85;
 
 /// Remembers how often it was worth it.
 pub struct Spin {
@@ -29,7 +31,7 @@ impl Spin {
     #[inline]
     pub fn budget_ticks(&mut self) -> u64 {
         self.waits = self.waits.wrapping_add(1);
-        if self.success >= ALWAYS / 2 || self.waits % TRY_EVERY == 0 {
+        if self.success >= ALWAYS / 100 * WORTH_PERCENT || self.waits % TRY_EVERY == 0 {
             self.budget_ticks
         } else {
             0

@@ -40,6 +40,26 @@ pub struct Lane {
     /// Largest since the coordinator last took it.
     second_peak_ns: AtomicU64,
     histogram: Histogram,
+    service: OnceLock<Box<Service>>,
+}
+
+/// Times from submit to reap, kept beside latencies where those count from an intended start.
+pub struct Service {
+    sum_ns: AtomicU64,
+    least_ns: AtomicU64,
+    largest_ns: AtomicU64,
+    histogram: Histogram,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self {
+            sum_ns: AtomicU64::new(0),
+            least_ns: AtomicU64::new(u64::MAX),
+            largest_ns: AtomicU64::new(0),
+            histogram: Histogram::default(),
+        }
+    }
 }
 
 impl Default for Lane {
@@ -54,6 +74,7 @@ impl Default for Lane {
             peak_ns: AtomicU64::new(0),
             second_peak_ns: AtomicU64::new(0),
             histogram: Histogram::default(),
+            service: OnceLock::new(),
         }
     }
 }
@@ -88,6 +109,19 @@ impl Lane {
         self.histogram.record(latency_ns);
         // Last, so that a reader who sees the I/O sees all that belongs to it.
         self.ios.store(self.ios.load(Relaxed) + 1, Release);
+    }
+
+    /// Notes the service time of an I/O whose latency `record` gets.
+    pub fn record_service(&self, service_ns: u64) {
+        let service = self.service.get_or_init(Box::default);
+        add(&service.sum_ns, service_ns);
+        if service_ns < service.least_ns.load(Relaxed) {
+            service.least_ns.store(service_ns, Relaxed);
+        }
+        if service_ns > service.largest_ns.load(Relaxed) {
+            service.largest_ns.store(service_ns, Relaxed);
+        }
+        service.histogram.record(service_ns);
     }
 
     pub fn record_error(&self) {
@@ -148,10 +182,18 @@ pub struct Sums {
     pub largest_ns: u64,
     pub errors: u64,
     pub peak_ns: u64,
+    /// Service times, where latencies are not: 0 elsewhere.
+    pub service_ns: u64,
+    pub least_service_ns: u64,
+    pub largest_service_ns: u64,
 }
 
 impl Sums {
     pub fn add(&mut self, lane: &Lane) {
+        let service = lane.service.get();
+        let of_service = |counter: fn(&Service) -> &AtomicU64| {
+            service.map_or(0, |service| counter(service).load(Relaxed))
+        };
         let other = Self {
             ios: lane.ios.load(Acquire),
             bytes: lane.bytes.load(Relaxed),
@@ -160,6 +202,9 @@ impl Sums {
             largest_ns: lane.largest_ns.load(Relaxed),
             errors: lane.errors.load(Relaxed),
             peak_ns: 0,
+            service_ns: of_service(|service| &service.sum_ns),
+            least_service_ns: of_service(|service| &service.least_ns),
+            largest_service_ns: of_service(|service| &service.largest_ns),
         };
         self.merge(&other);
     }
@@ -171,6 +216,11 @@ impl Sums {
             } else {
                 other.least_ns
             };
+            self.least_service_ns = if self.ios > 0 {
+                self.least_service_ns.min(other.least_service_ns)
+            } else {
+                other.least_service_ns
+            };
         }
         self.ios += other.ios;
         self.bytes += other.bytes;
@@ -178,6 +228,8 @@ impl Sums {
         self.largest_ns = self.largest_ns.max(other.largest_ns);
         self.errors += other.errors;
         self.peak_ns = self.peak_ns.max(other.peak_ns);
+        self.service_ns += other.service_ns;
+        self.largest_service_ns = self.largest_service_ns.max(other.largest_service_ns);
     }
 
     /// Takes the peak of a lane along; the next reader finds what came after.
@@ -191,12 +243,17 @@ impl Sums {
 pub struct Tally {
     pub sums: Sums,
     pub counts: Counts,
+    /// Service times, where latencies are not.
+    pub service_counts: Counts,
 }
 
 impl Tally {
     pub fn add(&mut self, lane: &Lane) {
         self.sums.add(lane);
         self.counts.add(&lane.histogram);
+        if let Some(service) = lane.service.get() {
+            self.service_counts.add(&service.histogram);
+        }
     }
 }
 
@@ -222,6 +279,34 @@ mod tests {
         );
         assert_eq!((sums.least_ns, sums.largest_ns), (100, 300));
         assert_eq!(tally.counts.cells().map(|(_, count)| count).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn service_times_are_kept_beside_latencies() {
+        let (first, second) = (Lane::default(), Lane::default());
+        for (lane, service_ns, latency_ns) in
+            [(&first, 40, 400), (&first, 30, 30), (&second, 50, 60)]
+        {
+            lane.record_service(service_ns);
+            lane.record(512, latency_ns);
+        }
+        let mut tally = Tally::default();
+        tally.add(&first);
+        tally.add(&second);
+        let sums = tally.sums;
+        assert_eq!(
+            (sums.latency_ns, sums.least_ns, sums.largest_ns),
+            (490, 30, 400)
+        );
+        assert_eq!(
+            (
+                sums.service_ns,
+                sums.least_service_ns,
+                sums.largest_service_ns
+            ),
+            (120, 30, 50)
+        );
+        assert_eq!(tally.service_counts.cells().count(), 3);
     }
 
     #[test]

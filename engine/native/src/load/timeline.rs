@@ -14,6 +14,9 @@ pub enum AnyEpoch {
     Closed(Arc<ClosedEpoch>),
 }
 
+/// A cell of a histogram: target, series, bucket, count.
+pub type Cell = (usize, u8, u16, u64);
+
 /// The open epoch, what is left of the closed ones, and what readers have taken.
 pub struct Timeline {
     current: Arc<Epoch>,
@@ -26,8 +29,11 @@ struct Kept {
     /// Everything counted in closed epochs, transients too.
     totals: Vec<[Tally; 2]>,
     /// What `take_cells` has handed out.
-    taken: Vec<[Counts; 2]>,
+    taken: Vec<[Counts; SERIES]>,
 }
+
+/// Latencies of reads and writes, then service times of both.
+pub const SERIES: usize = 4;
 
 impl Timeline {
     pub fn new(current: Arc<Epoch>, rows: Rows) -> Self {
@@ -95,23 +101,24 @@ impl Timeline {
         totals.enumerate().map(sums).collect()
     }
 
-    /// Histogram cells since the last call: row, direction, bucket, count.
-    pub fn take_cells(&mut self, level: Level) -> Vec<(usize, Direction, u16, u64)> {
+    /// Histogram cells since the last call: row, series, bucket, count.
+    pub fn take_cells(&mut self, level: Level) -> Vec<Cell> {
         let mut cells = Vec::new();
         let Kept { totals, taken } = &mut self.levels[level as usize];
         for (row, (tallies, taken)) in totals.iter().zip(taken).enumerate() {
-            for direction in Direction::ALL {
+            for (series, direction) in (0_u8..).zip(Direction::ALL) {
                 let mut now = Tally::default();
-                now.counts.add_counts(&tallies[direction as usize].counts);
+                let before = &tallies[direction as usize];
+                now.counts.add_counts(&before.counts);
+                now.service_counts.add_counts(&before.service_counts);
                 self.current
                     .lanes(level, row, direction)
                     .for_each(|lane| now.add(lane));
-                let grown = now.counts.advance(&mut taken[direction as usize]);
-                cells.extend(
-                    grown
-                        .into_iter()
-                        .map(|(bucket, count)| (row, direction, bucket, count)),
-                );
+                for (series, counts) in [(series, &now.counts), (series + 2, &now.service_counts)] {
+                    let grown = counts.advance(&mut taken[usize::from(series)]);
+                    let cell = |(bucket, count)| (row, series, bucket, count);
+                    cells.extend(grown.into_iter().map(cell));
+                }
             }
         }
         cells

@@ -6,7 +6,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::arrival::{Arrival, WATCH_NS};
 use super::buffers::{ALIGN, SHARED_ABOVE_BYTES};
+use super::clock;
 use super::epoch::Epoch;
 use super::fanout::Next;
 use super::knobs::Settings;
@@ -41,6 +43,9 @@ fn slot_bytes(settings: &Settings) -> usize {
 /// Runs a worker for one place in one target's queue until the load stops.
 pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
     seat.waker.is_me();
+    if run.limits.arrival != Arrival::Closed {
+        clock::wake_in_time();
+    }
     run.wait_for_start();
     let target = seat.served.first;
     let mut worker = Worker {
@@ -92,7 +97,10 @@ impl Worker<'_> {
         }
         self.epoch = Arc::clone(&epoch);
         drop(epoch);
-        self.gate.follow(self.epoch.pacer.as_ref());
+        self.gate.enter(&self.epoch);
+        if !used {
+            self.gate.leave();
+        }
         let bytes = slot_bytes(&self.epoch.settings);
         if used
             && self.epoch.settings.writes()
@@ -133,8 +141,7 @@ impl Worker<'_> {
                     }
                 }
                 Next::NotBefore(due) | Next::Refused(due) => {
-                    let left_ns = self.run.clock.ns(due.saturating_sub(self.run.clock.now()));
-                    std::thread::park_timeout(Duration::from_nanos(left_ns));
+                    self.pause(target, due);
                     return;
                 }
                 Next::Blocked => {
@@ -142,6 +149,26 @@ impl Worker<'_> {
                     return;
                 }
             }
+        }
+    }
+
+    /// Waits for a moment, at most so long; for an arrival that is near, one thread of each target stays awake.
+    fn pause(&self, target: usize, due_ticks: u64) {
+        let clock = self.run.clock;
+        let left_ns = clock.ns(due_ticks.saturating_sub(clock.now()));
+        let Some(schedule) = &self.epoch.schedule else {
+            return std::thread::park_timeout(Duration::from_nanos(left_ns));
+        };
+        let stream = target.min(schedule.streams() - 1);
+        if left_ns > WATCH_NS {
+            std::thread::park_timeout(Duration::from_nanos(left_ns - WATCH_NS));
+        } else if schedule.watch(stream) {
+            while clock.now() < due_ticks && !self.run.stopping() {
+                std::hint::spin_loop();
+            }
+            schedule.unwatch(stream);
+        } else {
+            std::thread::park_timeout(Duration::from_nanos(left_ns));
         }
     }
 
@@ -157,7 +184,8 @@ impl Worker<'_> {
             let result = transfer(self.run, &part, pointer, write_flags);
             let epoch = self.seat.epoch();
             let reaped_ticks = self.run.clock.now();
-            let levels = epoch.levels(self.seat.worker, reaped_ticks);
+            let worker = self.seat.worker;
+            let levels = epoch.levels_of(&part, worker, epoch.levels(worker, reaped_ticks));
             let lost = self
                 .run
                 .back(&epoch, levels, &part, result, sent_ticks, reaped_ticks);

@@ -1,5 +1,7 @@
 //! A worker with a ring of its own: keeps its share of every target's queue depth outstanding.
 
+mod waiting;
+
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -7,11 +9,13 @@ use std::time::Duration;
 
 use io_uring::{opcode, squeue, types};
 
+use super::arrival::Arrival;
 use super::buffers::{Arena, Buffer};
+use super::clock;
 use super::epoch::Epoch;
 use super::fanout::Next;
 use super::flight::{Flight, Flights};
-use super::knobs::{Settings, share};
+use super::knobs::{RingUse, Settings, share};
 use super::pacing::Gate;
 use super::pattern::{Part, Rng};
 use super::ring::Ring;
@@ -22,12 +26,12 @@ use super::seat::Seat;
 use super::spin::Spin;
 use super::stats::Direction;
 
-/// I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
-const CHUNK: u32 = 4;
+/// Least and most I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
+const CHUNK: (usize, usize) = (4, 32);
+/// Chunks per queue between those.
+const CHUNKS: usize = 8;
 /// About what it costs to go to sleep and be woken (measured: 3 to 5 us are alike, 15 us cost more than they bring).
 const SPIN_NS: u64 = 4_000;
-/// With more outstanding, sleeping costs no IOPS: the device has work, and completions come back in batches.
-const SPIN_UP_TO: usize = 16;
 /// Completion of the poll on the worker's eventfd, and of the cancellation when the run is given up.
 const WOKEN: u64 = u64::MAX;
 const CANCELLED: u64 = u64::MAX - 1;
@@ -69,6 +73,9 @@ pub fn work(
             return Ok(0);
         }
     }
+    if run.limits.arrival != Arrival::Closed {
+        clock::wake_in_time();
+    }
     run.wait_for_start();
     let outcome = worker.run();
     let lost = worker.room.in_flight();
@@ -98,6 +105,8 @@ struct Worker<'a> {
     sequence: u64,
     /// Numbers of I/Os queued but not submitted.
     chunk: Vec<usize>,
+    /// How many those may be.
+    most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     again: Vec<usize>,
 }
@@ -123,6 +132,7 @@ impl<'a> Worker<'a> {
             older: 0,
             sequence: (seat.worker as u64) << 48,
             chunk: Vec::new(),
+            most_queued: 0,
             again: Vec::new(),
         }
     }
@@ -130,11 +140,13 @@ impl<'a> Worker<'a> {
     fn run(&mut self) -> io::Result<()> {
         self.adopt()?;
         while !self.run.stopping() {
-            let wake_ticks = self.refill()?;
+            let wake_ticks = if self.epoch.schedule.is_some() {
+                self.refill_by_arrival()?
+            } else {
+                self.refill()?
+            };
             self.stamp();
-            self.look()?;
-            self.ring
-                .wait(self.until(wake_ticks), self.room.in_flight() == 0)?;
+            self.pass(wake_ticks)?;
             self.reap()?;
         }
         while self.room.in_flight() > 0 && !self.run.abandoned() {
@@ -143,30 +155,6 @@ impl<'a> Worker<'a> {
             self.reap()?;
         }
         self.cancel()
-    }
-
-    /// Looks for a completion before going to sleep, if that has been worth it lately.
-    fn look(&mut self) -> io::Result<()> {
-        if self.room.in_flight() == 0 || self.room.in_flight() > SPIN_UP_TO {
-            return Ok(());
-        }
-        let budget_ticks = self.spin.budget_ticks();
-        if budget_ticks == 0 {
-            return Ok(());
-        }
-        if self.ring.queued() > 0 {
-            self.ring.submit()?;
-        }
-        let until_ticks = self.run.clock.now() + budget_ticks;
-        while !self.ring.has_news() {
-            if self.run.clock.now() >= until_ticks {
-                self.spin.learn(false);
-                return Ok(());
-            }
-            std::hint::spin_loop();
-        }
-        self.spin.learn(true);
-        Ok(())
     }
 
     /// Takes over the epoch its seat has now.
@@ -179,11 +167,15 @@ impl<'a> Worker<'a> {
             .collect();
         self.room.deal(|target| most[target]);
         self.seat.adopt(epoch.index);
-        self.gate.follow(epoch.pacer.as_ref());
+        self.gate.enter(&epoch);
+        // This worker may have no place any more on the targets they are for.
+        self.gate.leave();
         let (ios, length) = (
             self.room.capacity(),
             usize::try_from(settings.part_bytes).unwrap_or(usize::MAX),
         );
+        self.most_queued =
+            u32::try_from((ios / CHUNKS).clamp(CHUNK.0, CHUNK.1)).unwrap_or(u32::MAX);
         self.arenas[0].ensure(&mut self.ring, ios, length)?;
         if settings.writes() {
             self.arenas[1].ensure(&mut self.ring, ios, length)?;
@@ -241,17 +233,37 @@ impl<'a> Worker<'a> {
         Ok(wake_ticks)
     }
 
-    fn until(&self, wake_ticks: u64) -> Option<Duration> {
-        let left = |wake: u64| {
-            Duration::from_nanos(self.run.clock.ns(wake.saturating_sub(self.run.clock.now())))
-        };
-        (wake_ticks != u64::MAX).then(|| left(wake_ticks))
+    /// Issues what has arrived, target by target; when to look again at the latest.
+    fn refill_by_arrival(&mut self) -> io::Result<u64> {
+        self.room.forget_order();
+        let mut wake_ticks = u64::MAX;
+        for target in 0..self.epoch.settings.width {
+            while self.room.has_place(target) {
+                let now_ticks = self.run.clock.now();
+                let rng = &mut self.rngs[target];
+                let next = self
+                    .run
+                    .next(&self.epoch, target, rng, &mut self.gate, now_ticks);
+                let due = match next {
+                    Next::Issue(part) => {
+                        self.issue(part, now_ticks)?;
+                        // Its service begins now, not when others have been submitted too.
+                        self.submit()?;
+                        continue;
+                    }
+                    Next::NotBefore(due) | Next::Refused(due) => due,
+                    Next::Blocked => now_ticks + self.run.clock.ticks(BLOCKED_NS),
+                };
+                wake_ticks = wake_ticks.min(due);
+                break;
+            }
+        }
+        Ok(wake_ticks)
     }
 
     fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<()> {
-        if self.ring.queued() >= CHUNK || self.ring.is_full() {
-            self.stamp();
-            self.ring.submit()?;
+        if self.ring.queued() >= self.most_queued || self.ring.is_full() {
+            self.submit()?;
         }
         let number = self.flights.next_number();
         let arena = &mut self.arenas[part.direction as usize];
@@ -287,7 +299,16 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    /// Hands what is queued to the kernel; its clock starts.
+    fn submit(&mut self) -> io::Result<()> {
+        self.stamp();
+        self.ring.submit()
+    }
+
     fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
+        if self.run.limits.ring_use == RingUse::Dry {
+            return opcode::Nop::new().build();
+        }
         let write_flags = self.epoch.settings.mode.write_flags();
         if self.ring.registry.files {
             // The flag turns the descriptor into an index of the registered files.
@@ -325,12 +346,14 @@ impl<'a> Worker<'a> {
                 continue;
             };
             count += 1;
-            let (flight, result) = (self.flights.get(number), completion.result());
+            let flight = self.flights.get(number);
+            let result = self.result(&flight.part, completion.result());
             if !(result == -libc::ECANCELED && self.run.abandoned()) {
                 // A worker just hired has no place in the epoch before, and nothing to count there.
                 let levels =
                     *levels.get_or_insert_with(|| epoch.levels(self.seat.worker, reaped_ticks));
                 let (part, sent_ticks) = (&flight.part, flight.issued_ticks);
+                let levels = epoch.levels_of(part, self.seat.worker, levels);
                 let lost = self
                     .run
                     .back(&epoch, levels, part, result, sent_ticks, reaped_ticks);
@@ -372,6 +395,15 @@ impl<'a> Worker<'a> {
             self.seat.settle(self.epoch.index);
         }
         Ok(())
+    }
+
+    /// What an I/O brought; a no-op stands for one that succeeded.
+    #[inline]
+    fn result(&self, part: &Part, result: i32) -> i32 {
+        if self.run.limits.ring_use == RingUse::Dry && result == 0 {
+            return i32::try_from(part.length).unwrap_or(i32::MAX);
+        }
+        result
     }
 
     /// Sends I/Os whose path failed to another; they keep their place, their buffer and their beginning.
@@ -418,8 +450,7 @@ impl<'a> Worker<'a> {
             .build()
             .user_data(WOKEN);
         if self.ring.is_full() {
-            self.stamp();
-            self.ring.submit()?;
+            self.submit()?;
         }
         // SAFETY: the entry points to nothing.
         unsafe { self.ring.push(&poll) }

@@ -34,6 +34,8 @@ pub struct Part {
     pub file: u32,
     /// The logical I/O it is a part of.
     pub logical: u32,
+    /// When it was meant to be issued, where I/Os arrive by a schedule; 0 is when it is.
+    pub intended_ticks: u64,
 }
 
 impl Part {
@@ -47,6 +49,7 @@ impl Part {
             length,
             file: 0,
             logical: ALONE,
+            intended_ticks: 0,
         }
     }
 

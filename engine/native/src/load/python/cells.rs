@@ -3,9 +3,9 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::load::stats::Direction;
+use crate::load::timeline::Cell;
 
-/// Target, direction, bucket, count.
+/// Target, series, bucket, count.
 pub type CellArrays<'py> = (
     Bound<'py, PyArray1<u32>>,
     Bound<'py, PyArray1<u8>>,
@@ -13,10 +13,7 @@ pub type CellArrays<'py> = (
     Bound<'py, PyArray1<u64>>,
 );
 
-pub fn cell_arrays<'py>(
-    py: Python<'py>,
-    cells: &[(usize, Direction, u16, u64)],
-) -> CellArrays<'py> {
+pub fn cell_arrays<'py>(py: Python<'py>, cells: &[Cell]) -> CellArrays<'py> {
     (
         PyArray1::from_iter(
             py,
@@ -24,7 +21,7 @@ pub fn cell_arrays<'py>(
                 .iter()
                 .map(|cell| u32::try_from(cell.0).unwrap_or(u32::MAX)),
         ),
-        PyArray1::from_iter(py, cells.iter().map(|cell| cell.1 as u8)),
+        PyArray1::from_iter(py, cells.iter().map(|cell| cell.1)),
         PyArray1::from_iter(py, cells.iter().map(|cell| cell.2)),
         PyArray1::from_iter(py, cells.iter().map(|cell| cell.3)),
     )

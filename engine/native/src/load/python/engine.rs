@@ -10,15 +10,16 @@ use super::arguments::{KnobsArgument, bits, seconds, unsigned};
 use super::cells::{CellArrays, cell_arrays};
 use super::epoch::EpochStats;
 use super::target::LoadTarget;
+use crate::load::arrival::Arrival;
 use crate::load::crew::Backend;
 use crate::load::engine::{Engine, Options};
-use crate::load::knobs::Limits;
+use crate::load::knobs::{Limits, RingUse};
 use crate::load::lock::lock;
 use crate::load::stats::Sums;
 use crate::load::timeline::AnyEpoch;
 
 /// `collectors.schemas.LOAD`.
-const COUNTER_COLUMNS: usize = 14;
+const COUNTER_COLUMNS: usize = 17;
 /// `collectors.schemas.LOAD_PATH`.
 const PATH_COLUMNS: usize = 12;
 
@@ -52,9 +53,14 @@ pub struct LoadEngine {
 #[pymethods]
 impl LoadEngine {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "the settings of a job")]
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::fn_params_excessive_bools,
+        reason = "the settings of a job"
+    )]
     #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1, stripe_unit_bytes = 65536, copies = 1,
-                        total_queue_depth = false, seed = 1, max_queue_depth = 1024, runtime_s = None))]
+                        total_queue_depth = false, seed = 1, max_queue_depth = 1024, runtime_s = None,
+                        arrival = "closed", poll = false, dry = false))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
@@ -68,6 +74,9 @@ impl LoadEngine {
         seed: i64,
         max_queue_depth: i64,
         runtime_s: Option<f64>,
+        arrival: &str,
+        poll: bool,
+        dry: bool,
     ) -> PyResult<Self> {
         let backend = match backend {
             "uring" => Backend::Uring,
@@ -94,6 +103,12 @@ impl LoadEngine {
             thread_per_io: backend == Backend::Threads,
             copies: unsigned("copies", copies)?,
             total_depth: total_queue_depth,
+            arrival: Arrival::parse(arrival).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "arrival {arrival} is not closed, constant or poisson"
+                ))
+            })?,
+            ring_use: ring_use(poll, dry)?,
             streams: sequential.then_some(streams),
         };
         let runtime = runtime_s
@@ -158,6 +173,9 @@ impl LoadEngine {
                 u64::from(row.active),
                 u64::from(row.failing),
                 row.epoch,
+                row.skipped,
+                row.sums[0].service_ns,
+                row.sums[1].service_ns,
             ];
             sums_row(&row.sums).into_iter().chain(gauges)
         });
@@ -261,5 +279,16 @@ impl LoadEngine {
     fn stop(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         let timeout = seconds("timeout_s", timeout_s)?;
         Ok(py.detach(|| self.engine.stop(timeout)))
+    }
+}
+
+fn ring_use(poll: bool, dry: bool) -> PyResult<RingUse> {
+    match (poll, dry) {
+        (false, false) => Ok(RingUse::Sleep),
+        (true, false) => Ok(RingUse::Poll),
+        (false, true) => Ok(RingUse::Dry),
+        (true, true) => Err(PyValueError::new_err(
+            "poll: a dry run has nothing to wait for",
+        )),
     }
 }

@@ -7,11 +7,12 @@ use pyo3::prelude::*;
 
 use super::cells::{CellArrays, cell_arrays};
 use crate::load::cpu_span::CpuTimes;
+use crate::load::histogram::Counts;
 use crate::load::levels::{Level, Rows};
 use crate::load::packed::PackedCells;
 use crate::load::peaks::PeakSum;
-use crate::load::stats::{Direction, Sums};
-use crate::load::timeline::AnyEpoch;
+use crate::load::stats::Sums;
+use crate::load::timeline::{AnyEpoch, Cell};
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct EpochStats {
@@ -72,6 +73,34 @@ impl EpochStats {
     #[getter]
     fn logical_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
         self.counts_of(py, Level::Logical)
+    }
+
+    #[getter]
+    fn services<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
+        let mut sums = match &self.epoch {
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums(Level::Target)),
+            AnyEpoch::Closed(epoch) => epoch.sums[Level::Target as usize].clone(),
+        };
+        sums.resize(self.rows.targets, [Sums::default(); 2]);
+        let row = |sums: &Sums| {
+            [
+                sums.service_ns,
+                sums.least_service_ns,
+                sums.largest_service_ns,
+            ]
+        };
+        let values = sums.iter().flatten().flat_map(row);
+        PyArray1::from_iter(py, values).reshape([self.rows.targets, 2, 3])
+    }
+
+    #[getter]
+    fn skipped<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        let mut skipped = match &self.epoch {
+            AnyEpoch::Open(epoch) => epoch.skipped(),
+            AnyEpoch::Closed(epoch) => epoch.skipped.clone(),
+        };
+        skipped.resize(self.rows.targets, 0);
+        PyArray1::from_vec(py, skipped)
     }
 
     #[getter]
@@ -137,6 +166,15 @@ impl EpochStats {
     }
 
     #[getter]
+    fn service_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
+        let per_lane = py.detach(|| match &self.epoch {
+            AnyEpoch::Open(epoch) => listed(&epoch.service_counts()),
+            AnyEpoch::Closed(epoch) => unpacked(&epoch.service_cells),
+        });
+        arrays(py, &per_lane)
+    }
+
+    #[getter]
     fn path_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
         self.cells_of(py, Level::Path)
     }
@@ -185,26 +223,33 @@ impl EpochStats {
     }
 
     fn cells_of<'py>(&self, py: Python<'py>, level: Level) -> CellArrays<'py> {
-        let per_lane: Vec<[Vec<(u16, u64)>; 2]> = py.detach(|| match &self.epoch {
-            AnyEpoch::Open(epoch) => epoch
-                .counts(level)
-                .iter()
-                .map(|lanes| lanes.each_ref().map(|lane| lane.cells().collect()))
-                .collect(),
-            AnyEpoch::Closed(epoch) => epoch.cells[level as usize]
-                .iter()
-                .map(|lanes| lanes.each_ref().map(PackedCells::cells))
-                .collect(),
+        let per_lane = py.detach(|| match &self.epoch {
+            AnyEpoch::Open(epoch) => listed(&epoch.counts(level)),
+            AnyEpoch::Closed(epoch) => unpacked(&epoch.cells[level as usize]),
         });
-        let mut cells = Vec::new();
-        for (row, lanes) in per_lane.iter().enumerate() {
-            for (direction, lane) in Direction::ALL.into_iter().zip(lanes) {
-                cells.extend(
-                    lane.iter()
-                        .map(|(bucket, count)| (row, direction, *bucket, *count)),
-                );
-            }
-        }
-        cell_arrays(py, &cells)
+        arrays(py, &per_lane)
     }
+}
+
+type LaneCells = [Vec<(u16, u64)>; 2];
+
+fn listed(counts: &[[Counts; 2]]) -> Vec<LaneCells> {
+    let of_target = |lanes: &[Counts; 2]| lanes.each_ref().map(|lane| lane.cells().collect());
+    counts.iter().map(of_target).collect()
+}
+
+fn unpacked(cells: &[[PackedCells; 2]]) -> Vec<LaneCells> {
+    let of_target = |lanes: &[PackedCells; 2]| lanes.each_ref().map(PackedCells::cells);
+    cells.iter().map(of_target).collect()
+}
+
+fn arrays<'py>(py: Python<'py>, per_lane: &[LaneCells]) -> CellArrays<'py> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for (target, lanes) in per_lane.iter().enumerate() {
+        for (direction, lane) in (0_u8..).zip(lanes) {
+            let cell = |(bucket, count): &(u16, u64)| (target, direction, *bucket, *count);
+            cells.extend(lane.iter().map(cell));
+        }
+    }
+    cell_arrays(py, &cells)
 }

@@ -1,0 +1,149 @@
+"""Open loops on an idle zram: whether rates hold, and latencies from the arrival agree with queueing theory.
+
+With queue depth 1 the engine and the device are one server with a queue, fed by Poisson arrivals: M/G/1. Theory is that
+queue simulated (Lindley's recursion) with service times drawn from the distribution that the engine measured beside the
+latencies, so what is compared is the waiting alone: schedule, queue and clock. A thread that must wait for a processor
+cannot keep a schedule: rounds in which it did for more than `IDLE_SHARE` of the time are no idle machine, and only
+counted; more are tried in their place.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from bench.places import zram
+from engine._native import LoadEngine, LoadTarget
+from engine.histogram import middles_ns
+from engine.job import Knobs
+from engine.latencies import Latencies
+from engine.measured import BOTH, Measured, measure
+
+RATE_IOPS = 50_000.0
+SIZE_BYTES = 256 << 20
+RUN_S = 0.6
+ROUNDS = 9
+MOST_ROUNDS = 40
+SIMULATED = 2_000_000
+IDLE_SHARE = 0.002
+P99_GOAL, RATE_GOAL = 0.05, 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one run measured."""
+
+    rate: float
+    """Of the rate asked for."""
+    measured: Measured
+    service: Latencies
+    waited_share: float
+    """Share of the time for which the thread was ready to run and had no processor."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the machine was."""
+        return self.waited_share <= IDLE_SHARE
+
+
+def main(*, quick: bool = False) -> None:
+    """Print rates and percentiles of both engines."""
+    if os.geteuid() != 0 or not Path("/sys/class/zram-control").exists():
+        print("left out: needs root and zram")
+        return
+    with zram(SIZE_BYTES) as device:
+        for backend in ("threads", "uring"):
+            for arrival in ("constant", "poisson"):
+                rounds = tried(device, backend, arrival, 3 if quick else ROUNDS)
+                report(f"{backend}, {arrival}", rounds, theory=arrival == "poisson")
+
+
+def tried(
+    device: str, backend: Literal["uring", "threads"], arrival: Literal["constant", "poisson"], wanted: int
+) -> list[Round]:
+    """Make rounds until so many of them found the machine idle, or it never will be."""
+    rounds: list[Round] = []
+    while len(rounds) < MOST_ROUNDS and sum(turn.is_idle for turn in rounds) < wanted:
+        rounds.append(run(device, backend, arrival))
+    return rounds
+
+
+def run(device: str, backend: Literal["uring", "threads"], arrival: Literal["constant", "poisson"]) -> Round:
+    fd = os.open(device, os.O_RDONLY | os.O_DIRECT)
+    try:
+        target = LoadTarget(fd, device, SIZE_BYTES, 4096, writable=False)
+    finally:
+        os.close(fd)
+    knobs = Knobs(queue_depth=1, rate_iops=RATE_IOPS)
+    engine = LoadEngine([target], knobs, backend=backend, runtime_s=RUN_S, arrival=arrival)
+    engine.start()
+    waited_ns = 0
+    while engine.running:
+        time.sleep(0.05)
+        waited_ns = max(waited_ns, run_delay_ns())
+    assert engine.stop()
+    (epoch,) = engine.epochs()
+    measured = measure(epoch, None, BOTH)
+    assert measured.service is not None
+    assert epoch.start_ns is not None
+    assert epoch.end_ns is not None
+    seconds = (epoch.end_ns - epoch.start_ns) / 1e9
+    return Round(measured.ios / seconds / RATE_IOPS, measured, measured.service, waited_ns / RUN_S / 1e9)
+
+
+def run_delay_ns() -> int:
+    """Time the threads of the load have waited for a processor; field 2 of /proc/PID/schedstat (sched-stats.rst)."""
+    waited_ns = 0
+    for task in Path("/proc/self/task").iterdir():
+        # Threads come and go.
+        with suppress(OSError):
+            if (task / "comm").read_text().strip() == "load":
+                waited_ns += int((task / "schedstat").read_text().split()[1])
+    return waited_ns
+
+
+def theory_p99_ns(service: Latencies, seed: int) -> float:
+    """Simulate M/G/1: each arrival waits for what is left of the one before it."""
+    random = np.random.default_rng(seed)
+    shares = service.counts / service.counts.sum()
+    services = random.choice(middles_ns(service.buckets), SIMULATED, p=shares)
+    gaps = random.exponential(1e9 / RATE_IOPS, SIMULATED)
+    steps = np.concatenate(([0.0], np.cumsum(services[:-1] - gaps[1:])))
+    waits = steps - np.minimum.accumulate(steps)
+    return float(np.percentile(waits + services, 99))
+
+
+def report(name: str, rounds: list[Round], *, theory: bool) -> None:
+    idle = [turn for turn in rounds if turn.is_idle]
+    if not idle:
+        waited = statistics.median(turn.waited_share for turn in rounds)
+        print(f"{name}: no result: the thread waited for a processor {waited:.1%} of the time", flush=True)
+        return
+    rates = [turn.rate for turn in idle]
+    print(
+        f"{name}, {len(idle)} idle rounds of {len(rounds)}: rate {statistics.median(rates):.4f}x "
+        f"[{min(rates):.4f}-{max(rates):.4f}]   goal: within {RATE_GOAL:.1%}",
+        flush=True,
+    )
+    if theory:
+        report_theory(idle)
+
+
+def report_theory(rounds: list[Round]) -> None:
+    expected = [theory_p99_ns(turn.service, seed) for seed, turn in enumerate(rounds)]
+    found = [turn.measured.percentile_ns(99) or 0.0 for turn in rounds]
+    service = statistics.median(turn.service.percentile_ns(99) or 0.0 for turn in rounds)
+    ratio = statistics.median(p99 / theory for p99, theory in zip(found, expected, strict=True))
+    figures = (statistics.median(found) / 1e3, statistics.median(expected) / 1e3, service / 1e3)
+    print(
+        "  p99 from the arrival {:.2f} us, M/G/1 {:.2f} us, service alone {:.2f} us".format(*figures)
+        + f": {ratio:.3f}x of theory   goal: within {P99_GOAL:.0%}",
+        flush=True,
+    )

@@ -1,0 +1,428 @@
+//! The open loop: moments at which I/Os arrive, whether or not there is room for them.
+//!
+//! Every target has a stream of arrivals of its own, so that one which lags is not spared. An arrival waits for a free
+//! place in its target's queue depth, and its latency counts from the moment it was meant for; after `PATIENCE_NS` it is
+//! skipped and counted.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use super::clock::Clock;
+use super::lock::lock;
+use super::pattern::Rng;
+
+/// How long an arrival waits for a place.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// Moments are counted in fractions of a tick, so that high rates hold exactly.
+const FRACTION_BITS: u32 = 8;
+const SECOND_NS: u64 = 1_000_000_000;
+/// How long before an arrival a worker stays awake: longer than it takes to be woken, even in a guest.
+pub const WATCH_NS: u64 = 100_000;
+/// Gaps are drawn from 53 random bits, all a double holds.
+const UNIFORM_BITS: u32 = 53;
+
+/// When I/Os are issued (`engine.job.Arrival`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Whenever one comes back.
+    Closed,
+    /// At even distances.
+    Constant,
+    /// At exponentially distributed distances: each arrival independent of all others.
+    Poisson,
+}
+
+impl Arrival {
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "closed" => Some(Self::Closed),
+            "constant" => Some(Self::Constant),
+            "poisson" => Some(Self::Poisson),
+            _ => None,
+        }
+    }
+}
+
+/// Arrivals skipped since the start of the run, per target.
+pub type Skipped = Arc<[AtomicU64]>;
+
+/// How a schedule begins.
+pub struct Beginning {
+    pub arrival: Arrival,
+    /// Arrivals per second over all streams.
+    pub rate_iops: f64,
+    pub streams: usize,
+    pub start_ticks: u64,
+    pub seed: Rng,
+}
+
+/// The arrivals of one rate, on one or more streams.
+pub struct Schedule {
+    rate_iops: f64,
+    poisson: bool,
+    base_ticks: u64,
+    /// Mean distance within a stream, in fractions of a tick.
+    gap: f64,
+    patience_ticks: u64,
+    streams: Box<[Mutex<Stream>]>,
+    skipped: Skipped,
+}
+
+struct Stream {
+    watched: bool,
+    /// In fractions of a tick since the base; none after the end.
+    next: u64,
+    /// Claimed, but not used.
+    returned: Vec<u64>,
+    ended_ticks: u64,
+    rng: Rng,
+}
+
+impl Schedule {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "positive, clamped"
+    )]
+    pub fn new(beginning: &Beginning, clock: Clock, skipped: Skipped) -> Self {
+        let count = beginning.streams.max(1);
+        let second = clock.ticks(SECOND_NS) as f64 * f64::from(1 << FRACTION_BITS);
+        let gap = (second / beginning.rate_iops * count as f64).clamp(1.0, 2_f64.powi(60));
+        let poisson = beginning.arrival == Arrival::Poisson;
+        let mut seed = beginning.seed.clone();
+        let stream = |index: usize| {
+            let rng = Rng::new(seed.next(), index as u64, 0);
+            let mut stream = Stream {
+                watched: false,
+                next: (gap * index as f64 / count as f64) as u64,
+                returned: Vec::new(),
+                ended_ticks: u64::MAX,
+                rng,
+            };
+            if poisson {
+                stream.next = stream.distance(gap);
+            }
+            Mutex::new(stream)
+        };
+        Self {
+            rate_iops: beginning.rate_iops,
+            poisson,
+            base_ticks: beginning.start_ticks,
+            gap,
+            patience_ticks: clock.ticks(PATIENCE_NS),
+            streams: (0..count).map(stream).collect(),
+            skipped,
+        }
+    }
+
+    pub fn rate_iops(&self) -> f64 {
+        self.rate_iops
+    }
+
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Takes the next arrival of a stream, which the caller issues then or later, or gives back.
+    pub fn claim(&self, stream: usize, now_ticks: u64) -> u64 {
+        let mut arrivals = lock(&self.streams[stream]);
+        self.skip(stream, &mut arrivals, self.oldest(now_ticks));
+        if let Some(moment) = arrivals.returned.pop() {
+            return moment;
+        }
+        self.draw(&mut arrivals)
+    }
+
+    /// Gives back what was claimed and not used.
+    pub fn give_back(&self, stream: usize, moment_ticks: u64) {
+        let mut arrivals = lock(&self.streams[stream]);
+        if moment_ticks == u64::MAX || moment_ticks > arrivals.ended_ticks {
+            return;
+        }
+        if arrivals.ended_ticks != u64::MAX {
+            self.count(stream, 1);
+            return;
+        }
+        let later = |other: &u64| *other > moment_ticks;
+        let place = arrivals.returned.partition_point(later);
+        arrivals.returned.insert(place, moment_ticks);
+    }
+
+    /// Whether an arrival of this moment has waited for too long; it is counted as skipped then.
+    pub fn is_over(&self, stream: usize, moment_ticks: u64, now_ticks: u64) -> bool {
+        let over = moment_ticks < self.oldest(now_ticks);
+        if over {
+            self.count(stream, 1);
+        }
+        over
+    }
+
+    /// Asks to be the one thread of many that watches the clock for a stream; the others sleep.
+    pub fn watch(&self, stream: usize) -> bool {
+        !std::mem::replace(&mut lock(&self.streams[stream]).watched, true)
+    }
+
+    /// Lets another one watch.
+    pub fn unwatch(&self, stream: usize) {
+        lock(&self.streams[stream]).watched = false;
+    }
+
+    /// Skips what has waited for too long, where nobody had room to look.
+    pub fn expire(&self, now_ticks: u64) {
+        for (stream, arrivals) in self.streams.iter().enumerate() {
+            self.skip(stream, &mut lock(arrivals), self.oldest(now_ticks));
+        }
+    }
+
+    /// Skips all that is due and ends the schedule.
+    pub fn end(&self, now_ticks: u64) {
+        for (stream, arrivals) in self.streams.iter().enumerate() {
+            let mut arrivals = lock(arrivals);
+            self.skip(stream, &mut arrivals, now_ticks + 1);
+            arrivals.returned.clear();
+            arrivals.ended_ticks = now_ticks;
+            arrivals.next = u64::MAX;
+        }
+    }
+
+    /// Whether every arrival before this moment was claimed or skipped.
+    pub fn has_passed(&self, moment_ticks: u64) -> bool {
+        self.streams.iter().all(|arrivals| {
+            let arrivals = lock(arrivals);
+            self.ticks(arrivals.next) >= moment_ticks
+                && arrivals
+                    .returned
+                    .last()
+                    .is_none_or(|first| *first >= moment_ticks)
+        })
+    }
+
+    /// Arrivals skipped so far, per target, those of earlier schedules too.
+    pub fn skipped(&self) -> Box<[u64]> {
+        self.skipped
+            .iter()
+            .map(|count| count.load(Relaxed))
+            .collect()
+    }
+
+    fn oldest(&self, now_ticks: u64) -> u64 {
+        now_ticks.saturating_sub(self.patience_ticks)
+    }
+
+    fn ticks(&self, position: u64) -> u64 {
+        if position == u64::MAX {
+            return u64::MAX;
+        }
+        self.base_ticks + (position >> FRACTION_BITS)
+    }
+
+    /// Skips arrivals before a moment.
+    fn skip(&self, stream: usize, arrivals: &mut Stream, before_ticks: u64) {
+        let mut count = 0;
+        while arrivals
+            .returned
+            .last()
+            .is_some_and(|first| *first < before_ticks)
+        {
+            arrivals.returned.pop();
+            count += 1;
+        }
+        while self.ticks(arrivals.next) < before_ticks {
+            self.draw(arrivals);
+            count += 1;
+        }
+        if count > 0 {
+            self.count(stream, count);
+        }
+    }
+
+    fn count(&self, stream: usize, arrivals: u64) {
+        self.skipped[stream].fetch_add(arrivals, Relaxed);
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, clamped"
+    )]
+    fn draw(&self, arrivals: &mut Stream) -> u64 {
+        let moment = arrivals.next;
+        if moment != u64::MAX {
+            let distance = if self.poisson {
+                arrivals.distance(self.gap)
+            } else {
+                self.gap as u64
+            };
+            arrivals.next = moment.saturating_add(distance);
+        }
+        self.ticks(moment)
+    }
+}
+
+impl Stream {
+    /// An exponentially distributed distance with this mean.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "53 bits fit a double; the logarithm of at least 2^-53 is at most 37"
+    )]
+    fn distance(&mut self, mean: f64) -> u64 {
+        let uniform = ((self.rng.next() >> (u64::BITS - UNIFORM_BITS)) + 1) as f64
+            / (1_u64 << UNIFORM_BITS) as f64;
+        (-uniform.ln() * mean) as u64
+    }
+}
+
+/// What one worker has claimed: at most one arrival of each stream.
+#[derive(Default)]
+pub struct Claims {
+    schedule: Option<Arc<Schedule>>,
+    moments: Vec<Option<u64>>,
+}
+
+impl Claims {
+    /// Follows another schedule; what was claimed of the same one stays so.
+    pub fn follow(&mut self, schedule: Option<&Arc<Schedule>>) {
+        let same = match (&self.schedule, schedule) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        if same {
+            return;
+        }
+        self.release();
+        self.schedule = schedule.cloned();
+        let streams = schedule.map_or(0, |schedule| schedule.streams());
+        self.moments.resize(streams, None);
+    }
+
+    /// Gives back what was claimed.
+    pub fn release(&mut self) {
+        let Some(schedule) = &self.schedule else {
+            return;
+        };
+        for (stream, moment) in self.moments.iter_mut().enumerate() {
+            if let Some(moment) = moment.take() {
+                schedule.give_back(stream, moment);
+            }
+        }
+    }
+
+    /// The moment of an arrival that is due, or the one from which on there is one; None in a closed loop.
+    #[inline]
+    pub fn pass(&mut self, stream: usize, now_ticks: u64) -> Option<Result<u64, u64>> {
+        let schedule = self.schedule.as_ref()?;
+        let claimed = self.moments[stream].take();
+        let moment = claimed
+            .filter(|moment| !schedule.is_over(stream, *moment, now_ticks))
+            .unwrap_or_else(|| schedule.claim(stream, now_ticks));
+        if moment <= now_ticks {
+            return Some(Ok(moment));
+        }
+        self.moments[stream] = Some(moment);
+        Some(Err(moment))
+    }
+}
+
+impl Drop for Claims {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(arrival: Arrival, rate_iops: f64, streams: usize) -> Arc<Schedule> {
+        let beginning = Beginning {
+            arrival,
+            rate_iops,
+            streams,
+            start_ticks: 1 << 40,
+            seed: Rng::new(3, 0, 0),
+        };
+        let skipped = (0..streams).map(|_| AtomicU64::new(0)).collect();
+        Arc::new(Schedule::new(&beginning, Clock::shared(), skipped))
+    }
+
+    fn second() -> u64 {
+        Clock::shared().ticks(SECOND_NS)
+    }
+
+    #[test]
+    fn a_constant_stream_is_even_and_streams_alternate() {
+        let schedule = schedule(Arrival::Constant, 1000.0, 2);
+        let start = 1 << 40;
+        let moments: Vec<u64> = (0..1000)
+            .flat_map(|_| [schedule.claim(0, start), schedule.claim(1, start)])
+            .collect();
+        let gap = second() / 1000;
+        let even = |pair: &[u64]| (pair[1] - pair[0]).abs_diff(gap) <= gap / 1000;
+        assert!(moments.windows(2).all(even));
+        assert!((moments[1999] - start).abs_diff(second() * 1999 / 1000) < second() / 10_000);
+    }
+
+    #[test]
+    fn a_poisson_stream_has_its_rate_and_exponential_gaps() {
+        let schedule = schedule(Arrival::Poisson, 1e5, 1);
+        let start = 1 << 40;
+        let moments: Vec<u64> = (0..200_000).map(|_| schedule.claim(0, start)).collect();
+        let seconds = f64::from(u32::try_from((moments[199_999] - start) >> 10).unwrap())
+            / f64::from(u32::try_from(second() >> 10).unwrap());
+        // The standard deviation of 200,000 gaps is 0.22 % of their sum.
+        assert!((seconds / 2.0 - 1.0).abs() < 0.012, "{seconds}");
+        let mean = second() / 100_000;
+        let longer = |times: u64| {
+            moments
+                .windows(2)
+                .filter(|pair| pair[1] - pair[0] > mean * times)
+                .count()
+        };
+        // Of 200,000 gaps e^-1 and e^-3 are longer than one and three means.
+        assert!((72_600..74_600).contains(&longer(1)), "{}", longer(1));
+        assert!((9_500..10_400).contains(&longer(3)), "{}", longer(3));
+    }
+
+    #[test]
+    fn every_arrival_is_claimed_or_skipped_once() {
+        let schedule = schedule(Arrival::Constant, 1000.0, 1);
+        let start = 1 << 40;
+        let mut claims = Claims::default();
+        claims.follow(Some(&schedule));
+        let issued = (0..100)
+            .filter(|_| claims.pass(0, start + second() / 20).unwrap().is_ok())
+            .count();
+        assert_eq!(issued, 51);
+        // One is claimed for later; nobody looks for three seconds.
+        schedule.expire(start + 3 * second());
+        let skipped = schedule.skipped()[0];
+        assert!((1948..=1949).contains(&skipped), "{skipped}");
+        assert!(!schedule.has_passed(start + 3 * second()));
+        assert!(claims.pass(0, start + 3 * second()).unwrap().is_ok());
+        schedule.end(start + 3 * second());
+        assert!(schedule.has_passed(u64::MAX));
+        drop(claims);
+        assert_eq!(schedule.skipped()[0] + 52, 3001);
+    }
+
+    #[test]
+    fn what_was_given_back_comes_first_and_in_order() {
+        let schedule = schedule(Arrival::Constant, 1000.0, 1);
+        let start = 1 << 40;
+        let (first, second, third) = (
+            schedule.claim(0, start),
+            schedule.claim(0, start),
+            schedule.claim(0, start),
+        );
+        for moment in [third, first, second] {
+            schedule.give_back(0, moment);
+        }
+        assert_eq!(
+            [first, second, third],
+            [0; 3].map(|_| schedule.claim(0, start))
+        );
+    }
+}
