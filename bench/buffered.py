@@ -17,7 +17,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from bench.engine import RUN_S, SIZE_BYTES, Result, quartiles, scratch
+from bench.contenders import RUN_S, Result
+from bench.engine import quartiles
+from bench.places import SIZE_BYTES, scratch
 from engine._native import LoadEngine, LoadTarget
 from engine.job import Knobs, Mode
 

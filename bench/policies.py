@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.engine import loop, scratch
+from bench.places import loop, scratch
 from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.job import Knobs, PathPolicy
 
