@@ -17,7 +17,6 @@ from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
     IN_FLIGHT,
-    WRITES,
     OpenFile,
     eventually,
     filled_file,
