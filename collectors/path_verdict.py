@@ -117,7 +117,7 @@ def _stalled(table: FrameTable, peers: Peers, elapsed_s: float) -> NDArray[np.bo
     ios, held = table.columns["iops"][peers.at] * elapsed_s, table.columns["in_flight"][peers.at]
     with np.errstate(invalid="ignore"):
         stalled: NDArray[np.bool_] = (ios == 0) & (held >= 1.0) & (elapsed_s >= STALL_S)
-        exact = table.tiers["in_flight"][peers.at] == Tier.EXACT
+        exact = table.tiers["busy_pct"][peers.at] == Tier.EXACT
         stalled &= ~exact | (table.columns["busy_pct"][peers.at] >= _HELD_BUSY_PCT)
         return stalled & (peers.sums(ios) >= LEAST_IOS)
 

@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from collectors.model import Rows
 from tui.glyphs import glyphs_of
-from tui.safe import fit
+from tui.safe import fit, fit_name
 from tui.widgets.lines import replace_changed
 from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
 
@@ -211,7 +211,7 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
     def _cell(self, row: int, glyph: str, width: int) -> str:
         if width < NAMED_WIDTH:
             return (glyph * max(1, width - 1)).ljust(width)
-        return f"{glyph * 2} {fit(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
+        return f"{glyph * 2} {fit_name(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
 
     def _looked_up(self) -> dict[str, Style]:
         """Styles, looked up once per theme and focus."""
