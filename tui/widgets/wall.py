@@ -18,7 +18,7 @@ from textual.strip import Strip
 
 from collectors.model import Rows
 from tui.glyphs import glyphs_of
-from tui.safe import fit
+from tui.safe import fit, fit_name
 from tui.widgets.paged import Paged
 from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
 
@@ -164,7 +164,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     def _cell(self, row: int, glyph: str, width: int) -> str:
         if width < NAMED_WIDTH:
             return (glyph * max(1, width - 1)).ljust(width)
-        return f"{glyph * 2} {fit(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
+        return f"{glyph * 2} {fit_name(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
 
     def forget_look(self) -> None:
         """Look styles up again: theme or focus changed."""
