@@ -42,9 +42,9 @@ _OF_WRITTEN_DATA = _names(
     "zero_buffers buffer_pattern buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode"
 )
 _OFF_AT_ZERO = _names("""
-    offset offset_increment offset_align ramp_time thinktime end_fsync fsync_on_close pre_read hipri rate_iops_min rate_min
-    zero_buffers buffer_compress_percentage dedupe_percentage io_size io_limit number_ios file_append fill_device fill_fs
-    max_latency latency_target atomic create_only flow iodepth_low
+    offset offset_increment offset_align ramp_time thinktime end_fsync fsync_on_close pre_read hipri rate_min
+    rate_iops_min zero_buffers buffer_compress_percentage dedupe_percentage io_size io_limit number_ios file_append
+    fill_device fill_fs max_latency latency_target atomic create_only flow iodepth_low
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
     **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
