@@ -7,16 +7,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from engine.errors import LunscopeError
-from engine.jobformats.fio_result import Setting, fio_document, settings_of
+from engine.jobformats.fio_result import fio_document, run_name, settings_of
 from engine.jobformats.formats import write_new
 from engine.load_interval import DirectionGrowth, LoadInterval
 from engine.result import RunResult
+from engine.scenario import Scenario
 from engine.text import safe_text
 
+_OWN_FOLDER = "epoch-"
 _LEAST_INTERVALS = 2
 """fio-plot draws a line between two points at least."""
 _FIGURES: dict[str, Callable[[DirectionGrowth, float], float]] = {
@@ -26,20 +28,22 @@ _FIGURES: dict[str, Callable[[DirectionGrowth, float], float]] = {
 }
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder for results before there are any, and see that it is empty: a run is too dear to have no place.
+def make_folder(folder: Path, scenario: Scenario) -> None:
+    """Make the folder for results before there are any: a run is too dear to have no place for them.
 
     Raises:
-        LunscopeError: it cannot be made, or holds something.
+        LunscopeError: it cannot be made, or holds results of a run of the same name.
     """
     shown = safe_text(str(folder))
+    knobs = [scenario.job.knobs, *(knobs for _, knobs in scenario.states())]
+    names = {run_name(scenario.job, each).document for each in knobs}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = next(folder.iterdir(), None)
+        held = [path.name for path in folder.iterdir() if path.name in names or path.name.startswith(_OWN_FOLDER)]
     except OSError as error:
         raise LunscopeError(f"--fio-json {shown}: {error.strerror}") from None
-    if held is not None:
-        raise LunscopeError(f"--fio-json {shown}: is not empty: name a new folder, or remove {safe_text(held.name)}")
+    if held:
+        raise LunscopeError(f"--fio-json {shown}: has results already: name another folder, or remove {min(held)}")
 
 
 def write_results(folder: Path, result: RunResult, intervals: Sequence[LoadInterval]) -> list[str]:
@@ -51,34 +55,26 @@ def write_results(folder: Path, result: RunResult, intervals: Sequence[LoadInter
         LunscopeError: a file cannot be written.
     """
     settings = settings_of(result, intervals)
-    names = [_stem(setting) for setting in settings]
+    names = [setting.name for setting in settings]
     missing = []
     for setting, name in zip(settings, names, strict=True):
         index = setting.epochs[0].index
         if not setting.intervals:
             missing.append(f"--fio-json: epoch {index} is shorter than two samples (--interval): not written")
             continue
-        place = folder if names.count(name) == 1 else folder / f"epoch-{index}"
+        place = folder if names.count(name) == 1 else folder / f"{_OWN_FOLDER}{index}"
         place.mkdir(exist_ok=True)
-        write_new(place / f"{name}.json", (json.dumps(fio_document(setting), allow_nan=False, indent=1), "\n"))
+        write_new(place / name.document, (json.dumps(fio_document(setting), allow_nan=False, indent=1), "\n"))
         if len(setting.intervals) >= _LEAST_INTERVALS:
-            _write_logs(place, setting)
+            for what, figure in _FIGURES.items():
+                write_new(place / name.log(what), _log_lines(setting.intervals, figure))
     return missing
 
 
-def _stem(setting: Setting) -> str:
-    return f"{setting.read_write}-{setting.depth}-{setting.jobs}"
-
-
-def _write_logs(folder: Path, setting: Setting) -> None:
-    stem = f"{setting.read_write}-iodepth-{setting.depth}-numjobs-{setting.jobs}"
-    for what, figure in _FIGURES.items():
-        write_new(folder / f"{stem}_{what}.1.log", _log_lines(setting.intervals, figure))
-
-
-def _log_lines(intervals: Iterable[LoadInterval], figure: Callable[[DirectionGrowth, float], float]) -> Iterator[str]:
-    """Yield a line per interval and direction: time in ms, value, 0 or 1 for write, and two columns of averages."""
+def _log_lines(intervals: Sequence[LoadInterval], figure: Callable[[DirectionGrowth, float], float]) -> Iterator[str]:
+    """Yield a line per interval and direction: time in ms, value, 0 or 1 for writes, and two unused columns."""
+    begin_s = intervals[0].end_s - intervals[0].length_s
     for each in intervals:
         for number, growth in enumerate((each.read, each.write)):
             if growth.ios:
-                yield f"{round(each.end_s * 1000)}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"
+                yield f"{round((each.end_s - begin_s) * 1000)}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
+from engine.job import JobSpec, Knobs
 from engine.jobformats.fio_statistics import Figures, direction_figures, latency_shares
 from engine.jobformats.fio_writing import fio_options
 from engine.load_interval import LoadInterval
@@ -27,19 +28,35 @@ class Setting:
     intervals: tuple[LoadInterval, ...]
 
     @property
-    def depth(self) -> int:
-        """What fio calls iodepth, of each of its jobs: here of each target."""
-        return self.epochs[0].knobs.queue_depth
+    def name(self) -> RunName:
+        """Order, depth and jobs, by which fio-plot tells runs apart."""
+        return run_name(self.result.about.job, self.epochs[0].knobs)
+
+
+@dataclass(frozen=True, slots=True)
+class RunName:
+    """What names a run among those of a sweep, in the words of fio."""
+
+    read_write: str
+    depth: int
+    """iodepth, of each of its jobs: here of each target."""
+    jobs: int
+    """numjobs: here the targets in use, one if they share the depth."""
 
     @property
-    def jobs(self) -> int:
-        """What fio calls numjobs: here the targets in use, one if they share the depth."""
-        return 1 if self.result.about.job.total_queue_depth else self.epochs[0].knobs.stripe_width
+    def document(self) -> str:
+        """Name of the file of its figures."""
+        return f"{self.read_write}-{self.depth}-{self.jobs}.json"
 
-    @property
-    def read_write(self) -> str:
-        """The word for order and direction."""
-        return rw_word(self.result.about.job.access, self.epochs[0].knobs.read_pct)
+    def log(self, what: str) -> str:
+        """Name of the file of one figure by interval."""
+        return f"{self.read_write}-iodepth-{self.depth}-numjobs-{self.jobs}_{what}.1.log"
+
+
+def run_name(job: JobSpec, knobs: Knobs) -> RunName:
+    """Name a run with these knobs."""
+    jobs = 1 if job.total_queue_depth else knobs.stripe_width
+    return RunName(rw_word(job.access, knobs.read_pct), knobs.queue_depth, jobs)
 
 
 def settings_of(result: RunResult, intervals: Sequence[LoadInterval]) -> tuple[Setting, ...]:
@@ -100,8 +117,8 @@ def _options(setting: Setting) -> dict[str, str]:
     except UsageError:
         options = {"rwmixread": f"{knobs.read_pct:g}"}
         options |= {} if job.runtime_s is None else {"runtime": format_duration(job.runtime_s)}
-    own = {"name": job.name, "rw": setting.read_write, "bs": format_blocks(knobs.blocks)}
-    return options | own | {"iodepth": str(setting.depth), "numjobs": str(setting.jobs)}
+    own = {"name": job.name, "rw": setting.name.read_write, "bs": format_blocks(knobs.blocks)}
+    return options | own | {"iodepth": str(setting.name.depth), "numjobs": str(setting.name.jobs)}
 
 
 def _flushes(setting: Setting) -> Figures:

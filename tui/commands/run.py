@@ -127,7 +127,7 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
 def _headless(work: Work, permissions: Permissions, watching: Watching, fio_json: Path | None, *, as_json: bool) -> int:
     control = LoadControl()
     if fio_json is not None:
-        make_folder(fio_json)
+        make_folder(fio_json, work.scenario)
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
         series = LoadSeries()
