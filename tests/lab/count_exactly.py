@@ -10,7 +10,7 @@ import time
 from engine import _native
 
 READS, WRITES, BYTES = 400, 200, 4096
-PATIENCE_S = 20.0
+PATIENCE_S = 30.0
 """udev reads a disk once it is closed after writing, and emulated CPUs are slow."""
 
 
