@@ -10,8 +10,8 @@ import time
 from engine import _native
 
 READS, WRITES, BYTES = 400, 200, 4096
-PATIENCE_S, LOOK_S = 30.0, 0.5
-_OUTSTANDING = [_native.TRACE_COLUMNS.index(name) for name in ("in_flight_now", "in_driver_now")]
+PATIENCE_S = 30.0
+"""udev reads a disk once it is closed after writing, and emulated CPUs are slow."""
 
 
 def dd(*arguments: str) -> None:
@@ -19,13 +19,16 @@ def dd(*arguments: str) -> None:
 
 
 def settled(tracer: _native.BlockTracer) -> list[list[int]]:
-    """Read what was counted once nothing is outstanding any more; as it is when that never comes."""
-    deadline = time.monotonic() + PATIENCE_S
+    """Counters once nothing is in flight, or as they are when patience ends."""
+    gauges = [_native.TRACE_COLUMNS.index(name) for name in ("in_flight_now", "in_driver_now")]
+    deadline_s = time.monotonic() + PATIENCE_S
+    subprocess.run(["udevadm", "settle", f"--timeout={PATIENCE_S:.0f}"], check=True)
     while True:
-        time.sleep(LOOK_S)
-        values: list[list[int]] = tracer.read().tolist()
-        if time.monotonic() > deadline or not any(row[column] for row in values for column in _OUTSTANDING):
-            return values
+        values = tracer.read()
+        if not values[:, gauges].any() or time.monotonic() > deadline_s:
+            rows: list[list[int]] = values.tolist()
+            return rows
+        time.sleep(0.1)
 
 
 def main(devices: list[str]) -> None:
