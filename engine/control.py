@@ -63,8 +63,6 @@ class LoadControl:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
             self._runs += 1
-            from engine.driver import LoadDriver  # noqa: PLC0415 - the engines are not what a first screen waits for
-
             self._driver = driver = LoadDriver(job, permissions, self._runs)
             self._board.reset(LoadStatus(LoadState.PREPARING, job, job.knobs, progress=0.0))
             try:
