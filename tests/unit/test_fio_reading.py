@@ -303,6 +303,7 @@ def test_includes_and_variables(tmp_path: Path) -> None:
         ("bs=4q", ", line 7: bs: '4q' is not a whole number"),
         ("bs=(4*1024)", "bs: '(4*1024)' is not a whole number: write it like 64k (arithmetic is not read"),
         ("bs=0", "bs: '0' is out of range"),
+        ("bs= 8k", "line 7: bs: a blank after the = is a part of the value for fio"),
         ("bs=1000", ", line 1: a: bs: 1000 is not a multiple of 512"),
         ("bs=" + "9" * 400, "is not a whole number"),
         ("bs=99999p", "is out of range: at most"),
