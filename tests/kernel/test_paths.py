@@ -70,13 +70,13 @@ def test_each_policy_spreads_ios_by_its_rule(backend: str, devices: list[str]) -
         engine.apply(_knobs(PathPolicy.CELL_LOCAL_ROUND_ROBIN))
         assert _shares(engine) == pytest.approx([0.5, 0, 0.5], abs=0.01)
         engine.apply(_knobs(PathPolicy.SERVICE_TIME))
-        light, heavy, unused = _shares(engine)
-        assert heavy > light
-        assert unused == 0
+        # From here on a path whose I/Os hang gets no more, and on a busy host they hang now and then.
+        eventually(lambda: _shares(engine)[1] > 0.5, "the path of weight 3 to carry most")
+        assert _shares(engine)[2] == 0
         engine.apply(_knobs(PathPolicy.LEAST_COMMAND_LOAD))
-        assert min(_shares(engine)) > 0
+        eventually(lambda: min(_shares(engine)) > 0, "I/Os on every path")
         engine.apply(_knobs(PathPolicy.HISTORICAL_SERVICE_TIME))
-        assert min(_shares(engine)) > 0
+        eventually(lambda: min(_shares(engine)) > 0, "I/Os on every path")
         assert engine.epochs()[-1].policy_ns is not None
 
 
