@@ -11,6 +11,7 @@ from engine.errno_text import describe_error
 from engine.events import EventKind
 from engine.path_watch import PathWatch
 from engine.tap import ERRORS, SKIPPED
+from engine.verify.watch import DamageWatch
 from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
         Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
     """
     watch, paths, next_tell_ns = FailureWatch(), PathWatch(), time.monotonic_ns() + _TELL_NS
+    damage = DamageWatch()
     while not ended.wait(LOOK_S):
         counters = driver.look()
         if counters is None:
@@ -40,6 +42,7 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
             board.change(badges=driver.badges, tail=driver.tail())
         _report(driver, board, watch.observe(counters, now_ns))
         paths.observe(*driver.look_at_paths(), board)
+        damage.observe(driver, board)
         if not driver.running:
             return driver.fault
         if watch.hopeless(now_ns):

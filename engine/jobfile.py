@@ -63,6 +63,7 @@ _SETTINGS = {
     "seed": "seed",
     "arrival": "arrival",
     "poll": "poll",
+    "verify": "verify",
 }
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
@@ -208,5 +209,6 @@ def dump_job(job: JobSpec) -> str:
         "seed": str(job.seed),
         "arrival": _quoted(job.arrival),
         "poll": "true" if job.poll else "false",
+        "verify": "true" if job.verify else None,
     }
     return "".join(f"{key} = {value}\n" for key, value in lines.items() if value is not None)
