@@ -6,21 +6,21 @@ import time
 from pathlib import Path
 
 from collectors.checks import Check, Status
-from collectors.exact.opening import HELPER
+from collectors.exact.opening import full_refusal
 from collectors.probe.client import connect, helper_path
 from engine import _native
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, words_of
 
 
 def exact_time(procfs: Path, sysfs: Path) -> Check:
     """Attach and detach, or say why that cannot be and what would lift it."""
-    refusal = _native.tracer_refusal(str(procfs), str(sysfs))
+    refusal = full_refusal(str(procfs), str(sysfs))
     if not refusal:
         return _attached(sysfs)
     if helper_path().is_socket():
         return _by_helper(helper_path())
     found, _, mend = refusal.partition(": ")
-    return Check("exact time", Status.MISSING, found, f"{mend}; {HELPER}" if mend else HELPER)
+    return Check("exact time", Status.MISSING, found, mend)
 
 
 def _attached(sysfs: Path) -> Check:
@@ -28,7 +28,7 @@ def _attached(sysfs: Path) -> Check:
     try:
         _native.BlockTracer(str(sysfs)).close()
     except OSError as error:
-        return Check("exact time", Status.MISSING, str(error), HELPER)
+        return Check("exact time", Status.MISSING, words_of(error))
     took_ms = 1e3 * (time.monotonic() - started_s)
     return Check("exact time", Status.OK, f"block tracepoints can be watched, ready after {took_ms:.0f} ms: tier exact")
 

@@ -77,12 +77,13 @@ def _event(frame: Frame, judged: PathJudgement, row: int) -> Event:
         "path": safe_text(frame.tables["paths"].rows.names[row]),
         "sick_times": _number(judged.sick_times[row]),
         "uneven_times": _number(judged.uneven_times[row]),
+        "stalled": int(np.isinf(judged.sick_times[row])),
     }
     return Event.now(EventKind.PATH, odd_words(frame, judged, row), **data)
 
 
 def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 2)
+    return round(float(value), 2) if np.isfinite(value) else None
 
 
 def _is_active(frame: Frame, key: str) -> bool:

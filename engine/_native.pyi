@@ -178,7 +178,8 @@ class TraceReader:
     def slowest(self) -> tuple[NDArray[np.uint64], list[str]]:
         """Slowest I/Os of the interval that ended last, slowest first: SLOW_COLUMNS, names of the threads.
 
-        The slowest of every device is among them as far as there is room: 128 per CPU, of which the slower stay.
+        The slowest of every device is among them as far as there is room: 64 per CPU for what was a device's slowest so
+        far, and as many for the rest, of which the slower stay.
         """
     def oldest(self) -> NDArray[np.uint64]:
         """Age of the oldest I/O under way per row, in ns; 2**64-1 where there is none."""
@@ -203,7 +204,7 @@ class BlockTracer(TraceReader):
     way, the kernel removes everything. Several tracers do not disturb each other.
     """
 
-    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3840) -> Self:
+    def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3584) -> Self:
         """Load and attach; `histograms` bounds how many devices get all four histograms (7 KiB each in the kernel).
 
         Raises:
@@ -271,8 +272,11 @@ class BlockTracer(TraceReader):
     def close(self) -> None:
         """Detach everything and free the maps; may be called twice. All other calls raise ValueError afterwards."""
 
-def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys") -> str:
-    """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the mend; empty if it can."""
+def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys", *, rights: bool = True) -> str:
+    """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the mend; empty if it can.
+
+    Without `rights` only what the kernel lacks counts, which no helper with more rights would lift.
+    """
 
 # ----------------------------------------------------------------------------------------------------------- codec
 

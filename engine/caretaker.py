@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.board import Board
 from engine.errno_text import describe_error
+from engine.errors import RefusedError
 from engine.events import EventKind
 from engine.path_watch import PathWatch
 from engine.tap import ERRORS, SKIPPED
@@ -43,6 +44,10 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
         _report(driver, board, watch.observe(counters, now_ns))
         paths.observe(*driver.look_at_paths(), board)
         damage.observe(driver, board)
+        try:
+            driver.look_at_users()
+        except RefusedError as refusal:
+            return str(refusal)
         if not driver.running:
             return driver.fault
         if watch.hopeless(now_ns):

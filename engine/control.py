@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from engine.board import Board
 from engine.describe import describe_job, knob_changes
-from engine.errors import StoppedError, UsageError
+from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job import JobSpec, Knobs, Permissions
+from engine.jobfile import dump_job
 from engine.status import LoadReading, LoadState, LoadStatus
 from engine.validate import validate
 
@@ -63,8 +64,6 @@ class LoadControl:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
             self._runs += 1
-            from engine.driver import LoadDriver  # noqa: PLC0415 - the engines are not what a first screen waits for
-
             self._driver = driver = LoadDriver(job, permissions, self._runs)
             self._board.reset(LoadStatus(LoadState.PREPARING, job, job.knobs, progress=0.0))
             try:
@@ -103,7 +102,7 @@ class LoadControl:
             self._board.change(
                 state=LoadState.RUNNING, backend=driver.backend, message=_notices(driver), badges=driver.badges
             )
-            self._board.note(EventKind.LOAD, f"load started: {_words(self.status)}", {"backend": driver.backend})
+            self._board.note(EventKind.LOAD, f"load started: {_words(self.status)}", _facts(self.status))
             self._ended.clear()
             threading.Thread(target=self._look_after, args=(driver,), name="lunscope-load", daemon=True).start()
 
@@ -214,6 +213,17 @@ def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None]) -
 
 def _notices(driver: LoadDriver) -> str:
     return "; ".join((*driver.notices, *(badge.line for badge in driver.badges)))
+
+
+def _facts(status: LoadStatus) -> dict[str, str | float | None]:
+    """Say in full what was started, so that it can be run again; without the job where no file can hold it."""
+    assert status.job is not None
+    assert status.knobs is not None
+    try:
+        job = dump_job(replace(status.job, knobs=status.knobs))
+    except LunscopeError:
+        return {"backend": status.backend}
+    return {"backend": status.backend, "job": job}
 
 
 def _words(status: LoadStatus) -> str:

@@ -9,7 +9,8 @@ from engine.distribution_text import format_distribution
 from engine.job import Access, Arrival, JobSpec, Knobs
 from engine.sizes import format_blocks
 
-_AS_READS, _NEVER = "as of reads", "never"
+AS_READS, NEVER, UNLIMITED = "as of reads", "never", "unlimited"
+"""Words for knobs that are not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class KnobChange:
 
 
 def _words(value: str | float | None) -> str:
-    return "unlimited" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return UNLIMITED if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
@@ -45,17 +46,17 @@ def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
         KnobChange("write_distribution", "distribution of writes", _own_distribution(old), _own_distribution(new)),
         KnobChange("mode", "mode", old.mode.value, new.mode.value),
         KnobChange("threads", "threads", old.threads, new.threads),
-        KnobChange("fsync_every", "writes per fsync", old.fsync_every or _NEVER, new.fsync_every or _NEVER),
+        KnobChange("fsync_every", "writes per fsync", old.fsync_every or NEVER, new.fsync_every or NEVER),
     )
     return [pair for pair in pairs if pair.before != pair.after]
 
 
 def _own_blocks(knobs: Knobs) -> str:
-    return _AS_READS if knobs.write_blocks is None else format_blocks(knobs.write_blocks)
+    return AS_READS if knobs.write_blocks is None else format_blocks(knobs.write_blocks)
 
 
 def _own_distribution(knobs: Knobs) -> str:
-    return _AS_READS if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
+    return AS_READS if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
 
 
 def describe_knobs(knobs: Knobs) -> str:

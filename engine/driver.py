@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.badge import Badge
 from engine.errors import LunscopeError, UsageError
-from engine.guard import recheck_targets
+from engine.guard import Vigil, recheck_targets
 from engine.job import JobSpec, Knobs, Permissions
 from engine.layout_live import tail_line
 from engine.layout_tap import LayoutTap
@@ -40,6 +40,7 @@ class LoadDriver:
         self._run_number = run_number
         self._knobs = job.knobs
         self._turning = threading.Lock()
+        self._vigil = Vigil()
         self._stop_requested = threading.Event()
         self._hurried = threading.Event()
         self._rig: Rig | None = None
@@ -203,6 +204,22 @@ class LoadDriver:
         """Counters now, columns as collectors.schemas.LOAD, peaks left for `reading`; None while there is no engine."""
         rig = self._rig
         return None if rig is None else rig.tap.look()
+
+    def look_at_users(self) -> None:
+        """Make sure, now and then, that nobody has begun to use what is written to; one caller.
+
+        Raises:
+            RefusedError: somebody has; the load must end.
+        """
+        rig = self._rig
+        if rig is None:
+            return
+        try:
+            self._vigil.look(rig.written(self._knobs))
+        except OSError:
+            # A stop closes the descriptors meanwhile.
+            if rig.engine.running:
+                raise
 
     def look_at_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
         """Path counters now, columns as collectors.schemas.LOAD_PATH, and the name of each row; none without paths."""

@@ -23,6 +23,11 @@ class StoppedError(LunscopeError):
     """The operator stopped it before it was done; nothing is wrong."""
 
 
+def words_of(error: Exception) -> str:
+    """Take what an error says without the number that OSError puts before it."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def too_many_open(subject: str) -> LunscopeError:
     """Say that no descriptor is left (EMFILE, ENFILE) and how to get more."""
     return LunscopeError(f"{subject}: too many open files: raise ulimit -n, or use fewer targets")

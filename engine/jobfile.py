@@ -28,16 +28,14 @@ from engine.distribution_text import format_distribution
 from engine.errors import LunscopeError, UsageError
 from engine.job import JobSpec, Knobs
 from engine.job_values import READERS, WrongTypeError
+from engine.jobformats.text_file import read_text
 from engine.read_write import access_and_mix, rw_word
-from engine.sizes import format_blocks, format_duration, format_number, format_size, human_size
+from engine.sizes import format_blocks, format_duration, format_number, format_size
 from engine.target_text import format_target
 from engine.text import safe_text
-from engine.validate import knob_problems, setting_problems, validate
+from engine.validate import knob_problems, setting_problems
 
-__all__ = ["dump_job", "load_job", "parse_job", "validate"]
-
-_MAX_FILE_BYTES = 1024 * 1024
-_KNOBS = {
+KNOBS = {
     "bs": "blocks",
     "write_bs": "write_blocks",
     "distribution": "distribution",
@@ -50,6 +48,7 @@ _KNOBS = {
     "fsync_every": "fsync_every",
     "policy": "policy",
 }
+"""Keys that are knobs, with their fields; `read_pct`, which `rw` may say as well, is one more."""
 _SETTINGS = {
     "target": "targets",
     "name": "name",
@@ -69,21 +68,23 @@ _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class JobSource:
     """The text of a job file, to say where a key stands; tomllib keeps no positions."""
 
     path: str
     text: str
+    first_line: int = 1
+    """Where the table begins that is read."""
 
     def error(self, key: str, what: str) -> UsageError:
         """Build the error for one key."""
         pattern = re.compile(rf"""^\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
-        lines = (number for number, line in enumerate(self.text.splitlines(), 1) if pattern.match(line))
-        number = next(lines, None)
+        lines = enumerate(self.text.splitlines(), 1)
+        number = next((number for number, line in lines if number >= self.first_line and pattern.match(line)), None)
         return UsageError(f"{self.path}{f', line {number}' if number else ''}: {safe_text(key)}: {what}")
 
 
-def _unknown(source: _Source, key: str, name: str) -> UsageError:
+def _unknown(source: JobSource, key: str, name: str) -> UsageError:
     if name in _COMMAND_LINE_ONLY:
         return source.error(key, f"not in a job file: give --{name.replace('_', '-')} on the command line")
     near = difflib.get_close_matches(name, READERS, n=1)
@@ -91,7 +92,12 @@ def _unknown(source: _Source, key: str, name: str) -> UsageError:
     return source.error(key, f"unknown key: {hint}")
 
 
-def _read_values(source: _Source, table: Mapping[str, object]) -> dict[str, tuple[str, Any]]:
+def read_values(source: JobSource, table: Mapping[str, object]) -> dict[str, tuple[str, Any]]:
+    """Read the values of a table by the names of their keys, each with the key as it was written.
+
+    Raises:
+        UsageError: an unknown key, one that comes twice, or a value that it does not take.
+    """
     values: dict[str, tuple[str, Any]] = {}
     for key, raw in table.items():
         name = key.replace("-", "_")
@@ -108,13 +114,18 @@ def _read_values(source: _Source, table: Mapping[str, object]) -> dict[str, tupl
     return values
 
 
-def _job_of(source: _Source, values: Mapping[str, tuple[str, Any]]) -> JobSpec:
+def job_of(source: JobSource, values: Mapping[str, tuple[str, Any]]) -> JobSpec:
+    """Make a job of what was read.
+
+    Raises:
+        UsageError: a value is out of range.
+    """
     given = {name: value for name, (_, value) in values.items()}
     try:
         access, read_pct = access_and_mix(given.get("rw"), given.get("read_pct"))
     except UsageError as error:
         raise source.error(values["rw"][0], str(error)) from None
-    knobs = replace(Knobs(), read_pct=read_pct, **{_KNOBS[name]: given[name] for name in _KNOBS if name in given})
+    knobs = replace(Knobs(), read_pct=read_pct, **{KNOBS[name]: given[name] for name in KNOBS if name in given})
     settings = {_SETTINGS[name]: given[name] for name in _SETTINGS if name in given}
     if "target" in given and "stripe_width" not in given:
         knobs = replace(knobs, stripe_width=len(given["target"]))
@@ -134,12 +145,20 @@ def parse_job(text: str, path: str = "job") -> JobSpec:
     Raises:
         UsageError: no TOML, an unknown key, a wrong type or a value out of range; names the key, the file and the line.
     """
+    source = JobSource(path, text)
+    return job_of(source, read_values(source, parse_toml(text, path)))
+
+
+def parse_toml(text: str, path: str, what: str = "job file") -> dict[str, Any]:
+    """Read a TOML document; a number of more digits than Python reads is none either.
+
+    Raises:
+        UsageError: it is none, or nests too deeply.
+    """
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not a job file in TOML: {error}") from None
-    source = _Source(path, text)
-    return _job_of(source, _read_values(source, table))
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not a {what} in TOML: {error}") from None
 
 
 def load_job(path: str | Path) -> JobSpec:
@@ -149,21 +168,10 @@ def load_job(path: str | Path) -> JobSpec:
         LunscopeError: it cannot be read.
         UsageError: as parse_job.
     """
-    shown = safe_text(str(path))
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MAX_FILE_BYTES + 1)
-        text = data.decode("utf-8")
-    except OSError as error:
-        raise LunscopeError(f"{shown}: cannot read the job file: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"{shown}: not a job file: it is not text in UTF-8") from None
-    if len(data) > _MAX_FILE_BYTES:
-        raise UsageError(f"{shown}: not a job file: it is larger than {human_size(_MAX_FILE_BYTES)}")
-    return parse_job(text, shown)
+    return parse_job(read_text(path), safe_text(str(path)))
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Write a TOML basic string, which holds Unicode only.
 
     Raises:
@@ -182,32 +190,32 @@ def dump_job(job: JobSpec) -> str:
     """Write a job as a job file that `load_job` reads back as the same job."""
     knobs = job.knobs
     lines = {
-        "name": _quoted(job.name),
-        "target": "[" + ", ".join(_quoted(format_target(spec)) for spec in job.targets) + "]",
-        "rw": _quoted(rw_word(job.access, knobs.read_pct)),
+        "name": quoted(job.name),
+        "target": "[" + ", ".join(quoted(format_target(spec)) for spec in job.targets) + "]",
+        "rw": quoted(rw_word(job.access, knobs.read_pct)),
         "read_pct": format_number(knobs.read_pct),
-        "bs": _quoted(format_blocks(knobs.blocks)),
-        "write_bs": None if knobs.write_blocks is None else _quoted(format_blocks(knobs.write_blocks)),
-        "distribution": _quoted(format_distribution(knobs.distribution)),
+        "bs": quoted(format_blocks(knobs.blocks)),
+        "write_bs": None if knobs.write_blocks is None else quoted(format_blocks(knobs.write_blocks)),
+        "distribution": quoted(format_distribution(knobs.distribution)),
         "write_distribution": (
-            None if knobs.write_distribution is None else _quoted(format_distribution(knobs.write_distribution))
+            None if knobs.write_distribution is None else quoted(format_distribution(knobs.write_distribution))
         ),
         "qd": str(knobs.queue_depth),
         "qd_total": "true" if job.total_queue_depth else None,
         "rate": None if knobs.rate_iops is None else format_number(knobs.rate_iops),
         "stripe_width": str(knobs.stripe_width),
         "mirror": None if job.copies == 1 else str(job.copies),
-        "policy": _quoted(knobs.policy),
+        "policy": quoted(knobs.policy),
         "streams": str(job.streams),
-        "stripe_unit": _quoted(format_size(job.stripe_unit_bytes)),
+        "stripe_unit": quoted(format_size(job.stripe_unit_bytes)),
         "threads": str(knobs.threads),
-        "mode": _quoted(knobs.mode),
+        "mode": quoted(knobs.mode),
         "fsync_every": None if knobs.fsync_every is None else str(knobs.fsync_every),
-        "engine": _quoted(job.backend),
-        "size": None if job.size_bytes is None else _quoted(format_size(job.size_bytes)),
-        "runtime": None if job.runtime_s is None else _quoted(format_duration(job.runtime_s)),
+        "engine": quoted(job.backend),
+        "size": None if job.size_bytes is None else quoted(format_size(job.size_bytes)),
+        "runtime": None if job.runtime_s is None else quoted(format_duration(job.runtime_s)),
         "seed": str(job.seed),
-        "arrival": _quoted(job.arrival),
+        "arrival": quoted(job.arrival),
         "poll": "true" if job.poll else "false",
         "verify": "true" if job.verify else None,
     }

@@ -57,13 +57,17 @@ class Rig:
         own = live_badges(self.choice.backend, epochs[-1], time.monotonic_ns()) if epochs else ()
         return (*self.badges(knobs), *own)
 
+    def written(self, knobs: Knobs) -> list[OpenTarget]:
+        """Return the targets that these knobs write to, none for reads only."""
+        return self.targets[: knobs.stripe_width] if knobs.read_pct < 100 else []
+
     def require_writable(self, knobs: Knobs) -> list[OpenTarget]:
-        """Return the targets that these knobs write to, none for reads only.
+        """Return the targets that these knobs write to.
 
         Raises:
             RefusedError: one was not opened for writing.
         """
-        written = self.targets[: knobs.stripe_width] if knobs.read_pct < 100 else []
+        written = self.written(knobs)
         for target in written:
             if not target.writable:
                 raise RefusedError(

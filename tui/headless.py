@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from engine.control import LoadControl, LoadState, LoadStatus
 from engine.errors import StoppedError
 from engine.job import JobSpec, Permissions
 from engine.result import RunResult, nothing_measured
+from engine.scenario import Turn
 from tui.monitor import Monitor
 from tui.signals import EndingSignals
 
@@ -25,25 +27,33 @@ Tell = Callable[[str], None]
 """Shows one line of progress, instead of the one before."""
 
 
-def bounded(job: JobSpec) -> JobSpec:
-    """Give a job without a runtime one: nobody is there to stop it."""
-    return job if job.runtime_s is not None else replace(job, runtime_s=DEFAULT_RUNTIME_S)
+def bounded(job: JobSpec, last_turn_s: float = 0.0) -> JobSpec:
+    """Give a job without a runtime one, past the last turn of its knobs: nobody is there to stop it."""
+    return job if job.runtime_s is not None else replace(job, runtime_s=last_turn_s + DEFAULT_RUNTIME_S)
 
 
 class HeadlessRun:
     """Takes one job from its preparation to its result, in the main thread, which alone hears signals."""
 
-    def __init__(self, control: LoadControl, monitor: Monitor, signals: EndingSignals, tell: Tell) -> None:
+    def __init__(
+        self,
+        control: LoadControl,
+        monitor: Monitor,
+        signals: EndingSignals,
+        tell: Tell,
+        turns: Sequence[Turn] = (),
+    ) -> None:
         self._control = control
         self._monitor = monitor
         self._signals = signals
         self._tell = tell
+        self._turns = deque(turns)
 
     def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
-        """Prepare and run until the runtime is over or a signal comes.
+        """Prepare and run until the runtime is over or a signal comes, with the turns of the knobs at their times.
 
         Raises:
-            LunscopeError: the job cannot be prepared or started; nothing is left behind.
+            LunscopeError: the job cannot be prepared or started, or a turn is refused; nothing is left behind.
         """
         try:
             self._prepare(job, permissions)
@@ -71,10 +81,23 @@ class HeadlessRun:
 
     def _follow(self) -> None:
         told_s = time.monotonic()
-        while not self._control.wait(0) and self._signals.wait(_LOOK_S) is None:
+        while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
+            self._turn_what_is_due()
             if time.monotonic() - told_s >= _TELL_S:
                 told_s += _TELL_S
                 self._tell(progress_line(self._control.status, self._monitor.step))
+
+    def _pause_s(self) -> float:
+        """How long to look at nothing but signals: until the next turn at most."""
+        if not self._turns:
+            return _LOOK_S
+        return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _LOOK_S)
+
+    def _turn_what_is_due(self) -> None:
+        while self._turns and self._turns[0].at_s <= self._control.status.elapsed_s:
+            knobs = self._control.status.knobs
+            assert knobs is not None
+            self._control.turn(self._turns.popleft().turned(knobs))
 
 
 def progress_line(status: LoadStatus, step: Step | None) -> str:

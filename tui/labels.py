@@ -19,6 +19,16 @@ def disk_labels(topology: Topology) -> Mapping[str, str]:
     }
 
 
+@functools.lru_cache(maxsize=2)
+def short_labels(topology: Topology) -> Mapping[str, str]:
+    """Likewise for where room is short: the kernel's name of a map or volume (dm-7) tells nothing."""
+    devices = topology.devices
+    return {
+        key: devices[key].friendly_name if devices[key].kind == "dm" else label
+        for key, label in disk_labels(topology).items()
+    }
+
+
 def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
     """By key: what a target is called without the explanation in brackets that scratch files carry."""
     if targets is None:

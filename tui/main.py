@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ YOUNG_OBJECTS = 50_000
 def main() -> None:
     """Run lunscope; a missing native core is one line and exit 1, not a traceback."""
     with _quiet_interrupts():
+        _start_lightly()
         _check_core()
         from tui.cli import run_cli  # noqa: PLC0415
     sys.exit(run_cli())
@@ -30,8 +32,13 @@ def _quiet_interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def _check_core() -> None:
+def _start_lightly() -> None:
+    """Leave out what only costs: looking for garbage, and numpy's threads for linear algebra."""
     gc.set_threshold(YOUNG_OBJECTS)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def _check_core() -> None:
     try:
         import engine  # noqa: F401, PLC0415
     except ImportError as missing:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from collectors.model import Source, Step
 
 
 class Monitor:
-    """Pulls steps out of a source until stopped and keeps the last one; owns the source."""
+    """Pulls steps out of a source until stopped and keeps the last one; owns the source.
 
-    def __init__(self, source: Source) -> None:
+    `observe` is called with every step, in the thread that samples.
+    """
+
+    def __init__(self, source: Source, observe: Callable[[Step], None] = lambda _step: None) -> None:
         self._source = source
+        self._observe = observe
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._step: Step | None = None
@@ -49,6 +54,7 @@ class Monitor:
     def _run(self) -> None:
         try:
             for step in self._source.steps(self._stop):
+                self._observe(step)
                 with self._changed:
                     self._step = step
                     self._count += 1

@@ -195,7 +195,15 @@ def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
         LunscopeError: the job file cannot be read.
         UsageError: it says what cannot be meant, or --rw and --read-pct contradict each other.
     """
-    job = JobSpec() if job_file is None else load_job(job_file)
+    return job_with(JobSpec() if job_file is None else load_job(job_file), options)
+
+
+def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:
+    """Merge options over a job; what it makes is not validated either.
+
+    Raises:
+        UsageError: --rw and --read-pct contradict each other.
+    """
     access, read_pct = _mix(job, options)
     targets = _targets(options)
     given = {

@@ -18,22 +18,16 @@ from engine.text import safe_text
 from tui.columns import hot_rows
 from tui.gone_paths import GonePath, GonePaths
 from tui.path_layout import PathLayout, path_layout
+from tui.path_severity import DOWN, GONE, UNEVEN, severities
 
 STATE, VERDICT = "state", "verdict"
 """Columns that are no fields of the registry: their figures only sort and mark."""
 
-_BY_LEVEL = {
-    PathLevel.ACTIVE: 0.0,
-    PathLevel.SECONDARY: 0.5,
-    PathLevel.STANDBY: 1.0,
-    PathLevel.MARGINAL: 2.0,
-    PathLevel.DOWN: 4.0,
-}
 MOST_NAMED = 3
 """Paths that are named one by one; more are counted."""
 
-_UNEVEN, _SICK, _GONE = 2.0, 3.0, 5.0
-WARM_STATE, HOT_STATE = _UNEVEN, _SICK
+STATE_ROOM = 12
+"""Cells for words on a state."""
 
 
 class Only(StrEnum):
@@ -80,7 +74,7 @@ class PathBoard:
         return self._group_state(row) if path is None else self._path_state(path)
 
     def verdict_words(self, row: int) -> str:
-        """Say what is odd about a path, or about one path of a group."""
+        """Say what is odd about a path, or about the slowest path of a group."""
         if self.judged is None:
             return ""
         path = self.path_row(row)
@@ -88,6 +82,7 @@ class PathBoard:
             return odd_words(self.frame, self.judged, path)
         odd = self.judged.odd
         odd = odd[self.layout.groups.group_of_row[odd] == row]
+        odd = odd[np.argsort(-np.nan_to_num(self.judged.sick_times[odd]), kind="stable")]
         more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
         return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else self._down_words(row)
 
@@ -111,6 +106,8 @@ class PathBoard:
     def _path_state(self, path: int) -> str:
         state = self.layout.states[path]
         if state.level is not PathLevel.DOWN and self.judged is not None:
+            if np.isinf(self.judged.sick_times[path]):
+                return "stalled"
             if not np.isnan(self.judged.sick_times[path]):
                 return f"sick {self.judged.sick_times[path]:.1f}x"
             if not np.isnan(self.judged.uneven_times[path]):
@@ -123,17 +120,17 @@ class PathBoard:
         down, count = int((levels == PathLevel.DOWN).sum()), len(members)
         gone = len(self.gone_of(row))
         if gone:
-            return f"{gone} of {count + gone} gone"
+            return _some(gone, count + gone, "gone")
         if down:
-            return f"{down} of {count} down"
+            return _some(down, count, "down")
         sick = 0 if self.judged is None else int((~np.isnan(self.judged.sick_times[members])).sum())
         if sick:
-            return f"{sick} of {count} sick"
+            return _some(sick, count, "sick")
         marginal = int((levels == PathLevel.MARGINAL).sum())
         if marginal:
-            return f"{marginal} of {count} marg"
+            return _some(marginal, count, "marg")
         standby = int((levels == PathLevel.STANDBY).sum())
-        return f"{count - standby} of {count} act" if standby else f"{count} active"
+        return _some(count - standby, count, "act") if standby else f"{count} active"
 
     def _busy_range(self, row: int) -> str | None:
         low, high = (self.table.value(field_id, row) for field_id in ("busy_low_pct", "busy_high_pct"))
@@ -143,6 +140,12 @@ class PathBoard:
 
     def _known_busy(self, row: int) -> float:
         return self.table.value(_EXACT_BUSY, row)
+
+
+def _some(number: int, count: int, word: str) -> str:
+    """Say how many of all; without "of all" where there is no room."""
+    words = f"{number} of {count} {word}"
+    return words if len(words) <= STATE_ROOM else f"{number:,} {word}"
 
 
 _EXACT_BUSY = "busy_union_pct"
@@ -173,30 +176,11 @@ def path_board(
     wanted = dict.fromkeys((*fields, "iops", "busy_pct", "busy_low_pct", "busy_high_pct"))
     table = joined(layout.rows, groups, paths, tuple(wanted))
     busy = table.columns["busy_pct"]
-    state = _state_values(layout, judged, gone)
+    state = severities(layout, judged, gone)
     columns = {**table.columns, STATE: state, VERDICT: state, _EXACT_BUSY: busy}
     columns["busy_pct"] = np.where(np.isnan(busy), table.columns["busy_low_pct"], busy)
     table = FrameTable(layout.rows, columns, table.tiers)
     return PathBoard(frame, layout, judged, table, _passes(only, layout, table, state), gone)
-
-
-def _state_values(layout: PathLayout, judged: PathJudgement | None, gone: GonePaths) -> NDArray[np.float64]:
-    """How bad it is with each row; a group is as bad as its worst path."""
-    values = np.array([_BY_LEVEL[level] for level in PathLevel])[layout.levels]
-    if judged is not None:
-        values = np.maximum(values, np.where(np.isnan(judged.uneven_times), 0.0, _UNEVEN))
-        values = np.maximum(values, np.where(np.isnan(judged.sick_times), 0.0, _SICK))
-    worst = np.zeros(layout.group_count)
-    grouped = layout.groups.group_of_row >= 0
-    np.maximum.at(worst, layout.groups.group_of_row[grouped], values[grouped])
-    return np.concatenate((np.where(_with_gone(layout, gone), _GONE, worst), values))
-
-
-def _with_gone(layout: PathLayout, gone: GonePaths) -> NDArray[np.bool_]:
-    """Mark the groups that are LUNs which lost a path."""
-    if not len(gone) or layout.groups.by is not GroupBy.LUN:
-        return np.zeros(layout.group_count, np.bool_)
-    return np.array([bool(gone.of_lun(key)) for key in layout.groups.of], np.bool_)
 
 
 def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np.float64]) -> NDArray[np.bool_] | None:
@@ -205,10 +189,10 @@ def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np
     if only is Only.NOT_ACTIVE:
         chosen = np.concatenate((np.zeros(layout.group_count, np.intp), layout.levels)) >= PathLevel.STANDBY
     elif only is Only.SICK:
-        chosen = (state == _SICK) | (state == _UNEVEN)
+        chosen = (state >= UNEVEN) & (state < DOWN)
     else:
         chosen = hot_rows(table)
     passes: NDArray[np.bool_] = chosen & ~layout.branch
     if only is Only.NOT_ACTIVE:
-        passes |= state == _GONE
+        passes |= state == GONE
     return passes

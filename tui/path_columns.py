@@ -9,12 +9,13 @@ from collectors.model import Tier
 from collectors.path_rollup import ONLY_OF_PORTS
 from tui.columns import GridColumn, Thresholds, grid_columns
 from tui.format import format_integer
-from tui.path_board import HOT_STATE, STATE, VERDICT, WARM_STATE
+from tui.path_board import STATE, STATE_ROOM, VERDICT
+from tui.path_severity import SICK, UNEVEN
 
 FIRST_COLUMNS = ("iops", "await_ms", "queue_ms", "service_ms", "busy_pct")
 """What decides; with the state they fit into 80 cells."""
 NEXT_COLUMNS = ("lun_share_pct", "in_flight", "limit_pct", "bytes_per_s")
-STATE_WIDTH, VERDICT_WIDTH, RANGE_WIDTH = 13, 64, 6
+STATE_WIDTH, VERDICT_WIDTH, RANGE_WIDTH = STATE_ROOM + 1, 64, 6
 
 
 def path_columns() -> tuple[GridColumn, ...]:
@@ -36,7 +37,7 @@ def path_columns() -> tuple[GridColumn, ...]:
 
 def state_column() -> GridColumn:
     """Make the column of states in words, marked where they are bad."""
-    return _words(STATE, "State", STATE_WIDTH, Thresholds(WARM_STATE, HOT_STATE))
+    return _words(STATE, "State", STATE_WIDTH, Thresholds(UNEVEN, SICK))
 
 
 def _words(field_id: str, title: str, width: int, marks: Thresholds | None = None) -> GridColumn:

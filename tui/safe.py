@@ -10,6 +10,8 @@ from rich.cells import cell_len, set_cell_size
 from engine.text import safe_text
 
 _STACKING = frozenset({"Mn", "Me"})
+_LEAST_MIDDLE = 8
+"""Cells below which both ends of a name would say nothing."""
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -34,6 +36,19 @@ def fit(text: str, width: int, ellipsis: str = "…") -> str:
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + ellipsis if width > 1 else set_cell_size(text, width)
+
+
+def fit_name(text: str, width: int, ellipsis: str = "…") -> str:
+    """Like `fit`, but cut in the middle: names of ports, targets and volumes differ at their ends."""
+    text = cell_text(text)
+    if width_of(text) <= width or width < _LEAST_MIDDLE:
+        return fit(text, width, ellipsis)
+    end = ""
+    for char in reversed(text):
+        if width_of(char + end) > width // 3:
+            break
+        end = char + end
+    return set_cell_size(text, width - 1 - width_of(end)) + ellipsis + end
 
 
 def width_of(text: str) -> int:

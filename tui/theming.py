@@ -9,18 +9,20 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+import themes
 from engine.config import config_folder
 from engine.errors import LunscopeError
 
-BASE_CSS = Path(str(files("themes") / "base.tcss"))
+# Plain files wherever the native core can be loaded; importlib.resources would import zipfile before the first paint.
+_FOLDER = Path(themes.__path__[0])
+
+BASE_CSS = _FOLDER / "base.tcss"
 """Style sheet of the widgets and of the layout classes; every app that shows them lists it in CSS_PATH."""
 
 DEFAULT_THEME = "lunscope-dark"
@@ -49,12 +51,12 @@ class LoadedThemes:
 @functools.cache
 def bundled_themes() -> tuple[Theme, ...]:
     """Themes that come with lunscope, default first."""
-    return tuple(parse_theme(_read(files("themes") / f"{name}.toml"), f"{name}.toml") for name in _BUNDLED)
+    return tuple(parse_theme(_read(_FOLDER / f"{name}.toml"), f"{name}.toml") for name in _BUNDLED)
 
 
 def user_themes(folder: Path) -> LoadedThemes:
     """Load the sound themes among the TOML files of a folder; broken ones become notices and are skipped."""
-    themes: list[Theme] = []
+    sound: list[Theme] = []
     notices: list[str] = []
     try:
         paths = sorted(path for path in folder.glob("*.toml") if path.is_file())
@@ -63,10 +65,10 @@ def user_themes(folder: Path) -> LoadedThemes:
     for path in paths:
         try:
             theme = parse_theme(_read(path), str(path))
-            themes.append(dataclasses.replace(theme, variables=variable_defaults(theme) | theme.variables))
+            sound.append(dataclasses.replace(theme, variables=variable_defaults(theme) | theme.variables))
         except ThemeError as failure:
             notices.append(str(failure))
-    return LoadedThemes(tuple(themes), tuple(notices))
+    return LoadedThemes(tuple(sound), tuple(notices))
 
 
 def register_themes(app: App[ReturnType], folder: Path | None = None) -> tuple[str, ...]:
@@ -119,7 +121,7 @@ def parse_theme(text: str, source: str) -> Theme:
     return dataclasses.replace(theme, variables=variables)
 
 
-def _read(path: Traversable) -> str:
+def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)

@@ -32,6 +32,9 @@ SUMMED = (
 LARGEST = ("in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns")
 """Quantities of which the largest counts."""
 
+LOST_SHARE = 0.05
+"""Of all I/Os of the host in an interval: with more of them lost, means, largest and busy time may be anyone's."""
+
 _MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
 """Columns of which one moves whenever a device does anything: an open busy interval grows too."""
 
@@ -69,15 +72,22 @@ class Traced:
 
 
 def traced(previous: Sample | None, current: Sample) -> Traced | None:
-    """Reduce two samples to what was traced between them; None where the tracepoints were not watched all the time."""
+    """Reduce two samples to what was traced between them.
+
+    None where the tracepoints were not watched all the time, or so much was lost that it speaks for nothing.
+    """
     if previous is None:
         return None
     before, now = previous.tables.get(TRACE.name), current.tables.get(TRACE.name)
-    clock = _clock(previous.tables.get(TRACER.name), current.tables.get(TRACER.name))
+    tracer_before, tracer_now = previous.tables.get(TRACER.name), current.tables.get(TRACER.name)
+    clock = _clock(tracer_before, tracer_now)
     if before is None or now is None or clock is None:
         return None
     elapsed_s, tag_wait = clock
     at, values = _grown(before, now)
+    ios = sum(float(np.nansum(values[name])) for name in ("reads", "writes", "others"))
+    if _lost(tracer_before, tracer_now) > LOST_SHARE * ios:
+        return None
     group_rows, group_busy_ns = _groups(previous.tables.get(TRACE_GROUP.name), current.tables.get(TRACE_GROUP.name))
     cells = _cells(now.rows, current.histograms.get(TRACE.name))
     return Traced(now.rows, at, values, cells, group_rows, group_busy_ns, elapsed_s, tag_wait)
@@ -94,6 +104,15 @@ def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None
     if int(MISSING) in clocks or clocks[0] != clocks[2] or clocks[3] <= clocks[1]:
         return None
     return (clocks[3] - clocks[1]) / 1e9, old.get("tag_wait_on") == 1 == new.get("tag_wait_on")
+
+
+def _lost(before: Table | None, now: Table | None) -> float:
+    """How many I/Os were not seen whole; one that found no room is seen to end, too, and counts once."""
+    if before is None or now is None:
+        return 0.0
+    grown = growth(now.schema.columns, aligned(before, now), now.values)
+    no_start = np.fmax(grown["table_full"], grown["unseen"])
+    return float(np.nansum([no_start, grown["stale"], grown["healed"]]))
 
 
 def _grown(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, Values]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from collectors.background import BackgroundThread
 from collectors.exact.tracer import Tracer
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, words_of
 from engine.events import Event, EventKind
 
 FIRST_PAUSE_S = 5.0
@@ -92,7 +92,7 @@ class Attachment:
         except (OSError, LunscopeError) as error:
             with self._changed:
                 self._attempts += 1
-                self._refuse(str(error))
+                self._refuse(words_of(error))
                 self._changed.notify_all()
             return False
         took_ms = 1e3 * (time.monotonic() - started_s)

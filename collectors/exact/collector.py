@@ -17,6 +17,7 @@ from collectors.exact.tracer import SCALE, Cells, Tracer
 from collectors.model import Histograms, Rows, Table, Topology
 from collectors.reading import Reading
 from collectors.schemas import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from engine.errors import words_of
 
 _COUNTED = [TRACE.index(name) for name in ("reads", "writes", "others")]
 
@@ -61,7 +62,7 @@ class ExactCollector:
             reading = self._session.read(self._disks(), self._topology())
         except OSError as error:
             self._session = None
-            self._attachment.lost(str(error))
+            self._attachment.lost(words_of(error))
             return Reading(events=self._attachment.take_events())
         return Reading(reading.tables, reading.histograms, (*self._attachment.take_events(), *reading.events))
 

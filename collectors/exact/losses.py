@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from collectors.derive.traced import LOST_SHARE
 from collectors.model import MISSING, Rows, Table
 from collectors.schemas import TRACER
 from engine.events import Event, EventKind
@@ -62,4 +63,6 @@ class LossReporter:
         self._quiet_until_ns = now_ns + TELL_EVERY_NS
         lost = "; ".join(f"{count:,} {_WORDS[name]}" for name, count in new.items() if count > 0)
         text = f"exact time: beside {since:,} I/Os {lost}"
+        if sum(new.values()) > LOST_SHARE * since:
+            text += "; while it loses so many, figures are those of the next tier"
         return (Event.now(EventKind.MONITOR, text, **{name: count for name, count in new.items() if count > 0}),)

@@ -7,13 +7,19 @@ from collectors.probe.client import connect, helper_path
 from engine import _native
 from engine.errors import LunscopeError
 
-HELPER = "or have root start `lunscope probe`"
+_HELPER = "or have root start `lunscope probe`"
 
 
 def refusal_of(procfs: str, sysfs: str) -> str:
     """Say why there can be no exact time here, with the mend; empty if there can, by whatever way."""
+    return "" if helper_path().is_socket() else full_refusal(procfs, sysfs)
+
+
+def full_refusal(procfs: str, sysfs: str) -> str:
+    """Say why this process cannot attach, with the mend, which is the helper's help where only rights are missing."""
     refusal = _native.tracer_refusal(procfs, sysfs)
-    return f"{refusal}; {HELPER}" if refusal and not helper_path().is_socket() else ""
+    helps = refusal and not _native.tracer_refusal(procfs, sysfs, rights=False)
+    return f"{refusal}; {_HELPER}" if helps else refusal
 
 
 def open_tracer(procfs: str, sysfs: str) -> Tracer:
@@ -28,7 +34,7 @@ def open_tracer(procfs: str, sysfs: str) -> Tracer:
         return _native.BlockTracer(sysfs)
     path = helper_path()
     if not path.is_socket():
-        raise LunscopeError(f"{refusal}; {HELPER}")
+        raise LunscopeError(full_refusal(procfs, sysfs))
     try:
         return connect(path)
     except OSError as error:

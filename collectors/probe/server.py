@@ -12,7 +12,7 @@ from threading import Event as StopFlag
 from collectors.probe.admission import Admission
 from collectors.probe.hub import Hub, Reader
 from collectors.probe.message import VERSION, Message, MessageError, receive, send
-from engine.errors import LunscopeError
+from engine.errors import LunscopeError, words_of
 
 MOST_READERS = 8
 PATIENCE_S = 1.0
@@ -66,7 +66,7 @@ class ProbeServer:
         try:
             reader = self._hub.enter()
         except OSError as error:
-            self._turn_away(connection, str(error))
+            self._turn_away(connection, words_of(error))
             return
         self._readers[connection] = reader
         self._selector.register(connection, selectors.EVENT_READ)
@@ -123,7 +123,7 @@ def _listen(path: Path) -> socket.socket:
         listener.listen(MOST_READERS)
     except OSError as error:
         listener.close()
-        raise LunscopeError(f"{path}: {error.strerror or error}: run as root, or name another --socket") from error
+        raise LunscopeError(f"{path}: {words_of(error)}: run as root, or name another --socket") from error
     return listener
 
 

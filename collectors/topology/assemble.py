@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from collectors.model import Device
 from collectors.topology.buses import Buses
 from collectors.topology.class_folder import Facts
 from collectors.topology.graph import Layer, Lun, Path, Tape, TargetPort
+from collectors.topology.maps import multipath_maps
 from collectors.topology.partitions import Partition
 from collectors.topology.place import Place
 from collectors.topology.ports import PortBook, find_ports, nvme_limit
@@ -19,9 +19,6 @@ from collectors.topology.targets import target_of
 
 _HEAD_OF_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
 _HEAD = re.compile(r"nvme\d+n\d+")
-MULTIPATH_UUID = "mpath-"
-"""What multipathd starts the uuid of its maps with (multipath-tools, libmultipath/devmapper.h)."""
-
 _LAYER_KINDS = (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("part", "partition"))
 """How the tools that make dm devices start their uuids."""
 
@@ -33,6 +30,8 @@ class Assembly:
     seen: Mapping[str, Seen]
     buses: Buses
     ports: PortBook
+    maps: frozenset[str]
+    """Keys of dm-multipath maps."""
     avoided: Mapping[str, bool]
     """Whether multipathd calls a path marginal, by kernel name."""
     targets: dict[str, TargetPort] = field(default_factory=dict)
@@ -45,16 +44,16 @@ class Assembly:
     @classmethod
     def of(cls, seen: Mapping[str, Seen], buses: Buses, avoided: Mapping[str, bool]) -> Assembly:
         """Start with the ports."""
-        return cls(seen, buses, find_ports(buses), avoided)
+        return cls(seen, buses, find_ports(buses), multipath_maps(seen), avoided)
 
     def add_disks(self) -> None:
         """Sort all devices into LUNs, paths and layers."""
-        lun_of = _luns_of_paths(self.seen)
+        lun_of = _luns_of_paths(self.seen, self.maps)
         for key, one in self.seen.items():
             device = one.device
             if key in lun_of:
                 self.paths.append(self._path(one, lun_of[key]))
-            elif is_multipath_map(device):
+            elif key in self.maps:
                 self.luns.append(Lun(key, device.name, "dm"))
             elif device.slaves or device.kind in {"dm", "md", "bcache", "drbd"}:
                 continue
@@ -137,12 +136,7 @@ def is_marginal(one: Seen, avoided: Mapping[str, bool], remote_ports: Mapping[st
     return any(known) if known else None
 
 
-def is_multipath_map(device: Device) -> bool:
-    """Whether a dm device is a map of multipathd's."""
-    return device.kind == "dm" and device.persistent_id.startswith(MULTIPATH_UUID)
-
-
-def _luns_of_paths(seen: Mapping[str, Seen]) -> dict[str, str]:
+def _luns_of_paths(seen: Mapping[str, Seen], maps: frozenset[str]) -> dict[str, str]:
     """Key of the LUN of every device that is a path of another one; the first where several claim it.
 
     A map is never a path: maps that stand on each other would else be paths of nothing that is shown.
@@ -150,9 +144,9 @@ def _luns_of_paths(seen: Mapping[str, Seen]) -> dict[str, str]:
     keys = {one.device.name: key for key, one in seen.items()}
     found: dict[str, str] = {}
     for key, one in seen.items():
-        if is_multipath_map(one.device):
+        if key in maps:
             for name in one.device.slaves:
-                if name in keys and not is_multipath_map(seen[keys[name]].device):
+                if name in keys and keys[name] not in maps:
                     found.setdefault(keys[name], key)
         elif one.device.kind == "nvme-path":
             match = _HEAD_OF_PATH.fullmatch(one.device.name)
@@ -171,24 +165,20 @@ def _layer_kind(one: Seen) -> str:
 
 def notices(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
     """Yield what is odd, one line each; the names are as the kernel has them."""
-    yield from _odd_slaves(assembly.seen, keys)
+    yield from _odd_slaves(assembly, keys)
     yield from _same_identity(assembly)
     yield from _strange_paths(assembly)
 
 
-def _odd_slaves(seen: Mapping[str, Seen], keys: Mapping[str, str]) -> Iterator[str]:
-    for one in seen.values():
+def _odd_slaves(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
+    for key, one in assembly.seen.items():
         lost = [name for name in one.device.slaves if name not in keys]
         if lost:
             yield f"{one.device.name}: stands on {', '.join(lost)}, which is not there"
-        if is_multipath_map(one.device):
-            maps = [name for name in one.device.slaves if name in keys and _is_map(seen, keys[name])]
+        if key in assembly.maps:
+            maps = [name for name in one.device.slaves if keys.get(name) in assembly.maps]
             if maps:
                 yield f"{one.device.name}: stands on {', '.join(maps)}, which cannot be a path: it is a map itself"
-
-
-def _is_map(seen: Mapping[str, Seen], key: str) -> bool:
-    return key in seen and is_multipath_map(seen[key].device)
 
 
 def _same_identity(assembly: Assembly) -> Iterator[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from collectors.hotplug_changes import size_text
 from collectors.model import Device, Topology
+from collectors.path_state import PathLevel, state_of
 from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers
@@ -40,7 +41,8 @@ class _Tree:
             for target, count in sorted(mine, key=lambda way: natural(way[0])):
                 far = self._targets.get(target)
                 paths = "1 path" if count == 1 else f"{count:,} paths"
-                yield f"  {_target_name(far) if far else 'its own disk'}  {paths}"
+                own = "its own disk" if count == 1 else "its own disks"
+                yield f"  {own if far is None or far.name == port.name else _target_name(far)}  {paths}"
         for lun in sorted(self._graph.luns, key=lambda lun: natural(lun.name)):
             device = self._devices.get(lun.key)
             if device is None or device.size_bytes != 0:
@@ -54,9 +56,8 @@ class _Tree:
 
     def _lun(self, lun: Lun) -> Iterator[str]:
         yield self._lun_line(lun)
-        for place in self._graph.paths_of[lun.key]:
-            path = self._graph.paths[place]
-            yield f"  {'path' if path.usable else 'PATH'} {self._path(path)}"
+        paths = [self._graph.paths[place] for place in self._graph.paths_of[lun.key]]
+        yield from self._path_lines(sorted(paths, key=lambda path: natural(path.address)))
         yield from self._stack(lun.key, "  ", frozenset({lun.key}))
 
     def _lun_line(self, lun: Lun) -> str:
@@ -91,13 +92,24 @@ class _Tree:
     def _way(self, end: Path | Tape) -> str:
         port, target = self._ports.get(end.port), self._targets.get(end.target)
         near = (port.label or port.name) if port else ""
-        return f"{near or 'no port'} -> {target.label or target.name}" if target else near
+        if target is None or (port is not None and target.name == port.name):
+            return near
+        return f"{near or 'no port'} -> {target.label or target.name}"
 
     def _device(self, path: Path) -> Device | None:
         return self._devices.get(path.key)
 
-    def _path(self, path: Path) -> str:
-        words = [path.name, path.address, self._way(path), path.state, path.access, path.map_state]
+    def _path_lines(self, paths: Sequence[Path]) -> Iterator[str]:
+        """Yield the paths of a LUN, what names them in columns."""
+        cells = [(path.name, path.address, self._way(path)) for path in paths]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        for path, named in zip(paths, cells, strict=True):
+            columns = (cell.ljust(width) for cell, width in zip(named, widths, strict=True) if width)
+            mark = "! " if state_of(path).level >= PathLevel.MARGINAL else "  "
+            yield "  ".join((f"{mark}path {next(columns)}", *columns, *self._path_words(path))).rstrip()
+
+    def _path_words(self, path: Path) -> Iterator[str]:
+        words = [path.state, path.access, path.map_state]
         if path.marginal:
             words.append("marginal")
         if path.group is not None:
@@ -110,7 +122,7 @@ class _Tree:
             words.append(f"failed {path.failures} times")
         if path.queue_limit is not None:
             words.append(f"limit {path.queue_limit}")
-        return "  ".join(filter(None, words))
+        yield from filter(None, words)
 
     def _stack(self, key: str, indent: str, seen: frozenset[str]) -> Iterator[str]:
         """Yield what stands on a device; a device that stands on itself is named once."""

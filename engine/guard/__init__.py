@@ -11,3 +11,4 @@ from engine.guard.opening import open_targets as open_targets
 from engine.guard.target import OpenTarget as OpenTarget
 from engine.guard.target import TargetKind as TargetKind
 from engine.guard.target import recheck_targets as recheck_targets
+from engine.guard.vigil import Vigil as Vigil

@@ -7,6 +7,7 @@ import os
 import struct
 from dataclasses import dataclass
 
+_BLKROGET = 0x125E
 _BLKSSZGET = 0x1268
 _BLKGETSIZE64 = 0x80081272
 _BLKGETDISKSEQ = 0x80081280
@@ -26,6 +27,11 @@ def size_bytes(fd: int) -> int:
 def logical_block_bytes(fd: int) -> int:
     """Ask for the smallest unit the device reads or writes."""
     return int(struct.unpack("=I", fcntl.ioctl(fd, _BLKSSZGET, bytes(4)))[0])
+
+
+def is_read_only(fd: int) -> bool:
+    """Ask whether the device refuses writes; opening it for writing may work all the same."""
+    return bool(struct.unpack("=i", fcntl.ioctl(fd, _BLKROGET, bytes(4)))[0])
 
 
 def disk_sequence(fd: int) -> int | None:

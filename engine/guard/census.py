@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.guard.exports import Exports, read_exports
 from engine.guard.loops import Loop, read_loops
 from engine.guard.mounts import Mount, devices_of, pooled_devices, read_mounts
+from engine.guard.overlays import Inode, Overlay, inodes_below, read_overlays
 from engine.guard.roots import Roots
 from engine.guard.swaps import Swaps, read_swaps
 from engine.guard.sysblock import BlockDevice, list_disks, lun_of
@@ -46,8 +47,21 @@ class Census:
 
     @cached_property
     def filesystems(self) -> dict[int, str]:
-        """Filesystem type by st_dev, of our own namespace."""
-        return {mount.number: mount.filesystem for mount in self.mounts if not mount.namespace}
+        """Filesystem type by st_dev, in every namespace: a name may lead into another one (/proc/PID/root)."""
+        return {mount.number: mount.filesystem for mount in self.mounts}
+
+    @cached_property
+    def _overlays(self) -> list[Overlay]:
+        try:
+            return read_overlays(self.mounts)
+        except OSError:
+            return []
+
+    def inodes_of(self, fd: int) -> frozenset[Inode]:
+        """Tell all inodes that are one and the same open file: its own, and those of the layers of an overlay."""
+        status = os.fstat(fd)
+        path = str(Path(f"/proc/self/fd/{fd}").readlink())
+        return inodes_below(self._overlays, path) | {(status.st_dev, status.st_ino)}
 
     @cached_property
     def swaps(self) -> Swaps:
@@ -67,7 +81,7 @@ class Census:
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """Attached loop devices."""
-        return tuple(read_loops(self.roots))
+        return tuple(read_loops(self.roots, self._overlays))
 
     @cached_property
     def _disks_of_lun(self) -> dict[str, list[Path]]:

@@ -49,7 +49,8 @@ def _block_extents(census: Census, device: BlockDevice, target: int) -> Iterator
 
 def _own_extents(census: Census, found: Found, target: int) -> Iterator[_Extent]:
     if not found.is_block:
-        yield _Extent(("file", found.status.st_dev, found.status.st_ino), 0, _END, target)
+        for inode in census.inodes_of(found.fd):
+            yield _Extent(("file", *inode), 0, _END, target)
     elif device := look_up(census.roots.sysfs, found.status.st_rdev):
         yield from _block_extents(census, device, target)
     else:

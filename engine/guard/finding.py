@@ -138,12 +138,13 @@ def refuse_strange_kinds(found: Found, filesystems: dict[int, str]) -> None:
         raise UsageError(f"{shown}: a file of the kernel ({filesystem}), not storage: give a block device or a file")
 
 
+READ_ONLY = "it is read-only"
 _OPEN_ERRORS = {
     errno.EINVAL: "its filesystem refuses direct I/O: use --mode buffered",
     errno.ENXIO: "no device answers behind this node",
     errno.ENODEV: "no device answers behind this node",
     errno.ENOMEDIUM: "no medium in the drive",
-    errno.EROFS: "it is read-only",
+    errno.EROFS: READ_ONLY,
     errno.EMFILE: "too many open files: raise ulimit -n, or use fewer targets",
     errno.ETXTBSY: "it is in use as a running program or as swap",
 }

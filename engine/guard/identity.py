@@ -65,7 +65,9 @@ def refuse_changed(fd: int, name: str, identity: Identity) -> None:
     if capacity < identity.size_bytes:
         raise _refuse(name, f"it shrank to {capacity} bytes" if capacity else "it lost its medium or its bytes")
     if identity.rdev:
-        _refuse_other_disk(name, identity)
+        if is_gone(identity):
+            raise _refuse(name, "its device is gone")
+        refuse_other_disk(name, identity)
         return
     if now.links > identity.links:
         raise _refuse(name, f"it got another name ({now.links} hard links)")
@@ -73,11 +75,19 @@ def refuse_changed(fd: int, name: str, identity: Identity) -> None:
         raise _refuse(name, "holes were punched into it")
 
 
-def _refuse_other_disk(name: str, identity: Identity) -> None:
-    device = look_up(Roots().sysfs, identity.rdev)
-    if device is None:
-        raise _refuse(name, "its device is gone")
-    if identity.sequence is not None and disk_sequence(device) not in (None, identity.sequence):
+def is_gone(identity: Identity) -> bool:
+    """Whether the kernel knows the device no more: nothing can reach it, by whatever descriptor."""
+    return bool(identity.rdev) and look_up(Roots().sysfs, identity.rdev) is None
+
+
+def refuse_other_disk(name: str, identity: Identity) -> None:
+    """Compare the disk under a device number, or the medium in it, with what was there when it was opened.
+
+    Raises:
+        RefusedError: it is another one.
+    """
+    device = look_up(Roots().sysfs, identity.rdev) if identity.rdev else None
+    if device and identity.sequence is not None and disk_sequence(device) not in (None, identity.sequence):
         raise _refuse(name, "another disk took its place")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.guard import blockio
+from engine.guard.overlays import Overlay, inodes_below
 from engine.guard.roots import Roots
 from engine.guard.sysblock import BlockDevice, list_disks, on_disk, read_number, read_text
 
@@ -30,8 +31,8 @@ class Loop:
         )
 
 
-def _attach_facts(roots: Roots, device: BlockDevice, path: str) -> Loop:
-    files, backing_device = set(), None
+def _attach_facts(roots: Roots, device: BlockDevice, path: str, overlays: Sequence[Overlay]) -> Loop:
+    files, backing_device = set(inodes_below(overlays, path)), None
     try:
         status = Path(path).stat()
         if stat.S_ISBLK(status.st_mode):
@@ -49,9 +50,9 @@ def _attach_facts(roots: Roots, device: BlockDevice, path: str) -> Loop:
     return Loop(device, path, frozenset(files), backing_device, offset)
 
 
-def read_loops(roots: Roots) -> Iterator[Loop]:
+def read_loops(roots: Roots, overlays: Sequence[Overlay]) -> Iterator[Loop]:
     """All attached loop devices (block/loop/backing_file in sysfs, then the device itself)."""
     for folder in list_disks(roots.sysfs):
         path = read_text(folder / "loop" / "backing_file")
         if path is not None and (devices := on_disk(folder)):
-            yield _attach_facts(roots, devices[0], path)
+            yield _attach_facts(roots, devices[0], path, overlays)

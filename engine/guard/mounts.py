@@ -26,6 +26,8 @@ class Mount:
     """Empty for our own, else "pid 812 (name)" of a process that lives in it."""
     root: str
     """Path under which the namespace's files are reached."""
+    within: str = "/"
+    """Folder of the filesystem that is seen at the point."""
 
     @property
     def text(self) -> str:
@@ -53,6 +55,7 @@ def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[
             unescape_octal(options),
             namespace,
             root,
+            unescape_octal(fields[3]),
         )
 
 

@@ -234,6 +234,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
         capacity = blockio.size_bytes(fd)
         size = usable_bytes(found.path, capacity, align, opener.job)
         if writable:
+            permission.refuse_read_only(found.path, fd)
             permission.refuse_data(found.path, fd, capacity, opener.permissions)
         device = look_up(opener.census.roots.sysfs, found.status.st_rdev)
         return OpenTarget(

@@ -13,8 +13,9 @@ import os
 import stat
 
 from engine.errors import LunscopeError, RefusedError
+from engine.guard import blockio
 from engine.guard.census import Census
-from engine.guard.finding import Found, reopen
+from engine.guard.finding import READ_ONLY, Found, reopen
 from engine.guard.signatures import signatures_of
 from engine.guard.sysblock import BlockDevice, look_up
 from engine.guard.usage import Use, block_use, file_use
@@ -54,8 +55,8 @@ def _block_finding(census: Census, name: str, number: int) -> Use | None:
     return block_use(census, subject(name, device.node), device)
 
 
-def _file_finding(census: Census, name: str, status: os.stat_result) -> Use | None:
-    use = file_use(census, frozenset({(status.st_dev, status.st_ino)}))
+def _file_finding(census: Census, name: str, fd: int) -> Use | None:
+    use = file_use(census, census.inodes_of(fd))
     return Use(f"{safe_text(name)} {use.text}", use.mend) if use else None
 
 
@@ -70,7 +71,7 @@ def refuse_used(census: Census, name: str, fd: int) -> None:
         if stat.S_ISBLK(status.st_mode):
             use = _block_finding(census, name, status.st_rdev)
         else:
-            use = _file_finding(census, name, status)
+            use = _file_finding(census, name, fd)
     except OSError as error:
         raise RefusedError(
             f"{safe_text(name)}: cannot see what is mounted ({error}): nothing is written blindly: mount /proc"
@@ -113,6 +114,16 @@ def claimed(found: Found, device: BlockDevice | None) -> RefusedError:
         f"{name} is claimed by the kernel (O_EXCL: busy): mounted where we cannot see it, or a member of a running "
         f"volume or pool{carries}: never written to: release it first"
     )
+
+
+def refuse_read_only(name: str, fd: int) -> None:
+    """Refuse a device that takes no writes, before a run of nothing but errors.
+
+    Raises:
+        LunscopeError: says how to change that.
+    """
+    if blockio.is_read_only(fd):
+        raise LunscopeError(f"{safe_text(name)}: {READ_ONLY}: make it writable (blockdev --setrw), or read only")
 
 
 def refuse_data(name: str, fd: int, size_bytes: int, permissions: Permissions) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.guard.census import Census
 from engine.guard.facts import TargetFacts
-from engine.guard.identity import Identity, refuse_changed, refuse_replaced
+from engine.guard.identity import Identity, is_gone, refuse_changed, refuse_other_disk, refuse_replaced
 from engine.guard.permission import refuse_used
 
 
@@ -81,6 +81,19 @@ class OpenTarget:
             refuse_used(census or Census(), self.name, self.fd)
         for other in self.others:
             other.recheck(census)
+
+    def refuse_new_use(self, census: Census) -> None:
+        """Make sure that nobody has begun to use it since; to be called now and then while it is written.
+
+        A path that is gone or shrank is no reason to stop: its I/Os fail or go another way, and harm nobody.
+
+        Raises:
+            RefusedError: somebody uses it, or another disk took its place.
+        """
+        for node in self.nodes:
+            if node.writable and node.kind is not TargetKind.SCRATCH and not is_gone(node.identity):
+                refuse_other_disk(node.name, node.identity)
+                refuse_used(census, node.name, node.fd)
 
     def mark_filled(self) -> None:
         """Note that every byte was written; from now on the file stays (if it has a name) and holes are refused."""

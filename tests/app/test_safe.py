@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.safe import cell_text, fit, width_of
+from tui.safe import cell_text, fit, fit_name, width_of
 
 hostile = st.text(
     st.characters() | st.sampled_from("\x1b[]\u202e\u0301\u200d日\U0001f469\ud800\x9b\u2028"), max_size=30
 )
 
 
-@given(hostile, st.integers(0, 24))
-def test_fit_takes_exactly_the_cells_asked_and_holds_nothing_unsafe(name: str, width: int) -> None:
-    text = fit(name, width)
+@pytest.mark.parametrize("cut", [fit, fit_name])
+@given(name=hostile, width=st.integers(0, 24))
+def test_fit_takes_exactly_the_cells_asked_and_holds_nothing_unsafe(
+    cut: Callable[[str, int], str], name: str, width: int
+) -> None:
+    text = cut(name, width)
     assert cell_len(text) == width
     assert not {unicodedata.category(char) for char in text} & {"Cc", "Cf", "Cs", "Zl", "Zp", "Mn", "Me"}
     text.encode()
@@ -51,3 +55,11 @@ def test_cut_at_cell_boundaries_and_marked() -> None:
     assert fit("abcdef", 4) == "abc…"
     assert fit("abcdef", 4, "~") == "abc~"
     assert fit("ab", 4) == "ab  "
+
+
+def test_names_are_cut_in_the_middle() -> None:
+    assert fit_name("host0 fc -> 0x50060160c7201a11", 21) == "host0 fc -> 0…7201a11"
+    assert fit_name("host0 fc -> 0x50060160c7201a12", 21) == "host0 fc -> 0…7201a12"
+    assert fit_name("abcdef", 6) == "abcdef"
+    assert fit_name("日本語日本語", 9) == "日本語…語"
+    assert fit_name("abcdef", 5) == "abcd…"

@@ -32,6 +32,8 @@ class Truth:
     queue_us: NDArray[np.int64]
     service_us: NDArray[np.int64]
     busy_us: int
+    busy_spans: int
+    """Stretches of busy time, of which each begins and ends with an event."""
     lost: int
     """Completions without an issue and issues without a completion."""
 
@@ -109,12 +111,14 @@ def _truth(lines: list[str]) -> Truth:
             spans.append((io.issue_us, now_us))
     lost += sum(len(ios) for ios in under_way.values())
     columns = np.array(done, np.int64).reshape(-1, 4).T
-    return Truth(columns[0].astype(bool), columns[1], columns[2], columns[3], _union_us(spans), lost)
+    return Truth(columns[0].astype(bool), columns[1], columns[2], columns[3], *_union_us(spans), lost)
 
 
-def _union_us(spans: list[tuple[int, int]]) -> int:
-    total, end = 0, -1
+def _union_us(spans: list[tuple[int, int]]) -> tuple[int, int]:
+    """Length of what the spans cover, and in how many pieces."""
+    total, pieces, end = 0, 0, -1
     for first, last in sorted(spans):
         total += max(0, last - max(first, end))
+        pieces += first > end
         end = max(end, last)
-    return total
+    return total, pieces

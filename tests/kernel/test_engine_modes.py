@@ -17,7 +17,6 @@ from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
     IN_FLIGHT,
-    WRITES,
     OpenFile,
     eventually,
     filled_file,
@@ -109,13 +108,15 @@ def test_one_fsync_after_every_so_many_writes(backend: str, make_loop: MakeLoop)
             eventually(lambda: measuring(engine), "the first epoch")
             _goes_on(engine, 400)
             engine.apply(knobs_of(4, read_pct=50.0))
-            writes, flushed = int(engine.counters()[0, WRITES]), _flushes(device)
+            eventually(lambda: len(engine.epochs()) == 2 and measuring(engine), "the second epoch")
+            flushed = _flushes(device)
             _goes_on(engine, 400)
-        assert abs(writes / 10 - (flushed - before)) <= 5
-        assert _flushes(device) - flushed <= 4
+            assert _flushes(device) == flushed
     first, second = engine.epochs()
     fsyncs, latency_ns, largest_ns, errors = first.fsyncs[0].tolist()
     assert abs(fsyncs - int(first.counts[0, 1, 0]) / 10) <= 5
+    # One flush of the kernel may serve as many fsyncs as are under way at once.
+    assert flushed - before >= fsyncs / 4
     assert 0 < largest_ns <= latency_ns
     assert errors == 0
     assert second.fsyncs[0, 0] == 0

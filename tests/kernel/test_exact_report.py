@@ -26,6 +26,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.slow_ios import SlowIo, by_number, slow_ios
 from tests import needs
+from tests.kernel.tracing import queue_set
 
 pytestmark = [needs.loop, needs.tracer]
 
@@ -183,12 +184,10 @@ def test_a_recording_replays_exact_figures_and_slow_ios(device: str, tmp_path: P
 
 
 def test_waits_for_tags_show_while_a_queue_is_full(device: str) -> None:
-    Path("/sys/block", name_of(device), "queue/scheduler").write_text("none")
-    Path("/sys/block", name_of(device), "queue/nr_requests").write_text("4")
     source = LiveSource(0.3, tier="exact", patience_s=PATIENCE_S, first_topology_s=PATIENCE_S)
     waits = []
     try:
-        with loaded(device, threads=24):
+        with queue_set(device, scheduler="none", nr_requests="4"), loaded(device, threads=24):
             for frame in itertools.islice(frames_of(source.steps(threading.Event())), 40):
                 disks = frame.tables["disks"]
                 row = disks.rows.names.index(name_of(device))

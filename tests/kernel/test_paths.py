@@ -70,13 +70,13 @@ def test_each_policy_spreads_ios_by_its_rule(backend: str, devices: list[str]) -
         engine.apply(_knobs(PathPolicy.CELL_LOCAL_ROUND_ROBIN))
         assert _shares(engine) == pytest.approx([0.5, 0, 0.5], abs=0.01)
         engine.apply(_knobs(PathPolicy.SERVICE_TIME))
-        light, heavy, unused = _shares(engine)
-        assert heavy > light
-        assert unused == 0
+        # From here on a path whose I/Os hang gets no more, and on a busy host they hang now and then.
+        eventually(lambda: _shares(engine)[1] > 0.5, "the path of weight 3 to carry most")
+        assert _shares(engine)[2] == 0
         engine.apply(_knobs(PathPolicy.LEAST_COMMAND_LOAD))
-        assert min(_shares(engine)) > 0
+        eventually(lambda: min(_shares(engine)) > 0, "I/Os on every path")
         engine.apply(_knobs(PathPolicy.HISTORICAL_SERVICE_TIME))
-        assert min(_shares(engine)) > 0
+        eventually(lambda: min(_shares(engine)) > 0, "I/Os on every path")
         assert engine.epochs()[-1].policy_ns is not None
 
 
@@ -119,15 +119,26 @@ def test_a_path_whose_disk_is_gone_costs_no_write(backend: str, devices: list[st
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_without_a_live_path_the_target_fails_until_one_answers(backend: str, devices: list[str]) -> None:
-    with opened_lun(devices[:2]) as lun, running_lun(backend, lun, _knobs(PathPolicy.LEAST_COMMAND_LOAD)) as engine:
+def test_fsyncs_go_over_paths_but_are_no_writes_of_them(backend: str, devices: list[str]) -> None:
+    knobs = _knobs(PathPolicy.ROUND_ROBIN, read_pct=0.0, fsync_every=3)
+    # That the writes of the paths are those of the target is seen at the end, as in every test here.
+    with opened_lun(devices[:2], writable=True) as lun, running_lun(backend, lun, knobs) as engine:
+        eventually(lambda: measuring(engine) and int(engine.epochs()[0].fsyncs[0, 0]) > 50, "fsyncs")
+
+
+@pytest.mark.parametrize("policy", list(PathPolicy))
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_without_a_live_path_the_target_fails_until_one_answers(
+    backend: str, policy: PathPolicy, devices: list[str]
+) -> None:
+    with opened_lun(devices[:2]) as lun, running_lun(backend, lun, _knobs(policy)) as engine:
         _shares(engine, 200)
         for device in devices[:2]:
             break_path(device)
         eventually(lambda: int(engine.counters()[0, FAILING]) == 1, "the target to fail")
         eventually(lambda: int(engine.counters()[0, IN_FLIGHT]) == 0, "nothing outstanding")
         done = ios(engine)
-        assert engine.apply(_knobs(PathPolicy.ROUND_ROBIN, 8)) == 1
+        assert engine.apply(_knobs(policy, 8)) == 1
         mend_path(devices[1])
         eventually(lambda: ios(engine) > done + 200, "I/Os again")
         assert int(engine.counters()[0, FAILING]) == 0

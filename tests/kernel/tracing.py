@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from engine import _native
 
@@ -43,6 +45,24 @@ def opened(device: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def queue_set(device: str, **attributes: str) -> Iterator[None]:
+    """Set attributes of the queue and put back what they were, as the next loop device may get the same queue.
+
+    The order counts both ways: another scheduler sets nr_requests anew, and allows others.
+    """
+    folder = Path("/sys/block", Path(device).name, "queue")
+    before = {attribute: (folder / attribute).read_text() for attribute in attributes}
+    try:
+        for attribute, value in attributes.items():
+            (folder / attribute).write_text(value)
+        yield
+    finally:
+        for attribute, value in before.items():
+            chosen = re.search(r"\[(.*)\]", value)
+            (folder / attribute).write_text(chosen[1] if chosen else value)
 
 
 def read_extents(descriptor: int, extents: Sequence[tuple[int, int]]) -> None:

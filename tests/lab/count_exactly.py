@@ -10,11 +10,25 @@ import time
 from engine import _native
 
 READS, WRITES, BYTES = 400, 200, 4096
-SETTLE_S = 0.5
+PATIENCE_S = 30.0
+"""udev reads a disk once it is closed after writing, and emulated CPUs are slow."""
 
 
 def dd(*arguments: str) -> None:
     subprocess.run(["dd", f"bs={BYTES}", "status=none", *arguments], check=True)
+
+
+def settled(tracer: _native.BlockTracer) -> list[list[int]]:
+    """Counters once nothing is in flight, or as they are when patience ends."""
+    gauges = [_native.TRACE_COLUMNS.index(name) for name in ("in_flight_now", "in_driver_now")]
+    deadline_s = time.monotonic() + PATIENCE_S
+    subprocess.run(["udevadm", "settle", f"--timeout={PATIENCE_S:.0f}"], check=True)
+    while True:
+        values = tracer.read()
+        if not values[:, gauges].any() or time.monotonic() > deadline_s:
+            rows: list[list[int]] = values.tolist()
+            return rows
+        time.sleep(0.1)
 
 
 def main(devices: list[str]) -> None:
@@ -23,8 +37,7 @@ def main(devices: list[str]) -> None:
     for device in devices:
         dd(f"if={device}", "of=/dev/null", "iflag=direct", f"count={READS}")
         dd("if=/dev/zero", f"of={device}", "oflag=direct", f"count={WRITES}")
-    time.sleep(SETTLE_S)
-    values = tracer.read().tolist()
+    values = settled(tracer)
     rows = zip(tracer.names(), values, strict=True)
     document = {
         "refusal": _native.tracer_refusal(),

@@ -124,6 +124,23 @@ def test_a_tracer_that_began_anew_gives_no_interval() -> None:
     assert unmarked(derive(before, traced_sample(1, SDA, BUSY, disks=[COUNTED], started_ns=2)))
 
 
+@pytest.mark.parametrize(
+    ("losses", "speaks"),
+    [
+        ({"unseen": 50, "stale": 0}, True),
+        ({"unseen": 51}, False),
+        ({"table_full": 40, "unseen": 40}, True),
+        ({"unseen": 20, "stale": 20, "healed": 20}, False),
+    ],
+)
+def test_an_interval_that_lost_too_much_is_left_to_the_next_tier(losses: dict[str, int], speaks: bool) -> None:
+    """Of 1,000 I/Os; one that found no room is not seen to end either."""
+    before = traced_sample(0, SDA, {}, losses=dict.fromkeys(losses, 7))
+    after = {name: count + 7 for name, count in losses.items()}
+    frame = derive(before, traced_sample(1, SDA, BUSY, disks=[COUNTED], cells=CELLS, losses=after))
+    assert unmarked(frame) is not speaks
+
+
 def test_counters_that_fell_give_no_figure() -> None:
     before = traced_sample(0, SDA, BUSY | {"reads": 10_000})
     assert unmarked(derive(before, traced_sample(1, SDA, BUSY, disks=[COUNTED], cells=CELLS)))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from collectors.model import Topology
+from collectors.model import Frame, Topology
 from collectors.path_verdict import judge_paths, path_verdicts
-from tests.unit.test_block_tables import did, frame, topology
+from collectors.rates import derive
+from tests.unit.raw_samples import disks, sample
+from tests.unit.test_block_tables import WHO, did, frame, topology
 
 
 def with_paths(access: tuple[str, str] = ("", ""), policy: str = "") -> Topology:
@@ -61,3 +64,36 @@ def test_only_odd_paths_are_marked_in_the_rows_of_the_table() -> None:
 def test_a_path_of_which_nothing_is_known_leaves_its_lun_unjudged() -> None:
     blind = replace(with_paths(), devices={**topology(uncounted=("sd0h0",)).devices})
     assert list(path_verdicts(frame({"sd0h1": did(610, 4, 900)}, blind))) == []
+
+
+def holding(before: int, after: int, of: dict[str, dict[str, int]], elapsed_s: float = 1.0) -> Frame:
+    """An interval at whose ends sd0h1 had so many I/Os outstanding."""
+    first = disks(WHO, *({"in_flight_now": before if name == "sd0h1" else 0} for name in WHO.names))
+    then = {"sd0h1": {"in_flight_now": after}, **of}
+    last = disks(WHO, *(then.get(name, {}) for name in WHO.names))
+    about = with_paths()
+    return derive(sample(1, disks=first, topology=about), sample(1 + elapsed_s, disks=last, topology=about))
+
+
+def test_a_path_that_holds_ios_and_completes_none_is_sick_beyond_measure() -> None:
+    found = holding(3, 4, {"sd0h0": did(500, 1, 400)})
+    assert list(path_verdicts(found)) == [
+        "path sd0h1 carries 0 % of dm-0: 3 I/Os are outstanding and none completed in 1.0 s, while its peers work"
+    ]
+    judged = judge_paths(found)
+    assert judged is not None
+    assert np.isinf(judged.sick_times[found.tables["paths"].rows.names.index("sd0h1")])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "peers", "elapsed_s"),
+    [
+        (3, 0, 500, 1.0),
+        (0, 3, 500, 1.0),
+        (3, 4, 0, 1.0),
+        (3, 4, 500, 0.2),
+    ],
+    ids=["gave them up", "got them just now", "nobody works", "too short"],
+)
+def test_no_stall(before: int, after: int, peers: int, elapsed_s: float) -> None:
+    assert list(path_verdicts(holding(before, after, {"sd0h0": did(peers, 1, 100)}, elapsed_s))) == []

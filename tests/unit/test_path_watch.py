@@ -70,7 +70,7 @@ def test_an_event_carries_numbers() -> None:
     host = Host()
     host.watch.look(host.sample(0))
     (event,) = host.watch.look(host.sample(10, **SICK))
-    assert event.data == {"path": "sd0h1", "sick_times": 4.0, "uneven_times": None}
+    assert event.data == {"path": "sd0h1", "sick_times": 4.0, "uneven_times": None, "stalled": 0}
 
 
 def test_many_at_once_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:

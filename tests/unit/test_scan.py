@@ -39,9 +39,20 @@ def test_the_tree_goes_from_port_to_mount(kernel: FakeKernel) -> None:
         "",
         "mpath0 (dm-0)  1 MiB  mpath-3600000000000  1 of 2 paths usable",
         "  path sda  0:0:0:0  host0 -> target0:0:0  running  active/optimized  limit 32",
-        "  PATH sdb  1:0:0:0  host1 -> target1:0:0  running  standby  limit 32",
+        "  path sdb  1:0:0:0  host1 -> target1:0:0  running  standby  limit 32",
         "  lvm  vg-\\x1b[2Jdata (dm-9)  1 MiB  /srv (xfs)",
     ]
+
+
+def test_paths_stand_in_columns_and_one_that_is_down_is_marked(tmp_path: Path) -> None:
+    kernel = FakeKernel(tmp_path)
+    scsi = FakeScsi(kernel, hosts=11, targets=3, luns=1).build()
+    kernel.set(scsi.names[10, 0, 0], "device/state", "offline\n")
+    lines = [line for line in tree_lines(read_topology(kernel.procfs, kernel.sysfs)) if line[2:6] == "path"]
+    assert len(lines) == 33
+    assert len({line.index("host") for line in lines}) == len({line.index("  limit") for line in lines}) == 1
+    assert [line.split()[-4] for line in lines[::3]] == [f"target{host}:0:0" for host in range(11)]
+    assert [line[:15] for line in lines if line.startswith("!")] == ["! path sdae  10"]
 
 
 def test_the_verb_prints_one_document(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,8 +35,8 @@ class Trees:
     def tracepoints(self, *names: str) -> None:
         self.write(self.sysfs / BTF, "\0" + "".join(f"btf_trace_block_{name}\0" for name in names))
 
-    def refusal(self) -> str:
-        return _native.tracer_refusal(str(self.procfs), str(self.sysfs))
+    def refusal(self, *, rights: bool = True) -> str:
+        return _native.tracer_refusal(str(self.procfs), str(self.sysfs), rights=rights)
 
 
 @pytest.fixture
@@ -62,6 +62,12 @@ def test_a_missing_tracepoint_is_named(missing: str, trees: Trees) -> None:
     assert trees.refusal().startswith(f"the kernel has no tracepoint block_{missing}: ")
 
 
+def test_what_the_kernel_lacks_is_named_before_missing_rights(trees: Trees) -> None:
+    trees.rights(0)
+    (trees.sysfs / BTF).unlink()
+    assert trees.refusal() == trees.refusal(rights=False) != ""
+
+
 def test_lockdown_counts_only_where_it_hides_memory(trees: Trees) -> None:
     trees.write(trees.sysfs / LOCKDOWN, "none integrity [confidentiality]\n")
     assert trees.refusal() == (
@@ -80,6 +86,7 @@ def test_lockdown_counts_only_where_it_hides_memory(trees: Trees) -> None:
 def test_missing_rights_are_named(effective: int, words: str, trees: Trees) -> None:
     trees.rights(effective)
     assert trees.refusal() == words
+    assert trees.refusal(rights=False) == ""
 
 
 @pytest.mark.parametrize("effective", [BOTH_RIGHTS, 1 << 21])

@@ -28,6 +28,7 @@ def traced_sample(
     started_ns: int = 1,
     late_ns: int = 0,
     tag_wait: int = 0,
+    losses: Mapping[str, int] | None = None,
 ) -> Sample:
     """A sample whose disks are `disk_rows` or the traced ones; busy time of groups by key."""
     disk_rows = disk_rows or who
@@ -38,6 +39,7 @@ def traced_sample(
     )
     groups = groups or {}
     clock = {"started_ns": started_ns, "clock_ns": round(at_s * SECOND_NS) + late_ns + 1, "tag_wait_on": tag_wait}
+    clock |= losses or {}
     tables = {
         "trace": raw.raw_table(TRACE, who, values),
         "trace_group": raw.raw_table(

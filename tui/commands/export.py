@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from collectors.export import FORMATS, TABLES, Selection, export_lines
+from collectors.scenario import scenario_of
 from collectors.session.reader import SessionReader
 from collectors.session.when import parse_when
 from collectors.slow_io_export import SLOW_TABLE
+from engine.jobformats.formats import write_new
+from engine.scenario import Scenario
+from engine.scenario_file import dump_scenario
+from engine.text import safe_text
+
+SCENARIO = "scenario"
+"""The one format that has no rows."""
 
 
 @click.command(short_help="the figures of a recording as csv or jsonl")
 @click.argument("recording", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
+@click.option(
+    "--format", "format_", type=click.Choice([*FORMATS, SCENARIO]), required=True, help="What to write; see below."
+)
 @click.option(
     "--table",
     "tables",
@@ -25,21 +36,50 @@ from collectors.slow_io_export import SLOW_TABLE
 @click.option("--fields", metavar="ID,...", help="Field ids, in the order wanted; all of the table if not given.")
 @click.option("--from", "start", metavar="TIME", help="HH:MM[:SS], ISO, epoch seconds, or +90s after the start.")
 @click.option("--to", "end", metavar="TIME", help="As --from.")
+@click.option("--load", type=int, metavar="N", help="Which load, of several, becomes the scenario.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="A new file instead of stdout.")
 def command(
-    *, recording: Path, format_: str, tables: tuple[str, ...], fields: str | None, start: str | None, end: str | None
+    *,
+    recording: Path,
+    format_: str,
+    tables: tuple[str, ...],
+    fields: str | None,
+    start: str | None,
+    end: str | None,
+    load: int | None,
+    output: Path | None,
 ) -> None:
     """Write a row per device and sample to stdout: time, name, identity and the figures by their ids.
 
     Of the table slow_ios it is a row per I/O: the slowest of each interval, where exact time was recorded.
 
     Missing is empty in csv and null in jsonl, never 0.
+
+    The format scenario is another: the job of a recorded load and every turn of a knob at its time, which
+    `lunscope run --scenario` runs again.
     """
     reader = SessionReader(recording)
+    if format_ == SCENARIO:
+        _write(dump_scenario(_scenario(reader, load)).splitlines(), output)
+        return
     span = reader.start_ns, reader.end_ns
     selection = Selection(tables or ("disks",), tuple(fields.split(",")) if fields else ())
     start_ns = None if start is None else parse_when(start, *span)
     end_ns = None if end is None else parse_when(end, *span)
-    for line in export_lines(reader, format_, selection, start_ns, end_ns):
-        click.echo(line)
+    _write(export_lines(reader, format_, selection, start_ns, end_ns), output)
     if reader.notice:
         click.echo(f"lunscope: {recording}: {reader.notice}", err=True)
+
+
+def _scenario(reader: SessionReader, load: int | None) -> Scenario:
+    last = reader.times_at(len(reader) - 1) or reader.times_at(reader.first)
+    assert last is not None
+    return scenario_of(reader.events(), load, last[1], safe_text(str(reader.path)))
+
+
+def _write(lines: Iterable[str], output: Path | None) -> None:
+    if output is not None:
+        write_new(output, (f"{line}\n" for line in lines))
+        return
+    for line in lines:
+        click.echo(line)

@@ -10,21 +10,27 @@ from typing import Any
 
 import click
 
+from collectors.load_series import LoadSeries
 from engine.control import LoadControl
 from engine.job import JobSpec, Permissions
+from engine.jobformats.fio_plot import make_folder, write_results
+from engine.jobformats.formats import save_job as write_job
+from engine.response_text import response_lines
 from engine.result import RunResult
 from engine.result_document import run_document
 from engine.result_text import summary_lines
+from engine.scenario import require_permission, validate_scenario
 from engine.scratch import FOLDER_VARIABLE
 from engine.text import safe_text
 from engine.validate import validate
-from tui.headless import HeadlessRun, bounded, exit_code
+from tui.headless import HeadlessRun, exit_code
 from tui.monitor import Monitor
-from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
+from tui.options import LoadOptions, load_options, make_permissions, permission_options
 from tui.roots import root_options
 from tui.signals import EndingSignals
 from tui.tiers import tier_option
 from tui.watching import Watching, open_source
+from tui.work import Work, read_work, scenario_options
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
@@ -48,11 +54,16 @@ _LINE_CELLS = 72
     metavar="DIR",
     help=f"Folder for scratch files, also ${FOLDER_VARIABLE}. [lunscope's folder in the user's cache]",
 )
+@scenario_options
 @tier_option
 @root_options
 def command(
     job_file: Path | None,
     *,
+    scenario: Path | None,
+    sections: tuple[str, ...],
+    save_job: Path | None,
+    fio_json: Path | None,
     allow_write: tuple[str, ...],
     destroy_data: bool,
     headless: bool,
@@ -68,24 +79,37 @@ def command(
 ) -> int:
     """Watch this host and drive a load: with the screens on a terminal, else for a bounded time with a summary.
 
-    JOB is a TOML file with the names of the options below; an option that is given wins over it. Without any target a
+    JOB is a TOML file with the names of the options below, a fio job file (.fio) or a parameter file of NDISK (.ndisk);
+    an option that is given wins over it. Without any target a
     scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
     itself, unless --allow-write names it.
 
     Exits 0 if the load ran, 1 if it or any of its I/Os failed or --verify found damage, 2 for what cannot be meant,
     130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
-    if scratch_dir is not None:
-        os.environ[FOLDER_VARIABLE] = str(scratch_dir)
-    job = make_job(job_file, LoadOptions(**knobs))
+    work = read_work(job_file, scenario, sections, LoadOptions(**knobs))
+    folder = scratch_dir or work.read.scratch_folder
+    if folder is not None:
+        os.environ[FOLDER_VARIABLE] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
-    on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
-    job = with_scratch_targets(job, SCREEN_TARGETS if on_screen else 1)
-    validate(job)
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    unattended = headless or as_json or bool(work.scenario.turns or scenario or save_job or fio_json)
+    on_screen = terminal and not unattended
+    work = work.with_scratch_targets(SCREEN_TARGETS if on_screen else 1)
+    for warning in work.read.warnings:
+        click.echo(f"lunscope: {safe_text(warning)}", err=True)
+    if save_job is not None:
+        validate_scenario(work.scenario)
+        write_job(save_job, work.scenario)
+        return 0
     if on_screen:
-        return _on_screen(job, permissions, watching)
-    return _headless(bounded(job), permissions, watching, as_json=as_json)
+        validate(work.scenario.job)
+        return _on_screen(work.scenario.job, permissions, watching)
+    work = work.bounded()
+    validate_scenario(work.scenario)
+    require_permission(work.scenario, permissions)
+    return _headless(work, permissions, watching, fio_json, as_json=as_json)
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
@@ -101,19 +125,27 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     return code
 
 
-def _headless(job: JobSpec, permissions: Permissions, watching: Watching, *, as_json: bool) -> int:
+def _headless(work: Work, permissions: Permissions, watching: Watching, fio_json: Path | None, *, as_json: bool) -> int:
     control = LoadControl()
+    if fio_json is not None:
+        make_folder(fio_json, work.scenario)
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        monitor = Monitor(source)
+        series = LoadSeries()
+        monitor = Monitor(source, series.observe)
         try:
             monitor.start()
-            result = HeadlessRun(control, monitor, signals, _tell).drive(job, permissions)
-            if recording is not None:
+            run = HeadlessRun(control, monitor, signals, _tell, work.scenario.turns)
+            result = run.drive(work.scenario.job, permissions)
+            if recording is not None or fio_json is not None:
                 monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
         finally:
             monitor.close()
         _print(result, as_json=as_json)
+        for line in () if as_json else response_lines(result.total.total, work.read.response_times_s):
+            click.echo(line)
+        for line in () if fio_json is None else write_results(fio_json, result, series.intervals):
+            click.echo(f"lunscope: {line}", err=True)
         trouble = monitor.failure or (recording.trouble if recording is not None else "")
         if trouble:
             click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)

@@ -21,7 +21,7 @@ from tui.columns import GridColumn, grid_columns
 from tui.figure_text import figure_lines
 from tui.glyphs import glyphs_of
 from tui.keys import Place, bindings_of
-from tui.labels import disk_labels
+from tui.labels import disk_labels, short_labels
 from tui.latency_subjects import disk_subject
 from tui.scope import Scope
 from tui.screens.base import View
@@ -145,4 +145,4 @@ def _shown(frame: Frame) -> FrameTable | None:
 
 @functools.lru_cache(maxsize=2)
 def _names(rows: Rows, topology: Topology) -> RowNames:
-    return RowNames(rows, disk_labels(topology))
+    return RowNames(rows, short_labels(topology))

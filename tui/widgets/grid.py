@@ -10,7 +10,6 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from collectors.model import FrameTable
@@ -19,7 +18,7 @@ from tui.glyphs import glyphs_of
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.grid_lines import GridLayout, GridLook, RowPainter, header_line, lay_out, text_line, unit_line
 from tui.widgets.grid_rows import FLAT, NAME, Arrangement, Sorting
-from tui.widgets.lines import replace_changed
+from tui.widgets.paged import Paged
 from tui.widgets.row_view import RowView
 
 _PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
@@ -27,10 +26,9 @@ _UNITS_FROM_HEIGHT = 12
 """Lines from which on one is spent on units."""
 
 
-class Grid(ScrollView, can_focus=True, inherit_bindings=False):
+class Grid(Paged, can_focus=True, inherit_bindings=False):
     """A sorted, filtered table over one frame table, with a cursor that keeps to its row (see RowView)."""
 
-    ALLOW_SELECT = False
     DEFAULT_CSS = """
     Grid {
         overflow-x: hidden;
@@ -128,8 +126,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._filter = FilterLine()
         self._first_column = 0
         self._announced_key: str | None = None
-        self._page: list[Strip] | None = None
-        self._page_size = Size(0, 0)
         self._look: GridLook | None = None
 
     @property
@@ -211,7 +207,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         if step > 0 and not self._fitted().more_right:
             return
         self._first_column = max(0, min(self._first_column + step, len(self._columns) - 1))
-        self._repaint()
+        self.repaint()
 
     def action_select(self) -> None:
         """Choose the row under the cursor."""
@@ -232,7 +228,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     def action_filter(self) -> None:
         """Type a filter: Enter keeps it, Escape drops it."""
         self._filter.editing = True
-        self._repaint()
+        self.repaint()
 
     def check_consume_key(self, key: str, character: str | None) -> bool:  # noqa: ARG002 - Textual's signature
         """While the filter is typed, printable keys are its own."""
@@ -270,52 +266,26 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Lay out anew and keep the cursor in sight."""
-        self._page = None
+        self.forget_lines()
         self._after_change(follow_cursor=True)
-
-    def on_focus(self) -> None:
-        """Show the cursor in its brighter form."""
-        self._invalidate()
 
     def on_blur(self) -> None:
         """Show the cursor in its quieter form; a filter half typed stays in force."""
         self._filter.editing = False
-        self._invalidate()
-
-    def notify_style_update(self) -> None:
-        """Drop what was drawn in the colours of another theme."""
-        super().notify_style_update()
-        self._look = None
-        self._page = None
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Draw the lines that come into view."""
-        self._page = None
-        super().watch_scroll_y(old_value, new_value)
-
-    def render_line(self, y: int) -> Strip:
-        """One line of what was drawn last; drawn now if nothing was."""
-        if self._page is None or self._page_size != self._area:
-            self._page = self._draw()
-        return self._page[y] if y < len(self._page) else Strip.blank(self._area.width)
-
-    @property
-    def _area(self) -> Size:
-        """What there is to draw on: the widget without its scrollbar."""
-        return self.scrollable_content_region.size
+        super().on_blur()
 
     @property
     def _header_height(self) -> int:
-        return 2 if self._area.height >= _UNITS_FROM_HEIGHT else 1
+        return 2 if self.area.height >= _UNITS_FROM_HEIGHT else 1
 
     @property
     def _body_height(self) -> int:
-        return max(0, self._area.height - self._header_height)
+        return max(0, self.area.height - self._header_height)
 
     def _fitted(self) -> GridLayout:
         widest = 0 if self._view.names is None else self._view.names.widest + self._view.arrangement.prefix_width
         name_width = max(widest, len(self._name_title) + 2)
-        return lay_out(self._columns, self._area.width, name_width, self._first_column, self._name_part)
+        return lay_out(self._columns, self.area.width, name_width, self._first_column, self._name_part)
 
     def _choose_sort(self, sorting: Sorting) -> None:
         self.set_sort(sorting.field_id, sorting.reverse)
@@ -339,30 +309,13 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             top = self.scroll_offset.y
             below = self._view.cursor - self._body_height + 1
             self.scroll_to(y=self._view.cursor if self._view.cursor < top else below, animate=False, force=True)
-        self._repaint()
+        self.repaint()
         if self.cursor_key is not None and self.cursor_key != self._announced_key:
             self.post_message(self.RowHighlighted(self, self.cursor_key))
         self._announced_key = self.cursor_key
 
-    def _invalidate(self) -> None:
-        self._look = None
-        self._page = None
-        self.refresh()
-
-    def _repaint(self) -> None:
-        """Draw anew and send the lines that came out different, neighbours as one region."""
-        old = self._page
-        if old is None or self._page_size != self._area:
-            self._page = None
-            self.refresh()
-            return
-        new = self._draw()
-        if changed := replace_changed(old, new, self._area.width):
-            self.refresh(*changed)
-
-    def _draw(self) -> list[Strip]:
+    def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom, from the figures, the order and the cursor as they are."""
-        self._page_size = self._area
         layout, look, view = self._fitted(), self._looked_up(), self._view
         lines = [self._draw_header(layout, look)]
         if self._header_height > 1:
@@ -374,7 +327,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             rows = view.order.window(top, self._body_height)
             lines += RowPainter(layout, look, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
         blank = Strip.blank(layout.width, look.plain["exact"])
-        return (lines + [blank] * self._area.height)[: self._area.height]
+        return (lines + [blank] * self.area.height)[: self.area.height]
 
     def _draw_header(self, layout: GridLayout, look: GridLook) -> Strip:
         if not self._filter.text and not self._filter.editing:
@@ -388,6 +341,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         if self._filter.text and len(self._view.table.rows):
             return f"no name contains {self._filter.text!r}; Escape drops the filter"
         return self.nothing
+
+    def forget_look(self) -> None:
+        """Look styles up again: theme or focus changed."""
+        self._look = None
 
     def _looked_up(self) -> GridLook:
         """Styles and marks, looked up once per theme and focus."""

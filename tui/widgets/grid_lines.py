@@ -15,7 +15,7 @@ from textual.strip import Strip
 from collectors.model import FrameTable, Tier
 from tui.columns import GridColumn
 from tui.glyphs import Glyphs
-from tui.safe import fit
+from tui.safe import fit, fit_name
 from tui.widgets.grid_rows import FLAT, NAME, Arrangement, RowNames, Sorting
 
 _GUTTER = 1
@@ -120,7 +120,7 @@ class RowPainter:
         for place, row in enumerate(rows.tolist()):
             is_cursor = place == cursor
             gutter = self._look.glyphs.cursor if is_cursor else " "
-            runs = [(gutter + fit(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
+            runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
             runs += [cells[place] for cells in by_column]
             styles = self._look.under_cursor if is_cursor else self._look.plain
             strips.append(_strip(runs, self._layout, styles, "exact"))

@@ -24,9 +24,14 @@ class Painted(Widget):
         self._drawn: list[Strip] | None = None
         self._drawn_size = Size(0, 0)
 
+    @property
+    def area(self) -> Size:
+        """What there is to draw on."""
+        return self.size
+
     @abstractmethod
     def draw_lines(self) -> list[Strip]:
-        """Draw all lines, as many as the widget is high."""
+        """Draw all lines, as many as the area is high."""
 
     @abstractmethod
     def forget_look(self) -> None:
@@ -34,18 +39,18 @@ class Painted(Widget):
 
     def repaint(self) -> None:
         """Draw anew and send the lines that came out different."""
-        if self._drawn is None or self._drawn_size != self.size:
-            self._drawn = None
+        if self._drawn is None or self._drawn_size != self.area:
+            self.forget_lines()
             self.refresh()
-        elif changed := replace_changed(self._drawn, self.draw_lines(), self.size.width):
+        elif changed := replace_changed(self._drawn, self.draw_lines(), self.area.width):
             self.refresh(*changed)
 
     def render_line(self, y: int) -> Strip:
         """One line of what was drawn last; drawn now if nothing was."""
-        if self._drawn is None or self._drawn_size != self.size:
-            self._drawn_size = self.size
+        if self._drawn is None or self._drawn_size != self.area:
+            self._drawn_size = self.area
             self._drawn = self.draw_lines()
-        return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.size.width)
+        return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.area.width)
 
     def on_focus(self) -> None:
         """Show the focus."""
@@ -59,9 +64,13 @@ class Painted(Widget):
         """Drop what was drawn in the colours of another theme."""
         super().notify_style_update()
         self.forget_look()
+        self.forget_lines()
+
+    def forget_lines(self) -> None:
+        """Draw all lines when next asked for one."""
         self._drawn = None
 
     def _invalidate(self) -> None:
         self.forget_look()
-        self._drawn = None
+        self.forget_lines()
         self.refresh()

@@ -14,22 +14,20 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from collectors.model import Rows
 from tui.glyphs import glyphs_of
-from tui.safe import fit
-from tui.widgets.lines import replace_changed
+from tui.safe import fit, fit_name
+from tui.widgets.paged import Paged
 from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
 
 _NO_PLACES: NDArray[np.intp] = np.empty(0, np.intp)
 
 
-class Wall(ScrollView, can_focus=True, inherit_bindings=False):
+class Wall(Paged, can_focus=True, inherit_bindings=False):
     """Cells in an order that is given, with a cursor that keeps to its row; only lines that changed are sent."""
 
-    ALLOW_SELECT = False
     DEFAULT_CSS = """
     Wall { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
@@ -66,8 +64,6 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
         self._strengths = _NO_PLACES
         self._cursor = 0
         self._cursor_key: str | None = None
-        self._page: list[Strip] | None = None
-        self._page_size = Size(0, 0)
         self._styles: dict[str, Style] | None = None
 
     @property
@@ -95,7 +91,7 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by screens."""
-        self.action_move(0, pages * max(1, self._area.height - 1))
+        self.action_move(0, pages * max(1, self.area.height - 1))
 
     def action_select(self) -> None:
         """Choose the cell under the cursor."""
@@ -115,41 +111,12 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Lay out anew and keep the cursor in sight."""
-        self._page = None
+        self.forget_lines()
         self._put(self._cursor)
-
-    def on_focus(self) -> None:
-        """Show the cursor in its brighter form."""
-        self._forget_styles()
-
-    def on_blur(self) -> None:
-        """Show the cursor in its quieter form."""
-        self._forget_styles()
-
-    def notify_style_update(self) -> None:
-        """Drop what was drawn in the colours of another theme."""
-        super().notify_style_update()
-        self._styles = None
-        self._page = None
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Draw the lines that come into view."""
-        self._page = None
-        super().watch_scroll_y(old_value, new_value)
-
-    def render_line(self, y: int) -> Strip:
-        """One line of what was drawn last; drawn now if nothing was."""
-        if self._page is None or self._page_size != self._area:
-            self._page = self._draw()
-        return self._page[y] if y < len(self._page) else Strip.blank(self._area.width)
-
-    @property
-    def _area(self) -> Size:
-        return self.scrollable_content_region.size
 
     @property
     def _layout(self) -> WallLayout:
-        return WallLayout.of(len(self._order), self._area)
+        return WallLayout.of(len(self._order), self.area)
 
     def _put(self, place: int, *, follow: bool = True) -> None:
         """Put the cursor on a place, or as near as there are cells, draw, and tell of a new cell under it."""
@@ -160,35 +127,21 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
         if self.virtual_size.height != layout.lines:
             self.virtual_size = Size(0, layout.lines)
         line, top = self._cursor // layout.columns, self.scroll_offset.y
-        if follow and not top <= line < top + self._area.height:
-            self.scroll_to(y=line if line < top else line - self._area.height + 1, animate=False, force=True)
-        self._repaint()
+        if follow and not top <= line < top + self.area.height:
+            self.scroll_to(y=line if line < top else line - self.area.height + 1, animate=False, force=True)
+        self.repaint()
         if key is not None and key != told:
             self.post_message(self.CellHighlighted(key))
 
-    def _forget_styles(self) -> None:
-        self._styles = None
-        self._page = None
-        self.refresh()
-
-    def _repaint(self) -> None:
-        """Draw anew and send the lines that came out different."""
-        if self._page is None or self._page_size != self._area:
-            self._page = None
-            self.refresh()
-        elif changed := replace_changed(self._page, self._draw(), self._area.width):
-            self.refresh(*changed)
-
-    def _draw(self) -> list[Strip]:
+    def draw_lines(self) -> list[Strip]:
         """Draw all lines in sight."""
-        self._page_size, layout = self._area, self._layout
-        styles, top = self._looked_up(), self.scroll_offset.y
+        layout, styles, top = self._layout, self._looked_up(), self.scroll_offset.y
         if not len(self._order):
-            text = fit(f" {self.nothing}", self._area.width)
-            lines = [Strip([Segment(text, styles["empty"])], self._area.width)]
+            text = fit(f" {self.nothing}", self.area.width)
+            lines = [Strip([Segment(text, styles["empty"])], self.area.width)]
         else:
-            lines = [self._line(line, layout) for line in range(top, min(top + self._area.height, layout.lines))]
-        return (lines + [Strip.blank(self._area.width, styles["idle"])] * self._area.height)[: self._area.height]
+            lines = [self._line(line, layout) for line in range(top, min(top + self.area.height, layout.lines))]
+        return (lines + [Strip.blank(self.area.width, styles["idle"])] * self.area.height)[: self.area.height]
 
     def _line(self, line: int, layout: WallLayout) -> Strip:
         """Draw one line, neighbours of one style as one segment."""
@@ -206,12 +159,16 @@ class Wall(ScrollView, can_focus=True, inherit_bindings=False):
             text += self._cell(row, glyph, layout.cell_width)
         segments.append(Segment(text, style))
         strip = Strip([segment for segment in segments if segment.text])
-        return strip.adjust_cell_length(self._area.width, styles["idle"])
+        return strip.adjust_cell_length(self.area.width, styles["idle"])
 
     def _cell(self, row: int, glyph: str, width: int) -> str:
         if width < NAMED_WIDTH:
             return (glyph * max(1, width - 1)).ljust(width)
-        return f"{glyph * 2} {fit(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
+        return f"{glyph * 2} {fit_name(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
+
+    def forget_look(self) -> None:
+        """Look styles up again: theme or focus changed."""
+        self._styles = None
 
     def _looked_up(self) -> dict[str, Style]:
         """Styles, looked up once per theme and focus."""

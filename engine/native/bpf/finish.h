@@ -26,9 +26,9 @@ static __always_inline void account(struct device *d, const struct finished *f, 
 		raise_to(&d->service_max_ns[epoch], f->service_ns);
 	if (latency_ns > d->latency_max_ns[epoch]) {
 		raise_to(&d->latency_max_ns[epoch], latency_ns);
-		record_slow(f, epoch);
+		record_slow(f, epoch, 1);
 	} else if (d->slow_ns && latency_ns >= d->slow_ns) {
-		record_slow(f, epoch);
+		record_slow(f, epoch, 0);
 	}
 }
 

@@ -92,7 +92,7 @@ struct slow_io {
 	char command[16];
 	u64 unused_1[2];
 };
-#define SLOW_OF_CPU 128 /* per CPU and epoch, a power of two */
+#define SLOW_OF_CPU 128 /* per CPU and epoch, a power of two; half for maxima */
 
 enum loss {
 	LOSS_TABLE_FULL,      /* I/Os not timed: no room among those under way */

@@ -41,7 +41,7 @@ struct {
 } queues SEC(".maps");
 
 struct slow_place {
-	u32 next;
+	u32 next_maximum, next;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

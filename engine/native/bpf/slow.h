@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The slowest I/Os of an interval, one by one. Every new maximum of a device is kept, and all above the threshold that
- * user space sets from the last interval; a full ring gives up the faster of two. */
+/* The slowest I/Os of an interval, one by one: every new maximum of a device, and all above the threshold that user
+ * space sets from the last interval. Each kind has half of a CPU's places, so that a device of which many are slow does
+ * not push out the slowest of the others. */
 #pragma once
 #include "submitter.h"
 
@@ -17,7 +18,8 @@ static __always_inline u64 cgroup_of_bio(struct bio *bio)
 	return BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id);
 }
 
-static __always_inline struct slow_io *slow_place(u32 epoch, u64 latency_ns)
+/* A maximum takes the place of the oldest, which newer ones have mostly surpassed; of others the faster gives way. */
+static __always_inline struct slow_io *slow_place(u32 epoch, u64 latency_ns, u32 is_maximum)
 {
 	u32 zero = 0, index;
 	struct slow_place *place = bpf_map_lookup_elem(&slow_places, &zero);
@@ -25,9 +27,13 @@ static __always_inline struct slow_io *slow_place(u32 epoch, u64 latency_ns)
 
 	if (!place)
 		return 0;
-	index = (bpf_get_smp_processor_id() * EPOCHS + epoch) * SLOW_OF_CPU + (place->next++ & (SLOW_OF_CPU - 1));
+	index = (bpf_get_smp_processor_id() * EPOCHS + epoch) * SLOW_OF_CPU;
+	if (is_maximum)
+		index += place->next_maximum++ & (SLOW_OF_CPU / 2 - 1);
+	else
+		index += SLOW_OF_CPU / 2 + (place->next++ & (SLOW_OF_CPU / 2 - 1));
 	slow = bpf_map_lookup_elem(&slow_ios, &index);
-	return slow && (!slow->done_ns || slow->latency_ns < latency_ns) ? slow : 0;
+	return slow && (is_maximum || !slow->done_ns || slow->latency_ns < latency_ns) ? slow : 0;
 }
 
 static __always_inline u64 tag_wait_of(struct bio *bio)
@@ -56,10 +62,10 @@ static __always_inline void describe_submitter(struct slow_io *slow, const struc
 		__builtin_memset(slow->command, 0, sizeof(slow->command));
 }
 
-static __always_inline void record_slow(const struct finished *f, u32 epoch)
+static __always_inline void record_slow(const struct finished *f, u32 epoch, u32 is_maximum)
 {
 	u64 latency_ns = f->queue_ns + f->service_ns;
-	struct slow_io *slow = slow_place(epoch, latency_ns);
+	struct slow_io *slow = slow_place(epoch, latency_ns, is_maximum);
 
 	if (!slow)
 		return;

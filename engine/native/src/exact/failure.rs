@@ -22,7 +22,7 @@ impl Failure {
         let text = text.trim_end_matches(&format!(" (os error {errno})"));
         Self::Os {
             errno,
-            text: format!("exact tier: {step}: {text}"),
+            text: format!("{step}: {text}"),
         }
     }
 
@@ -41,10 +41,11 @@ impl Failure {
             words = inner.to_string();
             cause = inner.source();
         }
-        let words = words.lines().next().unwrap_or_default().to_owned();
+        let words = words.lines().next().unwrap_or_default();
+        let words = words.trim_end_matches(&format!(" (os error {errno})"));
         Self::Os {
             errno,
-            text: format!("exact tier: {step}: {words}{}", mend(errno)),
+            text: format!("{step}: {words}{}", mend(errno)),
         }
     }
 }
@@ -52,6 +53,7 @@ impl Failure {
 fn mend(errno: i32) -> &'static str {
     match errno {
         libc::EPERM | libc::EACCES => ": run as root, or with CAP_BPF and CAP_PERFMON",
+        libc::EMFILE | libc::ENFILE => ": raise ulimit -n",
         libc::ENOMEM => ": free memory, or ask for fewer histograms",
         _ => "",
     }

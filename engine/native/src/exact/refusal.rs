@@ -11,16 +11,17 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// Empty if nothing speaks against it.
+/// Empty if nothing speaks against it, neither the kernel nor what this process may do.
 pub fn refusal(procfs: &Path, sysfs: &Path) -> String {
-    let checks = [
-        kernel_age(procfs),
-        type_information(sysfs),
-        lockdown(sysfs),
-        rights(procfs),
-        bpf_call(),
-    ];
+    let checks = [kernel_refusal(procfs, sysfs), rights(procfs), bpf_call()];
     checks.into_iter().flatten().next().unwrap_or_default()
+}
+
+/// What no right would lift, and so no helper that has it.
+pub fn kernel_refusal(procfs: &Path, sysfs: &Path) -> Option<String> {
+    kernel_age(procfs)
+        .or_else(|| type_information(sysfs))
+        .or_else(|| lockdown(sysfs))
 }
 
 fn kernel_age(procfs: &Path) -> Option<String> {

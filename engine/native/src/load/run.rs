@@ -218,6 +218,9 @@ impl Run {
             epoch.policy_cost.learned(self.clock.now() - began_ticks);
         }
         let lane = levels.lane(Level::Path, part.file as usize, part.direction);
+        if outcome == Outcome::Good && part.is_fsync() {
+            return false;
+        }
         if outcome == Outcome::Good {
             let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(sent_ticks));
             lane.record(u64::from(part.length), latency_ns);

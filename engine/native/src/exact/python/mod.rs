@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 
 use super::counters;
-use super::refusal::refusal;
+use super::refusal::{kernel_refusal, refusal};
 use super::slowest;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -21,9 +21,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pyfunction]
 #[pyo3(
-    signature = (procfs = PathBuf::from("/proc"), sysfs = PathBuf::from("/sys")),
-    text_signature = "(procfs='/proc', sysfs='/sys')"
+    signature = (procfs = PathBuf::from("/proc"), sysfs = PathBuf::from("/sys"), *, rights = true),
+    text_signature = "(procfs='/proc', sysfs='/sys', *, rights=True)"
 )]
-fn tracer_refusal(py: Python<'_>, procfs: PathBuf, sysfs: PathBuf) -> String {
-    py.detach(move || refusal(&procfs, &sysfs))
+fn tracer_refusal(py: Python<'_>, procfs: PathBuf, sysfs: PathBuf, rights: bool) -> String {
+    py.detach(move || {
+        if rights {
+            refusal(&procfs, &sysfs)
+        } else {
+            kernel_refusal(&procfs, &sysfs).unwrap_or_default()
+        }
+    })
 }

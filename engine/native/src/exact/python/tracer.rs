@@ -57,8 +57,8 @@ fn with_view<T: Send>(
 impl BlockTracer {
     #[new]
     #[pyo3(
-        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3840),
-        text_signature = "(sysfs='/sys', *, histograms=3840)"
+        signature = (sysfs = PathBuf::from("/sys"), *, histograms = 3584),
+        text_signature = "(sysfs='/sys', *, histograms=3584)"
     )]
     fn new(py: Python<'_>, sysfs: PathBuf, histograms: u32) -> PyResult<PyClassInitializer<Self>> {
         if histograms == 0 || histograms > 65_535 {

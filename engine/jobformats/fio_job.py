@@ -1,0 +1,139 @@
+"""One section of a fio job file as a job of our own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.distribution import Uniform
+from engine.job import Access, Backend, JobSpec, Knobs
+from engine.jobformats.fio_blocks import take_blocks
+from engine.jobformats.fio_distribution import take_distribution
+from engine.jobformats.fio_engine import Workers, take_flushes, take_mode, take_workers
+from engine.jobformats.fio_left_over import judge_left_over
+from engine.jobformats.fio_order import take_order, take_seed
+from engine.jobformats.fio_rate import take_rate
+from engine.jobformats.fio_sections import Given, Section
+from engine.jobformats.fio_targets import Files, take_files
+from engine.jobformats.fio_values import Units, seconds, switch, units_of
+from engine.validate import MIN_STRIPE_UNIT_BYTES
+from engine.validate_pattern import SECTOR_BYTES
+
+DRIVEN = """
+    filename directory nrfiles size rw readwrite rwmixread rwmixwrite bs blocksize bsrange blocksize_range bssplit
+    iodepth numjobs ioengine direct buffered sync runtime timeout time_based rate rate_iops rate_process
+    random_distribution norandommap randseed fsync fdatasync stonewall wait_for_previous kb_base
+"""
+"""Names of options that are driven as fio does."""
+
+_NO_END = "no runtime: fio ends when size is done, here the load goes on until it is stopped (10 s without a screen)"
+_NOT_TIME_BASED = "time_based is not set: fio might end when size is done, here the runtime is over first"
+_EVENLY = "several files: what is outstanding is held evenly on them, fio lets it go wherever there is room"
+_ALIGNED = "blocks of several sizes: each lies at a multiple of its own size, in fio at one of the smallest"
+
+
+@dataclass(frozen=True, slots=True)
+class SectionJob:
+    """What one section asks for."""
+
+    section: Section
+    job: JobSpec
+    waits: bool
+    """Whether all before it are over when it begins."""
+    folder: Path | None
+    notes: tuple[str, ...]
+
+
+def section_job(section: Section) -> SectionJob:
+    """Make a job of a section.
+
+    Raises:
+        UsageError: an option cannot be read, or changes the load and is not driven.
+    """
+    given = Given(section)
+    units = units_of(given)
+    access, read_pct = take_order(given, units)
+    reads, writes = take_blocks(given, units)
+    knobs = Knobs(read_pct=read_pct, blocks=reads, write_blocks=None if writes == reads else writes)
+    workers = take_workers(given, units)
+    files = take_files(given, units, workers.jobs, knobs.block_sizes)
+    knobs, flush_notes = _with_flushes(given, units, knobs)
+    knobs, where_notes = _with_distribution(given, knobs, access)
+    rate, arrival, rate_notes = take_rate(given, units, read_pct, (reads, writes))
+    knobs = replace(knobs, rate_iops=None if rate is None else rate * workers.jobs)
+    runtime_s, runtime_notes = _runtime(given)
+    job = JobSpec(
+        files.targets,
+        replace(knobs, stripe_width=len(files.targets)),
+        access,
+        workers.backend,
+        stripe_unit_bytes=_stripe_unit(knobs.block_sizes, len(files.targets)),
+        size_bytes=files.size_bytes,
+        runtime_s=runtime_s,
+        seed=take_seed(given, units),
+        arrival=arrival,
+        name=section.name,
+    )
+    job, depth_notes = _with_depth(job, section, workers, files)
+    waits = switch(given.take("stonewall", "wait_for_previous"))
+    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *flush_notes, *rate_notes, *runtime_notes]
+    left = dict.fromkeys(judge_left_over(given.left(), DRIVEN.split(), writes=read_pct < 100))
+    notes += [f"without effect on the load: {', '.join(left)}"] if left else []
+    return SectionJob(section, job, waits, files.folder, tuple(notes))
+
+
+def _with_flushes(given: Given, units: Units, knobs: Knobs) -> tuple[Knobs, list[str]]:
+    writes = knobs.read_pct < 100
+    every, notes = take_flushes(given, units, writes=writes)
+    return replace(knobs, mode=take_mode(given, writes=writes), fsync_every=every), notes
+
+
+def _with_distribution(given: Given, knobs: Knobs, access: Access) -> tuple[Knobs, list[str]]:
+    one_size = len(knobs.block_sizes) == 1
+    distribution, of_writes, notes = take_distribution(given, one_size=one_size)
+    if access is Access.SEQUENTIAL:
+        return replace(knobs, distribution=Uniform()), []
+    notes += [] if one_size else [_ALIGNED]
+    return replace(knobs, distribution=distribution, write_distribution=of_writes), notes
+
+
+def _stripe_unit(block_sizes: Sequence[int], files: int) -> int:
+    """Take the least unit in which no I/O reaches from one file into the next, as in fio."""
+    if files == 1:
+        return JobSpec().stripe_unit_bytes
+    unit = math.lcm(SECTOR_BYTES, *block_sizes)
+    return unit * -(-MIN_STRIPE_UNIT_BYTES // unit)
+
+
+def _with_depth(job: JobSpec, section: Section, workers: Workers, files: Files) -> tuple[JobSpec, list[str]]:
+    """Share what all clones keep outstanding out to their files.
+
+    Raises:
+        UsageError: clones go through the same sequence, or there are more files than I/Os.
+    """
+    count, total = len(job.targets), workers.jobs * workers.depth
+    if job.access is Access.SEQUENTIAL and files.shared and workers.jobs > 1:
+        raise section.place.error(
+            section.name,
+            f"numjobs={workers.jobs} with sequential order: all clones of fio go through the same blocks, which is not "
+            f"driven: use numjobs=1 with ioengine=io_uring and iodepth={total}",
+        )
+    if total < count:
+        raise section.place.error(
+            section.name, f"{total} I/Os outstanding over {count} files are not driven: give at least one for each"
+        )
+    threads = 1 if workers.backend is Backend.THREADS else workers.jobs
+    knobs = replace(job.knobs, queue_depth=total if total % count else total // count, threads=threads)
+    job = replace(job, knobs=knobs, total_queue_depth=total % count > 0)
+    files_of_a_clone = count if files.shared else count // workers.jobs
+    return job, [_EVENLY] if files_of_a_clone > 1 and total > count else []
+
+
+def _runtime(given: Given) -> tuple[float | None, list[str]]:
+    option, is_time_based = given.take("runtime", "timeout"), switch(given.take("time_based"))
+    runtime_s = None if option is None else seconds(option)
+    if not runtime_s:
+        return None, [_NO_END]
+    return runtime_s, [] if is_time_based else [_NOT_TIME_BASED]

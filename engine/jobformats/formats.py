@@ -1,0 +1,67 @@
+"""Job files of all kinds, told apart by their suffix: .fio, .ndisk, else TOML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from engine.errors import LunscopeError, UsageError
+from engine.jobfile import dump_job, load_job
+from engine.jobformats.fio_file import read_fio
+from engine.jobformats.fio_writing import dump_fio
+from engine.jobformats.ndisk import read_ndisk
+from engine.jobformats.read_job import ReadJob
+from engine.scenario import Scenario
+from engine.scenario_file import dump_scenario
+from engine.text import safe_text
+
+FIO, NDISK = ".fio", ".ndisk"
+
+
+def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
+    """Read a job file; `sections` chooses among those of a fio job file.
+
+    Raises:
+        LunscopeError: it cannot be read.
+        UsageError: it cannot be meant; one line that names file, line and key.
+    """
+    suffix = path.suffix.lower()
+    if suffix == FIO:
+        return read_fio(path, sections)
+    if sections:
+        raise UsageError(f"--section: {safe_text(str(path))} is no fio job file: those end in {FIO}")
+    return read_ndisk(path) if suffix == NDISK else ReadJob(Scenario(load_job(path)))
+
+
+def save_job(path: Path, scenario: Scenario) -> None:
+    """Write a job as fio job file where the suffix says so, else as TOML: a scenario if knobs turn; never over a file.
+
+    Raises:
+        UsageError: the format cannot express the job, or there is a file of that name.
+        LunscopeError: it cannot be written.
+    """
+    if path.suffix.lower() == FIO:
+        text = dump_fio(scenario)
+    elif path.suffix.lower() == NDISK:
+        raise UsageError(f"--save-job: {safe_text(str(path))}: {NDISK} files are read only: save it as .toml or {FIO}")
+    else:
+        text = dump_scenario(scenario) if scenario.turns else dump_job(scenario.job)
+    write_new(path, (text,))
+
+
+def write_new(path: Path, parts: Iterable[str]) -> None:
+    """Write a new text file; what exists is left alone, links included.
+
+    Raises:
+        LunscopeError: it exists, or cannot be written.
+    """
+    shown = safe_text(str(path))
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(parts)
+    except FileExistsError:
+        raise LunscopeError(f"{shown}: exists already: give another name, or remove it") from None
+    except OSError as error:
+        raise LunscopeError(f"{shown}: cannot be written: {error.strerror}") from None
