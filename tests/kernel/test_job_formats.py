@@ -132,9 +132,9 @@ def test_a_rate_is_the_same_with_both(data: Path) -> None:
     job = job_file(data, "rw=randrw\nrwmixread=70\nrate_iops=700,300\nioengine=io_uring\niodepth=32")
     theirs = by_fio(job)
     mine = by_lunscope(job, "--allow-write", data, "--destroy-data")
-    # Never above it; how far below is for the other programs on the machine to say.
+    # A rate of each direction or each clone would be twice as far off as a busy machine and its catching up make it.
     for seen_rate in (theirs.iops, mine.iops):
-        assert 500 < seen_rate < 1060
+        assert 500 < seen_rate < 1300
     assert mine.read_share == pytest.approx(0.7, abs=0.08)
 
 
