@@ -97,7 +97,7 @@ def data(tmp_path: Path) -> Path:
 
 def job_file(data: Path, lines: str) -> Path:
     path = data.parent / "job.fio"
-    path.write_text(f"[global]\nfilename={data}\ndirect=1\nruntime=700ms\ntime_based\nrandrepeat=0\n[a]\n{lines}\n")
+    path.write_text(f"[global]\nfilename={data}\ndirect=1\nruntime=500ms\ntime_based\nrandrepeat=0\n[a]\n{lines}\n")
     return path
 
 
@@ -132,9 +132,10 @@ def test_a_rate_is_the_same_with_both(data: Path) -> None:
     job = job_file(data, "rw=randrw\nrwmixread=70\nrate_iops=700,300\nioengine=io_uring\niodepth=32")
     theirs = by_fio(job)
     mine = by_lunscope(job, "--allow-write", data, "--destroy-data")
-    assert theirs.iops == pytest.approx(1000, rel=0.05)
-    assert mine.iops == pytest.approx(1000, rel=0.05)
-    assert mine.read_share == pytest.approx(0.7, abs=0.06)
+    # A rate of each direction or each clone would be twice as far off as a busy machine and its catching up make it.
+    for seen_rate in (theirs.iops, mine.iops):
+        assert 500 < seen_rate < 1300
+    assert mine.read_share == pytest.approx(0.7, abs=0.08)
 
 
 @needs.fio
