@@ -13,7 +13,6 @@ from collectors.checks import Check, Status
 from collectors.doctor_exact import exact_time
 from engine import _native
 
-
 _MOST_NAMES = 5
 
 
