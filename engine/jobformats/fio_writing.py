@@ -25,8 +25,8 @@ _MODES: dict[Mode, Options] = {
 }
 
 
-def dump_fio(scenario: Scenario) -> str:
-    """Write a job, with a stonewall before every turn of its knobs, as a fio job file.
+def dump_fio(scenarios: Sequence[Scenario]) -> str:
+    """Write jobs one after another, with a stonewall before every turn of their knobs as well, as a fio job file.
 
     Every target is a section of its own, for fio keeps a depth per job. Which engine auto takes, worker threads and
     polling are not the load and are not written.
@@ -35,12 +35,13 @@ def dump_fio(scenario: Scenario) -> str:
         UsageError: fio has no way to say it; names what.
     """
     sections: list[tuple[str, Options]] = []
-    for number, (knobs, length_s) in enumerate(_phases(scenario)):
-        job = replace(scenario.job, knobs=knobs, runtime_s=length_s)
-        phase = _sections(job, f"-{number + 1}" if scenario.turns else "")
-        if number:
-            phase[0][1]["stonewall"] = None
-        sections += phase
+    for scenario in scenarios:
+        for number, (knobs, length_s) in enumerate(_phases(scenario), 1):
+            job = replace(scenario.job, knobs=knobs, runtime_s=length_s)
+            phase = _sections(job, f"-{number}" if scenario.turns else "")
+            if sections:
+                phase[0][1]["stonewall"] = None
+            sections += phase
     shared = _shared([options for _, options in sections])
     parts = [("global", shared), *((name, _without(options, shared)) for name, options in sections)]
     return "\n".join(f"[{name}]\n{_lines(options)}" for name, options in parts if options or name != "global")

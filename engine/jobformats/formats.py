@@ -31,21 +31,27 @@ def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
         return read_fio(path, sections)
     if sections:
         raise UsageError(f"--section: {safe_text(str(path))} is no fio job file: those end in {FIO}")
-    return read_ndisk(path) if suffix == NDISK else ReadJob(Scenario(load_job(path)))
+    return read_ndisk(path) if suffix == NDISK else ReadJob((Scenario(load_job(path)),))
 
 
-def save_job(path: Path, scenario: Scenario) -> None:
-    """Write a job as fio job file where the suffix says so, else as TOML: a scenario if knobs turn; never over a file.
+def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:
+    """Write jobs as fio job file where the suffix says so, else one as TOML, never over a file.
 
     Raises:
         UsageError: the format cannot express the job, or there is a file of that name.
         LunscopeError: it cannot be written.
     """
     if path.suffix.lower() == FIO:
-        text = dump_fio(scenario)
+        text = dump_fio(scenarios)
     elif path.suffix.lower() == NDISK:
         raise UsageError(f"--save-job: {safe_text(str(path))}: {NDISK} files are read only: save it as .toml or {FIO}")
+    elif len(scenarios) > 1:
+        names = ", ".join(scenario.job.name for scenario in scenarios)
+        raise UsageError(
+            f"--save-job: {len(scenarios)} jobs, one after another: choose with --section: {safe_text(names)}"
+        )
     else:
+        (scenario,) = scenarios
         text = dump_scenario(scenario) if scenario.turns else dump_job(scenario.job)
     write_new(path, (text,))
 

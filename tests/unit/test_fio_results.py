@@ -109,7 +109,7 @@ def test_shares_within_response_times() -> None:
 def test_equal_knobs_are_one_file_and_others_have_their_own(tmp_path: Path) -> None:
     result = run(Knobs(1), Knobs(8), Knobs(1))
     intervals = [interval(index, end_s, 50) for end_s, index in enumerate((0, 0, 1, 1, 2), 1)]
-    assert write_results(tmp_path, result, intervals) == []
+    assert write_results(tmp_path, [(result, intervals)]) == []
     documents = {path.name: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert {name: one["jobs"][0]["read"]["total_ios"] for name, one in documents.items()} == {
         "randread-1-1.json": 320,
@@ -122,25 +122,25 @@ def test_equal_knobs_are_one_file_and_others_have_their_own(tmp_path: Path) -> N
 
 def test_knobs_that_share_a_name_have_folders(tmp_path: Path) -> None:
     result = run(Knobs(4), replace(Knobs(4), blocks=(BlockShare(8192),)), Knobs(9))
-    missing = write_results(tmp_path, result, [interval(0, 1.0, 5), interval(1, 2.0, 5)])
+    missing = write_results(tmp_path, [(result, [interval(0, 1.0, 5), interval(1, 2.0, 5)])])
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json")) == [
-        "epoch-0/randread-4-1.json",
-        "epoch-1/randread-4-1.json",
+        "run-1/randread-4-1.json",
+        "run-2/randread-4-1.json",
     ]
-    assert missing == ["--fio-json: epoch 2 is shorter than two samples (--interval): not written"]
+    assert missing == ["--fio-json: randread-9-1.json: shorter than two samples (--interval): not written"]
 
 
 def test_a_folder_with_results_of_that_name_is_refused_before_the_run(tmp_path: Path) -> None:
     scenario = Scenario(JOB, (Turn(1.0, (("queue_depth", 8),)),))
-    make_folder(tmp_path / "new" / "folder", scenario)
+    make_folder(tmp_path / "new" / "folder", [scenario])
     (tmp_path / "randread-2-1.json").touch()
-    make_folder(tmp_path, scenario)
+    make_folder(tmp_path, [scenario])
     (tmp_path / "randread-8-1.json").touch()
     with pytest.raises(LunscopeError, match=r"has results already: name another folder, or remove randread-8-1\.json"):
-        make_folder(tmp_path, scenario)
+        make_folder(tmp_path, [scenario])
     with pytest.raises(LunscopeError, match="File exists"):
-        make_folder(tmp_path / "randread-8-1.json", scenario)
-    make_folder(tmp_path, Scenario(replace(JOB, access=Access.SEQUENTIAL)))
+        make_folder(tmp_path / "randread-8-1.json", [scenario])
+    make_folder(tmp_path, [Scenario(replace(JOB, access=Access.SEQUENTIAL))])
 
 
 def step(before_s: float, after_s: float, before: dict[str, int], after: dict[str, int], names: str = "x") -> Step:

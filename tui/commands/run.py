@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from engine.control import LoadControl
 from engine.job import JobSpec, Permissions
 from engine.jobformats.fio_plot import make_folder, write_results
 from engine.jobformats.formats import save_job as write_job
+from engine.jobformats.read_job import ReadJob
+from engine.load_interval import LoadInterval
 from engine.response_text import response_lines
 from engine.result import RunResult
 from engine.result_document import run_document
@@ -30,7 +33,7 @@ from tui.roots import root_options
 from tui.signals import EndingSignals
 from tui.tiers import tier_option
 from tui.watching import Watching, open_source
-from tui.work import Work, read_work, scenario_options
+from tui.work import read_work, scenario_options, with_ends, with_scratch
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
@@ -87,29 +90,31 @@ def command(
     Exits 0 if the load ran, 1 if it or any of its I/Os failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT,
     SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
-    work = read_work(job_file, scenario, sections, LoadOptions(**knobs))
-    folder = scratch_dir or work.read.scratch_folder
+    read = read_work(job_file, scenario, sections, LoadOptions(**knobs))
+    folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[FOLDER_VARIABLE] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    unattended = headless or as_json or bool(work.scenario.turns or scenario or save_job or fio_json)
-    on_screen = terminal and not unattended
-    work = work.with_scratch_targets(SCREEN_TARGETS if on_screen else 1)
-    for warning in work.read.warnings:
+    on_screen = terminal and not (headless or as_json or save_job or fio_json or scenario or read.is_timed)
+    read = with_scratch(read, SCREEN_TARGETS if on_screen else 1)
+    for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
     if save_job is not None:
-        validate_scenario(work.scenario)
-        write_job(save_job, work.scenario)
+        for each in read.scenarios:
+            validate_scenario(each)
+        write_job(save_job, read.scenarios)
         return 0
     if on_screen:
-        validate(work.scenario.job)
-        return _on_screen(work.scenario.job, permissions, watching)
-    work = work.bounded()
-    validate_scenario(work.scenario)
-    require_permission(work.scenario, permissions)
-    return _headless(work, permissions, watching, fio_json, as_json=as_json)
+        (only,) = read.scenarios
+        validate(only.job)
+        return _on_screen(only.job, permissions, watching)
+    read = with_ends(read)
+    for each in read.scenarios:
+        validate_scenario(each)
+        require_permission(each, permissions)
+    return _headless(read, permissions, watching, fio_json, as_json=as_json)
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
@@ -124,32 +129,46 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     return code
 
 
-def _headless(work: Work, permissions: Permissions, watching: Watching, fio_json: Path | None, *, as_json: bool) -> int:
-    control = LoadControl()
+def _headless(
+    read: ReadJob, permissions: Permissions, watching: Watching, fio_json: Path | None, *, as_json: bool
+) -> int:
     if fio_json is not None:
-        make_folder(fio_json, work.scenario)
+        make_folder(fio_json, read.scenarios)
+    control, series = LoadControl(), LoadSeries()
+    runs: list[tuple[RunResult, Sequence[LoadInterval]]] = []
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        series = LoadSeries()
         monitor = Monitor(source, series.observe)
+        code = 0
         try:
             monitor.start()
-            run = HeadlessRun(control, monitor, signals, _tell, work.scenario.turns)
-            result = run.drive(work.scenario.job, permissions)
-            if recording is not None or fio_json is not None:
-                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
+            for scenario in read.scenarios:
+                run = HeadlessRun(control, monitor, signals, _tell, scenario.turns)
+                result = run.drive(scenario.job, permissions)
+                if recording is not None or fio_json is not None:
+                    monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
+                runs.append((result, series.intervals))
+                _print_run(result, read, as_json=as_json)
+                code = exit_code(result, control.status.state, signals) or code
+                if code > 1:
+                    break
         finally:
             monitor.close()
-        _print(result, as_json=as_json)
-        for line in () if as_json else response_lines(result.total.total, work.read.response_times_s):
-            click.echo(line)
-        for line in () if fio_json is None else write_results(fio_json, result, series.intervals):
-            click.echo(f"lunscope: {line}", err=True)
-        trouble = monitor.failure or (recording.trouble if recording is not None else "")
-        if trouble:
-            click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
-        code = exit_code(result, control.status.state, signals)
-        return 1 if trouble and not code else code
+    for line in () if fio_json is None else write_results(fio_json, runs):
+        click.echo(f"lunscope: {line}", err=True)
+    trouble = monitor.failure or (recording.trouble if recording is not None else "")
+    if trouble:
+        click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
+    return 1 if trouble and not code else code
+
+
+def _print_run(result: RunResult, read: ReadJob, *, as_json: bool) -> None:
+    """Print one of the runs of a file, with its name where there are several."""
+    if len(read.scenarios) > 1 and not as_json:
+        click.echo(f"[{safe_text(result.about.job.name)}]")
+    _print(result, as_json=as_json)
+    for line in () if as_json else response_lines(result.total.total, read.response_times_s):
+        click.echo(line)
 
 
 def _tell(text: str) -> None:
