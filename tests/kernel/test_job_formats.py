@@ -184,7 +184,7 @@ def test_a_scenario_that_writes_later_is_refused_before_it_begins(data: Path) ->
     )
     done = lunscope("run", "--scenario", scenario, "--headless", folder=data.parent)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the scenario writes to it from 8s on" in done.stderr
+    assert "job writes to it from 8s on" in done.stderr
 
 
 def test_a_recorded_run_is_run_again_with_the_same_turns(data: Path) -> None:

@@ -113,7 +113,7 @@ def command(
     read = with_ends(read)
     for each in read.scenarios:
         validate_scenario(each)
-        require_permission(each, permissions)
+    require_permission(read.scenarios, permissions)
     return _headless(read, permissions, watching, fio_json, as_json=as_json)
 
 
