@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engine.distribution import Normal, Pareto, Permutation, Uniform, Zipf, hot_and_cold, locality
 from engine.errors import LunscopeError, UsageError
 from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, PathSpec, TargetSpec
+from engine.jobformats import fio_writing
 from engine.jobformats.fio_file import read_fio
 from engine.jobformats.fio_writing import dump_fio
 from engine.jobformats.formats import read_job, save_job
@@ -144,6 +145,13 @@ def test_what_fio_cannot_say_is_refused_by_name(job: JobSpec, words: str) -> Non
         dump_fio([Scenario(job)])
     assert words in str(caught.value)
     assert str(caught.value).isprintable()
+
+
+def test_what_is_new_in_jobs_is_refused_until_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    dump_fio([Scenario(replace(BASE, seed=5))])
+    monkeypatch.setattr(fio_writing, "_WRITTEN", fio_writing._WRITTEN - {"seed"})
+    with pytest.raises(UsageError, match="fio has no --seed: save it as"):
+        dump_fio([Scenario(replace(BASE, seed=5))])
 
 
 def test_saving_never_writes_over_anything(tmp_path: Path) -> None:
