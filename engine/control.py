@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -128,14 +129,21 @@ class LoadControl:
                 data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": epoch}
                 self._board.note(EventKind.KNOB, change.text, data)
 
-    def stop(self) -> None:
-        """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone."""
+    def stop(self, *, verify: bool = True) -> None:
+        """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone.
+
+        A verified load is read back then if `verify` says so; a stop while that goes on ends it.
+        """
         while not self._operation.acquire(timeout=_PATIENCE_S):
             driver = self._driver
             if driver is not None and self._board.status.state is LoadState.PREPARING:
                 driver.request_stop()
+            elif driver is not None and self._board.status.state is LoadState.STOPPING:
+                driver.hurry()
         try:
             if self._board.status.state is LoadState.RUNNING:
+                if not verify and self._driver is not None:
+                    self._driver.hurry()
                 self._finish("stopped", LoadState.FINISHED, "load stopped")
             elif self._board.status.state is LoadState.ARMED:
                 self._let_go()
@@ -144,8 +152,8 @@ class LoadControl:
             self._operation.release()
 
     def close(self) -> None:
-        """Stop whatever there is; may be called twice."""
-        self.stop()
+        """Stop whatever there is, at once; may be called twice."""
+        self.stop(verify=False)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the run to end; whether it has."""
@@ -180,8 +188,12 @@ class LoadControl:
         driver = self._driver
         assert driver is not None
         self._board.change(state=LoadState.STOPPING)
-        message = "; ".join([text, *_stop(driver, ended)])
+        message = "; ".join([text, *_stop(driver, ended, lambda share: self._board.change(progress=share))])
         self._result = result = driver.result()
+        if result.verified is not None:
+            damaged = result.verified.damaged
+            message += f"; {damaged:,} damaged ranges found" if damaged else "; no damage found"
+            self._board.change(damaged=damaged, progress=None)
         self._board.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
         self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
         self._ended.set()
@@ -191,9 +203,9 @@ class LoadControl:
             self._driver.stop()
 
 
-def _stop(driver: LoadDriver, ended: str) -> list[str]:
+def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None]) -> list[str]:
     try:
-        return [] if driver.stop(ended) else ["some I/Os never came back"]
+        return [] if driver.stop(ended, final_pass) else ["some I/Os never came back"]
     except OSError as error:
         return [str(error)]
 

@@ -87,8 +87,8 @@ def command(
     scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
     itself, unless --allow-write names it.
 
-    Exits 0 if the load ran, 1 if it or any of its I/Os failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT,
-    SIGTERM or SIGHUP ended it, after the summary of what was measured.
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed or --verify found damage, 2 for what cannot be meant,
+    130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
     read = read_work(job_file, scenario, sections, LoadOptions(**knobs))
     folder = scratch_dir or read.scratch_folder
@@ -126,6 +126,7 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     result = control.result()
     if result is not None:
         _print(result, as_json=False)
+        code = code or int(result.is_damaged)
     return code
 
 
