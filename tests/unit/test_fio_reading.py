@@ -356,7 +356,7 @@ def test_includes_and_variables(tmp_path: Path) -> None:
         ("directory=/mnt/a", "directory: does not go with a filename that begins with a slash"),
         ("offset=1m", "offset: a target is driven from its start"),
         ("ramp_time=5", "ramp_time: its I/Os would count here"),
-        ("verify=crc32c", "verify: is not read from fio jobs"),
+        ("verify=crc32c", "verify: is another check than ours"),
         ("thinktime=10", "thinktime: changes the load and is not driven here: take it out"),
         ("percentage_random=50", "percentage_random: changes the load"),
         ("rw=write\nzero_buffers", "zero_buffers: changes the load"),
