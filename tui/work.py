@@ -14,7 +14,6 @@ from engine.job import JobSpec
 from engine.jobformats.formats import read_job
 from engine.jobformats.read_job import ReadJob
 from engine.scenario import Scenario
-from engine.scenario_file import load_scenario
 from tui.headless import bounded
 from tui.options import LoadOptions, job_with, with_scratch_targets
 
@@ -62,6 +61,8 @@ def read_work(job_file: Path | None, scenario: Path | None, sections: Sequence[s
     if sections and job_file is None:
         raise UsageError("--section: give the fio job file whose section it is")
     if scenario is not None:
+        from engine.scenario_file import load_scenario  # noqa: PLC0415 (most runs have none)
+
         read = ReadJob((load_scenario(scenario),))
     elif job_file is not None:
         read = read_job(job_file, sections)

@@ -14,7 +14,8 @@ from engine.errors import LunscopeError
 from engine.job import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.jobformats.fio_plot import make_folder, write_results
 from engine.jobformats.fio_result import Setting, fio_document, settings_of
-from engine.jobformats.fio_statistics import latency_shares, share_within
+from engine.jobformats.fio_statistics import latency_shares
+from engine.latency_shares import share_between
 from engine.load_interval import DirectionGrowth, LoadInterval
 from engine.response_text import response_lines
 from engine.result import RunResult
@@ -99,7 +100,7 @@ def test_shares_of_latencies_are_by_the_upper_end() -> None:
 
 def test_shares_within_response_times() -> None:
     measured = run(Knobs()).total.total
-    assert share_within(measured, 1e6) == pytest.approx(62.5)
+    assert share_between(measured, 90_500, 1e6) == pytest.approx(25)
     assert list(response_lines(measured, (0.001, 0.005, 10.0))) == [
         "within 1 ms 62.50 %  5 ms 75.00 %  10000 ms 100.00 %"
     ]

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from collectors.load_series import LoadSeries
 from engine.control import LoadControl
 from engine.job import JobSpec, Permissions
-from engine.jobformats.fio_plot import make_folder, write_results
 from engine.jobformats.formats import save_job as write_job
-from engine.jobformats.read_job import ReadJob
-from engine.load_interval import LoadInterval
-from engine.response_text import response_lines
-from engine.result import RunResult
-from engine.result_document import run_document
-from engine.result_text import summary_lines
 from engine.scenario import require_permission, validate_scenario
 from engine.scratch import FOLDER_VARIABLE
 from engine.text import safe_text
 from engine.validate import validate
-from tui.headless import HeadlessRun, exit_code
-from tui.monitor import Monitor
 from tui.options import LoadOptions, load_options, make_permissions, permission_options
 from tui.roots import root_options
-from tui.signals import EndingSignals
 from tui.tiers import tier_option
+from tui.unattended import Output, print_result, run_unattended
 from tui.watching import Watching, open_source
 from tui.work import read_work, scenario_options, with_ends, with_scratch
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
-_LAST_SAMPLE_S = 2.0
-"""How long a recording waits for the sample that has the last I/Os."""
-_LINE_CELLS = 72
 
 
 @click.command(short_help="watch this host and drive a load beside it")
@@ -114,7 +99,7 @@ def command(
     for each in read.scenarios:
         validate_scenario(each)
     require_permission(read.scenarios, permissions)
-    return _headless(read, permissions, watching, fio_json, as_json=as_json)
+    return run_unattended(read, permissions, watching, Output(as_json, fio_json))
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
@@ -125,62 +110,6 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     code = start_live(source, control=control, job=job, permissions=permissions, recording=recording, autostart=True)
     result = control.result()
     if result is not None:
-        _print(result, as_json=False)
+        print_result(result, as_json=False)
         code = code or int(result.is_damaged)
     return code
-
-
-def _headless(
-    read: ReadJob, permissions: Permissions, watching: Watching, fio_json: Path | None, *, as_json: bool
-) -> int:
-    if fio_json is not None:
-        make_folder(fio_json, read.scenarios)
-    control, series = LoadControl(), LoadSeries()
-    runs: list[tuple[RunResult, Sequence[LoadInterval]]] = []
-    with EndingSignals() as signals:
-        source, recording = open_source(watching, control)
-        monitor = Monitor(source, series.observe)
-        code = 0
-        try:
-            monitor.start()
-            for scenario in read.scenarios:
-                run = HeadlessRun(control, monitor, signals, _tell, scenario.turns)
-                result = run.drive(scenario.job, permissions)
-                if recording is not None or fio_json is not None:
-                    monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
-                runs.append((result, series.intervals))
-                _print_run(result, read, as_json=as_json)
-                code = exit_code(result, control.status.state, signals) or code
-                if code > 1:
-                    break
-        finally:
-            monitor.close()
-    for line in () if fio_json is None else write_results(fio_json, runs):
-        click.echo(f"lunscope: {line}", err=True)
-    trouble = monitor.failure or (recording.trouble if recording is not None else "")
-    if trouble:
-        click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
-    return 1 if trouble and not code else code
-
-
-def _print_run(result: RunResult, read: ReadJob, *, as_json: bool) -> None:
-    """Print one of the runs of a file, with its name where there are several."""
-    if len(read.scenarios) > 1 and not as_json:
-        click.echo(f"[{safe_text(result.about.job.name)}]")
-    _print(result, as_json=as_json)
-    for line in () if as_json else response_lines(result.total.total, read.response_times_s):
-        click.echo(line)
-
-
-def _tell(text: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
-        sys.stderr.flush()
-
-
-def _print(result: RunResult, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(run_document(result), allow_nan=False))
-    else:
-        for line in summary_lines(result):
-            click.echo(safe_text(line))
