@@ -91,6 +91,9 @@ def _refuse(job: JobSpec, width: int) -> None:
         f"--bs {format_size(largest)} cut over stripe units of {format_size(job.stripe_unit_bytes)}": (
             width > 1 and largest > job.stripe_unit_bytes
         ),
+        "--rw rw (one sequence that reads and writes share)": (
+            job.access is Access.SEQUENTIAL and 0 < job.knobs.read_pct < 100
+        ),
         "--engine threads with several I/Os in sequence": (
             job.backend is Backend.THREADS and job.access is Access.SEQUENTIAL and job.knobs.queue_depth > 1
         ),
