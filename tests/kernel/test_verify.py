@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 
 from engine import _native
-from engine.job import BlockShare, Knobs
+from engine.control import LoadControl
+from engine.events import EventKind
+from engine.job import Access, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
+from engine.result_document import run_document
+from engine.result_text import summary_lines
 from engine.verify.checking import Checked, check_target
 from engine.verify.damage import Damage, damage_of
 from engine.verify.journal import journal_path
@@ -186,6 +190,73 @@ def test_reads_find_and_locate_one_flipped_bit_once(backend: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_reads_find_blocks_that_went_back_in_time_or_elsewhere(backend: str, tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data")
+    with (
+        opened(path, size_bytes=MIB, writable=True) as targets,
+        verified(backend, targets, WRITING, sequential=True) as engine,
+    ):
+        eventually(lambda: int(engine.verified()[0, 0]) >= MIB, "every block")
+        old = path.read_bytes()[:4096]
+        eventually(lambda: int(engine.verified()[0, 0]) >= 3 * MIB, "every block again")
+        engine.apply(knobs_of(4))
+        eventually(lambda: int(engine.counters()[0, READS]) > 0 and int(engine.verified()[0, 1]) > 0, "reads")
+        change(path, 0, old)
+        change(path, 8192, path.read_bytes()[16384:20480])
+        change(path, 24576, bytes(512))
+        eventually(lambda: len(engine.damage()) == 3, "the damage to be found")
+    assert ranges(found_by(engine)[0].all_damage) == [
+        ("stale", 0, 4096),
+        ("misplaced", 8192, 4096),
+        ("torn", 24576, 512),
+    ]
+
+
+def test_damage_is_an_event_on_the_board_and_in_the_result(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    target = (TargetSpec(str(path)),)
+    job = JobSpec(target, knobs_of(4, read_pct=0.0), access=Access.SEQUENTIAL, size_bytes=MIB, verify=True)
+    control = LoadControl()
+    control.arm(job, Permissions())
+    control.start()
+    try:
+        eventually(lambda: path.read_bytes().count(b"LUNSCOP1") == MIB // 512, "every block")
+        control.turn(knobs_of(4))
+        change(path, 5000, bytes([path.read_bytes()[5000] ^ 1]))
+        eventually(lambda: control.status.damaged == 1, "the damage to be found")
+    finally:
+        control.stop()
+    told = [event for event in control.take_events() if event.kind is EventKind.LOAD]
+    assert [event.text for event in told if event.data.get("damage") == "flipped"] == [
+        f"{path}: flipped at 4608 (512 bytes): bit 0 of byte 5000"
+    ]
+    assert "1 damaged range" in control.status.message
+    result = control.result()
+    assert result is not None
+    assert result.is_damaged
+    assert f"damage: {path}: flipped at 4608 (512 bytes): bit 0 of byte 5000" in summary_lines(result)
+    assert any("read back at the end; 1 damaged range" in line for line in summary_lines(result))
+    section: Any = run_document(result)["verify"]
+    (found,) = section["targets"]
+    assert found["damage"][0]["first_bit"] == 8 * (5000 - 4608)
+    assert found["final_pass"]["damaged_bytes_by_kind"] == {"flipped": 512}
+
+
+def test_a_stop_at_once_makes_no_final_pass_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    job = JobSpec((TargetSpec(str(path)),), WRITING, size_bytes=MIB, verify=True)
+    control = LoadControl()
+    control.arm(job, Permissions())
+    control.start()
+    control.close()
+    result = control.result()
+    assert result is not None
+    assert result.verified is not None
+    assert [target.final_pass for target in result.verified.targets] == [None]
+    assert "not all that was written was read back" in control.status.message
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_what_the_run_never_wrote_is_no_damage(backend: str, tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(os.urandom(MIB))
@@ -278,6 +349,20 @@ def test_blocks_of_two_targets_that_were_swapped_are_misplaced(make_loop: Callab
         assert damage.numbers["belongs_at"] == 40_960
 
 
+@needs.loop
+def test_what_cannot_be_read_is_told_to_the_block(make_loop: Callable[..., str], tmp_path: Path) -> None:
+    device = make_loop(2 * MIB)
+    (image,) = tmp_path.glob("*.img")
+    with (
+        opened(device, size_bytes=2 * MIB, writable=True) as targets,
+        verified("threads", targets, WRITING, sequential=True) as engine,
+    ):
+        eventually(lambda: int(engine.verified()[0, 0]) >= 2 * MIB, "every block")
+    os.truncate(image, MIB + 16384)
+    kinds = ranges(check(device).damage)
+    assert kinds == [("unreadable", MIB + 16384, MIB - 16384)]
+
+
 def test_a_target_without_any_verified_data_does_not_pass(tmp_path: Path) -> None:
     path = empty_file(tmp_path / "data")
     with pytest.raises(Exception, match="nothing here was written by a load with --verify"):
@@ -325,18 +410,20 @@ def test_a_load_that_is_not_verified_takes_the_journal_away(tmp_path: Path) -> N
     assert not journal_path(str(path)).exists()
 
 
+@needs.loop
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("mode", ["direct", "dsync"])
-def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    options = ["--verify", "--headless", "--target", str(path), "--size", "4m", "--rw", "randrw", "--qd", "16"]
+def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, make_loop: Callable[..., str]) -> None:
+    path = Path(make_loop(4 * MIB))
+    options = ["--verify", "--headless", "--target", str(path), "--rw", "randrw", "--qd", "16"]
+    options += ["--allow-write", str(path)]
     process = subprocess.Popen(
         [sys.executable, "-m", "tui", "run", *options, "--bs", "4k:50,64k:50", "--mode", mode, "--engine", backend],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
-    eventually(lambda: path.exists() and b"LUNSCOP1" in path.read_bytes(), "the first verified write", 30)
+    eventually(lambda: b"LUNSCOP1" in path.read_bytes(), "the first verified write", 30)
     time.sleep(0.3)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -255,6 +255,7 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::pattern::Rng;
 
     const HOME: Home = Home { run: 9, target: 1 };
 
@@ -376,5 +377,88 @@ mod tests {
         judge.skip();
         assert_eq!(judge.groups.resolve(None), (Vec::new(), 64 * 512));
         assert_eq!(judge.groups.latest_run(), 0);
+    }
+
+    /// A target of 64 units with the writes it got, and what it held after each.
+    struct History {
+        now: Vec<Finding>,
+        before: Vec<Finding>,
+        books: Vec<u64>,
+    }
+
+    fn history(rng: &mut Rng) -> History {
+        let mut now = vec![Finding::Foreign; 64];
+        let mut before = now.clone();
+        let mut books = vec![0; 64];
+        for sequence in 1..=1 + rng.below(60) {
+            let units = 1 << rng.below(5);
+            let first = units * rng.below(64 / units);
+            let written = write(sequence, first, u32::try_from(units).unwrap());
+            let range = usize::try_from(first).unwrap()..usize::try_from(first + units).unwrap();
+            before[range.clone()].copy_from_slice(&now[range.clone()]);
+            now[range.clone()].copy_from_slice(&written);
+            books[range].fill(sequence);
+        }
+        History { now, before, books }
+    }
+
+    fn by_the_books(books: &[u64]) -> Vec<Expected> {
+        let expected = |write: &u64| match write {
+            0 => Expected::Anything,
+            write => Expected::Write(*write),
+        };
+        books.iter().map(expected).collect()
+    }
+
+    #[test]
+    fn whatever_was_written_over_whatever_is_in_order() {
+        let mut rng = Rng::new(1, 2, 3);
+        for _ in 0..2000 {
+            let History { now, books, .. } = history(&mut rng);
+            assert_eq!(judged(None, &now, &[]), []);
+            assert_eq!(judged(Some(HOME), &now, &by_the_books(&books)), []);
+        }
+    }
+
+    #[test]
+    fn any_unit_that_is_put_back_is_found_and_nothing_else() {
+        let mut rng = Rng::new(4, 5, 6);
+        for _ in 0..2000 {
+            let History {
+                mut now,
+                before,
+                books,
+            } = history(&mut rng);
+            let mut expected = Vec::new();
+            for place in 0..64 {
+                if rng.below(8) == 0 && books[place] > 0 {
+                    now[place] = before[place];
+                    expected.push(place as u64);
+                }
+            }
+            let found: Vec<u64> = judged(Some(HOME), &now, &by_the_books(&books))
+                .iter()
+                .flat_map(|(first, units, _)| *first..first + units)
+                .collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn without_books_only_what_was_put_back_is_called_torn() {
+        let mut rng = Rng::new(7, 8, 9);
+        let mut torn = 0;
+        for _ in 0..2000 {
+            let History {
+                mut now, before, ..
+            } = history(&mut rng);
+            let place = usize::try_from(rng.below(64)).unwrap();
+            now[place] = before[place];
+            for (first, units, _) in judged(None, &now, &[]) {
+                assert_eq!((first, units), (place as u64, 1));
+                torn += 1;
+            }
+        }
+        assert!(torn > 500, "{torn}");
     }
 }
