@@ -17,6 +17,7 @@ import pytest
 
 from engine import _native
 from engine.control import LoadControl
+from engine.errors import LunscopeError
 from engine.events import EventKind
 from engine.job import Access, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
 from engine.result_document import run_document
@@ -147,6 +148,19 @@ def test_stripes_and_turned_knobs_stay_verified(backend: str, make_loop: Callabl
     found = found_by(engine, 3)
     assert [target.all_damage for target in found] == [(), (), ()]
     assert all(target.checked_bytes for target in found)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_copy_of_a_mirror_is_verified(backend: str, tmp_path: Path) -> None:
+    paths = [empty_file(tmp_path / f"data{number}") for number in range(2)]
+    with (
+        opened(*paths, size_bytes=MIB, writable=True) as targets,
+        verified(backend, targets, knobs_of(4, 16384, read_pct=50.0, stripe_width=2), copies=2) as engine,
+    ):
+        eventually(lambda: ios(engine) > 2000, "I/Os")
+    found = found_by(engine, 2)
+    assert [target.all_damage for target in found] == [(), ()]
+    assert all(target.checked_bytes and target.written_bytes for target in found)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -365,7 +379,7 @@ def test_what_cannot_be_read_is_told_to_the_block(make_loop: Callable[..., str],
 
 def test_a_target_without_any_verified_data_does_not_pass(tmp_path: Path) -> None:
     path = empty_file(tmp_path / "data")
-    with pytest.raises(Exception, match="nothing here was written by a load with --verify"):
+    with pytest.raises(LunscopeError, match="nothing here was written by a load with --verify"):
         check(path)
 
 
@@ -398,6 +412,19 @@ def test_run_and_verify_agree_and_say_it_with_their_exit_code(tmp_path: Path) ->
     assert done.returncode == 1
     assert f'"text": "flipped at {place - 70} (512 bytes): bit 7 of byte {place}"' in done.stdout
     assert lunscope("verify", tmp_path / "none").returncode == 2
+
+
+def test_a_target_is_not_checked_while_its_load_runs(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    control = LoadControl()
+    control.arm(JobSpec((TargetSpec(str(path)),), WRITING, size_bytes=MIB, verify=True), Permissions())
+    control.start()
+    try:
+        with pytest.raises(LunscopeError, match="a load with --verify runs on it"):
+            check(path)
+    finally:
+        control.stop()
+    assert check(path).damage == ()
 
 
 def test_a_load_that_is_not_verified_takes_the_journal_away(tmp_path: Path) -> None:
