@@ -12,7 +12,6 @@ from engine.describe import describe_job, knob_changes
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job import JobSpec, Knobs, Permissions
-from engine.jobfile import dump_job
 from engine.status import LoadReading, LoadState, LoadStatus
 from engine.validate import validate
 
@@ -218,6 +217,8 @@ def _facts(status: LoadStatus) -> dict[str, str | float | None]:
     """Say in full what was started, so that it can be run again; without the job where no file can hold it."""
     assert status.job is not None
     assert status.knobs is not None
+    from engine.jobfile import dump_job  # noqa: PLC0415 - as the driver
+
     try:
         job = dump_job(replace(status.job, knobs=status.knobs))
     except LunscopeError:

@@ -15,6 +15,8 @@ MAX_FSYNC_EVERY = 10**9
 MAX_BLOCK_BYTES = 64 * 1024 * 1024
 MAX_PATHS = 32
 MAX_WEIGHT = 100
+MAX_ARRIVALS_PER_S = 10_000_000
+"""More than any engine issues; each of them is drawn, even if only to be skipped."""
 
 
 class Access(StrEnum):

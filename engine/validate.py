@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from engine.errors import UsageError
 from engine.job import (
+    MAX_ARRIVALS_PER_S,
     MAX_FSYNC_EVERY,
     MAX_PATHS,
     MAX_QUEUE_DEPTH,
@@ -143,7 +144,10 @@ def _verify_problems(job: JobSpec) -> Iterator[Problem]:
 def _arrival_problems(job: JobSpec) -> Iterator[Problem]:
     if job.arrival is Arrival.CLOSED:
         return
-    if job.knobs.rate_iops is None:
+    rate_iops = job.knobs.rate_iops
+    if rate_iops is not None and rate_iops > MAX_ARRIVALS_PER_S:
+        yield Problem("rate", f"{rate_iops:g} is out of range: up to {MAX_ARRIVALS_PER_S} with --arrival {job.arrival}")
+    if rate_iops is None:
         yield Problem("rate", f"--arrival {job.arrival} needs one: how many I/Os arrive per second")
     if job.backend is Backend.AIO:
         yield Problem(

@@ -72,9 +72,10 @@ def write_results(folder: Path, result: RunResult, intervals: Sequence[LoadInter
 
 
 def _log_lines(intervals: Sequence[LoadInterval], figure: Callable[[DirectionGrowth, float], float]) -> Iterator[str]:
-    """Yield a line per interval and direction: time in ms, value, 0 or 1 for writes, and two unused columns."""
+    """Yield a line per interval and direction: time in ms, value, 0 or 1 for writes, two unused columns."""
     begin_s = intervals[0].end_s - intervals[0].length_s
     for each in intervals:
         for number, growth in enumerate((each.read, each.write)):
             if growth.ios:
-                yield f"{round((each.end_s - begin_s) * 1000)}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"
+                time_ms = round((each.end_s - begin_s) * 1000)
+                yield f"{time_ms}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"
