@@ -28,10 +28,12 @@ from engine.verify.journal import journal_path
 from engine.verify.run_result import VerifiedTarget, final_passes, verified_so_far
 from tests import needs
 from tests.kernel.backends import READS, WRITES, OpenFile, empty_file, eventually, ios, knobs_of, opened
+from tests.kernel.conftest import Storage
+from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_FAILED, SIZE_BYTES, opened_lun, running_lun
+from tests.kernel.test_path_loss import limit
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
-BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads"]
 WRITING = knobs_of(4, read_pct=0.0)
 MIXED = knobs_of(8, read_pct=50.0)
 
@@ -161,6 +163,29 @@ def test_every_copy_of_a_mirror_is_verified(backend: str, tmp_path: Path) -> Non
     found = found_by(engine, 2)
     assert [target.all_damage for target in found] == [(), ()]
     assert all(target.checked_bytes and target.written_bytes for target in found)
+
+
+@needs.loop
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_a_lost_path_left_to_another_is_where_it_belongs(backend: str, storage: Storage) -> None:
+    image = storage.image(SIZE_BYTES)
+    devices = [storage.loop(backing=image) for _ in range(2)]
+    knobs = knobs_of(8, read_pct=50.0, rate_iops=4000.0)
+    with (
+        opened_lun(devices, writable=True) as lun,
+        running_lun(backend, lun, knobs, journals=[None]) as engine,
+    ):
+        eventually(lambda: ios(engine) > 500, "I/Os")
+        limit(devices[0], 512)
+        eventually(lambda: int(engine.path_counters()[0, PATH_FAILED]) == 1, "the path to be left")
+        eventually(lambda: ios(engine) > 1500, "I/Os on the other")
+        limit(devices[0], 0)
+        eventually(lambda: int(engine.path_counters()[0, PATH_FAILED]) == 0, "the path to answer")
+        eventually(lambda: ios(engine) > 2500, "I/Os on both")
+    assert int(engine.path_counters()[0, PATH_ERRORS]) > 0
+    (target,) = found_by(engine)
+    assert target.all_damage == ()
+    assert target.checked_bytes > 0
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
