@@ -6,6 +6,7 @@ to who keeps books.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -24,13 +25,25 @@ _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def journal_folder() -> Path:
-    """`$XDG_STATE_HOME/lunscope/verify`, by default under `~/.local/state` (XDG Base Directory Specification)."""
+    """`$XDG_STATE_HOME/lunscope/verify`, by default under `~/.local/state` (XDG Base Directory Specification).
+
+    Raises:
+        OSError: the user has no home.
+    """
     base = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "lunscope" / "verify"
+    try:
+        state = Path(base) if base.startswith("/") else Path.home() / ".local/state"
+    except RuntimeError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "~") from None
+    return state / "lunscope" / "verify"
 
 
 def journal_path(target: str) -> Path:
-    """Name the journal of a device or file, the same whatever link leads there."""
+    """Name the journal of a device or file, the same whatever link leads there.
+
+    Raises:
+        OSError: as journal_folder.
+    """
     real = os.path.realpath(target)
     digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     return journal_folder() / f"{digest}.journal"
@@ -58,8 +71,8 @@ class Journals:
     def _make(self, target: OpenTarget) -> _NewJournal | None:
         if target.kind is TargetKind.SCRATCH or target.path is None:
             return None
-        path = journal_path(target.path)
         try:
+            path = journal_path(target.path)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.with_suffix(_NEW).unlink(missing_ok=True)
             fd = os.open(path.with_suffix(_NEW), _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)

@@ -15,12 +15,13 @@ MOST_LINES = 16
 def verified_lines(verified: Verified) -> Iterator[str]:
     """Say what a verified load compared, and one line per damaged range."""
     for target in verified.targets:
-        if target.written_bytes or target.checked_bytes or target.damage:
-            yield f"verify {target.name}: {_sums(target)}"
-            yield from damage_lines(target.name, target.all_damage, MOST_LINES)
+        yield f"verify {target.name}: {_sums(target)}"
+        yield from damage_lines(target.name, target.all_damage, MOST_LINES)
 
 
 def _sums(target: VerifiedTarget) -> str:
+    if not (target.written_bytes or target.damage):
+        return "this load wrote nothing, so there was nothing to compare with: give --rw randrw, or use lunscope verify"
     read = f"{human_size(target.checked_bytes)} of reads compared"
     if target.raced_bytes:
         read += f", {human_size(target.raced_bytes)} met a write and were not"

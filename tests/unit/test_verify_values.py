@@ -77,6 +77,17 @@ def test_a_journal_belongs_to_what_a_name_leads_to(tmp_path: Path, monkeypatch: 
     assert path != journal_path(str(tmp_path / "other"))
 
 
+def test_a_user_without_a_home_has_no_journals(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(FileNotFoundError):
+        journal_path("/dev/none")
+    assert open_journal("/dev/none") is None
+
+
 def test_what_is_no_journal_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     path = journal_path("/dev/none")

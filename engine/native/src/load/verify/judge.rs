@@ -14,6 +14,9 @@ use super::unit::{self, Content, Fields, UNIT_BYTES};
 /// The largest write there is (`engine.job.MAX_BLOCK_BYTES`), in units: no unit says anything of places farther off.
 const WINDOW: usize = (64 << 20) / UNIT_BYTES;
 
+/// Writes over writes over writes: more than any load makes, and bounded, as what lies on a target may be made up.
+const MOST_REACHES: usize = 256;
+
 /// What was found at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
@@ -206,7 +209,7 @@ impl Judge {
     /// Judges places before this unit that its write covers, back to the unit of the same write that did so before.
     fn look_left(&mut self, write: Write, fields: &Fields) {
         let end = self.recent.len() - 1;
-        let begin = end.saturating_sub(fields.index as usize);
+        let begin = end.saturating_sub((fields.index as usize).min(WINDOW));
         for judged in self.recent.range_mut(begin..end).rev() {
             if judged.write == Some(write) {
                 return;
@@ -221,7 +224,7 @@ impl Judge {
         // What ends no later and is no newer says nothing more.
         self.reaches
             .retain(|reach| reach.end > end || reach.write > write);
-        if left > 1 {
+        if left > 1 && self.reaches.len() < MOST_REACHES {
             self.reaches.push(Reach { end, write });
         }
     }
