@@ -65,7 +65,7 @@ def scenario_of(events: Sequence[Event], number: int | None, end_ns: int, path: 
 
 def _chosen(loads: Sequence[RecordedLoad], number: int | None, path: str) -> RecordedLoad:
     if not loads:
-        raise UsageError(f"{path}: no load was started in this recording: record one with lunscope run --record")
+        raise UsageError(f"{path}: holds no load that says what it was: record one with lunscope run --record")
     if number is None and len(loads) > 1:
         begins = ", ".join(f"{index} {iso_time(load.start.time_ns)}" for index, load in enumerate(loads[:8], 1))
         raise UsageError(f"{path}: {len(loads)} loads: choose one with --load: {begins}")

@@ -154,6 +154,19 @@ def test_what_is_written_for_fio_runs_there(data: Path) -> None:
     assert 8 * 0.6 < theirs.outstanding < 8 * 1.1
 
 
+def test_jobs_behind_a_stonewall_run_one_after_the_other(data: Path) -> None:
+    job = job_file(data, "rw=read\nbs=64k\nruntime=300ms\n[b]\nstonewall\nrw=randread\nruntime=300ms")
+    folder = data.parent / "out"
+    done = lunscope("run", job, "--json", "--fio-json", folder, "--interval", "0.1", folder=data.parent)
+    assert done.returncode == 0, done.stderr
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    ran = [(each["job"]["name"], each["job"]["access"], each["ended"]) for each in documents]
+    assert ran == [("a", "sequential", "runtime"), ("b", "random", "runtime")]
+    assert {path.name for path in folder.glob("*.json")} == {"read-1-1.json", "randread-1-1.json"}
+    chosen = lunscope("run", job, "--section", "b", "--json", folder=data.parent)
+    assert json.loads(chosen.stdout)["job"]["name"] == "b"
+
+
 def test_a_fio_file_that_writes_needs_permission_like_any_other(data: Path) -> None:
     before = data.read_bytes()
     job = job_file(data, "rw=randwrite")
@@ -171,7 +184,7 @@ def test_a_scenario_that_writes_later_is_refused_before_it_begins(data: Path) ->
     )
     done = lunscope("run", "--scenario", scenario, "--headless", folder=data.parent)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the scenario writes to it from 8s on" in done.stderr
+    assert "job writes to it from 8s on" in done.stderr
 
 
 def test_a_recorded_run_is_run_again_with_the_same_turns(data: Path) -> None:

@@ -42,8 +42,13 @@ def check(row: dict[str, int]) -> None:
     assert row["writes"] == WRITES
     assert row["write_bytes"] == WRITES * BYTES
     assert row["reads"] >= READS
-    assert row["in_flight_now"] == row["in_driver_now"] == row["errors"] == 0
-    assert 0 < row["busy_ns"] <= row["service_read_ns"] + row["service_write_ns"]
+    assert row["in_flight_now"] == row["in_driver_now"] == 0
+    service_ns = row["service_read_ns"] + row["service_write_ns"]
+    assert row["busy_ns"] >= 0.5 * service_ns > 0
+    # Commands passed through, as the SCSI layer and udev send them, are neither reads nor writes, and some are refused.
+    if not row["others"]:
+        assert row["errors"] == 0
+        assert row["busy_ns"] <= service_ns
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

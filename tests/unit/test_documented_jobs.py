@@ -27,7 +27,7 @@ def test_there_is_an_example_of_every_kind() -> None:
 def test_examples_can_be_run(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(EXAMPLES[name])
-    scenario = load_scenario(path) if name == "again.toml" else read_job(path).scenario
+    scenario = load_scenario(path) if name == "again.toml" else read_job(path).scenarios[0]
     validate_scenario(scenario)
 
 
@@ -47,4 +47,4 @@ def test_options_of_fio_in_the_table_are_driven_or_named(tmp_path: Path) -> None
     assert {"group_reporting", "cpus_allowed", "write_bw_log"} <= ignored
     path = tmp_path / "disks.fio"
     path.write_text(EXAMPLES["disks.fio"])
-    assert read_fio(path).scenario.job.knobs.stripe_width == 2
+    assert read_fio(path).scenarios[0].job.knobs.stripe_width == 2

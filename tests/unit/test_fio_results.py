@@ -14,7 +14,8 @@ from engine.errors import LunscopeError
 from engine.job import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.jobformats.fio_plot import make_folder, write_results
 from engine.jobformats.fio_result import Setting, fio_document, settings_of
-from engine.jobformats.fio_statistics import latency_shares, share_within
+from engine.jobformats.fio_statistics import latency_shares
+from engine.latency_shares import share_between
 from engine.load_interval import DirectionGrowth, LoadInterval
 from engine.response_text import response_lines
 from engine.result import RunResult
@@ -99,7 +100,7 @@ def test_shares_of_latencies_are_by_the_upper_end() -> None:
 
 def test_shares_within_response_times() -> None:
     measured = run(Knobs()).total.total
-    assert share_within(measured, 1e6) == pytest.approx(62.5)
+    assert share_between(measured, 90_500, 1e6) == pytest.approx(25)
     assert list(response_lines(measured, (0.001, 0.005, 10.0))) == [
         "within 1 ms 62.50 %  5 ms 75.00 %  10000 ms 100.00 %"
     ]
@@ -109,7 +110,7 @@ def test_shares_within_response_times() -> None:
 def test_equal_knobs_are_one_file_and_others_have_their_own(tmp_path: Path) -> None:
     result = run(Knobs(1), Knobs(8), Knobs(1))
     intervals = [interval(index, end_s, 50) for end_s, index in enumerate((0, 0, 1, 1, 2), 1)]
-    assert write_results(tmp_path, result, intervals) == []
+    assert write_results(tmp_path, [(result, intervals)]) == []
     documents = {path.name: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert {name: one["jobs"][0]["read"]["total_ios"] for name, one in documents.items()} == {
         "randread-1-1.json": 320,
@@ -122,25 +123,25 @@ def test_equal_knobs_are_one_file_and_others_have_their_own(tmp_path: Path) -> N
 
 def test_knobs_that_share_a_name_have_folders(tmp_path: Path) -> None:
     result = run(Knobs(4), replace(Knobs(4), blocks=(BlockShare(8192),)), Knobs(9))
-    missing = write_results(tmp_path, result, [interval(0, 1.0, 5), interval(1, 2.0, 5)])
+    missing = write_results(tmp_path, [(result, [interval(0, 1.0, 5), interval(1, 2.0, 5)])])
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json")) == [
-        "epoch-0/randread-4-1.json",
-        "epoch-1/randread-4-1.json",
+        "run-1/randread-4-1.json",
+        "run-2/randread-4-1.json",
     ]
-    assert missing == ["--fio-json: epoch 2 is shorter than two samples (--interval): not written"]
+    assert missing == ["--fio-json: randread-9-1.json: shorter than two samples (--interval): not written"]
 
 
 def test_a_folder_with_results_of_that_name_is_refused_before_the_run(tmp_path: Path) -> None:
     scenario = Scenario(JOB, (Turn(1.0, (("queue_depth", 8),)),))
-    make_folder(tmp_path / "new" / "folder", scenario)
+    make_folder(tmp_path / "new" / "folder", [scenario])
     (tmp_path / "randread-2-1.json").touch()
-    make_folder(tmp_path, scenario)
+    make_folder(tmp_path, [scenario])
     (tmp_path / "randread-8-1.json").touch()
     with pytest.raises(LunscopeError, match=r"has results already: name another folder, or remove randread-8-1\.json"):
-        make_folder(tmp_path, scenario)
+        make_folder(tmp_path, [scenario])
     with pytest.raises(LunscopeError, match="File exists"):
-        make_folder(tmp_path / "randread-8-1.json", scenario)
-    make_folder(tmp_path, Scenario(replace(JOB, access=Access.SEQUENTIAL)))
+        make_folder(tmp_path / "randread-8-1.json", [scenario])
+    make_folder(tmp_path, [Scenario(replace(JOB, access=Access.SEQUENTIAL))])
 
 
 def step(before_s: float, after_s: float, before: dict[str, int], after: dict[str, int], names: str = "x") -> Step:
