@@ -56,6 +56,10 @@ class Badge:
 def percent_text(share: float) -> str:
     """Write a share so that neither something becomes 0 nor not-all becomes 100."""
     percent = 100 * share
+    if 0 < percent < 0.1:
+        return "< 0.1"
+    if 99.9 < percent < 100:
+        return "> 99.9"
     return f"{percent:.1f}" if 0 < percent < 1 or 99 < percent < 100 else f"{percent:.0f}"
 
 

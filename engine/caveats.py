@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engine.badge import percent_text
 from engine.job import Backend
 from engine.layout_text import layout_notes
 from engine.result import RunResult
@@ -46,8 +47,8 @@ def _skipped(result: RunResult) -> Iterator[str]:
         return
     offered = result.completed_ios + result.failed_ios + result.skipped
     yield (
-        f"overload: {result.skipped:,} arrivals ({100 * result.skipped / offered:.2g} %) found no room within a second "
-        "and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
+        f"overload: {result.skipped:,} arrivals ({percent_text(result.skipped / offered)} %) found no room within a "
+        "second and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
     )
 
 

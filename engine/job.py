@@ -15,6 +15,8 @@ MAX_FSYNC_EVERY = 10**9
 MAX_BLOCK_BYTES = 64 * 1024 * 1024
 MAX_PATHS = 32
 MAX_WEIGHT = 100
+MAX_ARRIVALS_PER_S = 10_000_000
+"""More than any engine issues; each of them is drawn, even if only to be skipped."""
 
 
 class Access(StrEnum):
@@ -172,6 +174,8 @@ class JobSpec:
     arrival: Arrival = Arrival.CLOSED
     poll: bool = False
     """Whether the uring engine stays awake while I/Os are outstanding: lowest latency for a processor per thread."""
+    verify: bool = False
+    """Whether every write says what it is, and reads and a final pass check it (engine/verify)."""
     name: str = "job"
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from engine.errors import UsageError
 from engine.job import (
+    MAX_ARRIVALS_PER_S,
     MAX_FSYNC_EVERY,
     MAX_PATHS,
     MAX_QUEUE_DEPTH,
@@ -118,6 +119,7 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
     yield from _arrival_problems(job)
     if job.poll and job.backend in (Backend.THREADS, Backend.AIO):
         yield Problem("poll", f"the {job.backend} engine sleeps in the kernel: polling needs --engine uring")
+    yield from _verify_problems(job)
     if job.size_bytes is not None:
         unit = math.lcm(*job.knobs.block_sizes)
         if job.size_bytes % unit:
@@ -129,10 +131,23 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
             )
 
 
+def _verify_problems(job: JobSpec) -> Iterator[Problem]:
+    if not job.verify:
+        return
+    if job.backend is Backend.AIO:
+        yield Problem("verify", "the aio engine marks no writes: verification needs --engine uring or threads")
+    for block in (*job.knobs.blocks, *job.knobs.drawn_write_blocks):
+        if block.block_bytes % SECTOR_BYTES:
+            yield Problem("verify", f"it marks every 512 bytes, and {block.block_bytes} is not a multiple of that")
+
+
 def _arrival_problems(job: JobSpec) -> Iterator[Problem]:
     if job.arrival is Arrival.CLOSED:
         return
-    if job.knobs.rate_iops is None:
+    rate_iops = job.knobs.rate_iops
+    if rate_iops is not None and rate_iops > MAX_ARRIVALS_PER_S:
+        yield Problem("rate", f"{rate_iops:g} is out of range: up to {MAX_ARRIVALS_PER_S} with --arrival {job.arrival}")
+    if rate_iops is None:
         yield Problem("rate", f"--arrival {job.arrival} needs one: how many I/Os arrive per second")
     if job.backend is Backend.AIO:
         yield Problem(

@@ -116,7 +116,7 @@ def read_ndisk(path: str | Path) -> ReadJob:
     )
     for problem in knob_problems(first):
         raise UsageError(f"{safe_text(str(path))}: {problem.option}: {problem.text}")
-    return ReadJob(Scenario(job, turns), tuple(_warnings(given, str(path))), None, _limits(given))
+    return ReadJob((Scenario(job, turns),), tuple(_warnings(given, str(path))), None, _limits(given))
 
 
 def _parameters(text: str, path: str) -> Iterator[Parameter]:

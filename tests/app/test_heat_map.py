@@ -17,6 +17,7 @@ from tests.unit.latency_ticks import SECOND_NS, START_NS, tick, ticks_of, track
 from tui.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.heat_axis import fitted_range, label_values_ns, round_up_count, zoomed_range
 from tui.widgets.heat_map import HeatMap
+from tui.widgets.heat_text import latency_text
 from tui.widgets.heat_window import SHORTEST_NS, TimeWindow
 
 FAST, SLOW = 100_000, 40_000_000
@@ -89,6 +90,13 @@ def test_labels_are_round_and_never_missing() -> None:
     assert label_values_ns(fitted_range(1e4, 9e6, None), 10) == pytest.approx([1e4, 1e5, 1e6, 1e7])
     assert len(label_values_ns(zoomed_range(fitted_range(1e4, 9e6, None), 3.3e5, 0.01), 10)) == 2
     assert [round_up_count(count) for count in (1, 3, 9, 10, 11)] == [1, 5, 10, 10, 20]
+
+
+@pytest.mark.parametrize(
+    ("latency_ns", "text"), [(0.0, "0 ms"), (64.0, "64ns"), (999.0, "999ns"), (1e3, "0.001 ms"), (2.5e6, "2.50 ms")]
+)
+def test_latencies_below_a_thousandth_are_told_in_nanoseconds(latency_ns: float, text: str) -> None:
+    assert latency_text(latency_ns) == text
 
 
 def test_the_window_follows_until_it_is_fixed() -> None:

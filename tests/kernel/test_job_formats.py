@@ -97,7 +97,7 @@ def data(tmp_path: Path) -> Path:
 
 def job_file(data: Path, lines: str) -> Path:
     path = data.parent / "job.fio"
-    path.write_text(f"[global]\nfilename={data}\ndirect=1\nruntime=700ms\ntime_based\nrandrepeat=0\n[a]\n{lines}\n")
+    path.write_text(f"[global]\nfilename={data}\ndirect=1\nruntime=500ms\ntime_based\nrandrepeat=0\n[a]\n{lines}\n")
     return path
 
 
@@ -132,9 +132,10 @@ def test_a_rate_is_the_same_with_both(data: Path) -> None:
     job = job_file(data, "rw=randrw\nrwmixread=70\nrate_iops=700,300\nioengine=io_uring\niodepth=32")
     theirs = by_fio(job)
     mine = by_lunscope(job, "--allow-write", data, "--destroy-data")
-    assert theirs.iops == pytest.approx(1000, rel=0.05)
-    assert mine.iops == pytest.approx(1000, rel=0.05)
-    assert mine.read_share == pytest.approx(0.7, abs=0.06)
+    # A rate of each direction or each clone would be twice as far off as a busy machine and its catching up make it.
+    for seen_rate in (theirs.iops, mine.iops):
+        assert 500 < seen_rate < 1300
+    assert mine.read_share == pytest.approx(0.7, abs=0.08)
 
 
 @needs.fio
@@ -151,6 +152,19 @@ def test_what_is_written_for_fio_runs_there(data: Path) -> None:
     assert theirs.read_share == pytest.approx(0.8, abs=0.03)
     assert theirs.read_bytes == pytest.approx(0.6 * 4096 + 0.4 * 16384, rel=0.04)
     assert 8 * 0.6 < theirs.outstanding < 8 * 1.1
+
+
+def test_jobs_behind_a_stonewall_run_one_after_the_other(data: Path) -> None:
+    job = job_file(data, "rw=read\nbs=64k\nruntime=300ms\n[b]\nstonewall\nrw=randread\nruntime=300ms")
+    folder = data.parent / "out"
+    done = lunscope("run", job, "--json", "--fio-json", folder, "--interval", "0.1", folder=data.parent)
+    assert done.returncode == 0, done.stderr
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    ran = [(each["job"]["name"], each["job"]["access"], each["ended"]) for each in documents]
+    assert ran == [("a", "sequential", "runtime"), ("b", "random", "runtime")]
+    assert {path.name for path in folder.glob("*.json")} == {"read-1-1.json", "randread-1-1.json"}
+    chosen = lunscope("run", job, "--section", "b", "--json", folder=data.parent)
+    assert json.loads(chosen.stdout)["job"]["name"] == "b"
 
 
 def test_a_fio_file_that_writes_needs_permission_like_any_other(data: Path) -> None:
@@ -170,7 +184,7 @@ def test_a_scenario_that_writes_later_is_refused_before_it_begins(data: Path) ->
     )
     done = lunscope("run", "--scenario", scenario, "--headless", folder=data.parent)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the scenario writes to it from 8s on" in done.stderr
+    assert "job writes to it from 8s on" in done.stderr
 
 
 def test_a_recorded_run_is_run_again_with_the_same_turns(data: Path) -> None:

@@ -89,10 +89,11 @@ def with_a_disk_that_vanishes() -> dict[str, object]:
     reader = subprocess.Popen(["dd", f"if=/dev/{name}", "of=/dev/null", "iflag=direct", f"bs={BYTES}", "count=100"])
     under_way = wait_for(lambda: in_driver_of(tracer, name) > 0)
     Path("/sys/block", name, "device/delete").write_text("1")
-    failed = reader.wait() != 0
+    # It ends with an error or as at the end of the disk, as the kernel likes.
+    reader.wait()
     gone = row(tracer, name)
     subprocess.run(["modprobe", "-r", "scsi_debug"], check=True)
-    return {"under_way": under_way, "failed": failed, "gone": gone, "losses": tracer.losses()}
+    return {"under_way": under_way, "gone": gone, "losses": tracer.losses()}
 
 
 def locked_down() -> dict[str, object]:

@@ -25,12 +25,13 @@ def read(folder: Path, text: str, *sections: str) -> ReadJob:
     path = folder / "x.fio"
     path.write_text(text)
     found = read_fio(path, sections)
-    validate_scenario(found.scenario)
+    for scenario in found.scenarios:
+        validate_scenario(scenario)
     return found
 
 
 def job(folder: Path, text: str) -> JobSpec:
-    return read(folder, HEAD + text).scenario.job
+    return read(folder, HEAD + text).scenarios[0].job
 
 
 def refusal(folder: Path, text: str) -> str:
@@ -74,7 +75,7 @@ def test_a_usual_job(tmp_path: Path) -> None:
         size=1g
         """,
     )
-    made = found.scenario.job
+    made = found.scenarios[0].job
     assert (made.targets, made.access, made.backend, made.name) == (
         (TargetSpec("/dev/x"),),
         Access.RANDOM,
@@ -86,14 +87,14 @@ def test_a_usual_job(tmp_path: Path) -> None:
     assert (knobs.queue_depth, knobs.threads, knobs.read_pct, knobs.mode) == (16, 2, 70.0, Mode.DIRECT)
     assert knobs.blocks == (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
     assert knobs.distribution == Uniform()
-    assert found.scenario.turns == ()
+    assert found.scenarios[0].turns == ()
     (warning,) = found.warnings
     assert "at one of the smallest" in warning
 
 
 def test_without_options_it_is_what_fio_does(tmp_path: Path) -> None:
     found = read(tmp_path, "[a]\nfilename=/dev/x\n")
-    made = found.scenario.job
+    made = found.scenarios[0].job
     assert (made.access, made.knobs.read_pct, made.knobs.blocks) == (Access.SEQUENTIAL, 100.0, (BlockShare(4096),))
     assert (made.backend, made.knobs.queue_depth, made.knobs.mode) == (Backend.THREADS, 1, Mode.BUFFERED)
     assert any("no runtime" in warning for warning in found.warnings)
@@ -181,7 +182,7 @@ def test_units_are_those_of_fio(tmp_path: Path, base: int, text: str, size: int)
     [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1500ms", 1.5), ("2000000us", 2), ("1D", 86400)],
 )
 def test_times(tmp_path: Path, text: str, seconds: float) -> None:
-    assert read(tmp_path, f"[a]\nfilename=x\ntimeout={text}").scenario.job.runtime_s == seconds
+    assert read(tmp_path, f"[a]\nfilename=x\ntimeout={text}").scenarios[0].job.runtime_s == seconds
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_times(tmp_path: Path, text: str, seconds: float) -> None:
     ],
 )
 def test_modes(tmp_path: Path, lines: str, mode: Mode) -> None:
-    assert read(tmp_path, f"[a]\nfilename=x\n{lines}").scenario.job.knobs.mode is mode
+    assert read(tmp_path, f"[a]\nfilename=x\n{lines}").scenarios[0].job.knobs.mode is mode
 
 
 @pytest.mark.parametrize(
@@ -220,17 +221,19 @@ def test_rates(tmp_path: Path, lines: str, rate: float | None, arrival: Arrival)
 
 def test_waiting_engines_have_one_io_for_each_job(tmp_path: Path) -> None:
     found = read(tmp_path, "[a]\nfilename=x\nrw=randread\nioengine=psync\nnumjobs=6\niodepth=32\nruntime=1\ntime_based")
-    made = found.scenario.job
+    made = found.scenarios[0].job
     assert (made.backend, made.knobs.queue_depth, made.knobs.threads) == (Backend.THREADS, 6, 1)
     assert any("iodepth=32 is without effect" in warning for warning in found.warnings)
 
 
 def test_several_files_share_the_depth(tmp_path: Path) -> None:
-    made = read(tmp_path, HEAD.replace("/dev/x", "/dev/x:/dev/a\\:b") + "rw=randread\niodepth=16\nbs=16k").scenario.job
+    made = (
+        read(tmp_path, HEAD.replace("/dev/x", "/dev/x:/dev/a\\:b") + "rw=randread\niodepth=16\nbs=16k").scenarios[0].job
+    )
     assert made.targets == (TargetSpec("/dev/x"), TargetSpec("/dev/a:b"))
     assert (made.knobs.queue_depth, made.knobs.stripe_width, made.total_queue_depth) == (8, 2, False)
     assert made.stripe_unit_bytes == 16384
-    odd = read(tmp_path, HEAD.replace("/dev/x", "/dev/x:/dev/y") + "rw=randread\niodepth=5").scenario.job
+    odd = read(tmp_path, HEAD.replace("/dev/x", "/dev/x:/dev/y") + "rw=randread\niodepth=5").scenarios[0].job
     assert (odd.knobs.queue_depth, odd.total_queue_depth) == (5, True)
 
 
@@ -239,14 +242,14 @@ def test_without_filename_every_clone_has_a_file_of_its_own(tmp_path: Path) -> N
         tmp_path,
         "[a]\ndirectory=/mnt/x\nsize=64m\nnumjobs=3\nrw=read\nioengine=libaio\niodepth=4\nruntime=1\ntime_based",
     )
-    made = found.scenario.job
+    made = found.scenarios[0].job
     assert made.targets == (TargetSpec(),) * 3
     assert (made.knobs.queue_depth, made.size_bytes, made.backend) == (4, 64 << 20, Backend.AUTO)
     assert found.scratch_folder == Path("/mnt/x")
 
 
 def test_the_size_is_that_of_all_files_together(tmp_path: Path) -> None:
-    made = read(tmp_path, HEAD.replace("/dev/x", "a:b:c") + "rw=randread\niodepth=3\nsize=10m\nbs=8k").scenario.job
+    made = read(tmp_path, HEAD.replace("/dev/x", "a:b:c") + "rw=randread\niodepth=3\nsize=10m\nbs=8k").scenarios[0].job
     assert made.size_bytes == 10 * (1 << 20) // 3 // 8192 * 8192
 
 
@@ -255,33 +258,40 @@ def test_the_size_is_that_of_all_files_together(tmp_path: Path) -> None:
 
 def test_sections_that_differ_in_their_disks_are_one_load(tmp_path: Path) -> None:
     body = "rw=randread\niodepth=8\nrate_iops=100\nioengine=io_uring\nruntime=9\n"
-    made = read(tmp_path, f"[global]\n{body}[d1]\nfilename=/dev/x\n[d2]\nfilename=/dev/y\n").scenario.job
+    made = read(tmp_path, f"[global]\n{body}[d1]\nfilename=/dev/x\n[d2]\nfilename=/dev/y\n").scenarios[0].job
     assert made.targets == (TargetSpec("/dev/x"), TargetSpec("/dev/y"))
     assert (made.knobs.queue_depth, made.knobs.stripe_width, made.knobs.rate_iops) == (8, 2, 200)
 
 
+NEXT = "[b]\nstonewall\nfilename=/dev/x\nioengine=io_uring\ndirect=1\n"
+
+
 def test_sections_behind_a_stonewall_are_turns(tmp_path: Path) -> None:
-    scenario = read(
-        tmp_path,
-        HEAD + "rw=randread\niodepth=4\n[b]\nstonewall\nfilename=/dev/x\nrw=randrw\nruntime=7\n"
-        "ioengine=io_uring\ndirect=1\nbs=8k\n",
-    ).scenario
+    text = HEAD + "rw=randread\niodepth=4\n" + NEXT + "rw=randrw\nruntime=7\nbs=8k\n"
+    (scenario,) = read(tmp_path, text).scenarios
     (turn,) = scenario.turns
     assert (scenario.job.runtime_s, turn.at_s) == (12.0, 5.0)
     assert dict(turn.changes) == {"queue_depth": 1, "blocks": (BlockShare(8192),), "read_pct": 50.0}
 
 
+@pytest.mark.parametrize("lines", ["rw=read\nruntime=7", "rw=randread", "rw=randread\nruntime=7\nsize=1m"])
+def test_what_cannot_be_turned_is_another_run(tmp_path: Path, lines: str) -> None:
+    first, second = read(tmp_path, HEAD + "rw=randread\n" + NEXT + lines).scenarios
+    assert (first.job.name, first.job.runtime_s, first.turns) == ("a", 5.0, ())
+    assert (second.job.name, second.turns) == ("b", ())
+
+
 def test_one_section_can_be_chosen(tmp_path: Path) -> None:
     text = HEAD + "rw=read\n[b]\nfilename=/dev/y\nrw=randread\nstonewall\n"
-    assert read(tmp_path, text, "b").scenario.job.targets == (TargetSpec("/dev/y"),)
+    assert read(tmp_path, text, "b").scenarios[0].job.targets == (TargetSpec("/dev/y"),)
     with pytest.raises(UsageError, match="no section c: it has a, b"):
         read(tmp_path, text, "c")
 
 
 def test_globals_reach_down_only(tmp_path: Path) -> None:
     text = "[global]\nbs=8k\nfilename=x\nruntime=1\n[a]\n[global]\nbs=16k\n[b]\n"
-    assert read(tmp_path, text, "a").scenario.job.knobs.blocks == (BlockShare(8192),)
-    assert read(tmp_path, text, "b").scenario.job.knobs.blocks == (BlockShare(16384),)
+    assert read(tmp_path, text, "a").scenarios[0].job.knobs.blocks == (BlockShare(8192),)
+    assert read(tmp_path, text, "b").scenarios[0].job.knobs.blocks == (BlockShare(16384),)
 
 
 def test_includes_and_variables(tmp_path: Path) -> None:
@@ -346,7 +356,7 @@ def test_includes_and_variables(tmp_path: Path) -> None:
         ("directory=/mnt/a", "directory: does not go with a filename that begins with a slash"),
         ("offset=1m", "offset: a target is driven from its start"),
         ("ramp_time=5", "ramp_time: its I/Os would count here"),
-        ("verify=crc32c", "verify: is not read from fio jobs"),
+        ("verify=crc32c", "verify: is another check than ours"),
         ("thinktime=10", "thinktime: changes the load and is not driven here: take it out"),
         ("percentage_random=50", "percentage_random: changes the load"),
         ("rw=write\nzero_buffers", "zero_buffers: changes the load"),
@@ -354,8 +364,6 @@ def test_includes_and_variables(tmp_path: Path) -> None:
         ("\x1b[31m=4", "\\x1b[31m: changes the load"),
         ("[b", "write a section as [name]"),
         ("[b]\nrw=randread", "line 7: b: another"),
-        ("[b]\nstonewall\nfilename=/dev/x", "line 7: b: stonewall needs a runtime for every job"),
-        ("[b]\nstonewall\nfilename=/dev/x\nrw=randread\nruntime=3\nioengine=io_uring", "stonewall with another order"),
         ("include x.fio", "include: "),
         ("include nowhere.fio", "nowhere.fio"),
     ],
@@ -397,7 +405,7 @@ def test_what_does_not_matter_is_named_in_one_warning(tmp_path: Path) -> None:
 
 def what_is_wrong(path: Path) -> str:
     try:
-        validate_scenario(read_fio(path).scenario)
+        validate_scenario(read_fio(path).scenarios[0])
     except LunscopeError as error:
         return str(error)
     return ""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engine.distribution import Normal, Pareto, Permutation, Uniform, Zipf, hot_and_cold, locality
 from engine.errors import LunscopeError, UsageError
 from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, PathSpec, TargetSpec
+from engine.jobformats import fio_writing
 from engine.jobformats.fio_file import read_fio
 from engine.jobformats.fio_writing import dump_fio
 from engine.jobformats.formats import read_job, save_job
@@ -21,8 +22,8 @@ BASE = JobSpec((TargetSpec("/dev/x"),), Knobs(queue_depth=8), backend=Backend.UR
 
 def again(folder: Path, job: JobSpec, *turns: Turn) -> Scenario:
     path = folder / "again.fio"
-    path.write_text(dump_fio(Scenario(job, turns)))
-    return read_fio(path).scenario
+    path.write_text(dump_fio([Scenario(job, turns)]))
+    return read_fio(path).scenarios[0]
 
 
 def comparable(job: JobSpec) -> JobSpec:
@@ -94,15 +95,24 @@ def test_turns_are_jobs_behind_a_stonewall(tmp_path: Path) -> None:
     assert found.job.runtime_s == 30.0
 
 
+def test_jobs_that_follow_each_other(tmp_path: Path) -> None:
+    other = replace(BASE, access=Access.SEQUENTIAL, name="then")
+    save_job(tmp_path / "two.fio", [Scenario(BASE), Scenario(other)])
+    first, second = read_job(tmp_path / "two.fio").scenarios
+    assert (comparable(first.job), comparable(second.job)) == (comparable(BASE), comparable(other))
+    with pytest.raises(UsageError, match="2 jobs, one after another: choose with --section: job, then"):
+        save_job(tmp_path / "two.toml", [Scenario(BASE), Scenario(other)])
+
+
 def test_scratch_files_lie_where_they_lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LUNSCOPE_SCRATCH_DIR", "/mnt/fast")
     path = tmp_path / "x.fio"
     path.write_text(
-        dump_fio(Scenario(replace(BASE, targets=(TargetSpec(),) * 2, knobs=replace(BASE.knobs, stripe_width=2))))
+        dump_fio([Scenario(replace(BASE, targets=(TargetSpec(),) * 2, knobs=replace(BASE.knobs, stripe_width=2)))])
     )
     read = read_fio(path)
-    assert read.scenario.job.targets == (TargetSpec(), TargetSpec())
-    assert (read.scenario.job.size_bytes, read.scratch_folder) == (256 << 20, Path("/mnt/fast"))
+    assert read.scenarios[0].job.targets == (TargetSpec(), TargetSpec())
+    assert (read.scenarios[0].job.size_bytes, read.scratch_folder) == (256 << 20, Path("/mnt/fast"))
 
 
 LUN = TargetSpec.lun((PathSpec("/dev/sda"), PathSpec("/dev/sdb")))
@@ -132,22 +142,29 @@ TWO = (TargetSpec("/dev/x"), TargetSpec("/dev/y"))
 )
 def test_what_fio_cannot_say_is_refused_by_name(job: JobSpec, words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        dump_fio(Scenario(job))
+        dump_fio([Scenario(job)])
     assert words in str(caught.value)
     assert str(caught.value).isprintable()
 
 
+def test_what_is_new_in_jobs_is_refused_until_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    dump_fio([Scenario(replace(BASE, seed=5))])
+    monkeypatch.setattr(fio_writing, "_WRITTEN", fio_writing._WRITTEN - {"seed"})
+    with pytest.raises(UsageError, match="fio has no --seed: save it as"):
+        dump_fio([Scenario(replace(BASE, seed=5))])
+
+
 def test_saving_never_writes_over_anything(tmp_path: Path) -> None:
     path = tmp_path / "job.toml"
-    save_job(path, Scenario(BASE))
-    assert read_job(path).scenario.job == BASE
+    save_job(path, [Scenario(BASE)])
+    assert read_job(path).scenarios[0].job == BASE
     link = tmp_path / "link.fio"
     link.symlink_to(tmp_path / "target.fio")
     for taken in (path, link):
         with pytest.raises(LunscopeError, match="exists already: give another name"):
-            save_job(taken, Scenario(BASE))
+            save_job(taken, [Scenario(BASE)])
     assert not (tmp_path / "target.fio").exists()
     with pytest.raises(UsageError, match="are read only"):
-        save_job(tmp_path / "x.ndisk", Scenario(BASE))
+        save_job(tmp_path / "x.ndisk", [Scenario(BASE)])
     with pytest.raises(LunscopeError, match="cannot be written: No such file"):
-        save_job(tmp_path / "no" / "x.toml", Scenario(BASE))
+        save_job(tmp_path / "no" / "x.toml", [Scenario(BASE)])

@@ -38,12 +38,13 @@ def read(folder: Path, text: str) -> ReadJob:
 
 def test_the_published_file(tmp_path: Path) -> None:
     found = read(tmp_path, STUDY)
-    validate_scenario(found.scenario)
-    job, knobs = found.scenario.job, found.scenario.job.knobs
+    for scenario in found.scenarios:
+        validate_scenario(scenario)
+    job, knobs = found.scenarios[0].job, found.scenarios[0].job.knobs
     assert (job.name, job.access, job.backend, job.runtime_s) == ("cache", Access.RANDOM, Backend.THREADS, 40.0)
     assert (knobs.queue_depth, knobs.blocks, knobs.read_pct) == (1, (BlockShare(4096),), 70.0)
     assert (knobs.distribution, knobs.write_distribution) == (locality([50, 50]), locality([33, 33, 34]))
-    assert [(turn.at_s, dict(turn.changes)) for turn in found.scenario.turns] == [
+    assert [(turn.at_s, dict(turn.changes)) for turn in found.scenarios[0].turns] == [
         (5.0 * step, {"queue_depth": depth}) for step, depth in enumerate((4, 8, 24, 48, 96, 128, 256), 1)
     ]
     assert found.response_times_s == (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
@@ -55,8 +56,8 @@ def test_the_published_file(tmp_path: Path) -> None:
 
 def test_a_sequence_has_no_locality(tmp_path: Path) -> None:
     found = read(tmp_path, "ACCESS -> S\nREADLOCALITY -> 0.9 0.1\n")
-    assert (found.scenario.job.access, found.scenario.job.knobs.distribution) == (Access.SEQUENTIAL, Uniform())
-    assert found.scenario.job.runtime_s is None
+    assert (found.scenarios[0].job.access, found.scenarios[0].job.knobs.distribution) == (Access.SEQUENTIAL, Uniform())
+    assert found.scenarios[0].job.runtime_s is None
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_no_text_is_more_than_an_error(tmp_path_factory: pytest.TempPathFactory,
 
 def what_is_wrong(path: Path) -> str:
     try:
-        validate_scenario(read_ndisk(path).scenario)
+        validate_scenario(read_ndisk(path).scenarios[0])
     except LunscopeError as error:
         return str(error)
     return ""

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from engine.badge import percent_text
 from engine.caveats import caveats
 from engine.cpu_use import CpuUse
 from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
@@ -116,3 +119,11 @@ def test_fsyncs_are_told_apart_from_writes() -> None:
     flushed = replace(one_epoch().epochs[0], fsyncs=FsyncResult(200, 0, 400_000_000, 9_000_000))
     lines = summary_lines(replace(one_epoch(), epochs=(flushed,)))
     assert "sync 200 fsyncs, mean 2,000 us, max 9,000 us" in lines
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.0, "0"), (0.0004, "< 0.1"), (0.005, "0.5"), (0.5, "50"), (0.9949, "99.5"), (0.99999, "> 99.9"), (1.0, "100")],
+)
+def test_a_share_is_never_rounded_to_nothing_or_all(share: float, words: str) -> None:
+    assert percent_text(share) == words

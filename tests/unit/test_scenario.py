@@ -118,12 +118,17 @@ def test_devices_are_no_scenarios() -> None:
 
 def test_a_turn_that_writes_needs_permission_before_the_start() -> None:
     scenario = Scenario(BASE, (Turn(20.0, (("read_pct", 50.0), ("stripe_width", 1))),))
-    with pytest.raises(
-        RefusedError, match="/dev/x: the scenario writes to it from 20s on: allow it with --allow-write"
-    ):
-        require_permission(scenario, Permissions())
-    require_permission(scenario, Permissions(frozenset({"/dev/x"})))
-    require_permission(Scenario(replace(BASE, targets=(TargetSpec(),) * 2), scenario.turns), Permissions())
+    with pytest.raises(RefusedError, match="/dev/x: job writes to it from 20s on: allow it with --allow-write /dev/x"):
+        require_permission([scenario], Permissions())
+    require_permission([scenario], Permissions(frozenset({"/dev/x"})))
+    require_permission([Scenario(replace(BASE, targets=(TargetSpec(),) * 2), scenario.turns)], Permissions())
+
+
+def test_a_later_job_that_writes_needs_it_too() -> None:
+    writing = Scenario(replace(BASE, name="then", knobs=replace(BASE.knobs, read_pct=0.0)))
+    with pytest.raises(RefusedError, match=r"/dev/[xy]: then writes to it: allow it with --allow-write"):
+        require_permission([Scenario(BASE), writing], Permissions())
+    require_permission([writing], Permissions())
 
 
 # ------------------------------------------------------------------------------------------------------- of recordings
@@ -169,7 +174,7 @@ def test_which_load_must_be_said_where_there_are_several() -> None:
     assert scenario_of(one + two, 2, 0, "r").job.seed == 9
     with pytest.raises(UsageError, match="--load 3: r has 1 to 2"):
         scenario_of(one + two, 3, 0, "r")
-    with pytest.raises(UsageError, match="no load was started"):
+    with pytest.raises(UsageError, match="holds no load that says what it was"):
         scenario_of([event(EventKind.NOTE, 1.0)], None, 0, "r")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.distribution import Permutation, Uniform, Zipf, Zones
 from engine.errors import UsageError
-from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.validate import validate
 
 TWO = (TargetSpec("/dev/sda"), TargetSpec("/dev/sdb"))
@@ -49,6 +49,7 @@ def test_sound_jobs(sound: JobSpec) -> None:
         (job(queue_depth=4097), "--qd: 4097 is out of range: 1 to 4096 per target"),
         (job(queue_depth=-1), "--qd: -1 is out of range"),
         (job(queue_depth=1001, backend=Backend.THREADS), "--qd: 1001 is out of range: 1 to 1000 with --engine threads"),
+        (job(rate_iops=1e30, arrival=Arrival.POISSON), "--rate: 1e+30 is out of range: up to 10000000 with --arrival"),
         (job(stripe_width=0), "--stripe-width: 0 is out of range"),
         (job(stripe_width=2), "--stripe-width: 2 is more than the job has targets: 1 to 1 with 1 target"),
         (job(targets=TWO, stripe_width=3), "--stripe-width: 3 is more than the job has targets: 1 to 2 with 2 targets"),

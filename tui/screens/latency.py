@@ -78,7 +78,7 @@ class LatencyScreen(LatencyActions):
         if subject is None:
             return "no latencies yet: start a load, or watch as root with the exact tier"
         if subject.source == TRACE and TRACE not in latencies.offered():
-            return "no histograms of this host's disks: they need the exact tier (lunscope doctor says what is missing)"
+            return "no histograms of disks: they need the exact tier (see: lunscope doctor)"
         return "waiting for I/O"
 
     def show_figures(self) -> None:

@@ -25,6 +25,7 @@ use super::run::Run;
 use super::seat::Seat;
 use super::spin::Spin;
 use super::stats::Direction;
+use super::verify::{Entry, Held, Verifier};
 
 /// Least and most I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
 const CHUNK: (usize, usize) = (4, 32);
@@ -109,6 +110,10 @@ struct Worker<'a> {
     most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     again: Vec<usize>,
+    /// With --verify: writes that wait for others to the same place.
+    held: Held,
+    /// With --verify, of every read in flight: what its place had to hold when it was issued.
+    expected: Vec<Vec<Entry>>,
 }
 
 impl<'a> Worker<'a> {
@@ -119,7 +124,7 @@ impl<'a> Worker<'a> {
             run,
             seat,
             ring,
-            arenas: [Arena::new(false), Arena::new(true)],
+            arenas: [Arena::new(run.verifier.is_some()), Arena::new(true)],
             flights: Flights::default(),
             room: Room::new(targets),
             rngs: (0..targets)
@@ -134,6 +139,8 @@ impl<'a> Worker<'a> {
             chunk: Vec::new(),
             most_queued: 0,
             again: Vec::new(),
+            held: Held::default(),
+            expected: Vec::new(),
         }
     }
 
@@ -154,6 +161,7 @@ impl<'a> Worker<'a> {
             self.ring.wait(None, false)?;
             self.reap()?;
         }
+        self.drop_held();
         self.cancel()
     }
 
@@ -171,17 +179,19 @@ impl<'a> Worker<'a> {
         // This worker may have no place any more on the targets they are for.
         self.gate.leave();
         let (ios, length) = (
-            self.room.capacity(),
+            self.room.most_in_flight(),
             usize::try_from(settings.part_bytes).unwrap_or(usize::MAX),
         );
         self.most_queued =
             u32::try_from((ios / CHUNKS).clamp(CHUNK.0, CHUNK.1)).unwrap_or(u32::MAX);
+        self.flights.keep_below(ios);
         self.arenas[0].ensure(&mut self.ring, ios, length)?;
         if settings.writes() {
             self.arenas[1].ensure(&mut self.ring, ios, length)?;
         }
         if epoch.index != self.epoch.index {
             self.older = self.room.in_flight();
+            self.drop_held();
         }
         if self.older == 0 {
             self.seat.settle(epoch.index);
@@ -210,12 +220,15 @@ impl<'a> Worker<'a> {
         }
         let mut wake_ticks = u64::MAX;
         while let Some(target) = self.room.take() {
-            let rng = &mut self.rngs[target];
-            match self
-                .run
-                .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
-            {
-                Next::Issue(part) => self.issue(part, now_ticks)?,
+            match self.next(target, now_ticks) {
+                Next::Issue(part) => match self.issue(part, now_ticks)? {
+                    Issued::Yes => {}
+                    Issued::Held => self.room.put_back(target),
+                    Issued::HeldLast => {
+                        self.room.set_aside(target);
+                        wake_ticks = wake_ticks.min(now_ticks + self.run.clock.ticks(BLOCKED_NS));
+                    }
+                },
                 Next::NotBefore(due) => {
                     self.room.put_back(target);
                     return Ok(wake_ticks.min(due));
@@ -240,19 +253,19 @@ impl<'a> Worker<'a> {
         for target in 0..self.epoch.settings.width {
             while self.room.has_place(target) {
                 let now_ticks = self.run.clock.now();
-                let rng = &mut self.rngs[target];
-                let next = self
-                    .run
-                    .next(&self.epoch, target, rng, &mut self.gate, now_ticks);
-                let due = match next {
-                    Next::Issue(part) => {
-                        self.issue(part, now_ticks)?;
-                        // Its service begins now, not when others have been submitted too.
-                        self.submit()?;
-                        continue;
-                    }
+                let blocked = now_ticks + self.run.clock.ticks(BLOCKED_NS);
+                let due = match self.next(target, now_ticks) {
+                    Next::Issue(part) => match self.issue(part, now_ticks)? {
+                        Issued::HeldLast => blocked,
+                        Issued::Held => continue,
+                        Issued::Yes => {
+                            // Its service begins now, not when others have been submitted too.
+                            self.submit()?;
+                            continue;
+                        }
+                    },
                     Next::NotBefore(due) | Next::Refused(due) => due,
-                    Next::Blocked => now_ticks + self.run.clock.ticks(BLOCKED_NS),
+                    Next::Blocked => blocked,
                 };
                 wake_ticks = wake_ticks.min(due);
                 break;
@@ -261,7 +274,28 @@ impl<'a> Worker<'a> {
         Ok(wake_ticks)
     }
 
-    fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<()> {
+    /// What to do with room on a target: a write that waited, if its place is free by now, else whatever is drawn.
+    #[inline]
+    fn next(&mut self, target: usize, now_ticks: u64) -> Next {
+        if let Some(verifier) = &self.run.verifier {
+            if let Some(part) = self.held.take(target, verifier) {
+                return Next::Issue(part);
+            }
+        }
+        let rng = &mut self.rngs[target];
+        self.run
+            .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
+    }
+
+    fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<Issued> {
+        let is_write = part.direction == Direction::Write && !part.is_fsync();
+        let claimed = match &self.run.verifier {
+            Some(verifier) if is_write => match verifier.claim(&part) {
+                None => return Ok(self.hold(part)),
+                claimed => claimed,
+            },
+            _ => None,
+        };
         if self.ring.queued() >= self.most_queued || self.ring.is_full() {
             self.submit()?;
         }
@@ -270,7 +304,10 @@ impl<'a> Worker<'a> {
         let buffer = arena
             .take(number)
             .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
-        if part.direction == Direction::Write && !part.is_fsync() {
+        if let Some(verifier) = &self.run.verifier {
+            let bytes = arena.bytes(buffer, part.length);
+            verify_before(verifier, &part, claimed, bytes, number, &mut self.expected);
+        } else if is_write {
             self.sequence += 1;
             arena.prepare(
                 buffer,
@@ -296,7 +333,21 @@ impl<'a> Worker<'a> {
             region: buffer.region,
         });
         self.chunk.push(number);
-        Ok(())
+        Ok(Issued::Yes)
+    }
+
+    fn hold(&mut self, part: Part) -> Issued {
+        if self.held.keep(part) {
+            Issued::Held
+        } else {
+            Issued::HeldLast
+        }
+    }
+
+    fn drop_held(&mut self) {
+        for part in self.held.drain() {
+            self.run.drop_part(&part);
+        }
     }
 
     /// Hands what is queued to the kernel; its clock starts.
@@ -370,6 +421,9 @@ impl<'a> Worker<'a> {
                     flight.began_ticks(),
                     reaped_ticks,
                 );
+                if let Some(verifier) = &self.run.verifier {
+                    self.verify_after(verifier, number, flight, result);
+                }
             }
             if may_look && flight.part.is_whole_read(completion.result()) {
                 may_look = false;
@@ -441,6 +495,26 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Looks at what a verified I/O that just came back brought, or gives back its place.
+    fn verify_after(&self, verifier: &Verifier, number: usize, flight: &Flight, result: i32) {
+        let part = &flight.part;
+        if part.is_fsync() {
+            return;
+        }
+        if part.direction == Direction::Write {
+            return verifier.wrote(part, u32::try_from(result) == Ok(part.length));
+        }
+        let arena = &self.arenas[Direction::Read as usize];
+        if let Some(pointer) = arena.pointer(number, flight.region) {
+            if part.is_whole_read(result) {
+                // SAFETY: the read is over and brought so many bytes, and no other I/O has this buffer.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
+                verifier.check(part, bytes, &self.expected[number]);
+            }
+        }
+    }
+
     /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.
     fn listen(&mut self) -> io::Result<()> {
         let Some(descriptor) = self.seat.waker.descriptor() else {
@@ -475,6 +549,36 @@ impl<'a> Worker<'a> {
             self.reap()?;
         }
         Ok(())
+    }
+}
+
+/// What became of an I/O that was to be issued.
+enum Issued {
+    Yes,
+    /// It waits for another write to its place.
+    Held,
+    /// It waits, and no more may do so on its target.
+    HeldLast,
+}
+
+/// Makes the data of a verified write, or notes what a read may find.
+fn verify_before(
+    verifier: &Verifier,
+    part: &Part,
+    claimed: Option<u64>,
+    bytes: &mut [u8],
+    number: usize,
+    expected: &mut Vec<Vec<Entry>>,
+) {
+    match claimed {
+        Some(sequence) => verifier.stamp(part, sequence, bytes),
+        None if part.is_fsync() => {}
+        None => {
+            if expected.len() <= number {
+                expected.resize(number + 1, Vec::new());
+            }
+            verifier.before_read(part, &mut expected[number]);
+        }
     }
 }
 
