@@ -1,5 +1,6 @@
 //! A worker with a ring of its own: keeps its share of every target's queue depth outstanding.
 
+mod verifying;
 mod waiting;
 
 use std::io;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use io_uring::{opcode, squeue, types};
 
+use self::verifying::Verifying;
 use super::arrival::Arrival;
 use super::buffers::{Arena, Buffer};
 use super::clock;
@@ -25,7 +27,6 @@ use super::run::Run;
 use super::seat::Seat;
 use super::spin::Spin;
 use super::stats::Direction;
-use super::verify::{Entry, Held, Verifier};
 
 /// Least and most I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
 const CHUNK: (usize, usize) = (4, 32);
@@ -110,10 +111,7 @@ struct Worker<'a> {
     most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     again: Vec<usize>,
-    /// With --verify: writes that wait for others to the same place.
-    held: Held,
-    /// With --verify, of every read in flight: what its place had to hold when it was issued.
-    expected: Vec<Vec<Entry>>,
+    verifying: Verifying,
 }
 
 impl<'a> Worker<'a> {
@@ -139,8 +137,7 @@ impl<'a> Worker<'a> {
             chunk: Vec::new(),
             most_queued: 0,
             again: Vec::new(),
-            held: Held::default(),
-            expected: Vec::new(),
+            verifying: Verifying::default(),
         }
     }
 
@@ -278,7 +275,7 @@ impl<'a> Worker<'a> {
     #[inline]
     fn next(&mut self, target: usize, now_ticks: u64) -> Next {
         if let Some(verifier) = &self.run.verifier {
-            if let Some(part) = self.held.take(target, verifier) {
+            if let Some(part) = self.verifying.held.take(target, verifier) {
                 return Next::Issue(part);
             }
         }
@@ -291,7 +288,8 @@ impl<'a> Worker<'a> {
         let is_write = part.direction == Direction::Write && !part.is_fsync();
         let claimed = match &self.run.verifier {
             Some(verifier) if is_write => match verifier.claim(&part) {
-                None => return Ok(self.hold(part)),
+                None if self.verifying.held.keep(part) => return Ok(Issued::Held),
+                None => return Ok(Issued::HeldLast),
                 claimed => claimed,
             },
             _ => None,
@@ -306,7 +304,8 @@ impl<'a> Worker<'a> {
             .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
         if let Some(verifier) = &self.run.verifier {
             let bytes = arena.bytes(buffer, part.length);
-            verify_before(verifier, &part, claimed, bytes, number, &mut self.expected);
+            self.verifying
+                .before(verifier, &part, claimed, number, bytes);
         } else if is_write {
             self.sequence += 1;
             arena.prepare(
@@ -334,20 +333,6 @@ impl<'a> Worker<'a> {
         });
         self.chunk.push(number);
         Ok(Issued::Yes)
-    }
-
-    fn hold(&mut self, part: Part) -> Issued {
-        if self.held.keep(part) {
-            Issued::Held
-        } else {
-            Issued::HeldLast
-        }
-    }
-
-    fn drop_held(&mut self) {
-        for part in self.held.drain() {
-            self.run.drop_part(&part);
-        }
     }
 
     /// Hands what is queued to the kernel; its clock starts.
@@ -422,7 +407,7 @@ impl<'a> Worker<'a> {
                     reaped_ticks,
                 );
                 if let Some(verifier) = &self.run.verifier {
-                    self.verify_after(verifier, number, flight, result);
+                    self.verify(verifier, number, flight, result);
                 }
             }
             if may_look && flight.part.is_whole_read(completion.result()) {
@@ -495,26 +480,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Looks at what a verified I/O that just came back brought, or gives back its place.
-    fn verify_after(&self, verifier: &Verifier, number: usize, flight: &Flight, result: i32) {
-        let part = &flight.part;
-        if part.is_fsync() {
-            return;
-        }
-        if part.direction == Direction::Write {
-            return verifier.wrote(part, u32::try_from(result) == Ok(part.length));
-        }
-        let arena = &self.arenas[Direction::Read as usize];
-        if let Some(pointer) = arena.pointer(number, flight.region) {
-            if part.is_whole_read(result) {
-                // SAFETY: the read is over and brought so many bytes, and no other I/O has this buffer.
-                let bytes =
-                    unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
-                verifier.check(part, bytes, &self.expected[number]);
-            }
-        }
-    }
-
     /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.
     fn listen(&mut self) -> io::Result<()> {
         let Some(descriptor) = self.seat.waker.descriptor() else {
@@ -559,27 +524,6 @@ enum Issued {
     Held,
     /// It waits, and no more may do so on its target.
     HeldLast,
-}
-
-/// Makes the data of a verified write, or notes what a read may find.
-fn verify_before(
-    verifier: &Verifier,
-    part: &Part,
-    claimed: Option<u64>,
-    bytes: &mut [u8],
-    number: usize,
-    expected: &mut Vec<Vec<Entry>>,
-) {
-    match claimed {
-        Some(sequence) => verifier.stamp(part, sequence, bytes),
-        None if part.is_fsync() => {}
-        None => {
-            if expected.len() <= number {
-                expected.resize(number + 1, Vec::new());
-            }
-            verifier.before_read(part, &mut expected[number]);
-        }
-    }
 }
 
 fn flight_number(user_data: u64) -> Option<usize> {
