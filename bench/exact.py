@@ -43,6 +43,8 @@ READS = 15
 
 EMPTY = ("rq_complete", "rq_complete", "rq_merge", "rq_requeue", "rq_issue", "rq_insert")
 """Tracepoints of the tracer's own programs for requests."""
+EMPTY_BIOS = ("bio_complete", "bio_complete", "bio_queue")
+"""The same for bios, which are attached where any disk has no requests."""
 
 
 def main(*, quick: bool = False) -> None:
@@ -68,7 +70,8 @@ class Switch:
     def __init__(self) -> None:
         self.tracer = BlockTracer()
         self.tracer.pause()
-        self._empty = [load_empty(f"block_{tracepoint}") for tracepoint in EMPTY]
+        tracepoints = EMPTY + (EMPTY_BIOS if any_bio_based() else ())
+        self._empty = [load_empty(f"block_{tracepoint}") for tracepoint in tracepoints]
         self._links: list[int] = []
 
     def turn(self, to: str) -> None:
@@ -86,6 +89,11 @@ class Switch:
         self.tracer.close()
         for program in self._empty:
             os.close(program)
+
+
+def any_bio_based() -> bool:
+    disks = Path("/sys/block").iterdir()
+    return any(not (disk / "mq").exists() for disk in disks if not disk.name.startswith("nvme"))
 
 
 def cost(name: str, path: str, depth: int, turns: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,9 +19,17 @@ class AveragePeaks:
 
     def __init__(self, tables: tuple[str, ...] = ("disks", "paths", "hbas")) -> None:
         self._peaks = {table: _TablePeaks() for table in tables}
+        self._longest_s = 0.0
+
+    @property
+    def each_s(self) -> float:
+        """Length of the longest time that one largest latency stands for, a second at least."""
+        return max(self._longest_s, 1.0)
 
     def add(self, frame: Frame) -> None:
         """Take the largest latencies of a frame in."""
+        if not math.isnan(frame.elapsed_s):
+            self._longest_s = max(self._longest_s, frame.elapsed_s)
         for name, peaks in self._peaks.items():
             if name in frame.tables:
                 peaks.add(frame.monotonic_ns // SECOND_NS, frame.tables[name])

@@ -13,6 +13,8 @@ from collectors.checks import Check, Status
 from collectors.doctor_exact import exact_time
 from engine import _native
 
+_MOST_NAMES = 5
+
 
 def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
     """Run every check; none leaves anything changed and none raises."""
@@ -20,6 +22,7 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
         lambda: exact_time(procfs, sysfs),
+        lambda: _accounting(sysfs),
         _libudev,
         _io_uring,
         _rights,
@@ -52,6 +55,24 @@ def _in_flight(sysfs: Path) -> Check:
         mend = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
         return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", mend)
     return Check("in-flight sampling", Status.OK, f"{readable} devices: tier sampled for busy disks")
+
+
+def _accounting(sysfs: Path) -> Check:
+    queues = sorted((sysfs / "block").glob("*/queue/iostats"))
+    off = [path.parents[1].name for path in queues if _text(path).strip() == "0"]
+    if not off:
+        return Check("accounting", Status.OK, f"{len(queues)} devices count their I/O (queue/iostats)")
+    listed = ", ".join(off[:_MOST_NAMES]) + (f" and {len(off) - _MOST_NAMES} more" if len(off) > _MOST_NAMES else "")
+    mend = f"echo 1 > /sys/block/{off[0]}/queue/iostats; exact time sees their service time, queue time is unknown"
+    return Check("accounting", Status.LIMITED, f"{listed}: the kernel does not count (queue/iostats is 0)", mend)
+
+
+def _text(path: Path) -> str:
+    """Content, empty where it cannot be read: devices go at any time."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _libudev() -> Check:

@@ -133,7 +133,8 @@ class HotplugMonitor:
         before = {name: life for name, life in self._known.items() if name not in others}
         self._known = others | now
         changes = changes_between(before, now)
-        if changes or names is not None:
+        # What never was there, an empty loop device or one of another sysfs, is no news.
+        if changes or (names is not None and (before or now)):
             events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in describe(self._sysfs, changes)]
             with self._lock:
                 self._events += events

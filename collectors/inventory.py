@@ -12,6 +12,7 @@ from collectors.model import HostFacts, Rows, Topology
 from collectors.reading import Reading
 from collectors.reading_settings import ReadingSettings
 from collectors.topology.device_mapper import open_maps
+from collectors.topology.policies import policy_changes
 from collectors.topology.port_states import PortMarks, port_changes, read_port_marks
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.states import changed_paths, limit_changes, path_changes
@@ -148,6 +149,7 @@ class Inventory:
                 *port_changes(before, graph),
                 *path_changes(before, graph, devices),
                 *limit_changes(before, graph, devices),
+                *policy_changes(before, graph, devices),
             )
             events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in told]
             with self._changed:

@@ -31,19 +31,21 @@ class Peak:
 def peaks_of(tick: LatencyTick, source: str) -> Iterator[Peak]:
     """Yield the largest peaks of an interval, each row once, with the part or direction that says most of it.
 
-    A total is the whole of an I/O, so parts are named only where there is no total.
+    A total is the whole of an I/O, so parts are named only where the total is not known.
     """
     peaks = tick.peaks
     if not len(peaks.row):
         return
     named = [_what(source, column) for column in peaks.columns]
-    usable = [number for number, what in enumerate(named) if what == "total"] or list(range(len(named)))
-    values = peaks.peak_ns[:, usable]
+    values = peaks.peak_ns
+    if "total" in named:
+        total = named.index("total")
+        values = np.where((values[:, [total]] > 0) & (np.arange(len(named)) != total), 0.0, values)
     largest = values.max(axis=1)
     for place in np.argsort(-largest)[:PER_TICK]:
         if largest[place] > 0:
             row = int(peaks.row[place])
-            what = named[usable[int(values[place].argmax())]]
+            what = named[int(values[place].argmax())]
             yield Peak(tick.time_ns, float(largest[place]), source, peaks.rows.keys[row], peaks.rows.names[row], what)
 
 

@@ -66,6 +66,10 @@ def row_peaks(source: str, table: Table | None) -> RowPeaks:
         return RowPeaks(Rows((), ()), (), np.zeros(0, np.int64), np.zeros((0, 0)))
     raw = np.stack([table.column(column) for column in columns], axis=1)
     raw = np.where(raw == MISSING, 0, raw)
+    if "unstamped" in known:
+        # Without queue times the whole time is not known; what needs no queue has no unstamped I/Os.
+        unknown = (table.column("unstamped") > 0) & (raw[:, columns.index("queue_max_ns")] == 0)
+        raw[unknown, columns.index("latency_max_ns")] = 0
     row = np.flatnonzero(raw.any(axis=1))
     return RowPeaks(table.rows, columns, row, raw[row].astype(np.float64))
 

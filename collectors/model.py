@@ -270,6 +270,8 @@ class Frame:
     late_s: float = 0.0
     cost_pct: float = float("nan")
     """CPU of the monitor itself, in percent of one core."""
+    losses: Mapping[str, int] = field(default_factory=dict)
+    """What exact time missed since it began, by column of collectors.schemas.TRACER; empty without exact time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from collectors.derive.load import load_tables
 from collectors.derive.load_layout import load_logical_table, load_path_table
 from collectors.derive.processes import process_table
 from collectors.derive.tape import tape_table
-from collectors.derive.traced import traced
+from collectors.derive.traced import losses_of, traced
 from collectors.model import Frame, FrameTable, Sample, Table
 
 
@@ -42,6 +42,7 @@ def derive(previous: Sample | None, current: Sample) -> Frame:
         events=current.events,
         late_s=current.late_ns / 1e9,
         cost_pct=100.0 * current.cost_ns / 1e9 / elapsed_s,
+        losses=losses_of(current),
     )
 
 

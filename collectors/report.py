@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from collectors.average_peaks import AveragePeaks
+from collectors.coarser import coarser
 from collectors.model import Frame, Step
 from collectors.rates import derive
 from collectors.report_averages import DiskAverages
@@ -34,6 +35,8 @@ class ReportOptions:
     """Intervals after which it ends; None: as many as the source has."""
     header_every: int = 20
     """Lines after which the header is repeated."""
+    interval_s: float | None = None
+    """Least length of what a line tells; None: as long as the steps are."""
 
 
 def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
@@ -45,10 +48,13 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     looks = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
     page = ReportPage(options.tables or ("disks",), looks)
     averages, tapes, peaks = DiskAverages(), TapeAverages(), AveragePeaks()
+    if options.interval_s is not None:
+        steps = coarser(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
     for step, frame in _intervals(steps, options.count):
         averages.add(step)
         tapes.add(step)
-        peaks.add(frame)
+        if options.interval_s is None:
+            peaks.add(frame)
         yield from page.lines(step, frame)
     tape_table = tapes.table()
     tables = averages.tables() | ({} if tape_table is None else {"tapes": tape_table})
@@ -60,10 +66,19 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
 def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
     """Yield one JSON document per interval, as `report_line` makes them, without line ends."""
     options = options or ReportOptions()
+    if options.interval_s is not None:
+        steps = coarser(steps, options.interval_s)
     for _, frame in _intervals(steps, options.count):
         if not math.isnan(frame.elapsed_s):
             line = report_line(frame, options.tables or ALL_TABLES, all_disks=options.all_disks)
             yield json.dumps(line, allow_nan=False, separators=(",", ":"))
+
+
+def _noting(steps: Iterable[Step], peaks: AveragePeaks) -> Iterator[Step]:
+    """Note the peaks of steps before they are put together: of a longer time the largest is another figure."""
+    for step in steps:
+        peaks.add(derive(step.previous, step.current))
+        yield step
 
 
 def _intervals(steps: Iterable[Step], count: int | None) -> Iterator[tuple[Step, Frame]]:

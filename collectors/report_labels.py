@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from collectors.device_names import label_of
+from collectors.device_names import both_names, label_of
 from collectors.model import Rows, Topology
 from collectors.topology.graph import Graph, Path, Port, Tape
 from engine.text import safe_text
 
 
 def row_labels(table: str, rows: Rows, topology: Topology) -> tuple[str, ...]:
-    """Name each row: a path by its LUN, itself and its port, a port with its transport."""
+    """Name each row: a disk by both its names, a path by its LUN, itself and its port, a port with its transport."""
     if table == "paths":
         return tuple(_path_label(key, name, topology) for key, name in zip(rows.keys, rows.names, strict=True))
     if table == "hbas":
@@ -21,11 +21,17 @@ def row_labels(table: str, rows: Rows, topology: Topology) -> tuple[str, ...]:
             f"{name} {safe_text(ports[key].label) or ports[key].transport}" if key in ports else name
             for key, name in zip(rows.keys, rows.names, strict=True)
         )
+    if table == "disks":
+        named = zip(map(topology.devices.get, rows.keys), rows.names, strict=True)
+        return tuple(name if device is None else both_names(device) for device, name in named)
     return rows.names
 
 
 def row_facts(table: str, key: str, topology: Topology) -> dict[str, object]:
-    """Facts of a path, port or tape drive beside its figures; none for a disk."""
+    """Facts of a disk, path, port or tape drive beside its figures."""
+    if table == "disks":
+        device = topology.devices.get(key)
+        return {"label": safe_text(device.friendly_name if device is not None else "")}
     if table == "paths" and key in _paths(topology.graph):
         path = _paths(topology.graph)[key]
         port = _ports(topology.graph).get(path.port)

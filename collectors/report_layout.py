@@ -137,7 +137,7 @@ def shown_rows(table: FrameTable, *, all_disks: bool) -> list[int]:
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}~"
+    return name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}+"
 
 
 def _number(value: float, unit: Unit) -> str:

@@ -14,6 +14,8 @@ from collectors.report_labels import row_labels
 from collectors.report_layout import LEGEND, TITLES, Layout, report_fields, shown_rows
 from engine.text import safe_text
 
+_LONG_SECOND = 1.5
+
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
@@ -105,12 +107,13 @@ class Section:
             yield from (layout.row("Average:", table, row) for row in shown)
 
     def average_peaks(self, table: FrameTable, peaks: AveragePeaks, topology: Topology) -> Iterator[str]:
-        """Lines of the mean of the largest latency of each second."""
+        """Lines of the mean of the largest latency of each second, or of what was recorded as one."""
         means_ms = peaks.of(self.table, table.rows)
         known = [row for row in range(len(table.rows)) if not math.isnan(means_ms[row])]
         if known:
             yield ""
-            yield "Average peak latency (mean of the largest of each second):"
+            each = "second" if peaks.each_s < _LONG_SECOND else f"{peaks.each_s:.0f} seconds"
+            yield f"Average peak latency (mean of the largest of each {each}):"
         labels = row_labels(self.table, table.rows, topology)
         yield from (f"         {safe_text(labels[row])} {means_ms[row]:.3f} ms" for row in known)
 

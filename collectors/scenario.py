@@ -29,16 +29,15 @@ class RecordedLoad:
 
 def recorded_loads(events: Sequence[Event]) -> tuple[RecordedLoad, ...]:
     """Find the loads of a recording, by time."""
-    loads: list[RecordedLoad] = []
+    loads: list[tuple[Event, list[Event], list[Event]]] = []
     for event in sorted(events, key=lambda event: event.monotonic_ns):
         if event.kind is EventKind.LOAD and "job" in event.data:
-            loads.append(RecordedLoad(event, (), None))
-        elif loads and loads[-1].end is None:
-            if event.kind is EventKind.LOAD and "ended" in event.data:
-                loads[-1] = replace(loads[-1], end=event)
-            elif event.kind is EventKind.KNOB:
-                loads[-1] = replace(loads[-1], turns=(*loads[-1].turns, event))
-    return tuple(loads)
+            loads.append((event, [], []))
+        elif loads and event.kind is EventKind.LOAD and "ended" in event.data:
+            loads[-1][2].append(event)
+        elif loads and event.kind is EventKind.KNOB and not loads[-1][2]:
+            loads[-1][1].append(event)
+    return tuple(RecordedLoad(start, tuple(turns), ends[0] if ends else None) for start, turns, ends in loads)
 
 
 def scenario_of(events: Sequence[Event], number: int | None, end_ns: int, path: str) -> Scenario:
@@ -66,7 +65,7 @@ def scenario_of(events: Sequence[Event], number: int | None, end_ns: int, path: 
 
 def _chosen(loads: Sequence[RecordedLoad], number: int | None, path: str) -> RecordedLoad:
     if not loads:
-        raise UsageError(f"{path}: no load was started in this recording: record one with lunscope run --record")
+        raise UsageError(f"{path}: holds no load that says what it was: record one with lunscope run --record")
     if number is None and len(loads) > 1:
         begins = ", ".join(f"{index} {iso_time(load.start.time_ns)}" for index, load in enumerate(loads[:8], 1))
         raise UsageError(f"{path}: {len(loads)} loads: choose one with --load: {begins}")

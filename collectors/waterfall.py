@@ -61,7 +61,7 @@ class Waterfall:
         if not ordered or not self.total_ns > 0:
             return ""
         told = ordered[: 1 if self.share(ordered[0][0]) >= _LEAST_SHARE else 2]
-        return "; ".join(f"{100 * self.share(stage):.0f} % of the time {_WORDS[stage]}" for stage, _ in told)
+        return "; ".join(f"{100 * self.share(stage):.0f} % {_WORDS[stage]}" for stage, _ in told)
 
 
 def mean_waterfall(latency_ns: float, tag_ns: float, queue_ns: float, service_ns: float) -> Waterfall | None:

@@ -5,7 +5,7 @@ errno and, where there is one, the path; ValueErrors say which argument is out o
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self, final
+from typing import Literal, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ __all__ = [
     "LoadTarget",
     "TableCodec",
     "TraceReader",
+    "VerifyPass",
     "compress",
     "content",
     "decode_cells",
@@ -34,6 +35,7 @@ __all__ = [
     "encode_cells",
     "fill",
     "host_cpu_ns",
+    "journal_facts",
     "percentiles",
     "read_attributes",
     "tracer_refusal",
@@ -532,6 +534,10 @@ class LoadEngine:
     share, whether or not others are back. `queue_depth` then bounds what is outstanding. An arrival that finds no place
     waits for one, and is skipped and counted after a second. Latencies count from the arrival.
 
+    `journals` makes it a verified load: every 512 bytes that are written say what they are, what reads bring is
+    compared with what was written, and no two writes to one place are outstanding at once: the later waits. The books
+    of each target are kept in an empty file by its open descriptor, or in memory where that is None.
+
     `poll`: the threads of "uring" stay awake while anything is outstanding, which takes a processor each and spares
     the time of being woken. `dry`: rings get no-ops in place of I/Os, to see what the engine alone can do.
     """
@@ -553,6 +559,7 @@ class LoadEngine:
         arrival: Literal["closed", "constant", "poisson"] = "closed",
         poll: bool = False,
         dry: bool = False,
+        journals: Sequence[int | None] | None = None,
     ) -> Self:
         """Set up rings, buffers and files; nothing is issued before `start`.
 
@@ -611,6 +618,19 @@ class LoadEngine:
         """Shape (targets, 3): reads that were looked at, about 100 per second; those compressible; those all zeros."""
     def epochs(self) -> list[EpochStats]:
         """All epochs so far, the last one open while running; none before the start."""
+    @property
+    def verified_run(self) -> int:
+        """When a verified load was set up, in nanoseconds since 1970: its number in all it writes; 0 of others."""
+    def verified(self) -> NDArray[np.uint64]:
+        """Shape (targets, 5): bytes written, of reads compared, raced and unwritten; ranges found damaged.
+
+        Raced are reads that met a write to the same place, or one that had failed; unwritten those where this load
+        wrote nothing. All 0 if it is no verified load.
+        """
+    def damage(self) -> list[tuple[int, _DamageRow]]:
+        """Damage that reads met, each with its target, in the order it was met."""
+    def final_passes(self) -> list[VerifyPass]:
+        """One per target of a verified load, over what it wrote; to be run when the load has stopped."""
     def cpu_ns(self) -> int:
         """CPU time used by the workers, and by the threads the kernel adds for I/O on rings that would block."""
     def stop(self, timeout_s: float = 10.0) -> bool:
@@ -618,6 +638,50 @@ class LoadEngine:
 
         I/Os that do not come back are cancelled as far as the kernel can; memory it may still write to is kept.
         """
+
+_DamageRow: TypeAlias = tuple[str, int, int, list[int]]
+"""Kind, offset, length, and the numbers that engine.damage names for this kind."""
+
+@final
+class VerifyPass:
+    """Reads a target and judges every 512 bytes that a verified load wrote there, by themselves and by its journal."""
+
+    def __new__(cls, target: LoadTarget, journal: int | None = None) -> Self:
+        """Prepare to read all of a target; `journal` is the open descriptor of the journal of its last verified load.
+
+        Raises:
+            OSError: the journal cannot be read or mapped.
+            ValueError: it is no journal.
+        """
+    def run(self, threads: int = 4) -> bool:
+        """Read and judge; blocks. False if it was cancelled. To be called once.
+
+        Raises:
+            OSError: no memory or no thread; what cannot be read is damage.
+        """
+    def cancel(self) -> None:
+        """Make `run` return soon; from any thread."""
+    @property
+    def progress(self) -> float:
+        """Share done, 0 to 1."""
+    def damage(self) -> list[_DamageRow]:
+        """List what was found, at most about 10,000 ranges, by offset."""
+    def sums(self) -> tuple[int, int, int, int, int, int]:
+        """Bytes: good, of those the journal's, foreign, of loads elsewhere, skipped, damaged.
+
+        Foreign is what no verified load wrote; elsewhere what one wrote to something that lies here, such as a file;
+        skipped was not read, as nothing was written there.
+        """
+    @property
+    def latest_run(self) -> int:
+        """Run of the latest data that are where they belong; 0 if there are none."""
+
+def journal_facts(fd: int) -> tuple[int, int, int, int] | None:
+    """Run, number of the target, size and grain in bytes; None if the file is no journal, or a damaged one.
+
+    Raises:
+        OSError: it cannot be read.
+    """
 
 def fill(fd: int, offset: int, length: int, seed: int) -> int:
     """Write incompressible bytes, the same for the same seed and offset; returns how many, less when the disk is full.

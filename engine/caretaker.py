@@ -12,6 +12,7 @@ from engine.errors import RefusedError
 from engine.events import EventKind
 from engine.path_watch import PathWatch
 from engine.tap import ERRORS, SKIPPED
+from engine.verify.watch import DamageWatch
 from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
         Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
     """
     watch, paths, next_tell_ns = FailureWatch(), PathWatch(), time.monotonic_ns() + _TELL_NS
+    damage = DamageWatch()
     while not ended.wait(LOOK_S):
         counters = driver.look()
         if counters is None:
@@ -41,6 +43,7 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
             board.change(badges=driver.badges, tail=driver.tail())
         _report(driver, board, watch.observe(counters, now_ns))
         paths.observe(*driver.look_at_paths(), board)
+        damage.observe(driver, board)
         try:
             driver.look_at_users()
         except RefusedError as refusal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from engine.describe import describe_job, knob_changes
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job import JobSpec, Knobs, Permissions
-from engine.jobfile import dump_job
 from engine.status import LoadReading, LoadState, LoadStatus
 from engine.validate import validate
 
@@ -129,14 +129,21 @@ class LoadControl:
                 data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": epoch}
                 self._board.note(EventKind.KNOB, change.text, data)
 
-    def stop(self) -> None:
-        """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone."""
+    def stop(self, *, verify: bool = True) -> None:
+        """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone.
+
+        A verified load is read back then if `verify` says so; a stop while that goes on ends it.
+        """
         while not self._operation.acquire(timeout=_PATIENCE_S):
             driver = self._driver
             if driver is not None and self._board.status.state is LoadState.PREPARING:
                 driver.request_stop()
+            elif driver is not None and self._board.status.state is LoadState.STOPPING:
+                driver.hurry()
         try:
             if self._board.status.state is LoadState.RUNNING:
+                if not verify and self._driver is not None:
+                    self._driver.hurry()
                 self._finish("stopped", LoadState.FINISHED, "load stopped")
             elif self._board.status.state is LoadState.ARMED:
                 self._let_go()
@@ -145,8 +152,8 @@ class LoadControl:
             self._operation.release()
 
     def close(self) -> None:
-        """Stop whatever there is; may be called twice."""
-        self.stop()
+        """Stop whatever there is, at once; may be called twice."""
+        self.stop(verify=False)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the run to end; whether it has."""
@@ -181,8 +188,12 @@ class LoadControl:
         driver = self._driver
         assert driver is not None
         self._board.change(state=LoadState.STOPPING)
-        message = "; ".join([text, *_stop(driver, ended)])
+        message = "; ".join([text, *_stop(driver, ended, lambda share: self._board.change(progress=share))])
         self._result = result = driver.result()
+        if result.verified is not None:
+            damaged = result.verified.damaged
+            message += f"; {damaged:,} damaged ranges found" if damaged else "; no damage found"
+            self._board.change(damaged=damaged, progress=None)
         self._board.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
         self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
         self._ended.set()
@@ -192,9 +203,9 @@ class LoadControl:
             self._driver.stop()
 
 
-def _stop(driver: LoadDriver, ended: str) -> list[str]:
+def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None]) -> list[str]:
     try:
-        return [] if driver.stop(ended) else ["some I/Os never came back"]
+        return [] if driver.stop(ended, final_pass) else ["some I/Os never came back"]
     except OSError as error:
         return [str(error)]
 
@@ -207,6 +218,8 @@ def _facts(status: LoadStatus) -> dict[str, str | float | None]:
     """Say in full what was started, so that it can be run again; without the job where no file can hold it."""
     assert status.job is not None
     assert status.knobs is not None
+    from engine.jobfile import dump_job  # noqa: PLC0415 - as the driver
+
     try:
         job = dump_job(replace(status.job, knobs=status.knobs))
     except LunscopeError:

@@ -92,7 +92,8 @@ def describe_job(job: JobSpec) -> str:
     access = f"{access} in {job.streams} streams" if job.streams > 1 else access
     words = [access, job.knobs.mode, describe_knobs(job.knobs), *_layout(job)]
     words += [] if job.arrival is Arrival.CLOSED else [f"{job.arrival} arrivals"]
-    return ", ".join([*words, "polling"] if job.poll else words)
+    words += ["polling"] if job.poll else []
+    return ", ".join([*words, "verified"] if job.verify else words)
 
 
 def uses_policy(job: JobSpec) -> bool:

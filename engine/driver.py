@@ -21,6 +21,11 @@ from engine.rig import Rig, set_up
 from engine.run_badges import run_badges
 from engine.status import LoadReading
 from engine.validate import validate
+from engine.verify.passing import PassResult
+from engine.verify.run_result import Verified, final_passes, verified_so_far
+
+_DAMAGED_RANGES = 4
+"""Position in LoadEngine.verified."""
 
 
 class LoadDriver:
@@ -37,6 +42,7 @@ class LoadDriver:
         self._turning = threading.Lock()
         self._vigil = Vigil()
         self._stop_requested = threading.Event()
+        self._hurried = threading.Event()
         self._rig: Rig | None = None
         self._keys: tuple[str, ...] = ()
         self._layout_tap: LayoutTap | None = None
@@ -119,6 +125,8 @@ class LoadDriver:
             recheck_targets(rig.targets)
             if self._knobs != self._job.knobs:
                 _apply(rig, self._knobs)
+            if self._knobs.read_pct < 100:
+                rig.keep_journals()
             self._started_ns = time.monotonic_ns()
             rig.engine.start()
 
@@ -141,16 +149,23 @@ class LoadDriver:
         written = rig.require_writable(knobs)
         if self._knobs.read_pct >= 100 or knobs.stripe_width > self._knobs.stripe_width:
             recheck_targets(written)
+        if written:
+            rig.keep_journals()
         return _apply(rig, knobs)
 
     def request_stop(self) -> None:
         """Make `prepare` give up soon; a running engine goes on until `stop`."""
         self._stop_requested.set()
 
-    def stop(self, ended: str = "stopped") -> bool:
+    def hurry(self) -> None:
+        """End the final pass of a verified load, if one is being made; from any thread."""
+        self._hurried.set()
+
+    def stop(self, ended: str = "stopped", final_pass: Callable[[float], None] | None = None) -> bool:
         """Stop issuing, wait for what is outstanding, remove scratch files; whether all I/Os came back.
 
-        `ended` says why, for the result. May be called twice.
+        `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is there to be told
+        of the share done. May be called twice.
         """
         self.request_stop()
         with self._turning:
@@ -163,10 +178,27 @@ class LoadDriver:
             finally:
                 if self._started_ns is not None:
                     self._ended_ns = time.monotonic_ns()
-                    self._result = self._evaluate(rig, ended, badges)
+                    passes = self._final_passes(rig, final_pass)
+                    self._result = self._evaluate(rig, ended, badges, passes)
                     self._last_reading = self._read(rig)
                 # The engine has descriptors of its own: scratch space is free when it is gone.
                 self._rig = self._layout_tap = None
+
+    def _final_passes(self, rig: Rig, progress: Callable[[float], None] | None) -> list[PassResult | None] | None:
+        engine = rig.verifying
+        if engine is None or progress is None:
+            return None
+        return final_passes(engine, rig.names, progress, self._hurried)
+
+    def damaged_ranges(self) -> int:
+        """How many ranges the reads of a verified load found damaged so far."""
+        engine = None if self._rig is None else self._rig.verifying
+        return 0 if engine is None else int(engine.verified()[:, _DAMAGED_RANGES].sum())
+
+    def verified(self) -> Verified | None:
+        """Gather what a verified load found so far; None for others, and when it is over."""
+        rig = self._rig
+        return None if rig is None or rig.verifying is None else verified_so_far(rig.verifying, rig.names)
 
     def look(self) -> NDArray[np.uint64] | None:
         """Counters now, columns as collectors.schemas.LOAD, peaks left for `reading`; None while there is no engine."""
@@ -222,7 +254,9 @@ class LoadDriver:
             return self._evaluate(rig, "", rig.badges(self._knobs))
         return self._result or nothing_measured(self._job)
 
-    def _evaluate(self, rig: Rig, ended: str, badges: tuple[Badge, ...]) -> RunResult:
+    def _evaluate(
+        self, rig: Rig, ended: str, badges: tuple[Badge, ...], passes: list[PassResult | None] | None = None
+    ) -> RunResult:
         facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
         about = About(
             self._job,
@@ -234,7 +268,9 @@ class LoadDriver:
             self.elapsed_s,
             rig.path_names,
         )
-        return evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
+        result = evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
+        engine = rig.verifying
+        return result if engine is None else replace(result, verified=verified_so_far(engine, rig.names, passes))
 
     def _read(self, rig: Rig) -> LoadReading:
         layout = None if self._layout_tap is None else self._layout_tap.take()

@@ -174,6 +174,8 @@ class JobSpec:
     arrival: Arrival = Arrival.CLOSED
     poll: bool = False
     """Whether the uring engine stays awake while I/Os are outstanding: lowest latency for a processor per thread."""
+    verify: bool = False
+    """Whether every write says what it is, and reads and a final pass check it (engine/verify)."""
     name: str = "job"
 
     @property

@@ -135,5 +135,6 @@ READERS: dict[str, Callable[[object], Any]] = {
     "seed": _whole,
     "arrival": _word(Arrival),
     "poll": _switch,
+    "verify": _switch,
 }
 """The reader of each key's value; raises WrongTypeError, or UsageError for text that cannot be read."""

@@ -62,6 +62,7 @@ _SETTINGS = {
     "seed": "seed",
     "arrival": "arrival",
     "poll": "poll",
+    "verify": "verify",
 }
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
@@ -216,5 +217,6 @@ def dump_job(job: JobSpec) -> str:
         "seed": str(job.seed),
         "arrival": quoted(job.arrival),
         "poll": "true" if job.poll else "false",
+        "verify": "true" if job.verify else None,
     }
     return "".join(f"{key} = {value}\n" for key, value in lines.items() if value is not None)

@@ -14,6 +14,7 @@ from engine.cpu_use import CpuUse, add_up
 from engine.job import JobSpec, Knobs
 from engine.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
 from engine.split import Split, combine_splits, split_of
+from engine.verify.run_result import Verified
 
 _READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
 """Positions in collectors.schemas.LOAD."""
@@ -130,6 +131,13 @@ class RunResult:
     """All I/Os that succeeded, transient ones too."""
     skipped: int = 0
     """All arrivals that found no room in time, transient ones too."""
+    verified: Verified | None = None
+    """Of a verified load."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a verified load found any of its data damaged."""
+        return self.verified is not None and self.verified.damaged > 0
 
     @property
     def logical(self) -> LogicalResult | None:

@@ -17,6 +17,7 @@ from engine.measured import Measured
 from engine.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
 from engine.run_badges import run_badges
 from engine.split import Split
+from engine.verify.run_result import verified_document
 
 SCHEMA = "lunscope.run/1"
 
@@ -48,6 +49,7 @@ def run_document(result: RunResult) -> Document:
         "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
+        "verify": None if result.verified is None else verified_document(result.verified),
         "errors": [_error(error) for error in result.errors],
     }
 
@@ -67,6 +69,7 @@ def _job(job: JobSpec) -> Document:
         "seed": job.seed,
         "arrival": job.arrival.value,
         "poll": job.poll,
+        "verify": job.verify,
         "knobs": _knobs(job.knobs),
     }
 

@@ -13,6 +13,7 @@ from engine.measured import Measured, combine
 from engine.result import FsyncResult, RunResult
 from engine.run_badges import run_badges
 from engine.split import Split
+from engine.verify.text import verified_lines
 
 _MOST_ROWS = 16
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
@@ -35,6 +36,7 @@ def summary_lines(result: RunResult) -> list[str]:
         *_tables(result),
         *(f"note: {caveat}" for caveat in caveats(result)),
         *(f"badge: {badge.line}" for badge in run_badges(result)),
+        *(() if result.verified is None else verified_lines(result.verified)),
         *(f"error: {line}" for line in _errors(result)),
     ]
 

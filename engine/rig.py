@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine._native import uring_refusal
+from engine._native import LoadEngine, uring_refusal
 from engine.backend import LoadBackend
 from engine.badge import Badge
 from engine.errors import RefusedError, StoppedError
@@ -17,6 +17,7 @@ from engine.run_badges import live_badges
 from engine.select import Choice, blocking_target, build, choose, notices_of
 from engine.tap import CounterTap
 from engine.target_badges import target_badges
+from engine.verify.journal import Journals, forget_journals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +29,13 @@ class Rig:
     choice: Choice
     engine: LoadBackend
     tap: CounterTap
+    journals: Journals | None = None
+    """Of a verified load."""
+
+    @property
+    def verifying(self) -> LoadEngine | None:
+        """The engine, if it verifies."""
+        return self.engine if self.journals is not None and isinstance(self.engine, LoadEngine) else None
 
     @property
     def path_names(self) -> tuple[tuple[str, ...], ...]:
@@ -36,7 +44,8 @@ class Rig:
 
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""
-        return notices_of(self.choice, knobs, self.targets)
+        own = notices_of(self.choice, knobs, self.targets)
+        return own if self.journals is None else (*own, *self.journals.notices)
 
     def badges(self, knobs: Knobs) -> tuple[Badge, ...]:
         """Say what was found on the targets in use, and what reads of them brought so far."""
@@ -66,12 +75,21 @@ class Rig:
                 )
         return written
 
+    def keep_journals(self) -> None:
+        """Have the journals ready before the first write: those of this load, and none of one before it."""
+        if self.journals is not None:
+            self.journals.keep()
+        else:
+            forget_journals(self.targets)
+
     def close(self) -> bool:
         """Stop the engine and let go of the targets, scratch files included; whether all I/Os came back."""
         try:
             return self.engine.stop()
         finally:
             close_all(self.targets)
+            if self.journals is not None:
+                self.journals.close()
 
 
 def _path_names(targets: Sequence[OpenTarget]) -> tuple[tuple[str, ...], ...]:
@@ -99,13 +117,17 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
         LunscopeError: the disk is full, or the kernel refuses what the engine needs.
     """
     targets = open_targets(job, permissions)
+    journals = Journals(targets) if job.verify else None
     try:
         fill_scratch(targets, job.seed, progress, stop)
         if stop.is_set():
             raise StoppedError("stopped before the load began")
         wanted = choose(job, uring_refusal=uring_refusal(), blocking=blocking_target(job.knobs, targets))
-        choice, engine = build(wanted, job, targets)
+        choice, engine = build(wanted, job, targets, None if journals is None else journals.fds)
     except BaseException:
         close_all(targets)
+        if journals is not None:
+            journals.close()
         raise
-    return Rig(targets, tuple(target.name for target in targets), choice, engine, CounterTap(engine))
+    names = tuple(target.name for target in targets)
+    return Rig(targets, names, choice, engine, CounterTap(engine), journals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -79,20 +79,22 @@ def validate_scenario(scenario: Scenario) -> None:
         before_s = at_s
 
 
-def require_permission(scenario: Scenario, permissions: Permissions) -> None:
-    """Make sure before the start that no later turn is refused for want of permission to write.
+def require_permission(scenarios: Sequence[Scenario], permissions: Permissions) -> None:
+    """Make sure before the first start that nothing later is refused for want of permission to write.
 
     Raises:
-        RefusedError: a turn writes to a path that may not be written.
+        RefusedError: a turn, or a scenario after the first, writes to a path that may not be written.
     """
-    for at_s, knobs in scenario.states():
-        if knobs.read_pct >= 100:
-            continue
-        for target in scenario.job.targets[: knobs.stripe_width]:
-            for path in target.nodes:
-                if path not in permissions.allow_write:
-                    shown = safe_text(path)
-                    raise RefusedError(
-                        f"{shown}: the scenario writes to it from {format_duration(at_s)} on: allow it with "
-                        f"--allow-write {shown}"
-                    )
+    for number, scenario in enumerate(scenarios):
+        start = [] if number == 0 else [(0.0, scenario.job.knobs)]
+        for at_s, knobs in (*start, *scenario.states()):
+            for path in sorted(_written(scenario.job, knobs) - permissions.allow_write):
+                shown, when = safe_text(path), f" from {format_duration(at_s)} on" if at_s else ""
+                raise RefusedError(
+                    f"{shown}: {safe_text(scenario.job.name)} writes to it{when}: allow it with --allow-write {shown}"
+                )
+
+
+def _written(job: JobSpec, knobs: Knobs) -> frozenset[str]:
+    targets = job.targets[: knobs.stripe_width] if knobs.read_pct < 100 else ()
+    return frozenset(path for target in targets for path in target.nodes)

@@ -51,26 +51,32 @@ def blocking_target(knobs: Knobs, targets: Sequence[OpenTarget]) -> str:
     return next((target.name for target in targets[: knobs.stripe_width] if target.facts.reads_block), "")
 
 
-def build(choice: Choice, job: JobSpec, targets: Sequence[OpenTarget]) -> tuple[Choice, LoadBackend]:
+def build(
+    choice: Choice, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None = None
+) -> tuple[Choice, LoadBackend]:
     """Make the engine; where AUTO took io_uring and the kernel refuses the rings after all, threads do it.
+
+    `journals` are those of a verified job, by their descriptors.
 
     Raises:
         LunscopeError: the kernel refuses what the engine needs.
         UsageError: a knob is out of range for the targets.
     """
     try:
-        return choice, _make(choice.backend, job, targets)
+        return choice, _make(choice.backend, job, targets, journals)
     except ValueError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise too_many_open(f"the {choice.backend} engine cannot start") from error
         if job.backend is Backend.AUTO and choice.backend is Backend.URING:
-            return build(Choice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets)
+            return build(Choice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets, journals)
         raise LunscopeError(f"the {choice.backend} engine cannot start: {error}") from error
 
 
-def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> LoadBackend:
+def _make(
+    backend: Backend, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None
+) -> LoadBackend:
     sequential = job.access is Access.SEQUENTIAL
     max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
     if backend is Backend.AIO:
@@ -100,6 +106,7 @@ def _make(backend: Backend, job: JobSpec, targets: Sequence[OpenTarget]) -> Load
         runtime_s=job.runtime_s,
         arrival=job.arrival.value,
         poll=job.poll,
+        journals=journals,
     )
 
 
@@ -128,6 +135,7 @@ def _refuse_for_aio(job: JobSpec) -> None:
         "a mirror (--mirror)": job.copies > 1,
         "one queue depth for all targets (--qd-total)": job.total_queue_depth,
         "several sequential streams (--streams)": job.streams > 1,
+        "a verified load (--verify)": job.verify,
     }
     for what, is_wanted in wanted.items():
         if is_wanted:

@@ -49,6 +49,8 @@ class LoadStatus:
     errors: int = 0
     skipped: int = 0
     """Arrivals of an open loop that found no room in time."""
+    damaged: int = 0
+    """Ranges that a verified load found damaged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -119,6 +119,7 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
     yield from _arrival_problems(job)
     if job.poll and job.backend in (Backend.THREADS, Backend.AIO):
         yield Problem("poll", f"the {job.backend} engine sleeps in the kernel: polling needs --engine uring")
+    yield from _verify_problems(job)
     if job.size_bytes is not None:
         unit = math.lcm(*job.knobs.block_sizes)
         if job.size_bytes % unit:
@@ -128,6 +129,16 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
                 f"{format_size(job.size_bytes)} is not a multiple of the block ({format_size(unit)}): "
                 f"use {format_size(lower or unit)}",
             )
+
+
+def _verify_problems(job: JobSpec) -> Iterator[Problem]:
+    if not job.verify:
+        return
+    if job.backend is Backend.AIO:
+        yield Problem("verify", "the aio engine marks no writes: verification needs --engine uring or threads")
+    for block in (*job.knobs.blocks, *job.knobs.drawn_write_blocks):
+        if block.block_bytes % SECTOR_BYTES:
+            yield Problem("verify", f"it marks every 512 bytes, and {block.block_bytes} is not a multiple of that")
 
 
 def _arrival_problems(job: JobSpec) -> Iterator[Problem]:

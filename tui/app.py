@@ -177,8 +177,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """All keys and figures."""
         from tui.screens.help import HelpScreen  # noqa: PLC0415 - as above
 
-        notices = self.scope.frame.topology.host.notices if self.scope.frame else ()
-        self.push_screen(HelpScreen(self._keys_text, notices))
+        frame = self.scope.frame
+        notices, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
+        self.push_screen(HelpScreen(self._keys_text, notices, losses))
 
     def action_view_theme(self) -> None:
         """Take the next of lunscope's themes."""

@@ -15,6 +15,7 @@ from engine.text import safe_text
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
     "run": "watch this host and drive a load beside it",
+    "verify": "find damaged blocks after a load with --verify",
     "report": "disks, paths and HBA ports as text or JSON lines, like sar",
     "scan": "the device graph: HBA ports, paths, LUNs, what stands on them",
     "record": "this host into a session file, without a screen",

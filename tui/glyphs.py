@@ -30,6 +30,7 @@ class Glyphs:
     more_left: str
     more_right: str
     ellipsis: str
+    """No mark of a tier: `~` would read as sampled."""
     strengths: tuple[str, str, str, str, str, str]
     """Of the cells of a wall: not known, none, and four more."""
     caret: str
@@ -120,7 +121,7 @@ ASCII = Glyphs(
     ascending="^",
     more_left="<",
     more_right=">",
-    ellipsis="~",
+    ellipsis="+",
     strengths=("?", ".", "-", "+", "*", "#"),
     caret="_",
     vertical="|",

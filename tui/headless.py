@@ -63,7 +63,7 @@ class HeadlessRun:
         except StoppedError:
             pass
         finally:
-            self._control.stop()
+            self._control.stop(verify=self._signals.wait(0) is None)
             self._tell("")
         return self._control.result() or nothing_measured(job)
 
@@ -102,12 +102,15 @@ class HeadlessRun:
 
 def progress_line(status: LoadStatus, step: Step | None) -> str:
     """Say in one line how the load does: IOPS, mean latency and queue depth of the last sample."""
+    if status.state is LoadState.STOPPING and status.progress is not None:
+        return f"reading back what was written: {100 * status.progress:.0f} %"
     figures = "" if step is None else _figures(step)
     depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
     errors = f"  {status.errors:,} errors" if status.errors else ""
     skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
+    damaged = f"  {status.damaged:,} damaged" if status.damaged else ""
     tail = f"  {status.tail}" if status.tail else ""
-    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{skipped}{tail}"
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{damaged}{skipped}{tail}"
 
 
 def _figures(step: Step) -> str:
@@ -122,8 +125,8 @@ def _figures(step: Step) -> str:
 
 
 def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
-    """Tell 0 from 1 (the load or any of its I/Os failed) and 128 + the signal that ended it."""
+    """Tell 0 from 1 (the load or its I/Os failed, or its data are damaged) and 128 + the signal that ended it."""
     signal = signals.wait(0)
     if signal is not None:
         return 128 + signal
-    return 1 if state is LoadState.FAILED or result.failed_ios else 0
+    return 1 if state is LoadState.FAILED or result.failed_ios or result.is_damaged else 0

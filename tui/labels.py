@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
+from collectors.device_names import both_names
 from collectors.model import FrameTable, Topology
 
 
@@ -13,7 +13,7 @@ from collectors.model import FrameTable, Topology
 def disk_labels(topology: Topology) -> Mapping[str, str]:
     """By key: the kernel's name, then what the operator calls the device, of a file its last part."""
     return {
-        key: f"{device.name} {PurePosixPath(device.friendly_name).name}"
+        key: both_names(device)
         for key, device in topology.devices.items()
         if device.friendly_name and device.friendly_name != device.name
     }

@@ -27,14 +27,20 @@ _PARTS = {
 }
 _DIRECTIONS = {Direction.BOTH: "reads and writes", Direction.READ: "reads", Direction.WRITE: "writes"}
 _TIME_WIDTH, _FIGURE_WIDTH = 12, 6
-_SLOW_COLUMNS = f"{'device':<10} {'op':<6}{'size':>5}{'tag':>6}{'Q':>6}{'S':>6} ms  {'process':<22} sector"
+_SECTOR_WIDTH = 11
+_SLOW_COLUMNS = f"{'device':<10} {'op':<6}{'size':>5}{'tag':>6}{'Q':>6}{'S ms':>6}{'sector':>{_SECTOR_WIDTH}}  process"
 SLOW_HEAD = f" {'Slowest I/Os':<{_TIME_WIDTH}} {_SLOW_COLUMNS}"
 """Over the lines of `slow_lines`."""
 
 
-def subject_line(subject: LatencySubject, part: Part | None, direction: Direction, span_ns: int) -> Content:
-    """Say whose latencies these are, which of them, and over how long."""
-    what = "" if part is None else f"{_PARTS[part]} of {_DIRECTIONS[direction]}, last {span_text(span_ns / SECOND_NS)}"
+def subject_line(
+    subject: LatencySubject, part: Part | None, direction: Direction, shown_ns: tuple[int, int], *, newest: bool
+) -> Content:
+    """Say whose latencies these are, which of them, and from when to when; `newest` tells that it is up to now."""
+    start_ns, end_ns = shown_ns
+    span = span_text((end_ns - start_ns) / SECOND_NS)
+    when = f"last {span}" if newest else f"{span} up to {clock_text(end_ns)}"
+    what = "" if part is None else f"{_PARTS[part]} of {_DIRECTIONS[direction]}, {when}"
     return Content.assemble((f" Latency of {subject.title}", "bold"), f"  {what}")
 
 
@@ -69,9 +75,10 @@ def slow_lines(ios: Sequence[SlowIo], luns: Mapping[str, str]) -> Iterator[Conte
     for io in ios:
         size = "-" if io.size_bytes is None else format_quantity(float(io.size_bytes), Unit.BYTES, 5)
         times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
-        who = fit(f"{io.command or '?'}/{io.pid if io.pid is not None else '?'}", 22)
-        head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<6}{size:>5}{times}     {who}"
-        yield Content(f"{head} {'-' if io.sector is None else io.sector}{_belongings(io, luns)}")
+        where = "-" if io.sector is None else str(io.sector)
+        head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<6}{size:>5}{times}"
+        who = f"{safe_text(io.command or '?')}/{io.pid if io.pid is not None else '?'}"
+        yield Content(f"{head}{where:>{_SECTOR_WIDTH}}  {who}{_belongings(io, luns)}")
 
 
 def _belongings(io: SlowIo, luns: Mapping[str, str]) -> str:

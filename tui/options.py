@@ -66,6 +66,7 @@ class LoadOptions:
     seed: int | None = None
     arrival: str | None = None
     poll: bool | None = None
+    verify: bool | None = None
     engine: str | None = None
 
 
@@ -133,6 +134,11 @@ _OPTIONS = (
     ),
     click.option(
         "--poll/--no-poll", default=None, help="Stay awake for completions: lowest latency, a processor per thread."
+    ),
+    click.option(
+        "--verify/--no-verify",
+        default=None,
+        help="Mark every write, check reads and, at the end, all that was written; exit 1 if any of it is damaged.",
     ),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
     click.option("--fsync-every", type=int, metavar="N", help="Flush a target after every N writes. [never]"),
@@ -212,6 +218,7 @@ def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:
         "seed": options.seed,
         "arrival": None if options.arrival is None else Arrival(options.arrival),
         "poll": options.poll,
+        "verify": options.verify,
     }
     knobs = {
         "queue_depth": options.qd,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ from engine.job import JobSpec
 from engine.jobformats.formats import read_job
 from engine.jobformats.read_job import ReadJob
 from engine.scenario import Scenario
-from engine.scenario_file import load_scenario
 from tui.headless import bounded
 from tui.options import LoadOptions, job_with, with_scratch_targets
 
@@ -50,32 +49,8 @@ def scenario_options(command: _Command) -> _Command:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A job with the turns of its knobs, and what belongs to the file it is from."""
-
-    read: ReadJob
-
-    @property
-    def scenario(self) -> Scenario:
-        """What to drive."""
-        return self.read.scenario
-
-    def with_scratch_targets(self, at_least: int) -> Work:
-        """Give a job without any named target its scratch files."""
-        return self.with_job(with_scratch_targets(self.scenario.job, at_least))
-
-    def bounded(self) -> Work:
-        """Give a job without a runtime one."""
-        return self.with_job(bounded(self.scenario.job, self.scenario.last_turn_s))
-
-    def with_job(self, job: JobSpec) -> Work:
-        """Replace the job and keep the turns."""
-        return Work(replace(self.read, scenario=replace(self.scenario, job=job)))
-
-
-def read_work(job_file: Path | None, scenario: Path | None, sections: Sequence[str], options: LoadOptions) -> Work:
-    """Read what the files say, and merge the options over it.
+def read_work(job_file: Path | None, scenario: Path | None, sections: Sequence[str], options: LoadOptions) -> ReadJob:
+    """Read what the files say, and merge the options over every job in them.
 
     Raises:
         LunscopeError: a file cannot be read.
@@ -86,9 +61,26 @@ def read_work(job_file: Path | None, scenario: Path | None, sections: Sequence[s
     if sections and job_file is None:
         raise UsageError("--section: give the fio job file whose section it is")
     if scenario is not None:
-        read = ReadJob(load_scenario(scenario))
+        from engine.scenario_file import load_scenario  # noqa: PLC0415 (most runs have none)
+
+        read = ReadJob((load_scenario(scenario),))
     elif job_file is not None:
         read = read_job(job_file, sections)
     else:
-        read = ReadJob(Scenario(JobSpec()))
-    return Work(read).with_job(job_with(read.scenario.job, options))
+        read = ReadJob((Scenario(JobSpec()),))
+    return for_every_job(read, lambda each: job_with(each.job, options))
+
+
+def with_scratch(read: ReadJob, at_least: int) -> ReadJob:
+    """Give jobs without any named target their scratch files."""
+    return for_every_job(read, lambda each: with_scratch_targets(each.job, at_least))
+
+
+def with_ends(read: ReadJob) -> ReadJob:
+    """Give jobs without a runtime one."""
+    return for_every_job(read, lambda each: bounded(each.job, each.last_turn_s))
+
+
+def for_every_job(read: ReadJob, change: Callable[[Scenario], JobSpec]) -> ReadJob:
+    """Replace the job of every scenario and keep its turns."""
+    return replace(read, scenarios=tuple(replace(each, job=change(each)) for each in read.scenarios))

@@ -163,9 +163,14 @@ def _directions(sums: Mapping[str, Values]) -> dict[str, Values]:
 
 
 def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
-    """Percentiles and largest of service and queue time, no percentile above the largest, which is exact."""
+    """Percentiles and largest of service and queue time, no percentile above the largest, which is exact.
+
+    The largest whole time is not known where a queue time is not.
+    """
+    unstamped = level.sums["unstamped"]
+    known = {"service": ios > 0, "queue": ios > unstamped, "latency": (ios > 0) & (unstamped == 0)}
     service_max, queue_max, latency_max = (
-        np.where(ios > 0, level.largest[f"{part}_max_ns"], np.nan) for part in ("service", "queue", "latency")
+        np.where(known[part], level.largest[f"{part}_max_ns"], np.nan) for part in ("service", "queue", "latency")
     )
     service = _percentiles(level, "service", tuple(_PERCENTILES.values()), service_max)
     (queue_p99,) = _percentiles(level, "queue", (99.0,), queue_max)
@@ -201,7 +206,7 @@ def _put_uncounted(columns: dict[str, Values], level: LevelSums, silent: NDArray
         "bytes_per_s": (sums["read_bytes"] + sums["write_bytes"]) / elapsed_s,
         "read_bytes_per_s": sums["read_bytes"] / elapsed_s,
         "write_bytes_per_s": sums["write_bytes"] / elapsed_s,
-        "in_flight": np.sum(parts, axis=0) / 1e9 / elapsed_s,
+        "in_flight": np.where(sums["unstamped"] == 0, np.sum(parts, axis=0) / 1e9 / elapsed_s, np.nan),
         "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
         "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
     }

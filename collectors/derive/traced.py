@@ -71,6 +71,18 @@ class Traced:
     """Whether waits for tags were watched all the time."""
 
 
+_NO_LOSSES = frozenset({"started_ns", "clock_ns", "tag_wait_on"})
+
+
+def losses_of(sample: Sample) -> dict[str, int]:
+    """Take the counts of TRACER that are known: what was lost or saved since the tracepoints are watched."""
+    table = sample.tables.get(TRACER.name)
+    if table is None or not len(table.rows):
+        return {}
+    counts = zip(table.schema.columns, table.values[0].tolist(), strict=True)
+    return {column.id: count for column, count in counts if column.id not in _NO_LOSSES and count != MISSING}
+
+
 def traced(previous: Sample | None, current: Sample) -> Traced | None:
     """Reduce two samples to what was traced between them.
 

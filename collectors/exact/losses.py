@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -24,6 +24,20 @@ _WORDS = {
     "untracked_devices": "devices found no room",
 }
 """Losses a person is told of. What the kernel skipped one copy of a program for the other one mostly saw."""
+
+
+_SAVED_WORDS = {
+    "recursion_misses": "runs of a program the kernel skipped",
+    "rescued": "I/Os the second copy of the program saw instead",
+    "series_without_histogram": "series of devices without percentiles",
+}
+
+
+def loss_lines(losses: Mapping[str, int]) -> Iterator[str]:
+    """Yield every count since exact time began with its meaning, also where it is 0."""
+    for name, words in (_WORDS | _SAVED_WORDS).items():
+        if name in losses:
+            yield f"{losses[name]:>12,}  {words}"
 
 
 def tracer_table(started_ns: int, clock_ns: int, losses: Mapping[str, int], *, tag_wait: bool) -> Table:

@@ -10,18 +10,24 @@ from collectors.topology.graph import Graph, Port
 from engine.text import safe_text
 
 PortMarks = frozenset[tuple[str, str, str]]
-"""Class, entry and state of everything that makes a port, to see whether a scan is due."""
+"""Class, entry and state of what changes without an announcement, to see whether a scan is due."""
 
 MOST_EVENTS = 16
 """More ports than this that come or go at once are told in one event."""
 
-_MARKS = (("scsi_host", "state"), ("fc_host", "port_state"), ("nvme", "state"), ("scsi_tape", "device/state"))
+_MARKS = (
+    ("scsi_host", "state"),
+    ("fc_host", "port_state"),
+    ("nvme", "state"),
+    ("nvme-subsystem", "iopolicy"),
+    ("scsi_tape", "device/state"),
+)
 
 Told = tuple[str, dict[str, str | int]]
 
 
 def read_port_marks(sysfs: str) -> PortMarks:
-    """Look at all SCSI hosts, FC ports, NVMe controllers and tape drives; some microseconds each."""
+    """Look at all SCSI hosts, FC ports, NVMe controllers and subsystems, and tape drives; some microseconds each."""
     return frozenset(
         (name, entry, facts[attribute])
         for name, attribute in _MARKS

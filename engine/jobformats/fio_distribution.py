@@ -22,7 +22,11 @@ from engine.jobformats.fio_values import fraction, switch
 from engine.jobformats.place import quoted
 from engine.shares import adds_up, scaled_to_100
 
-SCATTERED = (
+_SHORTENED = (
+    "blocks of several sizes without norandommap: fio shortens those that meet blocks already done, here they keep the "
+    "sizes and shares asked for"
+)
+_SCATTERED = (
     "random_distribution=normal: fio scatters the bell over the space, here it lies around the middle; its width, "
     "which fio adds to a twelfth of the space, is the same"
 )
@@ -43,7 +47,7 @@ def take_distribution(given: Given, *, one_size: bool) -> tuple[Distribution, Di
             return Uniform(), None, []
         if one_size:
             return Permutation(), None, []
-        return Uniform(), None, ["blocks of several sizes: drawn anew each time, without a map of blocks not yet done"]
+        return Uniform(), None, [_SHORTENED]
     if option.text.startswith("zoned:"):
         reads, _, writes = option.text.removeprefix("zoned:").partition(",")
         return _zones(option, reads), _zones(option, writes) if writes else None, []
@@ -56,7 +60,7 @@ def take_distribution(given: Given, *, one_size: bool) -> tuple[Distribution, Di
         raise option.error(f"a centre, as in {quoted(option.text)}, is not driven: leave it out")
     distribution = _READERS[name](fraction(option, rest))
     _refuse(option, distribution)
-    return distribution, None, [SCATTERED] if name == "normal" else []
+    return distribution, None, [_SCATTERED] if name == "normal" else []
 
 
 def _normal(deviation_pct: float) -> Normal:

@@ -1,7 +1,8 @@
-"""fio job files: sections that run together are one load on several targets, those behind a stonewall its next turn."""
+"""fio job files: sections that run together are one load on several targets, those behind a stonewall follow it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -13,7 +14,7 @@ from engine.jobformats.fio_job import SectionJob, section_job
 from engine.jobformats.fio_lines import fio_lines
 from engine.jobformats.fio_sections import Section, sections_of
 from engine.jobformats.read_job import ReadJob
-from engine.scenario import Scenario, Turn, turn_between
+from engine.scenario import Scenario, turn_between
 from engine.text import safe_text
 
 _CHOOSE = "run one of them with --section NAME"
@@ -30,11 +31,10 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     jobs = [section_job(section) for section in sections]
     phases = _phases(jobs, all_at_once=bool(chosen))
     together = [_together(phase) for phase in phases]
-    scenario = _one_after_another(phases, together)
     folders = {job.folder for job in jobs}
     if len(folders) > 1:
         raise jobs[-1].section.place.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
-    return ReadJob(scenario, _warnings(str(path), jobs), folders.pop())
+    return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop())
 
 
 def _chosen(sections: tuple[Section, ...], names: Sequence[str], path: str) -> tuple[Section, ...]:
@@ -88,26 +88,33 @@ def _differing(one: JobSpec | Knobs, other: JobSpec | Knobs, *but: str) -> list[
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
-def _one_after_another(phases: Sequence[Sequence[SectionJob]], jobs: Sequence[JobSpec]) -> Scenario:
-    """Make turns of phases, each of which must end by its runtime and differ in knobs only.
+def _one_after_another(jobs: Sequence[JobSpec]) -> tuple[Scenario, ...]:
+    """Make a turn of every job that has an end and differs from the one before in knobs only, else another run."""
+    runs: list[list[JobSpec]] = []
+    for job in jobs:
+        if runs and _is_a_turn(runs[-1][-1], job):
+            runs[-1].append(job)
+        else:
+            runs.append([job])
+    return tuple(map(_scenario, runs))
 
-    Raises:
-        UsageError: one does not.
-    """
-    turns, begin_s = list[Turn](), 0.0
-    for before, after, phase in zip(jobs, jobs[1:], phases[1:], strict=False):
-        section = phase[0].section
-        if before.runtime_s is None or after.runtime_s is None:
-            raise section.place.error(section.name, f"stonewall needs a runtime for every job: give it, or {_CHOOSE}")
-        differing = _differing(after, before, "knobs", "name", "runtime_s", "stripe_unit_bytes")
-        if differing:
-            what = _words(differing[0])
-            raise section.place.error(section.name, f"stonewall with another {what} than the job before: {_CHOOSE}")
-        begin_s += before.runtime_s
-        turns.append(turn_between(begin_s, before.knobs, after.knobs))
-    unit = math.lcm(*(job.stripe_unit_bytes for job in jobs))
-    end_s = None if jobs[-1].runtime_s is None else begin_s + jobs[-1].runtime_s
-    return Scenario(replace(jobs[0], runtime_s=end_s, stripe_unit_bytes=unit), tuple(turns))
+
+def _is_a_turn(before: JobSpec, after: JobSpec) -> bool:
+    ends = before.runtime_s is not None and after.runtime_s is not None
+    return ends and not _differing(after, before, "knobs", "name", "runtime_s", "stripe_unit_bytes")
+
+
+def _scenario(jobs: Sequence[JobSpec]) -> Scenario:
+    lengths_s = [job.runtime_s or 0.0 for job in jobs]
+    begins_s = list(itertools.accumulate(lengths_s))
+    turns = (
+        turn_between(at_s, before.knobs, after.knobs)
+        for at_s, (before, after) in zip(begins_s, itertools.pairwise(jobs), strict=False)
+    )
+    job = replace(
+        jobs[0], runtime_s=begins_s[-1] or None, stripe_unit_bytes=math.lcm(*(job.stripe_unit_bytes for job in jobs))
+    )
+    return Scenario(job, tuple(turns))
 
 
 def _words(field: str) -> str:

@@ -18,7 +18,7 @@ from engine.jobformats.fio_rate import take_rate
 from engine.jobformats.fio_sections import Given, Section
 from engine.jobformats.fio_targets import Files, take_files
 from engine.jobformats.fio_values import Units, seconds, switch, units_of
-from engine.validate import MIN_STRIPE_UNIT_BYTES
+from engine.validate import MIN_STRIPE_UNIT_BYTES, knob_problems, setting_problems
 from engine.validate_pattern import SECTOR_BYTES
 
 DRIVEN = """
@@ -77,6 +77,8 @@ def section_job(section: Section) -> SectionJob:
         name=section.name,
     )
     job, depth_notes = _with_depth(job, section, workers, files)
+    for problem in (*knob_problems(job.knobs), *setting_problems(job)):
+        raise section.place.error(section.name, f"{problem.option}: {problem.text}")
     waits = switch(given.take("stonewall", "wait_for_previous"))
     notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *flush_notes, *rate_notes, *runtime_notes]
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN.split(), writes=read_pct < 100))

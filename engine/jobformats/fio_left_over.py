@@ -57,7 +57,7 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
 
 _MENDS = {
     "ramp_time": "its I/Os would count here: take it out; lunscope leaves out its own start-up",
-    "verify": "is not read from fio jobs: take it out",
+    "verify": "is another check than ours: take it out, and add --verify on the command line",
     "latency_target": "searching a depth is the work of a sweep: take it out",
     "steadystate": "ending by steadiness is not driven: take it out and give a runtime",
     "filesize": "give size, which is that of all files of a job together",

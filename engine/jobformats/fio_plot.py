@@ -18,7 +18,7 @@ from engine.result import RunResult
 from engine.scenario import Scenario
 from engine.text import safe_text
 
-_OWN_FOLDER = "epoch-"
+_OWN_FOLDER = "run-"
 _LEAST_INTERVALS = 2
 """fio-plot draws a line between two points at least."""
 _FIGURES: dict[str, Callable[[DirectionGrowth, float], float]] = {
@@ -28,15 +28,17 @@ _FIGURES: dict[str, Callable[[DirectionGrowth, float], float]] = {
 }
 
 
-def make_folder(folder: Path, scenario: Scenario) -> None:
+def make_folder(folder: Path, scenarios: Sequence[Scenario]) -> None:
     """Make the folder for results before there are any: a run is too dear to have no place for them.
 
     Raises:
         LunscopeError: it cannot be made, or holds results of a run of the same name.
     """
     shown = safe_text(str(folder))
-    knobs = [scenario.job.knobs, *(knobs for _, knobs in scenario.states())]
-    names = {run_name(scenario.job, each).document for each in knobs}
+    states = (
+        (each.job, knobs) for each in scenarios for knobs in (each.job.knobs, *(knobs for _, knobs in each.states()))
+    )
+    names = {run_name(job, knobs).document for job, knobs in states}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held = [path.name for path in folder.iterdir() if path.name in names or path.name.startswith(_OWN_FOLDER)]
@@ -46,23 +48,23 @@ def make_folder(folder: Path, scenario: Scenario) -> None:
         raise LunscopeError(f"--fio-json {shown}: has results already: name another folder, or remove {min(held)}")
 
 
-def write_results(folder: Path, result: RunResult, intervals: Sequence[LoadInterval]) -> list[str]:
-    """Write the files of a run; returns what is not in them, one line each.
+def write_results(folder: Path, runs: Sequence[tuple[RunResult, Sequence[LoadInterval]]]) -> list[str]:
+    """Write the files of runs with their intervals; returns what is not in them, one line each.
 
-    Knobs that differ in more than the names tell have folders of their own, by their first epoch.
+    Knobs that differ in more than the names tell have folders of their own, numbered in the order of the runs.
 
     Raises:
         LunscopeError: a file cannot be written.
     """
-    settings = settings_of(result, intervals)
+    settings = [setting for result, intervals in runs for setting in settings_of(result, intervals)]
     names = [setting.name for setting in settings]
     missing = []
-    for setting, name in zip(settings, names, strict=True):
-        index = setting.epochs[0].index
+    for number, (setting, name) in enumerate(zip(settings, names, strict=True), 1):
         if not setting.intervals:
-            missing.append(f"--fio-json: epoch {index} is shorter than two samples (--interval): not written")
+            what = f"{name.document}: shorter than two samples (--interval): not written"
+            missing.append(f"--fio-json: {what}")
             continue
-        place = folder if names.count(name) == 1 else folder / f"{_OWN_FOLDER}{index}"
+        place = folder if names.count(name) == 1 else folder / f"{_OWN_FOLDER}{number}"
         place.mkdir(exist_ok=True)
         write_new(place / name.document, (json.dumps(fio_document(setting), allow_nan=False, indent=1), "\n"))
         if len(setting.intervals) >= _LEAST_INTERVALS:
@@ -72,9 +74,10 @@ def write_results(folder: Path, result: RunResult, intervals: Sequence[LoadInter
 
 
 def _log_lines(intervals: Sequence[LoadInterval], figure: Callable[[DirectionGrowth, float], float]) -> Iterator[str]:
-    """Yield a line per interval and direction: time in ms, value, 0 or 1 for writes, and two unused columns."""
+    """Yield a line per interval and direction: time in ms, value, 0 or 1 for writes, two unused columns."""
     begin_s = intervals[0].end_s - intervals[0].length_s
     for each in intervals:
         for number, growth in enumerate((each.read, each.write)):
             if growth.ios:
-                yield f"{round((each.end_s - begin_s) * 1000)}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"
+                time_ms = round((each.end_s - begin_s) * 1000)
+                yield f"{time_ms}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"

@@ -59,6 +59,8 @@ def _total(option: Option, reads: float, writes: float, read_pct: float) -> floa
     if read_pct in (0.0, 100.0):
         return (reads if read_pct else writes) or None
     total = reads + writes
+    if not (reads and writes):
+        raise option.error("a limit for one direction of a mix alone is not driven: give both, in the ratio of the mix")
     if abs(100 * reads / total - read_pct) > MIX_TOLERANCE_PERCENT:
         raise option.error(
             f"{reads:g} reads and {writes:g} writes per second are no mix of {read_pct:g} % reads: give both in that "

@@ -86,6 +86,8 @@ def _section_name(line: Line) -> str:
 
 def _option(line: Line) -> Option:
     name, equals, value = line.text.partition("=")
+    if value[:1].isspace():
+        raise line.place.error(name.strip(), "a blank after the = is a part of the value for fio: take it out")
     return Option(name.strip().lower(), value.strip() if equals else None, line.place)
 
 

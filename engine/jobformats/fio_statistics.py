@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.histogram import middles_ns
 from engine.latencies import Latencies
+from engine.latency_shares import share_between
 from engine.load_interval import DirectionGrowth
 from engine.measured import Measured
 
@@ -85,29 +86,16 @@ def _spread(what: str, values: Sequence[float]) -> Figures:
 
 def latency_shares(measured: Measured) -> Figures:
     """Share of the I/Os in percent by latency: each key is the upper end of its range, in the unit of its table."""
-    total = int(measured.counts.sum())
     lower_ns, shares = 0, dict[str, object]()
     for name, unit_ns in _UNITS_NS.items():
         steps = (*_STEPS, _LONGEST) if name == "latency_ms" else _STEPS
         bounds = [lower_ns, *(step * unit_ns for step in steps)]
         table = {str(step): 0.0 for step in steps}
         for step, (lower, upper) in zip(steps, itertools.pairwise(bounds), strict=True):
-            table[str(step)] = _share(measured, lower, upper, total) if upper > lower else 0.0
+            table[str(step)] = share_between(measured, lower, upper) or 0.0
         lower_ns = max(bounds)
         shares[name] = table
     last = shares["latency_ms"]
     assert isinstance(last, dict)
-    last[f">={_LONGEST}"] = _share(measured, lower_ns, math.inf, total)
+    last[f">={_LONGEST}"] = share_between(measured, lower_ns, math.inf) or 0.0
     return shares
-
-
-def _share(measured: Measured, lower_ns: float, upper_ns: float, total: int) -> float:
-    middles = middles_ns(measured.buckets)
-    within = measured.counts[(middles > lower_ns) & (middles <= upper_ns)].sum()
-    return 100 * int(within) / total if total else 0.0
-
-
-def share_within(measured: Measured, limit_ns: float) -> float | None:
-    """Share of the I/Os, in percent, that took no longer; None without any."""
-    total = int(measured.counts.sum())
-    return _share(measured, -1.0, limit_ns, total) if total else None

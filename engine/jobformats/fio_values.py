@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.place import quoted
 
-_INTEGER = re.compile(r"(0x[0-9a-f]{1,16}|[0-9]{1,19})(?:([kmgtp])(i?))?b?", re.IGNORECASE)
+_INTEGER = re.compile(r"(0x[0-9a-f]{1,16}|[0-9]{1,19})(?:([kmgtp])(ib)?[ib]?|b)?", re.IGNORECASE)
 _TIME = re.compile(r"([0-9]{1,19})\s*(d|h|m|s|sec|ms|msec|us|usec)?", re.IGNORECASE)
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
 _PREFIXES = "kmgtp"
@@ -19,7 +19,10 @@ _SWITCHES = {None: True, "1": True, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What a `k` is: with `kb_base=1024`, the default, `4k` is 4096 and `4ki` 4000; with 1000 it is the other way."""
+    """What a `k` is: with `kb_base=1024`, the default, `4k` is 4096 and `4kib` 4000; with 1000 it is the other way.
+
+    `4ki` is `4k` with both, which fio does and its manual denies.
+    """
 
     kb_base: int = 1024
 

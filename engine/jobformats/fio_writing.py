@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from engine.distribution import Distribution, Pareto, Permutation, Uniform, Zipf, Zones
 from engine.errors import UsageError
@@ -24,9 +24,18 @@ _MODES: dict[Mode, Options] = {
     Mode.DSYNC: {"direct": "0", "sync": "dsync"},
 }
 
+_WRITTEN = frozenset(
+    """
+    targets knobs access backend streams stripe_unit_bytes copies total_queue_depth size_bytes runtime_s seed arrival
+    poll name queue_depth stripe_width blocks read_pct rate_iops write_blocks distribution write_distribution mode
+    threads fsync_every policy
+    """.split()  # noqa: SIM905 (one name a line would fill a page)
+)
+"""Fields of JobSpec and Knobs that are written, refused by their own words, or no part of the load."""
 
-def dump_fio(scenario: Scenario) -> str:
-    """Write a job, with a stonewall before every turn of its knobs, as a fio job file.
+
+def dump_fio(scenarios: Sequence[Scenario]) -> str:
+    """Write jobs one after another, with a stonewall before every turn of their knobs as well, as a fio job file.
 
     Every target is a section of its own, for fio keeps a depth per job. Which engine auto takes, worker threads and
     polling are not the load and are not written.
@@ -35,12 +44,13 @@ def dump_fio(scenario: Scenario) -> str:
         UsageError: fio has no way to say it; names what.
     """
     sections: list[tuple[str, Options]] = []
-    for number, (knobs, length_s) in enumerate(_phases(scenario)):
-        job = replace(scenario.job, knobs=knobs, runtime_s=length_s)
-        phase = _sections(job, f"-{number + 1}" if scenario.turns else "")
-        if number:
-            phase[0][1]["stonewall"] = None
-        sections += phase
+    for scenario in scenarios:
+        for number, (knobs, length_s) in enumerate(_phases(scenario), 1):
+            job = replace(scenario.job, knobs=knobs, runtime_s=length_s)
+            phase = _sections(job, f"-{number}" if scenario.turns else "")
+            if sections:
+                phase[0][1]["stonewall"] = None
+            sections += phase
     shared = _shared([options for _, options in sections])
     parts = [("global", shared), *((name, _without(options, shared)) for name, options in sections)]
     return "\n".join(f"[{name}]\n{_lines(options)}" for name, options in parts if options or name != "global")
@@ -86,9 +96,21 @@ def _refuse(job: JobSpec, width: int) -> None:
         ),
         "--qd-total over scratch files": job.total_queue_depth and width > 1 and job.targets[0].path is None,
     }
+    missing |= {f"--{name.replace('_', '-')}": True for name in _set_but_not_written(job)}
     for what, is_asked in missing.items():
         if is_asked:
             raise UsageError(f"--save-job: fio has no {what}: save it as .toml")
+
+
+def _set_but_not_written(job: JobSpec) -> list[str]:
+    """Name fields that this file knows nothing of, so that a new one is refused until it is written."""
+    pairs: list[tuple[JobSpec | Knobs, JobSpec | Knobs]] = [(job, JobSpec()), (job.knobs, Knobs())]
+    return [
+        field.name
+        for one, default in pairs
+        for field in fields(one)
+        if field.name not in _WRITTEN and getattr(one, field.name) != getattr(default, field.name)
+    ]
 
 
 def fio_options(job: JobSpec, sections: int) -> Options:

@@ -8,12 +8,8 @@ from pathlib import Path
 
 from engine.errors import LunscopeError, UsageError
 from engine.jobfile import dump_job, load_job
-from engine.jobformats.fio_file import read_fio
-from engine.jobformats.fio_writing import dump_fio
-from engine.jobformats.ndisk import read_ndisk
 from engine.jobformats.read_job import ReadJob
 from engine.scenario import Scenario
-from engine.scenario_file import dump_scenario
 from engine.text import safe_text
 
 FIO, NDISK = ".fio", ".ndisk"
@@ -27,25 +23,42 @@ def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
         UsageError: it cannot be meant; one line that names file, line and key.
     """
     suffix = path.suffix.lower()
+    # A job without a file, which most are, is on the screen sooner without these.
     if suffix == FIO:
+        from engine.jobformats.fio_file import read_fio  # noqa: PLC0415
+
         return read_fio(path, sections)
     if sections:
         raise UsageError(f"--section: {safe_text(str(path))} is no fio job file: those end in {FIO}")
-    return read_ndisk(path) if suffix == NDISK else ReadJob(Scenario(load_job(path)))
+    if suffix == NDISK:
+        from engine.jobformats.ndisk import read_ndisk  # noqa: PLC0415
+
+        return read_ndisk(path)
+    return ReadJob((Scenario(load_job(path)),))
 
 
-def save_job(path: Path, scenario: Scenario) -> None:
-    """Write a job as fio job file where the suffix says so, else as TOML: a scenario if knobs turn; never over a file.
+def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:
+    """Write jobs as fio job file where the suffix says so, else one as TOML, never over a file.
 
     Raises:
         UsageError: the format cannot express the job, or there is a file of that name.
         LunscopeError: it cannot be written.
     """
     if path.suffix.lower() == FIO:
-        text = dump_fio(scenario)
+        from engine.jobformats.fio_writing import dump_fio  # noqa: PLC0415
+
+        text = dump_fio(scenarios)
     elif path.suffix.lower() == NDISK:
         raise UsageError(f"--save-job: {safe_text(str(path))}: {NDISK} files are read only: save it as .toml or {FIO}")
+    elif len(scenarios) > 1:
+        names = ", ".join(scenario.job.name for scenario in scenarios)
+        raise UsageError(
+            f"--save-job: {len(scenarios)} jobs, one after another: choose with --section: {safe_text(names)}"
+        )
     else:
+        from engine.scenario_file import dump_scenario  # noqa: PLC0415
+
+        (scenario,) = scenarios
         text = dump_scenario(scenario) if scenario.turns else dump_job(scenario.job)
     write_new(path, (text,))
 

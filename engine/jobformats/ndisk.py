@@ -27,6 +27,7 @@ from engine.jobformats.read_job import ReadJob
 from engine.jobformats.text_file import read_text
 from engine.scenario import Scenario, turn_between
 from engine.text import safe_text
+from engine.validate import knob_problems
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*->(.*)")
 _COMMENT = re.compile(r"(?:^|\s)-(?:\s.*)?$")
@@ -113,7 +114,9 @@ def read_ndisk(path: str | Path) -> ReadJob:
         runtime_s=None if step_s is None else step_s * len(states),
         name=Path(path).stem or "ndisk",
     )
-    return ReadJob(Scenario(job, turns), tuple(_warnings(given, str(path))), None, _limits(given))
+    for problem in knob_problems(first):
+        raise UsageError(f"{safe_text(str(path))}: {problem.option}: {problem.text}")
+    return ReadJob((Scenario(job, turns),), tuple(_warnings(given, str(path))), None, _limits(given))
 
 
 def _parameters(text: str, path: str) -> Iterator[Parameter]:

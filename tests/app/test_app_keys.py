@@ -352,10 +352,10 @@ async def wall_colours(stage: Stage) -> None:
 async def wall_orders(stage: Stage) -> None:
     await stage.pilot.press("7")
     before = screen_text(stage.pilot)
-    assert before.index("dm-3 mpath3") < before.index("dm-4 data")
+    assert before.index("mpath3") < before.index("nvme0n1")
     await stage.press()
     after = screen_text(stage.pilot)
-    assert after.index("dm-4 data") < after.index("dm-3 mpath3")
+    assert after.index("nvme0n1") < after.index("mpath3")
 
 
 async def wall_details(stage: Stage) -> None:

@@ -17,6 +17,7 @@ from tests.unit.latency_ticks import SECOND_NS, START_NS, tick, ticks_of, track
 from tui.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.heat_axis import fitted_range, label_values_ns, round_up_count, zoomed_range
 from tui.widgets.heat_map import HeatMap
+from tui.widgets.heat_text import latency_text
 from tui.widgets.heat_window import SHORTEST_NS, TimeWindow
 
 FAST, SLOW = 100_000, 40_000_000
@@ -91,14 +92,21 @@ def test_labels_are_round_and_never_missing() -> None:
     assert [round_up_count(count) for count in (1, 3, 9, 10, 11)] == [1, 5, 10, 10, 20]
 
 
+@pytest.mark.parametrize(
+    ("latency_ns", "text"), [(0.0, "0 ms"), (64.0, "64ns"), (999.0, "999ns"), (1e3, "0.001 ms"), (2.5e6, "2.50 ms")]
+)
+def test_latencies_below_a_thousandth_are_told_in_nanoseconds(latency_ns: float, text: str) -> None:
+    assert latency_text(latency_ns) == text
+
+
 def test_the_window_follows_until_it_is_fixed() -> None:
     window = TimeWindow()
     window.follow(_at(100), 60 * SECOND_NS)
     assert window.bounds() == (_at(40), _at(100))
     window.zoom(0.5, None)
     assert window.bounds() == (_at(70), _at(100))
-    window.follow(_at(110), 60 * SECOND_NS)
-    assert window.bounds() == (_at(80), _at(110))
+    window.follow(_at(110), 70 * SECOND_NS)
+    assert window.bounds() == (_at(80), _at(110)), "a closer look stays while there is ever more to show"
     window.zoom(0.5, _at(85))
     start_ns, end_ns = window.bounds()
     assert start_ns < _at(85) < end_ns

@@ -33,6 +33,7 @@ pytestmark = [needs.loop, needs.tracer]
 READS, WRITES = 400, 100
 READ_BYTES, WRITE_BYTES = 64 << 10, 16 << 10
 PATIENCE_S = 30
+PATIENCE_LINES = 60
 ATTEMPTS = 5
 """Some kernels skip programs while a certain task is current; what was not seen whole is tried again."""
 
@@ -105,13 +106,16 @@ def report_around_load(device: str) -> tuple[list[tuple[float, Row]], list[int]]
     command = [*LUNSCOPE, "report", "--json", "--tier", "exact", "--all", "0.5"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as report:
         assert report.stdout is not None
-        quiet = rows_of([report.stdout.readline()], device)
+        lines = itertools.islice(report.stdout, PATIENCE_LINES)
+        # Counting begins with the first row: a disk that has just come is not in the report at once.
+        rows = next(filter(None, (rows_of([line], device) for line in lines)))
         before = diskstats(device)
         load(device)
         after = diskstats(device)
-        rows = quiet
-        while not (total(rows, "iops") >= 0.999 * (READS + WRITES) and rows[-1][1]["iops"] == 0):
-            rows += rows_of([report.stdout.readline()], device)
+        for line in lines:
+            rows += rows_of([line], device)
+            if total(rows, "iops") >= 0.999 * (READS + WRITES) and rows[-1][1]["iops"] == 0:
+                break
         report.send_signal(signal.SIGINT)
         report.stdout.read()
     return rows, [new - old for old, new in zip(before, after, strict=True)]

@@ -21,13 +21,13 @@ Rows = dict[str, dict[str, int]]
 KERNELS = ("stable", "backports")
 
 
-def counted(topology: str, kernel: str, devices: str) -> tuple[Rows, list[str]]:
+def counted(topology: str, kernel: str, devices: str, *options: str) -> tuple[Rows, list[str]]:
     """Rows of the tracer, and the kernel names of the devices driven; `devices` is for the shell."""
     script = (
         f"devices=$(echo {devices}); python3 -m tests.lab.count_exactly $devices;"
         'for device in $devices; do echo "driven $(basename $(readlink -f $device))"; done'
     )
-    lines = run_in_guest(topology, script, "--kernel", kernel).splitlines()
+    lines = run_in_guest(topology, script, "--kernel", kernel, *options).splitlines()
     document: dict[str, Any] = next(json.loads(line) for line in lines if line.startswith("{"))
     assert document["refusal"] == ""
     lost = {name: count for name, count in document["losses"].items() if name not in {"requeued", "unstamped"}}
@@ -42,8 +42,31 @@ def check(row: dict[str, int]) -> None:
     assert row["writes"] == WRITES
     assert row["write_bytes"] == WRITES * BYTES
     assert row["reads"] >= READS
-    assert row["in_flight_now"] == row["in_driver_now"] == row["errors"] == 0
-    assert 0 < row["busy_ns"] <= row["service_read_ns"] + row["service_write_ns"]
+    assert row["in_flight_now"] == row["in_driver_now"] == 0
+    service_ns = row["service_read_ns"] + row["service_write_ns"]
+    assert row["busy_ns"] >= 0.5 * service_ns > 0
+    # Commands passed through, as the SCSI layer and udev send them, are neither reads nor writes, and some are refused.
+    if not row["others"]:
+        assert row["errors"] == 0
+        assert row["busy_ns"] <= service_ns
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_nvme_disk_of_its_own(kernel: str) -> None:
+    """The controller whose subsystem has no other; its disk has no paths."""
+    rows, (name,) = counted(
+        "nvme-mp", kernel, "/dev/$(basename $(dirname $(grep -l LABNVME1 /sys/class/nvme/*/serial)))n1"
+    )
+    check(rows[name])
+    assert rows[name]["queue_read_ns"] > 0
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scsi_disks_without_multipath(kernel: str) -> None:
+    rows, names = counted("scsi-mp", kernel, "/dev/sda /dev/sdb", "-e", "MPATH=none")
+    for name in names:
+        check(rows[name])
+    assert not any(name.startswith("dm-") for name in rows)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -237,6 +237,17 @@ def test_a_full_queue_has_waits_for_tags_watched_for_a_while(host: Host) -> None
     assert host.tracer.tag_wait == [True, False]
 
 
+def test_a_scheduler_that_is_full_counts_however_few_its_driver_holds(host: Host) -> None:
+    host.start()
+    host.topology = tag_topology(256)
+    row = host.tracer.add("sda", 8, 0, in_driver_peak=128, in_flight_now=255)
+    host.collector.read()
+    assert host.tracer.tag_wait == []
+    host.tracer.grow(row, in_flight_now=256)
+    host.collector.read()
+    assert host.tracer.tag_wait == [True]
+
+
 def test_the_operator_has_waits_for_tags_watched_or_not(host: Host) -> None:
     host.start()
     host.collector.ask_tag_wait(True)

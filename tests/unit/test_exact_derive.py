@@ -172,15 +172,14 @@ def test_a_device_seen_for_the_first_time_has_counted_from_zero() -> None:
 def test_a_device_the_kernel_does_not_count_is_shown() -> None:
     topology = raw.topology(SDA, iostats=False)
     before = traced_sample(0, SDA, {}, topology=topology)
-    after = traced_sample(
-        1, SDA, BUSY | {"unstamped": 1_000, "queue_read_ns": 0, "queue_write_ns": 0}, topology=topology
-    )
-    found = figures(derive(before, after))
+    unstamped = {"unstamped": 1_000, "queue_read_ns": 0, "queue_write_ns": 0, "queue_max_ns": 0}
+    found = figures(derive(before, traced_sample(1, SDA, BUSY | unstamped, topology=topology)))
     assert found["iops"] == pytest.approx(1000)
     assert found["read_bytes_per_io"] == 4096
     assert found["service_ms"] == pytest.approx(0.12)
-    assert math.isnan(found["queue_ms"])
-    assert math.isnan(found["await_ms"])
+    assert found["service_max_ms"] == 3.0
+    for unknown in ("queue_ms", "queue_max_ms", "await_ms", "max_ms", "in_flight"):
+        assert math.isnan(found[unknown]), unknown
 
 
 def test_bits_the_kernel_counts_and_nobody_traced_stay_the_kernels() -> None:

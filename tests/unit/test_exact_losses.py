@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collectors.exact.losses import TELL_EVERY_NS, LossReporter
+from collectors.exact.losses import TELL_EVERY_NS, LossReporter, loss_lines
+from collectors.model import Rows
+from collectors.rates import derive
+from tests.unit.traced_samples import traced_sample
 
 
 def test_losses_that_matter_are_told_once_a_minute() -> None:
@@ -34,3 +37,18 @@ def test_a_device_that_left_with_its_count_makes_no_negative_share() -> None:
     reporter = LossReporter()
     reporter.report({"stale": 0}, 50_000, 0)
     assert reporter.report({"stale": 3}, 40_000, 1) == ()
+
+
+def test_every_count_is_listed_with_its_meaning() -> None:
+    losses = {"table_full": 0, "stale": 12_345, "recursion_misses": 7}
+    assert list(loss_lines(losses)) == [
+        "           0  found no room among those under way",
+        "      12,345  were not seen to end",
+        "           7  runs of a program the kernel skipped",
+    ]
+
+
+def test_a_frame_tells_what_was_lost_so_far() -> None:
+    frame = derive(None, traced_sample(1, Rows(("sda:8:0#1",), ("sda",)), {}, losses={"unseen": 5, "healed": 0}))
+    assert (frame.losses["unseen"], frame.losses["healed"]) == (5, 0)
+    assert not frame.losses.keys() & {"clock_ns", "started_ns", "tag_wait_on"}

@@ -126,6 +126,21 @@ def test_a_change_of_facts_is_counted_without_an_event(
     assert monitor.read().events == ()
 
 
+def test_what_is_not_there_and_never_was_is_no_news(monitor: HotplugMonitor, listener: FakeListener) -> None:
+    touched: set[str] = set()
+    for names in ({"loop0", "loop99"}, {"sda"}):
+        listener.announce(frozenset(names))
+        wait_until(lambda: not listener.pending())
+
+    def told() -> bool:
+        touched.update(monitor.take_touched() or ())
+        return "sda" in touched
+
+    wait_until(told)
+    assert touched == {"sda"}
+    assert monitor.changes == 1
+
+
 def test_without_libudev_disks_are_compared_and_a_notice_says_so(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,15 @@ def test_the_kernels_peak_is_that_of_whole_ios() -> None:
     assert (peak.name, peak.what, peak.latency_ns) == ("sda", "total", 1_000)
 
 
+def test_where_queue_times_are_unknown_the_peak_is_that_of_service() -> None:
+    raw = np.zeros((1, len(TRACE.columns)), np.uint64)
+    for column, value in {"service_max_ns": 800, "latency_max_ns": 800, "unstamped": 5}.items():
+        raw[0, TRACE.index(column)] = value
+    peaks = row_peaks("trace", Table(TRACE, Rows(("a",), ("sda",)), raw))
+    (peak,) = peaks_of(LatencyTick(START_NS, 10**9, histograms([]), peaks), "trace")
+    assert (peak.what, peak.latency_ns) == ("service", 800)
+
+
 def test_a_source_without_peaks_has_none() -> None:
     nothing = row_peaks("load", None)
     assert len(nothing.row) == 0

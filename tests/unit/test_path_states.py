@@ -13,6 +13,8 @@ from collectors.block import BlockCollector
 from collectors.inventory import Inventory
 from collectors.model import HostFacts
 from collectors.topology.graph import Graph, Lun, Path, Port
+from collectors.topology.policies import MOST_EVENTS as MOST_POLICIES
+from collectors.topology.policies import policy_changes
 from collectors.topology.port_states import MOST_EVENTS as MOST_PORTS
 from collectors.topology.port_states import port_changes
 from collectors.topology.scanner import TopologyScanner
@@ -71,6 +73,24 @@ def test_ana_and_controller_changes_are_told(kernel: FakeKernel, inventory: Inve
     port, lost = events_within(inventory, 2)
     assert port.text == "port nvme0 changed: live -> connecting"
     assert lost.text == "path nvme0c0n1 of nvme0n1 lost: live, optimized -> connecting, optimized"
+
+
+def test_a_policy_that_is_changed_by_hand_is_in_force_and_told(kernel: FakeKernel, inventory: Inventory) -> None:
+    kernel.set_class("nvme-subsystem", "nvme-subsys0", "iopolicy", "queue-depth")
+    (event,) = events_within(inventory, 1)
+    assert event.text == "policy of nvme0n1 changed: numa -> queue-depth"
+    assert event.data == {"lun": "nvme0n1", "policy": "queue-depth"}
+    assert {lun.policy for lun in inventory.topology.graph.luns if lun.multipath == "nvme"} == {"queue-depth"}
+
+
+def test_policies_of_many_luns_are_one_event_and_an_unknown_one_is_none() -> None:
+    luns = tuple(Lun(f"k{number}", f"dm-{number}", "dm", "round-robin") for number in range(MOST_POLICIES + 1))
+    others = tuple(replace(lun, policy="service-time") for lun in luns)
+    unknown = tuple(replace(lun, policy="") for lun in luns)
+    (told,) = policy_changes(Graph(luns=luns), Graph(luns=others), {})
+    assert told == (f"policy of {len(luns)} LUNs changed", {"luns": len(luns)})
+    assert list(policy_changes(Graph(luns=luns), Graph(luns=unknown), {})) == []
+    assert list(policy_changes(Graph(luns=unknown), Graph(luns=luns), {})) == []
 
 
 def test_a_target_that_is_full_lowers_the_limit_of_its_path(kernel: FakeKernel, inventory: Inventory) -> None:

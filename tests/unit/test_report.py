@@ -219,6 +219,7 @@ GOLDEN_JSON = {
         {
             "name": "vda",
             "id": "vda:8:0:1",
+            "label": "",
             "heat": 46.25,
             "iops": 1000.0,
             "reads_per_s": 1000.0,

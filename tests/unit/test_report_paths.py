@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from collectors.model import Step
 from collectors.report import ReportOptions, report_json, report_text
@@ -53,6 +54,21 @@ def test_json_has_what_joins_paths_luns_and_ports() -> None:
     assert (path["iops"], path["lun_share_pct"], path["limit_pct"]) == (600, 100, 7.5)
     (port,) = document["hbas"]
     assert (port["name"], port["members"], port["busy_low_pct"]) == ("host0+nvme0", ["host0", "nvme0"], 50)
+
+
+def test_a_lun_has_both_its_names_and_is_joined_by_the_one_people_use() -> None:
+    key = next(device.key for device in ABOUT.devices.values() if device.name == "dm-0")
+    named = replace(ABOUT, devices={**ABOUT.devices, key: replace(ABOUT.devices[key], friendly_name="mpatha")})
+    load = {"dm-0": did(600, 1, 500), "sd0h0": did(600, 1, 500)}
+    moments = [
+        sample(at, disks=disks(WHO, *(of.get(name, {}) for name in WHO.names)), topology=named)
+        for at, of in enumerate(({}, load), start=1)
+    ]
+    both = [Step(None, moments[0]), Step(*moments)]
+    assert any(line.split()[1:3] == ["dm-0", "mpatha"] for line in report_text(both, ReportOptions(("disks",))))
+    document = json.loads(next(iter(report_json(both))))
+    assert [(disk["name"], disk["label"]) for disk in document["disks"]] == [("dm-0", "mpatha")]
+    assert [path["lun"] for path in document["paths"]] == ["mpatha"]
 
 
 def test_json_of_one_table_leaves_the_others_empty() -> None:

@@ -29,7 +29,7 @@ def test_a_mean_is_divided_and_its_owner_named() -> None:
     assert waterfall.total_ns == pytest.approx(10 * MS)
     assert waterfall.share(Stage.QUEUE) == pytest.approx(0.71)
     assert waterfall.share(Stage.OUTSIDE) == pytest.approx(0.04)
-    assert waterfall.verdict() == "71 % of the time waits in the scheduler"
+    assert waterfall.verdict() == "71 % waits in the scheduler"
 
 
 def test_two_owners_are_named_where_neither_has_half() -> None:

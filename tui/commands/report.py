@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import click
 
-from collectors.coarser import coarser
 from collectors.lesser_tier import with_tier
 from collectors.live import WHOLE_TOPOLOGY_S, LiveSource
 from collectors.model import Step, Tier
@@ -68,22 +68,28 @@ def command(
         raise UsageError(f"interval {interval:g} s: give a length above 0")
     chosen = (("disks", disks), ("paths", paths), ("hbas", ports), ("tapes", tapes))
     tables = tuple(table for table, wanted in chosen if wanted)
-    options = ReportOptions(tables, split=split, distribution=distribution, all_disks=all_disks, count=count)
+    options = ReportOptions(
+        tables, split=split, distribution=distribution, all_disks=all_disks, count=count, interval_s=interval
+    )
     if recording is not None:
-        _from_recording(SessionReader(recording), tier, interval, options, as_json=as_json)
+        _from_recording(SessionReader(recording), tier, options, as_json=as_json)
         return
     if interval is None:
-        interval, options = 1.0, replace(options, count=1)
-    with _live(interval, procfs, sysfs, tier) as steps:
+        options = replace(options, count=1, interval_s=1.0)
+    with _live(_tick_s(options), procfs, sysfs, tier) as steps:
         _print(steps, options, as_json=as_json)
 
 
-def _from_recording(
-    reader: SessionReader, tier: str, interval_s: float | None, options: ReportOptions, *, as_json: bool
-) -> None:
+def _tick_s(options: ReportOptions) -> float:
+    """How often to read: an average peak latency is that of seconds, however long the lines are."""
+    interval_s = options.interval_s or 1.0
+    return interval_s / math.ceil(interval_s) if options.distribution else interval_s
+
+
+def _from_recording(reader: SessionReader, tier: str, options: ReportOptions, *, as_json: bool) -> None:
     """Print a recording, with no better tier than the one that is asked for."""
     steps = with_tier(reader.steps(reader.first, len(reader) - 1), _BEST.get(tier, Tier.EXACT))
-    _print(coarser(steps, interval_s) if interval_s else steps, options, as_json=as_json)
+    _print(steps, options, as_json=as_json)
     if reader.notice:
         click.echo(f"lunscope: {reader.path}: {reader.notice}", err=True)
 
@@ -102,7 +108,7 @@ def _live(interval_s: float, procfs: Path, sysfs: Path, tier: str) -> Iterator[I
     )
     try:
         with stop_on_signal(stop):
-            yield coarser(source.steps(stop), interval_s)
+            yield source.steps(stop)
     finally:
         source.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,33 +9,22 @@ from typing import Any
 
 import click
 
-from collectors.load_series import LoadSeries
 from engine.control import LoadControl
 from engine.job import JobSpec, Permissions
-from engine.jobformats.fio_plot import make_folder, write_results
 from engine.jobformats.formats import save_job as write_job
-from engine.response_text import response_lines
-from engine.result import RunResult
-from engine.result_document import run_document
-from engine.result_text import summary_lines
 from engine.scenario import require_permission, validate_scenario
 from engine.scratch import FOLDER_VARIABLE
 from engine.text import safe_text
 from engine.validate import validate
-from tui.headless import HeadlessRun, exit_code
-from tui.monitor import Monitor
 from tui.options import LoadOptions, load_options, make_permissions, permission_options
 from tui.roots import root_options
-from tui.signals import EndingSignals
 from tui.tiers import tier_option
+from tui.unattended import Output, print_result, run_unattended
 from tui.watching import Watching, open_source
-from tui.work import Work, read_work, scenario_options
+from tui.work import read_work, scenario_options, with_ends, with_scratch
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
-_LAST_SAMPLE_S = 2.0
-"""How long a recording waits for the sample that has the last I/Os."""
-_LINE_CELLS = 72
 
 
 @click.command(short_help="watch this host and drive a load beside it")
@@ -84,32 +72,34 @@ def command(
     scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
     itself, unless --allow-write names it.
 
-    Exits 0 if the load ran, 1 if it or any of its I/Os failed, 2 for what cannot be meant, 130, 143 or 129 if SIGINT,
-    SIGTERM or SIGHUP ended it, after the summary of what was measured.
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed or --verify found damage, 2 for what cannot be meant,
+    130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
-    work = read_work(job_file, scenario, sections, LoadOptions(**knobs))
-    folder = scratch_dir or work.read.scratch_folder
+    read = read_work(job_file, scenario, sections, LoadOptions(**knobs))
+    folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[FOLDER_VARIABLE] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    unattended = headless or as_json or bool(work.scenario.turns or scenario or save_job or fio_json)
-    on_screen = terminal and not unattended
-    work = work.with_scratch_targets(SCREEN_TARGETS if on_screen else 1)
-    for warning in work.read.warnings:
+    on_screen = terminal and not (headless or as_json or save_job or fio_json or scenario or read.is_timed)
+    read = with_scratch(read, SCREEN_TARGETS if on_screen else 1)
+    for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
     if save_job is not None:
-        validate_scenario(work.scenario)
-        write_job(save_job, work.scenario)
+        for each in read.scenarios:
+            validate_scenario(each)
+        write_job(save_job, read.scenarios)
         return 0
     if on_screen:
-        validate(work.scenario.job)
-        return _on_screen(work.scenario.job, permissions, watching)
-    work = work.bounded()
-    validate_scenario(work.scenario)
-    require_permission(work.scenario, permissions)
-    return _headless(work, permissions, watching, fio_json, as_json=as_json)
+        (only,) = read.scenarios
+        validate(only.job)
+        return _on_screen(only.job, permissions, watching)
+    read = with_ends(read)
+    for each in read.scenarios:
+        validate_scenario(each)
+    require_permission(read.scenarios, permissions)
+    return run_unattended(read, permissions, watching, Output(as_json, fio_json))
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
@@ -120,47 +110,6 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     code = start_live(source, control=control, job=job, permissions=permissions, recording=recording, autostart=True)
     result = control.result()
     if result is not None:
-        _print(result, as_json=False)
+        print_result(result, as_json=False)
+        code = code or int(result.is_damaged)
     return code
-
-
-def _headless(work: Work, permissions: Permissions, watching: Watching, fio_json: Path | None, *, as_json: bool) -> int:
-    control = LoadControl()
-    if fio_json is not None:
-        make_folder(fio_json, work.scenario)
-    with EndingSignals() as signals:
-        source, recording = open_source(watching, control)
-        series = LoadSeries()
-        monitor = Monitor(source, series.observe)
-        try:
-            monitor.start()
-            run = HeadlessRun(control, monitor, signals, _tell, work.scenario.turns)
-            result = run.drive(work.scenario.job, permissions)
-            if recording is not None or fio_json is not None:
-                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
-        finally:
-            monitor.close()
-        _print(result, as_json=as_json)
-        for line in () if as_json else response_lines(result.total.total, work.read.response_times_s):
-            click.echo(line)
-        for line in () if fio_json is None else write_results(fio_json, result, series.intervals):
-            click.echo(f"lunscope: {line}", err=True)
-        trouble = monitor.failure or (recording.trouble if recording is not None else "")
-        if trouble:
-            click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
-        code = exit_code(result, control.status.state, signals)
-        return 1 if trouble and not code else code
-
-
-def _tell(text: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
-        sys.stderr.flush()
-
-
-def _print(result: RunResult, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(run_document(result), allow_nan=False))
-    else:
-        for line in summary_lines(result):
-            click.echo(safe_text(line))

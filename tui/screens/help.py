@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from collectors.exact.losses import loss_lines
 from collectors.fields import FIELDS, Field
 from collectors.model import Tier
 from engine.text import safe_text
@@ -35,19 +36,22 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen Static { height: auto; }
     """
 
-    def __init__(self, keys_text: Callable[[Action], str], notices: Sequence[str]) -> None:
+    def __init__(self, keys_text: Callable[[Action], str], notices: Sequence[str], losses: Mapping[str, int]) -> None:
         super().__init__()
         self._notices = notices
+        self._losses = losses
         self._keys_text = keys_text
 
     def compose(self) -> ComposeResult:
         """One long page."""
         with VerticalScroll():
-            yield Static(Content("\n").join(help_lines(self._keys_text, self._notices)))
+            yield Static(Content("\n").join(help_lines(self._keys_text, self._notices, self._losses)))
 
 
-def help_lines(keys_text: Callable[[Action], str], notices: Sequence[str]) -> Iterator[Content]:
-    """Write the page: notices, keys by place, what tiers mean, figures by table."""
+def help_lines(
+    keys_text: Callable[[Action], str], notices: Sequence[str], losses: Mapping[str, int]
+) -> Iterator[Content]:
+    """Write the page: notices, keys by place, what tiers mean, what exact time missed, figures by table."""
     yield Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
     if notices:
         yield from _heading("Notices on this host")
@@ -61,6 +65,9 @@ def help_lines(keys_text: Callable[[Action], str], notices: Sequence[str]) -> It
     yield from (_key_line(*entry) for entry in _table_keys())
     yield from _heading("Where a figure comes from")
     yield from (Content.assemble((f"  {tier.name.lower():<18}", "bold"), text) for tier, text in TIER_TEXTS)
+    if losses:
+        yield from _heading("I/Os that exact time missed since it began")
+        yield from map(Content, loss_lines(losses))
     for table in dict.fromkeys(field.table for field in FIELDS):
         yield from _heading(f"Figures of {table.replace('_', ' ')}")
         yield from (_field_line(field) for field in FIELDS if field.table == table)

@@ -68,7 +68,6 @@ class LatencyScreen(LatencyActions):
             self.heat.window.follow(frame.time_ns, self.scope.span_ns)
         else:
             self.heat.show(ticks, series, self.scope.events.all(), frame.time_ns, self._span_ns(ticks, frame))
-        self._show_subject()
         self.show_figures()
 
     def why_nothing(self) -> str:
@@ -79,11 +78,12 @@ class LatencyScreen(LatencyActions):
         if subject is None:
             return "no latencies yet: start a load, or watch as root with the exact tier"
         if subject.source == TRACE and TRACE not in latencies.offered():
-            return "no histograms of this host's disks: they need the exact tier (lunscope doctor says what is missing)"
+            return "no histograms of disks: they need the exact tier (see: lunscope doctor)"
         return "waiting for I/O"
 
     def show_figures(self) -> None:
-        """Figures of what is shown or marked, its peaks, and the slowest I/Os under the cursor."""
+        """Say what is shown or marked, its figures and peaks, and the slowest I/Os under the cursor."""
+        self._show_subject()
         self._show_summary()
         frame = self.scope.frame
         if frame is None:
@@ -96,7 +96,8 @@ class LatencyScreen(LatencyActions):
     def _show_subject(self) -> None:
         choice = self.choice
         if choice.subject is not None:
-            line = subject_line(choice.subject, choice.part, choice.direction, self.scope.span_ns)
+            newest = not self.heat.window.is_fixed
+            line = subject_line(choice.subject, choice.part, choice.direction, self.heat.shown_ns, newest=newest)
             self.query_one("#subject", TextLine).put(line)
 
     def _span_ns(self, ticks: LatencyTicks, frame: Frame) -> int:

@@ -34,7 +34,7 @@ from tui.widgets.heat_plot import (
     UNKNOWN,
     HeatPlot,
 )
-from tui.widgets.heat_text import PLAIN, cursor_text, legend
+from tui.widgets.heat_text import LEAST_MS_NS, PLAIN, cursor_text, latency_text, legend
 from tui.widgets.time_axis import TimeAxisLook, events_in_sight, time_axis_line
 
 PARTS: Mapping[int, str] = {
@@ -192,4 +192,7 @@ def _plot_lines(picture: HeatPicture, plot: HeatPlot, look: HeatLook) -> list[St
 def _axis_text(latency_ns: float | None, width: int, glyphs: Glyphs) -> str:
     if latency_ns is None:
         return glyphs.vertical.rjust(width)
-    return tick_label(latency_ns / _NS_PER_MS, Unit.MILLISECONDS).rjust(LABEL_WIDTH) + glyphs.tick_left
+    label = (
+        latency_text(latency_ns) if latency_ns < LEAST_MS_NS else tick_label(latency_ns / _NS_PER_MS, Unit.MILLISECONDS)
+    )
+    return label.rjust(LABEL_WIDTH) + glyphs.tick_left

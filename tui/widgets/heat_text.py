@@ -14,12 +14,16 @@ from tui.widgets.heat_plot import P50, P99, PEAK
 
 _NS_PER_MS = 1e6
 _WIDTH = 5
+LEAST_MS_NS = 999.5
+"""From here on a latency is told in milliseconds."""
 PLAIN = -1
 """Owner of text that belongs to no level or line."""
 
 
 def latency_text(latency_ns: float) -> str:
-    """Milliseconds in at most five cells, with the unit where the figure has none of its own."""
+    """Milliseconds in at most five cells, with the unit where the figure has none of its own; below 0.001 in ns."""
+    if 0 < latency_ns < LEAST_MS_NS:
+        return f"{latency_ns:.0f}ns"
     text = format_quantity(latency_ns / _NS_PER_MS, Unit.MILLISECONDS, _WIDTH)
     return f"{text} ms" if text[-1].isdigit() else text
 

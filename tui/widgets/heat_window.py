@@ -21,10 +21,10 @@ class TimeWindow:
         return self._end_ns is not None
 
     def follow(self, newest_ns: int, whole_ns: int) -> None:
-        """Take the newest moment, and how much there is to show."""
-        self.newest_ns = newest_ns
-        if whole_ns != self._whole_ns:
-            self._whole_ns, self._span_ns = whole_ns, None
+        """Take the newest moment, and how much there is to show; a closer look stays as it is."""
+        self.newest_ns, self._whole_ns = newest_ns, whole_ns
+        if self._span_ns is not None and self._span_ns >= whole_ns:
+            self._span_ns = None
         if self._end_ns is not None and self._end_ns > newest_ns:
             self._end_ns = None
 

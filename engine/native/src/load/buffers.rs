@@ -132,6 +132,14 @@ impl Arena {
         Some(unsafe { region.memory.base().add(slot * region.slot_bytes) })
     }
 
+    /// The bytes of a buffer just taken from an exclusive arena.
+    pub fn bytes(&mut self, buffer: Buffer, length: u32) -> &mut [u8] {
+        let region = self.regions[buffer.region].as_ref();
+        let length = region.map_or(0, |region| region.slot_bytes.min(length as usize));
+        // SAFETY: the arena is exclusive, so no I/O in flight uses this slot, and slot_bytes lie inside the mapping.
+        unsafe { std::slice::from_raw_parts_mut(buffer.pointer.as_ptr(), length) }
+    }
+
     /// Prepares a buffer just taken from an exclusive arena for writing.
     pub fn prepare(
         &mut self,

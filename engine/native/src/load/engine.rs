@@ -1,5 +1,6 @@
 //! The load engine as its user sees it: start, turn, read, stop.
 
+use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,7 @@ use super::slowest::SlowIo;
 use super::stats::Sums;
 use super::target::Target;
 use super::timeline::{AnyEpoch, Cell};
+use super::verify::{self, Verifier};
 
 /// How long workers have to leave after nobody waits for their I/Os any more.
 const LEAVE_PATIENCE: Duration = Duration::from_millis(500);
@@ -53,6 +55,8 @@ pub struct Options {
     pub limits: Limits,
     pub seed: u64,
     pub runtime: Option<Duration>,
+    /// With --verify: for every target the file that is to hold its books, or none to keep them in memory.
+    pub journals: Option<Vec<Option<File>>>,
 }
 
 /// One row of `counters`.
@@ -89,18 +93,28 @@ impl Engine {
     pub fn new(
         targets: Vec<Arc<Target>>,
         knobs: &Knobs,
-        options: Options,
+        mut options: Options,
     ) -> Result<Self, Failure> {
         if targets.is_empty() {
             return Err(Failure::Value("targets: there are none".into()));
         }
+        let verifier = match options.journals.take() {
+            Some(journals) => {
+                let grain_bytes = grain_bytes(knobs, &options.limits)?;
+                options.limits.grain_bytes = Some(grain_bytes);
+                Some(Verifier::new(
+                    &targets,
+                    journals,
+                    grain_bytes,
+                    options.seed,
+                )?)
+            }
+            None => None,
+        };
         let settings = Arc::new(Settings::new(knobs, &options.limits, &targets)?);
-        let run = Arc::new(Run::new(
-            targets,
-            options.limits,
-            options.seed,
-            knobs.policy,
-        ));
+        let mut run = Run::new(targets, options.limits, options.seed, knobs.policy);
+        run.verifier = verifier;
+        let run = Arc::new(run);
         run.fsyncs.turn(settings.fsync_due());
         let core = Arc::new(Core::new(run, settings, options.backend)?);
         let mut engine = Self {
@@ -298,6 +312,15 @@ impl Engine {
         self.core.run.contents.counts()
     }
 
+    /// The books of --verify.
+    pub fn verifier(&self) -> Option<&Verifier> {
+        self.core.run.verifier.as_ref()
+    }
+
+    pub fn targets(&self) -> &[Arc<Target>] {
+        &self.core.run.targets
+    }
+
     /// CPU time of the workers and of the kernel's helpers behind their rings.
     pub fn cpu_ns(&self) -> u64 {
         self.core.cpu_ns()
@@ -335,6 +358,14 @@ impl Engine {
         }
         timely
     }
+}
+
+/// What all that these knobs write is a multiple of.
+fn grain_bytes(knobs: &Knobs, limits: &Limits) -> Result<u64, String> {
+    let writes = knobs.write_blocks.iter().flatten();
+    let blocks = knobs.blocks.iter().chain(writes);
+    let unit = std::iter::once(limits.stripe_unit_bytes);
+    verify::grain_bytes(blocks.map(|share| share.block_bytes).chain(unit))
 }
 
 impl Drop for Engine {

@@ -26,14 +26,26 @@ impl Flight {
     }
 }
 
-/// Numbers are small and re-used, so that they can stand for buffers too.
+/// Numbers are re-used and below what can be in flight, so that they can stand for buffers too.
 #[derive(Default)]
 pub struct Flights {
     all: Vec<Flight>,
     free: Vec<usize>,
+    /// What numbers are below from now on.
+    limit: usize,
+    /// Numbers that are free and not below.
+    spare: Vec<usize>,
 }
 
 impl Flights {
+    /// Gives out numbers below this only, which is at least what can be in flight.
+    pub fn keep_below(&mut self, limit: usize) {
+        self.limit = limit;
+        self.free.append(&mut self.spare);
+        let kept = |number: &usize| *number < limit;
+        (self.free, self.spare) = std::mem::take(&mut self.free).into_iter().partition(kept);
+    }
+
     /// The number the next I/O gets.
     #[inline]
     pub fn next_number(&self) -> usize {
@@ -69,7 +81,11 @@ impl Flights {
     /// Frees a number whose I/O is back.
     #[inline]
     pub fn remove(&mut self, number: usize) {
-        self.free.push(number);
+        if number < self.limit {
+            self.free.push(number);
+        } else {
+            self.spare.push(number);
+        }
     }
 }
 
@@ -81,6 +97,7 @@ mod tests {
     #[test]
     fn numbers_in_flight_differ_and_are_used_again() {
         let mut flights = Flights::default();
+        flights.keep_below(8);
         let add = |flights: &mut Flights, offset| {
             let (number, part) = (
                 flights.next_number(),
@@ -102,5 +119,13 @@ mod tests {
         assert_eq!(add(&mut flights, 9), 1);
         assert_eq!(flights.get(1).part.offset, 9);
         assert_eq!(add(&mut flights, 10), 3);
+        // 0 to 3 are in flight. Of those that end only what is below the limit is used again, until it is raised.
+        flights.keep_below(2);
+        for number in [3, 0, 2, 1] {
+            flights.remove(number);
+        }
+        assert_eq!([1, 0], [(); 2].map(|()| add(&mut flights, 11)));
+        flights.keep_below(3);
+        assert_eq!(add(&mut flights, 12), 2);
     }
 }

@@ -59,6 +59,8 @@ pub struct Limits {
     pub ring_use: RingUse,
     /// Sequential streams through each address space; None where the order is random.
     pub streams: Option<usize>,
+    /// With --verify: what every write is a multiple of.
+    pub grain_bytes: Option<u64>,
 }
 
 /// Checked knobs.
@@ -124,6 +126,7 @@ impl Settings {
             read_bound,
         };
         settings.check_writing(active)?;
+        settings.check_verifying(limits, &sizes)?;
         settings.check_order(limits, active, &sizes)?;
         Ok(settings)
     }
@@ -236,6 +239,35 @@ impl Settings {
 }
 
 impl Settings {
+    /// Whether books can be kept of I/Os of these sizes, and each can have a buffer of its own.
+    fn check_verifying(&self, limits: &Limits, sizes: &[u64]) -> Result<(), String> {
+        let Some(grain_bytes) = limits.grain_bytes else {
+            return Ok(());
+        };
+        let unit = self.layout.map(|_| limits.stripe_unit_bytes);
+        if let Some(odd) = sizes
+            .iter()
+            .chain(&unit)
+            .find(|size| *size % grain_bytes != 0)
+        {
+            return Err(format!(
+                "{odd} is not a multiple of {grain_bytes}, in which this verified run keeps its books since it began"
+            ));
+        }
+        let needed = self.part_bytes * self.outstanding() as u64;
+        if needed > MAX_WRITE_BUFFER_BYTES {
+            return Err(format!(
+                "--verify of {} bytes at queue_depth {} on {} targets needs {} MiB of buffers, above {}: lower one of them",
+                self.part_bytes,
+                self.queue_depth,
+                self.width,
+                needed >> 20,
+                MAX_WRITE_BUFFER_BYTES >> 20
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether the order of offsets can be had with these block sizes.
     fn check_order(
         &self,
@@ -472,6 +504,7 @@ mod tests {
             arrival: Arrival::Closed,
             ring_use: RingUse::Sleep,
             streams: None,
+            grain_bytes: None,
         }
     }
 

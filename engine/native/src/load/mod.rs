@@ -51,6 +51,7 @@ mod stats;
 mod stripe;
 mod target;
 mod timeline;
+mod verify;
 mod worker_threads;
 mod worker_uring;
 

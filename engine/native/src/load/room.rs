@@ -63,9 +63,10 @@ impl Room {
         }
     }
 
-    /// Sum of all shares.
-    pub fn capacity(&self) -> usize {
-        self.shares.iter().map(|share| share.most as usize).sum()
+    /// The most that can be outstanding while the shares stay: more than their sum while a share that was lowered drains.
+    pub fn most_in_flight(&self) -> usize {
+        let most = |share: &Share| share.most.max(share.in_flight) as usize;
+        self.shares.iter().map(most).sum()
     }
 
     /// A target with a free place.
@@ -170,6 +171,7 @@ mod tests {
         room.deal(|_| 4);
         take_all(&mut room);
         room.deal(|_| 2);
+        assert_eq!(room.most_in_flight(), 4);
         for left in [3, 2] {
             assert_eq!(room.returned(0), left);
             assert!(take_all(&mut room).is_empty());

@@ -23,6 +23,7 @@ use super::policy_cost::{PolicyCost, is_sampled};
 use super::slowest::Slowest;
 use super::stats::Direction;
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
+use super::verify::Verifier;
 
 /// Everything fixed for a run, its targets' health, and how it ends.
 pub struct Run {
@@ -38,6 +39,8 @@ pub struct Run {
     pub logical_ios: Arc<LogicalIos>,
     /// Arrivals that found no room in time, per target.
     pub skipped: Skipped,
+    /// With --verify.
+    pub verifier: Option<Verifier>,
     seed: u64,
     health: Vec<Health>,
     /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
@@ -76,6 +79,7 @@ impl Run {
             routes: Arc::new(Routes::new(&targets, policy, clock)),
             logical_ios: Arc::default(),
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
+            verifier: None,
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
             streams: streams.unwrap_or_default(),
@@ -293,6 +297,15 @@ impl Run {
             if let Some(finished) = finished {
                 levels.finish(&finished);
             }
+        }
+    }
+
+    /// Gives up an I/O that was drawn and never issued.
+    pub fn drop_part(&self, part: &Part) {
+        if part.logical != ALONE {
+            self.logical_ios.part_dropped(part.logical);
+        } else if part.intended_ticks != 0 {
+            self.skipped[part.target].fetch_add(1, Ordering::Relaxed);
         }
     }
 

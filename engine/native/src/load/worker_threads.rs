@@ -19,9 +19,13 @@ use super::payload;
 use super::run::Run;
 use super::seat::Seat;
 use super::stats::Direction;
+use super::verify::Entry;
 
 /// How soon a thread looks again for room on the other targets of a striped I/O.
 const BLOCKED: Duration = Duration::from_millis(1);
+
+/// How soon a thread looks again whether another write to the same place is back.
+const HELD: Duration = Duration::from_micros(100);
 
 /// Memory that all reads share, as nobody looks at what they bring; the old one if it will do.
 pub fn sink(settings: &Settings, old: Option<&Arc<Memory>>) -> io::Result<Arc<Memory>> {
@@ -57,6 +61,9 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
         epoch: Arc::clone(&seat.epoch()),
         epoch_turned: false,
         source: None,
+        held: None,
+        own_sink: None,
+        expected: Vec::new(),
         sequence: (seat.worker as u64) << 48,
     };
     while !run.stopping() {
@@ -66,6 +73,7 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
             std::thread::park();
         }
     }
+    worker.drop_held();
     Ok(())
 }
 
@@ -81,6 +89,12 @@ struct Worker<'a> {
     /// What writes come from, filled when it was mapped.
     source: Option<Memory>,
     sequence: u64,
+    /// With --verify: a write that waits for another to the same place.
+    held: Option<Part>,
+    /// With --verify: where reads go, as what they bring is looked at.
+    own_sink: Option<Memory>,
+    /// With --verify: what the place of a read had to hold when it was issued.
+    expected: Vec<Entry>,
 }
 
 impl Worker<'_> {
@@ -94,6 +108,9 @@ impl Worker<'_> {
             self.seat.settle(epoch.index);
         } else {
             self.seat.parked();
+        }
+        if epoch.index != self.epoch.index {
+            self.drop_held();
         }
         self.epoch = Arc::clone(&epoch);
         drop(epoch);
@@ -111,6 +128,10 @@ impl Worker<'_> {
         {
             self.source = Some(self.filled(bytes)?);
         }
+        let too_small = |memory: &Memory| memory.bytes() < bytes;
+        if used && self.run.verifier.is_some() && self.own_sink.as_ref().is_none_or(too_small) {
+            self.own_sink = Some(Memory::new(bytes)?);
+        }
         Ok(used)
     }
 
@@ -127,15 +148,14 @@ impl Worker<'_> {
         let target = self.seat.served.first;
         let mut now_ticks = self.run.clock.now();
         loop {
-            match self.run.next(
-                &self.epoch,
-                target,
-                &mut self.rng,
-                &mut self.gate,
-                now_ticks,
-            ) {
+            match self.next(target, now_ticks) {
                 Next::Issue(part) => {
-                    now_ticks = self.perform(part);
+                    let Some(back_ticks) = self.perform(part) else {
+                        self.held = Some(part);
+                        std::thread::park_timeout(HELD);
+                        return;
+                    };
+                    now_ticks = back_ticks;
                     if self.epoch_turned || self.run.stopping() {
                         return;
                     }
@@ -149,6 +169,25 @@ impl Worker<'_> {
                     return;
                 }
             }
+        }
+    }
+
+    fn next(&mut self, target: usize, now_ticks: u64) -> Next {
+        if let Some(part) = self.held.take() {
+            return Next::Issue(part);
+        }
+        self.run.next(
+            &self.epoch,
+            target,
+            &mut self.rng,
+            &mut self.gate,
+            now_ticks,
+        )
+    }
+
+    fn drop_held(&mut self) {
+        if let Some(part) = self.held.take() {
+            self.run.drop_part(&part);
         }
     }
 
@@ -172,9 +211,13 @@ impl Worker<'_> {
         }
     }
 
-    /// Does one I/O and counts it; when it came back.
-    fn perform(&mut self, mut part: Part) -> u64 {
-        let pointer = self.buffer(&part);
+    /// Does one I/O and counts it; when it came back. None if another write to its place must come back first.
+    fn perform(&mut self, mut part: Part) -> Option<u64> {
+        let pointer = if self.run.verifier.is_some() {
+            self.verified_buffer(&part)?
+        } else {
+            self.buffer(&part)
+        };
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
         let write_flags = self.epoch.settings.mode.write_flags();
@@ -197,6 +240,7 @@ impl Worker<'_> {
             let fan_out = epoch.fan_out.as_ref().filter(|_| !self.epoch_turned);
             self.run
                 .count(levels, fan_out, &part, result, issued_ticks, reaped_ticks);
+            self.verify_after(&part, pointer, result);
             self.seat.set_in_flight(part.target, 0);
             drop(epoch);
             if part.is_whole_read(result) && self.run.contents.is_due(reaped_ticks) {
@@ -204,7 +248,40 @@ impl Worker<'_> {
                 // SAFETY: the read brought so many bytes there.
                 unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
             }
-            return reaped_ticks;
+            return Some(reaped_ticks);
+        }
+    }
+
+    /// The buffer of a verified I/O, with its data if it is a write; None while its place is not free.
+    fn verified_buffer(&mut self, part: &Part) -> Option<NonNull<u8>> {
+        let (Some(verifier), false) = (&self.run.verifier, part.is_fsync()) else {
+            return Some(self.buffer(part));
+        };
+        if part.direction == Direction::Read {
+            verifier.before_read(part, &mut self.expected);
+            return self.own_sink.as_ref().map(Memory::base);
+        }
+        let source = self.source.as_ref()?;
+        let sequence = verifier.claim(part)?;
+        // SAFETY: this thread alone uses the mapping, which holds the largest part of this epoch.
+        let bytes =
+            unsafe { std::slice::from_raw_parts_mut(source.base().as_ptr(), part.length as usize) };
+        verifier.stamp(part, sequence, bytes);
+        Some(source.base())
+    }
+
+    /// Looks at what a verified read brought, or gives back the place of a write.
+    fn verify_after(&self, part: &Part, pointer: NonNull<u8>, result: i32) {
+        let (Some(verifier), false) = (&self.run.verifier, part.is_fsync()) else {
+            return;
+        };
+        if part.direction == Direction::Write {
+            verifier.wrote(part, u32::try_from(result) == Ok(part.length));
+        } else if part.is_whole_read(result) {
+            // SAFETY: the read brought so many bytes there, and this thread alone uses the mapping.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
+            verifier.check(part, bytes, &self.expected);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod issuing;
 mod reaping;
+mod verifying;
 mod waiting;
 
 use std::io;
@@ -25,6 +26,7 @@ use super::room::Room;
 use super::run::Run;
 use super::seat::Seat;
 use super::spin::Spin;
+use super::verify::{Entry, Held};
 
 /// Least and most I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
 const CHUNK: (usize, usize) = (4, 32);
@@ -107,6 +109,10 @@ struct Worker<'a> {
     most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     again: Vec<usize>,
+    /// With --verify: writes that wait for others to the same place.
+    held: Held,
+    /// With --verify, of every read in flight: what its place had to hold when it was issued.
+    expected: Vec<Vec<Entry>>,
 }
 
 impl<'a> Worker<'a> {
@@ -117,7 +123,7 @@ impl<'a> Worker<'a> {
             run,
             seat,
             ring,
-            arenas: [Arena::new(false), Arena::new(true)],
+            arenas: [Arena::new(run.verifier.is_some()), Arena::new(true)],
             flights: Flights::default(),
             room: Room::new(targets),
             rngs: (0..targets)
@@ -132,6 +138,8 @@ impl<'a> Worker<'a> {
             chunk: Vec::new(),
             most_queued: 0,
             again: Vec::new(),
+            held: Held::default(),
+            expected: Vec::new(),
         }
     }
 
@@ -152,6 +160,7 @@ impl<'a> Worker<'a> {
             self.ring.wait(None, false)?;
             self.reap()?;
         }
+        self.drop_held();
         self.cancel()
     }
 
@@ -169,17 +178,19 @@ impl<'a> Worker<'a> {
         // This worker may have no place any more on the targets they are for.
         self.gate.leave();
         let (ios, length) = (
-            self.room.capacity(),
+            self.room.most_in_flight(),
             usize::try_from(settings.part_bytes).unwrap_or(usize::MAX),
         );
         self.most_queued =
             u32::try_from((ios / CHUNKS).clamp(CHUNK.0, CHUNK.1)).unwrap_or(u32::MAX);
+        self.flights.keep_below(ios);
         self.arenas[0].ensure(&mut self.ring, ios, length)?;
         if settings.writes() {
             self.arenas[1].ensure(&mut self.ring, ios, length)?;
         }
         if epoch.index != self.epoch.index {
             self.older = self.room.in_flight();
+            self.drop_held();
         }
         if self.older == 0 {
             self.seat.settle(epoch.index);

@@ -1,5 +1,7 @@
 //! `LoadEngine`.
 
+use std::fs::File;
+use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -9,14 +11,18 @@ use pyo3::prelude::*;
 use super::arguments::{KnobsArgument, bits, seconds, unsigned};
 use super::cells::{CellArrays, cell_arrays};
 use super::epoch::EpochStats;
-use super::target::LoadTarget;
+use super::os_error;
+use super::target::{LoadTarget, duplicate};
+use super::verify::{DamageRow, VerifyPass, damage_row};
 use crate::load::arrival::Arrival;
 use crate::load::crew::Backend;
 use crate::load::engine::{Engine, Options};
 use crate::load::knobs::{Limits, RingUse};
 use crate::load::lock::lock;
 use crate::load::stats::Sums;
+use crate::load::target::Target;
 use crate::load::timeline::AnyEpoch;
+use crate::load::verify::{Books, Pass};
 
 /// `collectors.schemas.LOAD`.
 const COUNTER_COLUMNS: usize = 17;
@@ -60,7 +66,7 @@ impl LoadEngine {
     )]
     #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1, stripe_unit_bytes = 65536, copies = 1,
                         total_queue_depth = false, seed = 1, max_queue_depth = 1024, runtime_s = None,
-                        arrival = "closed", poll = false, dry = false))]
+                        arrival = "closed", poll = false, dry = false, journals = None))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
@@ -77,6 +83,7 @@ impl LoadEngine {
         arrival: &str,
         poll: bool,
         dry: bool,
+        journals: Option<Vec<Option<RawFd>>>,
     ) -> PyResult<Self> {
         let backend = match backend {
             "uring" => Backend::Uring,
@@ -110,6 +117,7 @@ impl LoadEngine {
             })?,
             ring_use: ring_use(poll, dry)?,
             streams: sequential.then_some(streams),
+            grain_bytes: None,
         };
         let runtime = runtime_s
             .map(|runtime_s| seconds("runtime_s", runtime_s))
@@ -119,6 +127,7 @@ impl LoadEngine {
             limits,
             seed: bits(seed),
             runtime,
+            journals: journal_files(journals, targets.len(), dry)?,
         };
         let targets = targets
             .into_iter()
@@ -271,6 +280,56 @@ impl LoadEngine {
         PyArray1::from_iter(py, rows.into_iter().flatten()).reshape([count, 3])
     }
 
+    #[getter]
+    fn verified_run(&self) -> u64 {
+        self.engine.verifier().map_or(0, |verifier| verifier.run)
+    }
+
+    fn verified<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let count = self.engine.targets().len();
+        let row = |target: usize| {
+            let sums = self.engine.verifier().map(|verifier| {
+                let reads = verifier.read_sums(target);
+                [
+                    verifier.written_bytes(target),
+                    reads.checked_bytes,
+                    reads.raced_bytes,
+                    reads.unwritten_bytes,
+                    verifier.damaged_ranges(target) as u64,
+                ]
+            });
+            sums.unwrap_or_default()
+        };
+        PyArray1::from_iter(py, (0..count).flat_map(row)).reshape([count, 5])
+    }
+
+    fn damage(&self) -> Vec<(usize, DamageRow)> {
+        let Some(verifier) = self.engine.verifier() else {
+            return Vec::new();
+        };
+        let of = |target: usize| {
+            let found = verifier.damage(target);
+            found
+                .into_iter()
+                .map(move |range| (target, damage_row(&range)))
+        };
+        (0..self.engine.targets().len()).flat_map(of).collect()
+    }
+
+    fn final_passes(&self) -> Vec<VerifyPass> {
+        let Some(verifier) = self.engine.verifier() else {
+            return Vec::new();
+        };
+        let pass = |(index, target): (usize, &Arc<Target>)| {
+            let books = Books {
+                home: verifier.home(index),
+                ledger: Arc::clone(verifier.ledger(index)),
+            };
+            VerifyPass::of(Pass::new(Arc::clone(target), Some(books), true))
+        };
+        self.engine.targets().iter().enumerate().map(pass).collect()
+    }
+
     fn cpu_ns(&self) -> u64 {
         self.engine.cpu_ns()
     }
@@ -280,6 +339,26 @@ impl LoadEngine {
         let timeout = seconds("timeout_s", timeout_s)?;
         Ok(py.detach(|| self.engine.stop(timeout)))
     }
+}
+
+/// The files of the books of --verify, by descriptors of our own.
+fn journal_files(
+    journals: Option<Vec<Option<RawFd>>>,
+    targets: usize,
+    dry: bool,
+) -> PyResult<Option<Vec<Option<File>>>> {
+    let Some(journals) = journals else {
+        return Ok(None);
+    };
+    if dry || journals.len() != targets {
+        return Err(PyValueError::new_err(
+            "journals: one for every target, and none in a dry run",
+        ));
+    }
+    let duplicate = |fd: Option<RawFd>| fd.map(|fd| duplicate(fd).map(File::from)).transpose();
+    let files = journals.into_iter().map(duplicate);
+    let files = files.collect::<std::io::Result<Vec<_>>>();
+    files.map(Some).map_err(|error| os_error(&error))
 }
 
 fn ring_use(poll: bool, dry: bool) -> PyResult<RingUse> {

@@ -5,6 +5,7 @@ mod cells;
 mod engine;
 mod epoch;
 mod target;
+mod verify;
 
 use std::io;
 use std::os::fd::RawFd;
@@ -27,6 +28,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<target::LoadTarget>()?;
     module.add_class::<epoch::EpochStats>()?;
     module.add_class::<engine::LoadEngine>()?;
+    module.add_class::<verify::VerifyPass>()?;
+    module.add_function(wrap_pyfunction!(verify::journal_facts, module)?)?;
     module.add_function(wrap_pyfunction!(fill_file, module)?)?;
     module.add_function(wrap_pyfunction!(content, module)?)?;
     module.add_function(wrap_pyfunction!(host_cpu_ns, module)?)?;

@@ -116,7 +116,7 @@ fn opened_for_writing(fd: RawFd) -> io::Result<bool> {
     }
 }
 
-fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: F_DUPFD_CLOEXEC takes no pointer.
     match unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) } {
         -1 => Err(io::Error::last_os_error()),

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use io_uring::{opcode, squeue, types};
 
 use super::Worker;
+use super::verifying::{Issued, verify_before};
 use crate::load::buffers::Buffer;
 use crate::load::fanout::Next;
 use crate::load::flight::Flight;
@@ -25,12 +26,15 @@ impl Worker<'_> {
         }
         let mut wake_ticks = u64::MAX;
         while let Some(target) = self.room.take() {
-            let rng = &mut self.rngs[target];
-            match self
-                .run
-                .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
-            {
-                Next::Issue(part) => self.issue(part, now_ticks)?,
+            match self.next(target, now_ticks) {
+                Next::Issue(part) => match self.issue(part, now_ticks)? {
+                    Issued::Yes => {}
+                    Issued::Held => self.room.put_back(target),
+                    Issued::HeldLast => {
+                        self.room.set_aside(target);
+                        wake_ticks = wake_ticks.min(now_ticks + self.run.clock.ticks(BLOCKED_NS));
+                    }
+                },
                 Next::NotBefore(due) => {
                     self.room.put_back(target);
                     return Ok(wake_ticks.min(due));
@@ -55,19 +59,19 @@ impl Worker<'_> {
         for target in 0..self.epoch.settings.width {
             while self.room.has_place(target) {
                 let now_ticks = self.run.clock.now();
-                let rng = &mut self.rngs[target];
-                let next = self
-                    .run
-                    .next(&self.epoch, target, rng, &mut self.gate, now_ticks);
-                let due = match next {
-                    Next::Issue(part) => {
-                        self.issue(part, now_ticks)?;
-                        // Its service begins now, not when others have been submitted too.
-                        self.submit()?;
-                        continue;
-                    }
+                let blocked = now_ticks + self.run.clock.ticks(BLOCKED_NS);
+                let due = match self.next(target, now_ticks) {
+                    Next::Issue(part) => match self.issue(part, now_ticks)? {
+                        Issued::HeldLast => blocked,
+                        Issued::Held => continue,
+                        Issued::Yes => {
+                            // Its service begins now, not when others have been submitted too.
+                            self.submit()?;
+                            continue;
+                        }
+                    },
                     Next::NotBefore(due) | Next::Refused(due) => due,
-                    Next::Blocked => now_ticks + self.run.clock.ticks(BLOCKED_NS),
+                    Next::Blocked => blocked,
                 };
                 wake_ticks = wake_ticks.min(due);
                 break;
@@ -76,7 +80,28 @@ impl Worker<'_> {
         Ok(wake_ticks)
     }
 
-    fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<()> {
+    /// What to do with room on a target: a write that waited, if its place is free by now, else whatever is drawn.
+    #[inline]
+    fn next(&mut self, target: usize, now_ticks: u64) -> Next {
+        if let Some(verifier) = &self.run.verifier {
+            if let Some(part) = self.held.take(target, verifier) {
+                return Next::Issue(part);
+            }
+        }
+        let rng = &mut self.rngs[target];
+        self.run
+            .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
+    }
+
+    fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<Issued> {
+        let is_write = part.direction == Direction::Write && !part.is_fsync();
+        let claimed = match &self.run.verifier {
+            Some(verifier) if is_write => match verifier.claim(&part) {
+                None => return Ok(self.hold(part)),
+                claimed => claimed,
+            },
+            _ => None,
+        };
         if self.ring.queued() >= self.most_queued || self.ring.is_full() {
             self.submit()?;
         }
@@ -85,7 +110,10 @@ impl Worker<'_> {
         let buffer = arena
             .take(number)
             .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
-        if part.direction == Direction::Write && !part.is_fsync() {
+        if let Some(verifier) = &self.run.verifier {
+            let bytes = arena.bytes(buffer, part.length);
+            verify_before(verifier, &part, claimed, bytes, number, &mut self.expected);
+        } else if is_write {
             self.sequence += 1;
             arena.prepare(
                 buffer,
@@ -111,7 +139,7 @@ impl Worker<'_> {
             region: buffer.region,
         });
         self.chunk.push(number);
-        Ok(())
+        Ok(Issued::Yes)
     }
 
     /// Hands what is queued to the kernel; its clock starts.

@@ -30,7 +30,7 @@ impl Worker<'_> {
                 // A worker just hired has no place in the epoch before, and nothing to count there.
                 let levels =
                     *levels.get_or_insert_with(|| epoch.levels(self.seat.worker, reaped_ticks));
-                if self.fails_over(&epoch, levels, flight, result, reaped_ticks) {
+                if self.fails_over(&epoch, levels, number, result, reaped_ticks) {
                     self.again.push(number);
                     continue;
                 }
@@ -63,10 +63,11 @@ impl Worker<'_> {
         &self,
         epoch: &Epoch,
         levels: &Levels,
-        flight: &Flight,
+        number: usize,
         result: i32,
         reaped_ticks: u64,
     ) -> bool {
+        let flight = self.flights.get(number);
         let (part, sent_ticks) = (&flight.part, flight.issued_ticks);
         let levels = epoch.levels_of(part, self.seat.worker, levels);
         let lost = self
@@ -84,6 +85,9 @@ impl Worker<'_> {
             flight.began_ticks(),
             reaped_ticks,
         );
+        if let Some(verifier) = &self.run.verifier {
+            self.verify_after(verifier, number, flight, result);
+        }
         false
     }
 

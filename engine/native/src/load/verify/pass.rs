@@ -1,0 +1,277 @@
+//! Reads a whole target and judges every unit of it: large reads by several threads, judged in order.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex};
+
+use super::damage::DamagedRange;
+use super::judge::{Finding, Home, Judge, Sums};
+use super::ledger::{Entry, Expected, Ledger};
+use super::unit::UNIT_BYTES;
+use super::verifier::units;
+use crate::load::lock::lock;
+use crate::load::memory::Memory;
+use crate::load::target::Target;
+
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Where a large read fails, pieces of this size tell where.
+const PIECE_BYTES: u64 = 4096;
+/// Chunks per thread that may be read ahead of the one to be judged next.
+const AHEAD: u64 = 4;
+
+/// Books to judge by.
+pub struct Books {
+    pub home: Home,
+    pub ledger: Arc<Ledger>,
+}
+
+/// What a pass found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub sums: Sums,
+    /// Of loads on something else that lies here, such as a file on this disk.
+    pub elsewhere_bytes: u64,
+    /// Not read, as the run wrote nothing there.
+    pub skipped_bytes: u64,
+    pub damaged_bytes: u64,
+    /// By offset.
+    pub damage: Vec<DamagedRange>,
+    /// Run of the latest unit that is in its place; 0 if there is none.
+    pub latest_run: u64,
+}
+
+pub struct Pass {
+    target: Arc<Target>,
+    books: Option<Books>,
+    /// Whether to read only where the books say that something was written.
+    only_written: bool,
+    next: AtomicU64,
+    done_bytes: AtomicU64,
+    cancelled: AtomicBool,
+}
+
+/// What waits to be judged.
+struct Line {
+    due: u64,
+    waiting: BTreeMap<u64, Vec<Finding>>,
+    judge: Judge,
+    skipped_bytes: u64,
+}
+
+impl Pass {
+    pub fn new(target: Arc<Target>, books: Option<Books>, only_written: bool) -> Self {
+        Self {
+            target,
+            books,
+            only_written,
+            next: AtomicU64::new(0),
+            done_bytes: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes `run` return soon, without an outcome.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+    }
+
+    /// Share done, 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    pub fn progress(&self) -> f64 {
+        self.done_bytes.load(Relaxed) as f64 / self.target.size_bytes as f64
+    }
+
+    /// Reads and judges all of the target; None if it was cancelled. To be called once.
+    pub fn run(&self, threads: u64) -> io::Result<Option<Outcome>> {
+        self.forget_cached();
+        let home = self.books.as_ref().map(|books| books.home);
+        let line = Mutex::new(Line {
+            due: 0,
+            waiting: BTreeMap::new(),
+            judge: Judge::new(home),
+            skipped_bytes: 0,
+        });
+        let moved = Condvar::new();
+        std::thread::scope(|scope| {
+            let started: Vec<_> = (0..threads)
+                .map(|_| scope.spawn(|| self.work(&line, &moved, threads * AHEAD)))
+                .collect();
+            let ended = started.into_iter().map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("a thread of the pass panicked")))
+            });
+            ended
+                .collect::<Vec<_>>()
+                .into_iter()
+                .collect::<io::Result<Vec<()>>>()
+        })?;
+        if self.cancelled.load(Relaxed) {
+            return Ok(None);
+        }
+        let line = line
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        Ok(Some(outcome(line, home)))
+    }
+
+    /// Has what is cached written back and dropped, so that the medium is read, where the mode reads through the cache.
+    fn forget_cached(&self) {
+        for node in &self.target.nodes {
+            // SAFETY: neither call takes a pointer; what they cannot do costs truth about the medium, not safety.
+            unsafe {
+                libc::fdatasync(node.fd.as_raw_fd());
+                libc::posix_fadvise(node.fd.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
+            }
+        }
+    }
+
+    fn work(&self, line: &Mutex<Line>, moved: &Condvar, ahead: u64) -> io::Result<()> {
+        let outcome = self.read_chunks(line, moved, ahead);
+        if outcome.is_err() {
+            self.cancel();
+        }
+        moved.notify_all();
+        outcome
+    }
+
+    fn read_chunks(&self, line: &Mutex<Line>, moved: &Condvar, ahead: u64) -> io::Result<()> {
+        let memory = Memory::new(usize::try_from(CHUNK_BYTES).map_err(io::Error::other)?)?;
+        loop {
+            let chunk = self.next.fetch_add(1, Relaxed);
+            let offset = chunk * CHUNK_BYTES;
+            if offset >= self.target.size_bytes || self.cancelled.load(Relaxed) {
+                return Ok(());
+            }
+            let length = CHUNK_BYTES.min(self.target.size_bytes - offset);
+            let wanted = !self.only_written
+                || self
+                    .books
+                    .as_ref()
+                    .is_none_or(|books| books.ledger.is_written(offset, length));
+            let findings = if wanted {
+                self.read(&memory, offset, length)
+            } else {
+                Vec::new()
+            };
+            let late = |line: &mut Line| chunk > line.due + ahead && !self.cancelled.load(Relaxed);
+            let Ok(mut line) = moved.wait_while(lock(line), late) else {
+                return Err(io::Error::other("a thread of the pass panicked"));
+            };
+            if findings.is_empty() {
+                line.skipped_bytes += length;
+            }
+            line.waiting.insert(chunk, findings);
+            self.judge(&mut line);
+            drop(line);
+            moved.notify_all();
+            self.done_bytes.fetch_add(length, Relaxed);
+        }
+    }
+
+    /// Judges all chunks whose turn it is.
+    fn judge(&self, line: &mut Line) {
+        while let Some(findings) = line.waiting.remove(&line.due) {
+            let offset = line.due * CHUNK_BYTES;
+            line.due += 1;
+            if findings.is_empty() {
+                line.judge.skip();
+            }
+            for (finding, offset) in findings.iter().zip((offset..).step_by(UNIT_BYTES)) {
+                line.judge.push(offset, finding, self.expected(offset));
+            }
+        }
+    }
+
+    fn expected(&self, offset: u64) -> Expected {
+        let entry = self
+            .books
+            .as_ref()
+            .and_then(|books| books.ledger.at(offset));
+        entry.map_or(Expected::Anything, Entry::expected)
+    }
+
+    /// What a range holds; where it cannot be read at once, piece by piece.
+    fn read(&self, memory: &Memory, offset: u64, length: u64) -> Vec<Finding> {
+        if self.read_at(memory, offset, length).is_ok() {
+            return found(memory, length);
+        }
+        let mut findings = Vec::new();
+        let piece_bytes = PIECE_BYTES.max(self.target.align_bytes);
+        for begin in (0..length).step_by(usize::try_from(piece_bytes).unwrap_or(4096)) {
+            let piece = piece_bytes.min(length - begin);
+            match self.read_at(memory, offset + begin, piece) {
+                Ok(()) => findings.extend(found(memory, piece)),
+                Err(errno) => {
+                    let units = usize::try_from(piece / UNIT_BYTES as u64).unwrap_or(0);
+                    findings.extend(std::iter::repeat_n(Finding::Unreadable(errno), units));
+                }
+            }
+        }
+        findings
+    }
+
+    /// Reads a range by the first path that brings all of it; else the errno of the last.
+    fn read_at(&self, memory: &Memory, offset: u64, length: u64) -> Result<(), i32> {
+        let mut failed = libc::EIO;
+        for node in &self.target.nodes {
+            match read_all(node.fd.as_raw_fd(), memory, offset, length) {
+                Ok(()) => return Ok(()),
+                Err(error) => failed = error.raw_os_error().unwrap_or(libc::EIO),
+            }
+        }
+        Err(failed)
+    }
+}
+
+fn read_all(fd: i32, memory: &Memory, offset: u64, length: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < length {
+        let at = usize::try_from(done).map_err(io::Error::other)?;
+        let left = usize::try_from(length - done).map_err(io::Error::other)?;
+        let place = libc::off_t::try_from(offset + done).map_err(io::Error::other)?;
+        // SAFETY: `length` is at most what is mapped, so that `left` bytes are there.
+        let read = unsafe { libc::pread(fd, memory.base().as_ptr().add(at).cast(), left, place) };
+        match u64::try_from(read) {
+            Ok(0) => return Err(io::Error::from_raw_os_error(libc::ENODATA)),
+            Ok(read) => done += read,
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn found(memory: &Memory, length: u64) -> Vec<Finding> {
+    let length = usize::try_from(length).unwrap_or(0).min(memory.bytes());
+    // SAFETY: the mapping is this thread's alone, has so many bytes, and no I/O is in flight on it.
+    let bytes = unsafe { std::slice::from_raw_parts(memory.base().as_ptr(), length) };
+    units(bytes).map(Finding::of).collect()
+}
+
+fn outcome(mut line: Line, home: Option<Home>) -> Outcome {
+    line.judge.skip();
+    let Judge {
+        log, groups, sums, ..
+    } = line.judge;
+    let (misplaced, elsewhere_bytes) = groups.resolve(home);
+    let misplaced_bytes: u64 = misplaced.iter().map(|range| range.length).sum();
+    let mut damage = log.ranges().to_vec();
+    damage.extend(misplaced);
+    damage.sort_by_key(|range| range.offset);
+    Outcome {
+        sums,
+        elsewhere_bytes,
+        skipped_bytes: line.skipped_bytes,
+        damaged_bytes: log.bytes() + misplaced_bytes,
+        damage,
+        latest_run: groups.latest_run(),
+    }
+}

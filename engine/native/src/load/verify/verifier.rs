@@ -1,0 +1,318 @@
+//! What workers do for `--verify`: number and stamp writes, and look at what reads bring.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::damage::{DamageLog, DamagedRange};
+use super::journal::{Facts, Journal};
+use super::judge::{Finding, Home, Judge};
+use super::ledger::{Entry, Expected, Ledger};
+use super::unit::{self, Content, Fields, UNIT_BYTES};
+use crate::load::lock::lock;
+use crate::load::pattern::Part;
+use crate::load::target::Target;
+
+const UNIT: u64 = UNIT_BYTES as u64;
+/// The most books that a run keeps, over all targets.
+const MOST_BOOKS_BYTES: u64 = 1 << 30;
+
+/// Books are as fine as the first knobs ask for, and at least so fine, so that there is room to turn them.
+const MOST_GRAIN_BYTES: u64 = 4096;
+
+/// What reads brought so far, of one target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the unit belongs to the name")]
+pub struct ReadSums {
+    /// Compared with what was written there.
+    pub checked_bytes: u64,
+    /// Met a write to the same place, or one that had failed.
+    pub raced_bytes: u64,
+    /// This run wrote nothing there.
+    pub unwritten_bytes: u64,
+}
+
+#[derive(Default)]
+struct Found {
+    log: DamageLog,
+    /// Damage is met again and again, and told once.
+    seen: HashSet<(u64, &'static str)>,
+}
+
+struct Books {
+    ledger: Arc<Ledger>,
+    written_bytes: AtomicU64,
+    checked_bytes: AtomicU64,
+    raced_bytes: AtomicU64,
+    unwritten_bytes: AtomicU64,
+    found: Mutex<Found>,
+}
+
+/// The books of all targets of a run.
+pub struct Verifier {
+    pub run: u64,
+    seed: u64,
+    drawn: AtomicU64,
+    targets: Box<[Books]>,
+}
+
+/// The grain of a run that begins with these sizes of blocks and stripe units: what all of them are multiples of.
+pub fn grain_bytes(sizes: impl Iterator<Item = u64>) -> Result<u64, String> {
+    let mut grain_bytes = MOST_GRAIN_BYTES;
+    for size in sizes {
+        if size % UNIT != 0 {
+            return Err(format!(
+                "--verify: {size} is not a multiple of {UNIT_BYTES} bytes, of which each says what it is"
+            ));
+        }
+        grain_bytes = grain_bytes.min(1 << size.trailing_zeros());
+    }
+    Ok(grain_bytes)
+}
+
+/// Now, in nanoseconds since 1970.
+fn new_run() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |now| {
+        u64::try_from(now.as_nanos()).unwrap_or(u64::MAX).max(1)
+    })
+}
+
+impl Verifier {
+    /// Opens books on targets: in the files, as far as there are any, else in memory.
+    pub fn new(
+        targets: &[Arc<Target>],
+        files: Vec<Option<std::fs::File>>,
+        grain_bytes: u64,
+        seed: u64,
+    ) -> io::Result<Self> {
+        let all: u64 = targets
+            .iter()
+            .map(|target| target.size_bytes / grain_bytes * 8)
+            .sum();
+        if all > MOST_BOOKS_BYTES {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "--verify needs {} MiB of books, 8 bytes for every {grain_bytes}, above {}: use a smaller --size",
+                    all >> 20,
+                    MOST_BOOKS_BYTES >> 20
+                ),
+            ));
+        }
+        let run = new_run();
+        let books = |(index, (target, file)): (usize, (&Arc<Target>, Option<std::fs::File>))| {
+            let facts = Facts {
+                run,
+                target: u32::try_from(index).unwrap_or(u32::MAX),
+                seed,
+                size_bytes: target.size_bytes,
+                grain_bytes,
+            };
+            let journal = file.map(|file| Journal::create(file, facts)).transpose()?;
+            let ledger = Ledger::new(target.size_bytes, grain_bytes, journal.as_ref())?;
+            Ok(Books {
+                ledger: Arc::new(ledger),
+                written_bytes: AtomicU64::new(0),
+                checked_bytes: AtomicU64::new(0),
+                raced_bytes: AtomicU64::new(0),
+                unwritten_bytes: AtomicU64::new(0),
+                found: Mutex::default(),
+            })
+        };
+        let each = targets.iter().zip(files).enumerate().map(books);
+        Ok(Self {
+            run,
+            seed,
+            drawn: AtomicU64::new(1),
+            targets: each.collect::<io::Result<_>>()?,
+        })
+    }
+
+    pub fn ledger(&self, target: usize) -> &Arc<Ledger> {
+        &self.targets[target].ledger
+    }
+
+    pub fn home(&self, target: usize) -> Home {
+        Home {
+            run: self.run,
+            target: u32::try_from(target).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Takes the place of a write; None while another write to any of it is outstanding.
+    pub fn claim(&self, part: &Part) -> Option<u64> {
+        let draw = || self.drawn.fetch_add(1, Relaxed);
+        let ledger = &self.targets[part.target].ledger;
+        ledger.claim(part.offset, u64::from(part.length), draw)
+    }
+
+    /// Whether no write to any of a part is outstanding.
+    pub fn is_free(&self, part: &Part) -> bool {
+        let ledger = &self.targets[part.target].ledger;
+        ledger.is_free(part.offset, u64::from(part.length))
+    }
+
+    /// Makes the data of a write whose place was taken.
+    pub fn stamp(&self, part: &Part, sequence: u64, bytes: &mut [u8]) {
+        let Home { run, target } = self.home(part.target);
+        let units = u32::try_from(u64::from(part.length) / UNIT).unwrap_or(0);
+        for (index, unit) in (0..units).zip(bytes.chunks_exact_mut(UNIT_BYTES)) {
+            let fields = Fields {
+                run,
+                target,
+                offset: part.offset + u64::from(index) * UNIT,
+                sequence,
+                seed: self.seed,
+                index,
+                units,
+            };
+            if let Ok(unit) = unit.try_into() {
+                unit::write(unit, &fields);
+            }
+        }
+    }
+
+    /// Gives the place of a write back.
+    pub fn wrote(&self, part: &Part, good: bool) {
+        let books = &self.targets[part.target];
+        books
+            .ledger
+            .settle(part.offset, u64::from(part.length), good);
+        if good {
+            books
+                .written_bytes
+                .fetch_add(u64::from(part.length), Relaxed);
+        }
+    }
+
+    /// Notes what a read may find at the earliest.
+    pub fn before_read(&self, part: &Part, entries: &mut Vec<Entry>) {
+        entries.clear();
+        let ledger = &self.targets[part.target].ledger;
+        ledger.copy(part.offset, u64::from(part.length), entries);
+    }
+
+    /// Compares what a read brought with what it must find; `before` is from before it was issued.
+    pub fn check(&self, part: &Part, bytes: &[u8], before: &[Entry]) {
+        let books = &self.targets[part.target];
+        let mut after = Vec::with_capacity(before.len());
+        self.before_read(part, &mut after);
+        let mut sums = ReadSums::default();
+        let mut good = true;
+        let grain_bytes = books.ledger.grain_bytes();
+        let grains = bytes.chunks_exact(usize::try_from(grain_bytes).unwrap_or(usize::MAX));
+        for ((index, grain), (before, after)) in (0..).zip(grains).zip(before.iter().zip(&after)) {
+            if !before.is_settled(*after) {
+                sums.raced_bytes += grain_bytes;
+                continue;
+            }
+            let offset = part.offset + index * grain_bytes;
+            if let Expected::Write(write) = before.expected() {
+                sums.checked_bytes += grain_bytes;
+                good &= self.holds(part.target, offset, write, grain);
+            } else {
+                sums.unwritten_bytes += grain_bytes;
+                good &= !self.strays(grain);
+            }
+        }
+        books.checked_bytes.fetch_add(sums.checked_bytes, Relaxed);
+        books.raced_bytes.fetch_add(sums.raced_bytes, Relaxed);
+        books
+            .unwritten_bytes
+            .fetch_add(sums.unwritten_bytes, Relaxed);
+        if !good {
+            self.examine(part, bytes, before, &after);
+        }
+    }
+
+    /// Whether a grain is all of one write.
+    fn holds(&self, target: usize, offset: u64, write: u64, grain: &[u8]) -> bool {
+        let home = self.home(target);
+        units(grain)
+            .zip((offset..).step_by(UNIT_BYTES))
+            .all(|(unit, offset)| {
+                matches!(unit::read(unit), Content::Whole(fields)
+                if fields.sequence == write && fields.offset == offset
+                    && fields.run == home.run && fields.target == home.target)
+            })
+    }
+
+    /// Whether anything of this run lies in a grain where it wrote nothing.
+    fn strays(&self, grain: &[u8]) -> bool {
+        units(grain).any(
+            |unit| matches!(unit::read(unit), Content::Whole(fields) if fields.run == self.run),
+        )
+    }
+
+    /// Names what is wrong with a read.
+    #[cold]
+    fn examine(&self, part: &Part, bytes: &[u8], before: &[Entry], after: &[Entry]) {
+        let books = &self.targets[part.target];
+        let mut judge = Judge::new(Some(self.home(part.target)));
+        for (unit, offset) in units(bytes).zip((part.offset..).step_by(UNIT_BYTES)) {
+            let grain =
+                usize::try_from((offset - part.offset) / books.ledger.grain_bytes()).unwrap_or(0);
+            let settled = before[grain].is_settled(after[grain]);
+            let expected = if settled {
+                before[grain].expected()
+            } else {
+                Expected::Unknown
+            };
+            let finding = match Finding::of(unit) {
+                // What this run did not write it does not judge, but for its own data.
+                Finding::Whole(fields)
+                    if expected == Expected::Anything && fields.run != self.run =>
+                {
+                    Finding::Foreign
+                }
+                Finding::Broken(..) if expected == Expected::Anything => Finding::Foreign,
+                finding => finding,
+            };
+            judge.push(offset, &finding, expected);
+        }
+        judge.skip();
+        let mut found = lock(&books.found);
+        let Found { log, seen } = &mut *found;
+        for range in judge.log.ranges() {
+            if seen.len() < super::damage::MOST_RANGES
+                && seen.insert((range.offset, range.damage.name()))
+            {
+                log.add_range(*range);
+            }
+        }
+    }
+
+    pub fn written_bytes(&self, target: usize) -> u64 {
+        self.targets[target].written_bytes.load(Relaxed)
+    }
+
+    pub fn read_sums(&self, target: usize) -> ReadSums {
+        let books = &self.targets[target];
+        ReadSums {
+            checked_bytes: books.checked_bytes.load(Relaxed),
+            raced_bytes: books.raced_bytes.load(Relaxed),
+            unwritten_bytes: books.unwritten_bytes.load(Relaxed),
+        }
+    }
+
+    /// Ranges of damage that reads met.
+    pub fn damaged_ranges(&self, target: usize) -> usize {
+        lock(&self.targets[target].found).log.ranges().len()
+    }
+
+    /// Damage that reads met, in the order it was met.
+    pub fn damage(&self, target: usize) -> Vec<DamagedRange> {
+        lock(&self.targets[target].found).log.ranges().to_vec()
+    }
+}
+
+/// The units of a run of bytes.
+pub fn units(bytes: &[u8]) -> impl Iterator<Item = &[u8; UNIT_BYTES]> {
+    bytes
+        .chunks_exact(UNIT_BYTES)
+        .filter_map(|unit| unit.try_into().ok())
+}

@@ -1,0 +1,113 @@
+"""Journals of verified loads: which write each place of a target must hold, in a file that outlives the run.
+
+What lies on a target says by itself whether it is whole and in its place; that a block is whole but old is known only
+to who keeps books.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import _native
+from engine.guard import OpenTarget, TargetKind
+from engine.text import safe_text
+
+_NEW = ".new"
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def journal_folder() -> Path:
+    """`$XDG_STATE_HOME/lunscope/verify`, by default under `~/.local/state` (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "lunscope" / "verify"
+
+
+def journal_path(target: str) -> Path:
+    """Name the journal of a device or file, the same whatever link leads there."""
+    real = os.path.realpath(target)
+    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    return journal_folder() / f"{digest}.journal"
+
+
+@dataclass(frozen=True, slots=True)
+class _NewJournal:
+    path: Path
+    fd: int
+
+    @property
+    def draft(self) -> Path:
+        return self.path.with_suffix(_NEW)
+
+
+class Journals:
+    """Files for the books of a run; they replace those of earlier runs when it starts, and go if it never does."""
+
+    def __init__(self, targets: Sequence[OpenTarget]) -> None:
+        """Make a file for every target that stays; where that fails the books are kept in memory, and it is said."""
+        self.notices: tuple[str, ...] = ()
+        self._kept = False
+        self._journals = [self._make(target) for target in targets]
+
+    def _make(self, target: OpenTarget) -> _NewJournal | None:
+        if target.kind is TargetKind.SCRATCH or target.path is None:
+            return None
+        path = journal_path(target.path)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.with_suffix(_NEW).unlink(missing_ok=True)
+            return _NewJournal(path, os.open(path.with_suffix(_NEW), _FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            self.notices = (
+                f"no journal ({safe_text(str(error.filename))}: {error.strerror}): lunscope verify will not tell stale "
+                "blocks after this run: set XDG_STATE_HOME to a folder you may write to",
+            )
+            return None
+
+    @property
+    def fds(self) -> list[int | None]:
+        """Descriptors in the order of the targets; None keeps the books in memory."""
+        return [None if journal is None else journal.fd for journal in self._journals]
+
+    def keep(self) -> None:
+        """Put them in the place of those of earlier runs, right before the first write."""
+        if self._kept:
+            return
+        for journal in self._journals:
+            if journal is not None:
+                journal.draft.replace(journal.path)
+        self._kept = True
+
+    def close(self) -> None:
+        """Close the files; may be called twice."""
+        journals, self._journals = self._journals, []
+        for journal in journals:
+            if journal is not None:
+                os.close(journal.fd)
+                if not self._kept:
+                    journal.draft.unlink(missing_ok=True)
+
+
+def forget_journals(targets: Sequence[OpenTarget]) -> None:
+    """Remove the journals of targets that a load is to write which is not verified: they will not be true any more."""
+    for target in targets:
+        if target.kind is not TargetKind.SCRATCH and target.path is not None:
+            with suppress(OSError):
+                journal_path(target.path).unlink(missing_ok=True)
+
+
+def open_journal(target: str) -> int | None:
+    """Open the journal of the last verified run on a device or file; None if there is none that can be read."""
+    try:
+        fd = os.open(journal_path(target), _FLAGS)
+    except OSError:
+        return None
+    with suppress(OSError):
+        if _native.journal_facts(fd) is not None:
+            return fd
+    os.close(fd)
+    return None

@@ -1,0 +1,71 @@
+"""Running passes over targets, with progress and a way to end early."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from engine._native import VerifyPass
+from engine.verify.damage import Damage, damage_of, damaged_bytes_by_kind
+
+_LOOK_S = 0.05
+_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What a pass over one target found."""
+
+    name: str
+    good_bytes: int
+    journal_bytes: int
+    """Of those, written by the run whose journal was at hand."""
+    foreign_bytes: int
+    """Not written by a verified load."""
+    elsewhere_bytes: int
+    """Written by one on something else that lies here, such as a file on this disk."""
+    skipped_bytes: int
+    """Not read, as the run wrote nothing there."""
+    damaged_bytes: int
+    damage: tuple[Damage, ...]
+    """By offset; beyond 10,000 ranges they are only counted."""
+    latest_run_ns: int | None
+    """When the latest load began whose data are here, since 1970."""
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        """Damaged bytes by kind, of the ranges that are listed."""
+        return damaged_bytes_by_kind(self.damage)
+
+
+def run_pass(
+    target_pass: VerifyPass, name: str, progress: Callable[[float], None], stop: threading.Event
+) -> PassResult | None:
+    """Run one pass; None if `stop` was set before it was done.
+
+    Raises:
+        OSError: no memory or no thread.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(target_pass.run, _THREADS)
+        while not running.done():
+            wait((running,), _LOOK_S)
+            progress(target_pass.progress)
+            if stop.is_set():
+                target_pass.cancel()
+        if not running.result():
+            return None
+    good, journal, foreign, elsewhere, skipped, damaged = target_pass.sums()
+    return PassResult(
+        name=name,
+        good_bytes=good,
+        journal_bytes=journal,
+        foreign_bytes=foreign,
+        elsewhere_bytes=elsewhere,
+        skipped_bytes=skipped,
+        damaged_bytes=damaged,
+        damage=tuple(map(damage_of, target_pass.damage())),
+        latest_run_ns=target_pass.latest_run or None,
+    )

@@ -1,0 +1,124 @@
+"""What a verified load found: by its reads while it ran, and by the pass at its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine._native import LoadEngine
+from engine.verify.damage import Damage, damage_document, damage_of
+from engine.verify.passing import PassResult, run_pass
+
+_MOST_LISTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedTarget:
+    """One target of a verified load."""
+
+    name: str
+    written_bytes: int
+    checked_bytes: int
+    """Of reads, compared with what was written there."""
+    raced_bytes: int
+    """Of reads, not compared as they met a write to the same place, or one that had failed."""
+    unwritten_bytes: int
+    """Of reads, not compared as the load wrote nothing there."""
+    damage: tuple[Damage, ...]
+    """That reads met, in the order they met it, each once."""
+    final_pass: PassResult | None
+    """None if it was not made, or not to its end."""
+
+    @property
+    def all_damage(self) -> tuple[Damage, ...]:
+        """Damage of reads and of the final pass, each once, by offset."""
+        found = self.damage + (() if self.final_pass is None else self.final_pass.damage)
+        return tuple(sorted({(one.offset, one.kind): one for one in found}.values(), key=lambda one: one.offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a verified load found on all targets."""
+
+    run_ns: int
+    """When it was set up, since 1970; its number in all it wrote."""
+    targets: tuple[VerifiedTarget, ...]
+
+    @property
+    def damaged(self) -> int:
+        """Damaged ranges on all targets."""
+        return sum(len(target.all_damage) for target in self.targets)
+
+
+def verified_so_far(
+    engine: LoadEngine, names: Sequence[str], passes: Sequence[PassResult | None] | None = None
+) -> Verified:
+    """Gather what reads found, and the final passes if they were made."""
+    damage: dict[int, list[Damage]] = {}
+    for target, row in engine.damage():
+        damage.setdefault(target, []).append(damage_of(row))
+    rows = zip(names, engine.verified()[:, :4].tolist(), passes or [None] * len(names), strict=True)
+    return Verified(
+        engine.verified_run,
+        tuple(
+            VerifiedTarget(name, written, checked, raced, unwritten, tuple(damage.get(index, ())), final_pass)
+            for index, (name, (written, checked, raced, unwritten), final_pass) in enumerate(rows)
+        ),
+    )
+
+
+def final_passes(
+    engine: LoadEngine, names: Sequence[str], progress: Callable[[float], None], stop: threading.Event
+) -> list[PassResult | None]:
+    """Read back all that the load wrote, target by target; None for what was not finished when `stop` was set.
+
+    Raises:
+        OSError: no memory or no thread.
+    """
+    passes, results = engine.final_passes(), list[PassResult | None]()
+    for target_pass, name in zip(passes, names, strict=True):
+
+        def tell(share: float, done: int = len(results)) -> None:
+            progress((done + share) / len(passes))
+
+        results.append(None if stop.is_set() else run_pass(target_pass, name, tell, stop))
+    return results
+
+
+def verified_document(verified: Verified) -> dict[str, object]:
+    """Make the section `verify` of a run's document."""
+    return {
+        "run_ns": verified.run_ns,
+        "damaged_ranges": verified.damaged,
+        "targets": [_target_document(target) for target in verified.targets],
+    }
+
+
+def _target_document(target: VerifiedTarget) -> dict[str, object]:
+    damage = target.all_damage
+    return {
+        "name": target.name,
+        "written_bytes": target.written_bytes,
+        "reads": {
+            "checked_bytes": target.checked_bytes,
+            "raced_bytes": target.raced_bytes,
+            "unwritten_bytes": target.unwritten_bytes,
+            "damaged_ranges": len(target.damage),
+        },
+        "final_pass": None if target.final_pass is None else pass_document(target.final_pass),
+        "damaged_ranges": len(damage),
+        "damage": [damage_document(one) for one in damage[:_MOST_LISTED]],
+    }
+
+
+def pass_document(result: PassResult) -> dict[str, object]:
+    """Make the sums of one pass ready for json.dumps."""
+    return {
+        "good_bytes": result.good_bytes,
+        "foreign_bytes": result.foreign_bytes,
+        "elsewhere_bytes": result.elsewhere_bytes,
+        "skipped_bytes": result.skipped_bytes,
+        "damaged_bytes": result.damaged_bytes,
+        "damaged_bytes_by_kind": result.by_kind,
+    }

@@ -1,0 +1,348 @@
+"""Verified loads on real files and devices: what is damaged behind their back is found, located and named."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import _native
+from engine.job import BlockShare, Knobs
+from engine.verify.checking import Checked, check_target
+from engine.verify.damage import Damage, damage_of
+from engine.verify.journal import journal_path
+from engine.verify.run_result import VerifiedTarget, final_passes, verified_so_far
+from tests import needs
+from tests.kernel.backends import READS, WRITES, OpenFile, empty_file, eventually, ios, knobs_of, opened
+
+MIB = 1 << 20
+ROOT = Path(__file__).parents[2]
+BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads"]
+WRITING = knobs_of(4, read_pct=0.0)
+MIXED = knobs_of(8, read_pct=50.0)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
+
+
+@contextmanager
+def verified(
+    backend: str, targets: list[OpenFile], knobs: Knobs, journal: int | None = None, **settings: Any
+) -> Iterator[_native.LoadEngine]:
+    """Run a verified load for as long as the block lasts."""
+    native = [_native.LoadTarget(t.fd, t.name, t.size_bytes, t.align_bytes, writable=t.writable) for t in targets]
+    assert backend in {"uring", "threads"}
+    engine = _native.LoadEngine(
+        native,
+        knobs,
+        backend="uring" if backend == "uring" else "threads",
+        journals=[journal] * len(targets),
+        **settings,
+    )
+    engine.start()
+    try:
+        yield engine
+    finally:
+        assert engine.stop(), "I/Os did not come back"
+        assert engine.fault == ""
+
+
+def found_by(engine: _native.LoadEngine, count: int = 1) -> tuple[VerifiedTarget, ...]:
+    """What reads and final passes found when the load has stopped."""
+    names = [str(number) for number in range(count)]
+    passes = final_passes(engine, names, lambda _: None, threading.Event())
+    return verified_so_far(engine, names, passes).targets
+
+
+def write_all(path: Path, folder: Path, backend: str = "threads", knobs: Knobs = WRITING) -> None:
+    """Write every block of a file in a verified load with a journal, as `lunscope run` keeps one."""
+    journal = journal_path(str(path))
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    size = path.stat().st_size
+    try:
+        with (
+            opened(path, size_bytes=size, writable=True) as targets,
+            verified(backend, targets, knobs, fd, sequential=True) as engine,
+        ):
+            eventually(lambda: int(engine.verified()[0, 0]) >= size, f"every block of {path} in {folder}")
+    finally:
+        os.close(fd)
+
+
+def check(path: str | Path, *, use_journal: bool = True) -> Checked:
+    return check_target(str(path), lambda _: None, threading.Event(), use_journal=use_journal)
+
+
+def change(path: Path, offset: int, data: bytes) -> bytes:
+    """Write behind everybody's back; what was there before."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        before = file.read(len(data))
+        file.seek(offset)
+        file.write(data)
+    return before
+
+
+def ranges(damage: tuple[Damage, ...]) -> list[tuple[str, int, int]]:
+    return [(one.kind.value, one.offset, one.length) for one in damage]
+
+
+# ------------------------------------------------------------------------------------------------------ while running
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("queue_depth", [1, 16])
+def test_a_clean_run_finds_nothing_however_often_blocks_are_overwritten(
+    backend: str, queue_depth: int, tmp_path: Path
+) -> None:
+    """64 blocks of several sizes, so that writes meet writes and reads meet writes all the time."""
+    path = empty_file(tmp_path / "data", 256 << 10)
+    blocks = (BlockShare(4096, 50.0), BlockShare(8192, 30.0), BlockShare(65536, 20.0))
+    knobs = Knobs(queue_depth, blocks=blocks, read_pct=50.0, threads=2)
+    with (
+        opened(path, size_bytes=256 << 10, writable=True) as targets,
+        verified(backend, targets, knobs) as engine,
+    ):
+        eventually(lambda: bool((engine.counters()[0, [READS, WRITES]] > 2000).all()), "I/Os of both directions")
+    (target,) = found_by(engine)
+    assert target.all_damage == ()
+    assert target.checked_bytes > MIB
+    assert target.final_pass is not None
+    assert target.final_pass.good_bytes == 256 << 10
+
+
+@needs.loop
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_stripes_and_turned_knobs_stay_verified(backend: str, make_loop: Callable[..., str]) -> None:
+    devices = [make_loop(2 * MIB) for _ in range(3)]
+    wide = knobs_of(4, 3 * 65536, read_pct=50.0, stripe_width=3)
+    with (
+        opened(*devices, size_bytes=2 * MIB, writable=True) as targets,
+        verified(backend, targets, wide) as engine,
+    ):
+        for knobs in (wide, knobs_of(9, 8192, read_pct=30.0, stripe_width=2), knobs_of(2, read_pct=70.0), wide):
+            engine.apply(knobs)
+            before = ios(engine)
+            eventually(lambda before=before: ios(engine) > before + 1000, "I/Os")  # type: ignore[misc]
+        with pytest.raises(ValueError, match="512 is not a multiple of 4096"):
+            engine.apply(knobs_of(2, 512, read_pct=0.0))
+    found = found_by(engine, 3)
+    assert [target.all_damage for target in found] == [(), (), ()]
+    assert all(target.checked_bytes for target in found)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_open_loop_on_one_block_is_verified_and_its_books_balance(backend: str, tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data", 8192)
+    knobs = knobs_of(8, read_pct=20.0, rate_iops=20_000.0)
+    with (
+        opened(path, size_bytes=8192, writable=True) as targets,
+        verified(backend, targets, knobs, arrival="poisson") as engine,
+    ):
+        eventually(lambda: ios(engine) > 2000, "I/Os")
+    assert found_by(engine)[0].all_damage == ()
+    assert int(engine.counters()[0, READS] + engine.counters()[0, WRITES]) == ios(engine)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_reads_find_and_locate_one_flipped_bit_once(backend: str, tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data")
+    with (
+        opened(path, size_bytes=MIB, writable=True) as targets,
+        verified(backend, targets, WRITING, sequential=True) as engine,
+    ):
+        eventually(lambda: int(engine.verified()[0, 0]) >= MIB, "every block")
+        engine.apply(knobs_of(4))
+        eventually(lambda: int(engine.counters()[0, READS]) > 512, "reads of every block")
+        assert engine.damage() == []
+        with path.open("r+b") as file:
+            file.seek(300_000)
+            byte = file.read(1)[0]
+            file.seek(300_000)
+            file.write(bytes([byte ^ 0x20]))
+            os.fsync(file.fileno())
+        eventually(lambda: bool(engine.damage()), "the damage to be found")
+        reads = int(engine.counters()[0, READS])
+        eventually(lambda: int(engine.counters()[0, READS]) > reads + 1024, "reads of every block again")
+    ((target, row),) = engine.damage()
+    damage = damage_of(row)
+    assert (target, damage.kind, damage.offset, damage.length) == (0, "flipped", 299_520, 512)
+    assert damage.text.endswith("bit 5 of byte 300000")
+    assert found_by(engine)[0].all_damage == (damage,)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_the_run_never_wrote_is_no_damage(backend: str, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(os.urandom(MIB))
+    with (
+        opened(path, size_bytes=MIB, writable=True) as targets,
+        verified(backend, targets, knobs_of(4, read_pct=90.0)) as engine,
+    ):
+        eventually(lambda: ios(engine) > 200, "I/Os")
+    (target,) = found_by(engine)
+    assert target.all_damage == ()
+    assert target.unwritten_bytes > 0
+
+
+def test_blocks_that_cannot_be_marked_are_refused(tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data")
+    with (
+        opened(path, size_bytes=MIB, writable=True, direct=False) as targets,
+        pytest.raises(ValueError, match="1000 is not a multiple of 512"),
+        verified("threads", targets, knobs_of(1, 1000, read_pct=0.0)),
+    ):
+        pass
+
+
+# ------------------------------------------------------------------------------------------------------- afterwards
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_each_kind_of_damage_is_named_and_located(backend: str, tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data")
+    write_all(path, tmp_path, backend)
+    old = path.read_bytes()
+    write_all(path, tmp_path, backend)
+    assert check(path).damage == ()
+    new = path.read_bytes()
+    change(path, 10_000, bytes([new[10_000] ^ 1]))
+    change(path, 65536, new[131_072:135_168])
+    change(path, 131_072, new[65536:69632])
+    change(path, 200_704, old[200_704:204_800])
+    change(path, 303_104 + 1536, old[303_104 + 1536 : 307_200])
+    change(path, 409_600 + 300, old[409_600 + 300 : 409_600 + 512])
+    change(path, 512_000, bytes(4096))
+    change(path, 614_400 + 80, bytes(100))
+    expected = [
+        ("flipped", 9728, 512),
+        ("misplaced", 65536, 4096),
+        ("misplaced", 131_072, 4096),
+        ("stale", 200_704, 4096),
+        ("torn", 304_640, 2560),
+        ("torn", 409_600, 512),
+        ("lost", 512_000, 4096),
+        ("garbled", 614_400, 512),
+    ]
+    checked = check(path)
+    assert checked.used_journal
+    assert ranges(checked.damage) == expected
+    texts = [damage.text for damage in checked.damage]
+    assert "bit 0 of byte 10000" in texts[0]
+    assert "what belongs at 131072" in texts[1]
+    assert "what belongs at 65536" in texts[2]
+    assert f"one write ends at byte {409_600 + 300}" in texts[5]
+    # Whole but old blocks, and blocks overwritten as a whole, leave nothing behind that would tell.
+    alone = check(path, use_journal=False)
+    assert ranges(alone.damage) == [one for one in expected if one[0] not in {"stale", "lost"}]
+
+
+def test_a_target_that_was_rolled_back_is_not_called_whole(tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data")
+    write_all(path, tmp_path)
+    old = path.read_bytes()
+    write_all(path, tmp_path)
+    path.write_bytes(old)
+    checked = check(path)
+    assert "rolled back" in checked.notice
+    assert not checked.used_journal
+
+
+@needs.loop
+def test_blocks_of_two_targets_that_were_swapped_are_misplaced(make_loop: Callable[..., str]) -> None:
+    devices = [make_loop(MIB) for _ in range(2)]
+    with (
+        opened(*devices, size_bytes=MIB, writable=True) as targets,
+        verified("threads", targets, knobs_of(4, read_pct=0.0, stripe_width=2), sequential=True) as engine,
+    ):
+        eventually(lambda: bool((engine.verified()[:, 0] >= MIB).all()), "every block")
+    first, second = (Path(device) for device in devices)
+    change(first, 40_960, change(second, 40_960, first.read_bytes()[40_960:45_056]))
+    for device in devices:
+        (damage,) = check(device).damage
+        assert ranges((damage,)) == [("misplaced", 40_960, 4096)]
+        assert damage.numbers["belongs_at"] == 40_960
+
+
+def test_a_target_without_any_verified_data_does_not_pass(tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data")
+    with pytest.raises(Exception, match="nothing here was written by a load with --verify"):
+        check(path)
+
+
+# ------------------------------------------------------------------------------------------------------ as a command
+
+
+def lunscope(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tui", *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60, stdin=subprocess.DEVNULL
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_run_and_verify_agree_and_say_it_with_their_exit_code(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    options = ("--size", "4m", "--rw", "randrw", "--qd", "8", "--runtime", "500ms")
+    done = lunscope("run", "--verify", "--json", "--target", path, *options)
+    assert done.returncode == 0, done.stderr
+    assert '"verify": {"run_ns"' in done.stdout
+    assert '"damaged_ranges": 0' in done.stdout
+    done = lunscope("verify", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no damage" in done.stdout
+    content = path.read_bytes()
+    place = content.index(b"LUNSCOP1") + 70
+    change(path, place, bytes([content[place] ^ 0x80]))
+    done = lunscope("verify", "--json", path)
+    assert done.returncode == 1
+    assert f'"text": "flipped at {place - 70} (512 bytes): bit 7 of byte {place}"' in done.stdout
+    assert lunscope("verify", tmp_path / "none").returncode == 2
+
+
+def test_a_load_that_is_not_verified_takes_the_journal_away(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    run = ("run", "--headless", "--target", path, "--rw", "randwrite", "--runtime", "200ms")
+    assert lunscope(*run, "--verify", "--size", "4m").returncode == 0
+    assert journal_path(str(path)).exists()
+    allowed = ("--allow-write", path, "--destroy-data")
+    assert lunscope(*run, *allowed).returncode == 0
+    assert not journal_path(str(path)).exists()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("mode", ["direct", "dsync"])
+def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    options = ["--verify", "--headless", "--target", str(path), "--size", "4m", "--rw", "randrw", "--qd", "16"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tui", "run", *options, "--bs", "4k:50,64k:50", "--mode", mode, "--engine", backend],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    eventually(lambda: path.exists() and b"LUNSCOP1" in path.read_bytes(), "the first verified write", 30)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    checked = check(path)
+    assert checked.used_journal
+    # A write through the page cache is given up in the middle when its process is killed (generic_perform_write).
+    torn = [damage for damage in checked.damage if mode != "direct" and damage.numbers.get("in_flight")]
+    assert list(checked.damage) == torn
+    assert checked.result.good_bytes > 0

@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine.distribution import Normal, Pareto, Permutation, Uniform, Zipf, Zone, Zones
+from engine.errors import LunscopeError, UsageError
+from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, TargetSpec
+from engine.jobformats.fio_file import read_fio
+from engine.jobformats.fio_job import DRIVEN
+from engine.jobformats.fio_left_over import WITHOUT_EFFECT
+from engine.jobformats.fio_lines import fio_lines
+from engine.jobformats.fio_sections import sections_of
+from engine.jobformats.read_job import ReadJob
+from engine.scenario import validate_scenario
+
+HEAD = "[a]\nfilename=/dev/x\nruntime=5\ntime_based\nioengine=io_uring\ndirect=1\n"
+
+
+def read(folder: Path, text: str, *sections: str) -> ReadJob:
+    path = folder / "x.fio"
+    path.write_text(text)
+    found = read_fio(path, sections)
+    for scenario in found.scenarios:
+        validate_scenario(scenario)
+    return found
+
+
+def job(folder: Path, text: str) -> JobSpec:
+    return read(folder, HEAD + text).scenarios[0].job
+
+
+def refusal(folder: Path, text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        read(folder, text)
+    message = str(caught.value)
+    assert message.startswith(str(folder / "x.fio"))
+    assert message.isprintable()
+    return message.removeprefix(str(folder / "x.fio"))
+
+
+def refusal_anywhere(folder: Path, text: str) -> str:
+    """Of a file, or of one it includes."""
+    with pytest.raises(UsageError) as caught:
+        read(folder, text)
+    return str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------------- what it means
+
+
+def test_a_usual_job(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        """
+        ; a mixed load
+        [global]
+        ioengine=io_uring   # the ring
+        direct=1
+        runtime=1m
+        time_based
+        filename=/dev/x
+        [mix]
+        rw=randrw
+        rwmixread=70
+        bssplit=4k/60:16k/40
+        iodepth=8
+        numjobs=2
+        norandommap
+        randseed=7
+        size=1g
+        """,
+    )
+    made = found.scenarios[0].job
+    assert (made.targets, made.access, made.backend, made.name) == (
+        (TargetSpec("/dev/x"),),
+        Access.RANDOM,
+        Backend.URING,
+        "mix",
+    )
+    assert (made.runtime_s, made.seed, made.size_bytes, made.arrival) == (60.0, 7, 1 << 30, Arrival.CLOSED)
+    knobs = made.knobs
+    assert (knobs.queue_depth, knobs.threads, knobs.read_pct, knobs.mode) == (16, 2, 70.0, Mode.DIRECT)
+    assert knobs.blocks == (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
+    assert knobs.distribution == Uniform()
+    assert found.scenarios[0].turns == ()
+    (warning,) = found.warnings
+    assert "at one of the smallest" in warning
+
+
+def test_without_options_it_is_what_fio_does(tmp_path: Path) -> None:
+    found = read(tmp_path, "[a]\nfilename=/dev/x\n")
+    made = found.scenarios[0].job
+    assert (made.access, made.knobs.read_pct, made.knobs.blocks) == (Access.SEQUENTIAL, 100.0, (BlockShare(4096),))
+    assert (made.backend, made.knobs.queue_depth, made.knobs.mode) == (Backend.THREADS, 1, Mode.BUFFERED)
+    assert any("no runtime" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("rw=randread", Permutation()),
+        ("rw=randread\nrandom_distribution=random", Permutation()),
+        ("rw=randread\nnorandommap=0", Permutation()),
+        ("rw=randread\nnorandommap", Uniform()),
+        ("rw=read", Uniform()),
+        ("rw=randread\nrandom_distribution=zipf:1.2", Zipf(1.2)),
+        ("rw=randread\nrandom_distribution=pareto:0.2", Pareto(0.2)),
+        ("rw=randread\nrandom_distribution=zoned:60/10:40/", Zones((Zone(60, 10), Zone(40, 90)))),
+    ],
+)
+def test_where_random_ios_go(tmp_path: Path, line: str, expected: object) -> None:
+    assert job(tmp_path, line).knobs.distribution == expected
+
+
+def test_a_bell_is_as_wide_as_the_one_fio_draws(tmp_path: Path) -> None:
+    bell = job(tmp_path, "rw=randread\nrandom_distribution=normal:10").knobs.distribution
+    assert isinstance(bell, Normal)
+    assert bell.deviation_pct == pytest.approx(100 * math.hypot(1 / 12, 0.1 / math.sqrt(12)))
+
+
+def test_reads_and_writes_of_their_own(tmp_path: Path) -> None:
+    knobs = job(
+        tmp_path,
+        "rw=randrw\nbssplit=2k/50:4k/50,4k/90:8k/10\nrandom_distribution=zoned:60/10:40/90,10/10:90/90",
+    ).knobs
+    assert knobs.blocks == (BlockShare(2048, 50), BlockShare(4096, 50))
+    assert knobs.write_blocks == (BlockShare(4096, 90), BlockShare(8192, 10))
+    assert knobs.write_distribution == Zones((Zone(10, 10), Zone(90, 90)))
+
+
+@pytest.mark.parametrize(
+    ("line", "reads", "writes"),
+    [
+        ("bs=8k", [(8192, 100)], None),
+        ("bs=8k,32k", [(8192, 100)], [(32768, 100)]),
+        ("bs=8k,32k,", [(8192, 100)], [(32768, 100)]),
+        ("bs=,8k", [(4096, 100)], [(8192, 100)]),
+        ("blocksize=0x2000", [(8192, 100)], None),
+        ("bsrange=4k-16k", [(4096, 25), (8192, 25), (12288, 25), (16384, 25)], None),
+        ("bsrange=4k-10k", [(4096, 40), (8192, 40), (10240, 20)], None),
+        ("bsrange=8k-4k", [(4096, 50), (8192, 50)], None),
+        ("bssplit=4k/50:1k/:32k/", [(4096, 50), (1024, 25), (32768, 25)], None),
+        ("bssplit=4k:8k", [(4096, 50), (8192, 50)], None),
+        ("bssplit=4k/30:8k/70:16k/0", [(4096, 30), (8192, 70)], None),
+        ("bs=8k\nbssplit=4k/30:16k/70", [(4096, 30), (16384, 70)], None),
+    ],
+)
+def test_block_sizes(
+    tmp_path: Path, line: str, reads: list[tuple[int, float]], writes: list[tuple[int, float]] | None
+) -> None:
+    """The shares are those that fio 3.33 draws."""
+    knobs = job(tmp_path, f"rw=randrw\n{line}").knobs
+    assert [(share.block_bytes, round(share.percent, 9)) for share in knobs.blocks] == reads
+    found = knobs.write_blocks
+    assert (None if found is None else [(share.block_bytes, share.percent) for share in found]) == writes
+
+
+@pytest.mark.parametrize(
+    ("base", "text", "size"),
+    [
+        (1024, "1m", 1 << 20),
+        (1024, "1mi", 1 << 20),
+        (1024, "1mib", 10**6),
+        (1024, "1MB", 1 << 20),
+        (1000, "1m", 10**6),
+        (1000, "1mi", 10**6),
+        (1000, "1MiB", 1 << 20),
+        (1000, "1048576b", 1 << 20),
+    ],
+)
+def test_units_are_those_of_fio(tmp_path: Path, base: int, text: str, size: int) -> None:
+    assert job(tmp_path, f"kb_base={base}\nbs=512\nsize={text}").size_bytes == size - size % 512
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1500ms", 1.5), ("2000000us", 2), ("1D", 86400)],
+)
+def test_times(tmp_path: Path, text: str, seconds: float) -> None:
+    assert read(tmp_path, f"[a]\nfilename=x\ntimeout={text}").scenarios[0].job.runtime_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("lines", "mode"),
+    [
+        ("direct=1", Mode.DIRECT),
+        ("direct=0", Mode.BUFFERED),
+        ("buffered=0", Mode.DIRECT),
+        ("buffered=1", Mode.BUFFERED),
+        ("direct=0\nsync=1\nrw=write", Mode.SYNC),
+        ("direct=0\nsync=dsync\nrw=write", Mode.DSYNC),
+        ("direct=1\nsync=1\nrw=read", Mode.DIRECT),
+        ("direct=0\nsync=none\nrw=write", Mode.BUFFERED),
+    ],
+)
+def test_modes(tmp_path: Path, lines: str, mode: Mode) -> None:
+    assert read(tmp_path, f"[a]\nfilename=x\n{lines}").scenarios[0].job.knobs.mode is mode
+
+
+@pytest.mark.parametrize(
+    ("lines", "rate", "arrival"),
+    [
+        ("rw=randread\nrate_iops=500", 500, Arrival.CLOSED),
+        ("rw=randread\nrate_iops=500\nnumjobs=4", 2000, Arrival.CLOSED),
+        ("rw=randread\nrate=4m\nbs=8k", 512, Arrival.CLOSED),
+        ("rw=randrw\nrate_iops=500", 1000, Arrival.CLOSED),
+        ("rw=randrw\nrwmixread=70\nrate_iops=700,300\nrate_process=poisson", 1000, Arrival.POISSON),
+        ("rw=randwrite\nrate_iops=,300\nrate_process=linear", 300, Arrival.CLOSED),
+        ("rw=randread\nrate_iops=0", None, Arrival.CLOSED),
+    ],
+)
+def test_rates(tmp_path: Path, lines: str, rate: float | None, arrival: Arrival) -> None:
+    made = job(tmp_path, lines)
+    assert (made.knobs.rate_iops, made.arrival) == (rate, arrival)
+
+
+def test_waiting_engines_have_one_io_for_each_job(tmp_path: Path) -> None:
+    found = read(tmp_path, "[a]\nfilename=x\nrw=randread\nioengine=psync\nnumjobs=6\niodepth=32\nruntime=1\ntime_based")
+    made = found.scenarios[0].job
+    assert (made.backend, made.knobs.queue_depth, made.knobs.threads) == (Backend.THREADS, 6, 1)
+    assert any("iodepth=32 is without effect" in warning for warning in found.warnings)
+
+
+def test_several_files_share_the_depth(tmp_path: Path) -> None:
+    made = (
+        read(tmp_path, HEAD.replace("/dev/x", "/dev/x:/dev/a\\:b") + "rw=randread\niodepth=16\nbs=16k").scenarios[0].job
+    )
+    assert made.targets == (TargetSpec("/dev/x"), TargetSpec("/dev/a:b"))
+    assert (made.knobs.queue_depth, made.knobs.stripe_width, made.total_queue_depth) == (8, 2, False)
+    assert made.stripe_unit_bytes == 16384
+    odd = read(tmp_path, HEAD.replace("/dev/x", "/dev/x:/dev/y") + "rw=randread\niodepth=5").scenarios[0].job
+    assert (odd.knobs.queue_depth, odd.total_queue_depth) == (5, True)
+
+
+def test_without_filename_every_clone_has_a_file_of_its_own(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        "[a]\ndirectory=/mnt/x\nsize=64m\nnumjobs=3\nrw=read\nioengine=libaio\niodepth=4\nruntime=1\ntime_based",
+    )
+    made = found.scenarios[0].job
+    assert made.targets == (TargetSpec(),) * 3
+    assert (made.knobs.queue_depth, made.size_bytes, made.backend) == (4, 64 << 20, Backend.AUTO)
+    assert found.scratch_folder == Path("/mnt/x")
+
+
+def test_the_size_is_that_of_all_files_together(tmp_path: Path) -> None:
+    made = read(tmp_path, HEAD.replace("/dev/x", "a:b:c") + "rw=randread\niodepth=3\nsize=10m\nbs=8k").scenarios[0].job
+    assert made.size_bytes == 10 * (1 << 20) // 3 // 8192 * 8192
+
+
+# ------------------------------------------------------------------------------------------------------- several jobs
+
+
+def test_sections_that_differ_in_their_disks_are_one_load(tmp_path: Path) -> None:
+    body = "rw=randread\niodepth=8\nrate_iops=100\nioengine=io_uring\nruntime=9\n"
+    made = read(tmp_path, f"[global]\n{body}[d1]\nfilename=/dev/x\n[d2]\nfilename=/dev/y\n").scenarios[0].job
+    assert made.targets == (TargetSpec("/dev/x"), TargetSpec("/dev/y"))
+    assert (made.knobs.queue_depth, made.knobs.stripe_width, made.knobs.rate_iops) == (8, 2, 200)
+
+
+NEXT = "[b]\nstonewall\nfilename=/dev/x\nioengine=io_uring\ndirect=1\n"
+
+
+def test_sections_behind_a_stonewall_are_turns(tmp_path: Path) -> None:
+    text = HEAD + "rw=randread\niodepth=4\n" + NEXT + "rw=randrw\nruntime=7\nbs=8k\n"
+    (scenario,) = read(tmp_path, text).scenarios
+    (turn,) = scenario.turns
+    assert (scenario.job.runtime_s, turn.at_s) == (12.0, 5.0)
+    assert dict(turn.changes) == {"queue_depth": 1, "blocks": (BlockShare(8192),), "read_pct": 50.0}
+
+
+@pytest.mark.parametrize("lines", ["rw=read\nruntime=7", "rw=randread", "rw=randread\nruntime=7\nsize=1m"])
+def test_what_cannot_be_turned_is_another_run(tmp_path: Path, lines: str) -> None:
+    first, second = read(tmp_path, HEAD + "rw=randread\n" + NEXT + lines).scenarios
+    assert (first.job.name, first.job.runtime_s, first.turns) == ("a", 5.0, ())
+    assert (second.job.name, second.turns) == ("b", ())
+
+
+def test_one_section_can_be_chosen(tmp_path: Path) -> None:
+    text = HEAD + "rw=read\n[b]\nfilename=/dev/y\nrw=randread\nstonewall\n"
+    assert read(tmp_path, text, "b").scenarios[0].job.targets == (TargetSpec("/dev/y"),)
+    with pytest.raises(UsageError, match="no section c: it has a, b"):
+        read(tmp_path, text, "c")
+
+
+def test_globals_reach_down_only(tmp_path: Path) -> None:
+    text = "[global]\nbs=8k\nfilename=x\nruntime=1\n[a]\n[global]\nbs=16k\n[b]\n"
+    assert read(tmp_path, text, "a").scenarios[0].job.knobs.blocks == (BlockShare(8192),)
+    assert read(tmp_path, text, "b").scenarios[0].job.knobs.blocks == (BlockShare(16384),)
+
+
+def test_includes_and_variables(tmp_path: Path) -> None:
+    (tmp_path / "part.inc").write_text("bs=8k\n")
+    path = tmp_path / "x.fio"
+    path.write_text("[a]\ninclude part.inc\nfilename=${DISK}\n")
+    sections = sections_of(fio_lines(path, {"DISK": "/dev/q"}), str(path))
+    assert [(option.name, option.value) for option in sections[0].options] == [("bs", "8k"), ("filename", "/dev/q")]
+    with pytest.raises(UsageError, match=r"line 3: \$\{DISK\}: no such environment variable"):
+        list(fio_lines(path, {}))
+
+
+# ------------------------------------------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("bs=4q", ", line 7: bs: '4q' is not a whole number"),
+        ("bs=(4*1024)", "bs: '(4*1024)' is not a whole number: write it like 64k (arithmetic is not read"),
+        ("bs=0", "bs: '0' is out of range"),
+        ("bs= 8k", "line 7: bs: a blank after the = is a part of the value for fio"),
+        ("bs=1000", ", line 1: a: bs: 1000 is not a multiple of 512"),
+        ("bs=" + "9" * 400, "is not a whole number"),
+        ("bs=99999p", "is out of range: at most"),
+        ("bssplit=4k/60:8k/60", "add up to 120 %, not 100"),
+        ("bssplit=4k/50:8k/20", "add up to 70 %, not 100"),
+        ("bssplit=4k/nan:8k/", "'nan' is not a number from 0 up"),
+        ("bssplit=4k/-10:8k/110", "'-10' is not a number"),
+        ("bssplit=4k/1e999:8k/", "is not a number from 0 up"),
+        ("bssplit=" + ":".join(["4k/0.1"] * 1000), "1000 shares: at most 256"),
+        ("bsrange=4k", "'4k' is not a range"),
+        ("bsrange=512-64m", "has 131072 sizes: at most 256"),
+        ("rw=trim", "rw: 'trim' is not driven"),
+        ("rw=randread:8", "rw: 'randread:8' is not driven"),
+        ("rw", "rw: needs a value"),
+        ("rwmixread=101", "rwmixread: '101' is out of range"),
+        ("iodepth=0", "iodepth: 0 is out of range: 1 to 4096"),
+        ("iodepth=99999999999999999999", "iodepth:"),
+        ("rw=randread\niodepth=4096\nnumjobs=1000", ", line 1: a: qd: 4096000 is out of range"),
+        ("numjobs=4", "numjobs=4 with sequential order: all clones of fio go through the same blocks"),
+        ("ioengine=mmap", "ioengine: 'mmap' is not driven"),
+        ("direct=maybe", "direct: 'maybe' is not 0 or 1"),
+        ("rw=write\nsync=1", "sync: direct=1 with synchronous writes is not driven"),
+        ("sync=2", "sync: '2' is none of"),
+        ("rw=write\nfsync=1\nfdatasync=2", "fdatasync: fsync and fdatasync at once"),
+        ("rw=randrw\nrwmixread=70\nrate_iops=500", "are no mix of 70 % reads: give both in that ratio, as in 700,300"),
+        ("rw=randrw\nrate_iops=,500", "rate_iops: a limit for one direction of a mix alone is not driven"),
+        ("rate_process=normal", "rate_process: 'normal' is neither"),
+        ("rw=randread\nrate=1m\nbsrange=4k-8k", "rate: bytes per second with several block sizes"),
+        ("rw=randread\nrandom_distribution=zipf:nan", "random_distribution: 'nan'"),
+        ("rw=randread\nrandom_distribution=zipf:0", "the exponent 0 is out of range"),
+        ("rw=randread\nrandom_distribution=zipf:1.2:0.3", "a centre, as in"),
+        ("rw=randread\nrandom_distribution=zoned_abs:60/1g:40/2g", "is not driven"),
+        ("rw=randread\nrandom_distribution=zoned:60/10:50/90", "add up to 110 %"),
+        ("rw=randread\nrandom_distribution=zoned:60", "write zones as"),
+        ("size=20%", "size: a part of a device"),
+        ("size=100", "size: leaves 100 bytes for each file: at least 4k"),
+        ("runtime=soon", "runtime: 'soon' is not a time"),
+        ("kb_base=1023", "kb_base: '1023' is not 1000 or 1024"),
+        ("randseed=18446744073709551615", "randseed:"),
+        ("directory=/mnt/a", "directory: does not go with a filename that begins with a slash"),
+        ("offset=1m", "offset: a target is driven from its start"),
+        ("ramp_time=5", "ramp_time: its I/Os would count here"),
+        ("verify=crc32c", "verify: is another check than ours"),
+        ("thinktime=10", "thinktime: changes the load and is not driven here: take it out"),
+        ("percentage_random=50", "percentage_random: changes the load"),
+        ("rw=write\nzero_buffers", "zero_buffers: changes the load"),
+        ("iodept=4", "iodept: changes the load and is not driven here: take it out; did you mean 'iodepth'?"),
+        ("\x1b[31m=4", "\\x1b[31m: changes the load"),
+        ("[b", "write a section as [name]"),
+        ("[b]\nrw=randread", "line 7: b: another"),
+        ("include x.fio", "include: "),
+        ("include nowhere.fio", "nowhere.fio"),
+    ],
+)  # fmt: skip
+def test_what_changes_the_load_is_refused_by_name(tmp_path: Path, lines: str, words: str) -> None:
+    if "nowhere" in lines:
+        with pytest.raises(LunscopeError, match=words):
+            read(tmp_path, HEAD + lines)
+    else:
+        assert words in refusal(tmp_path, HEAD + lines)
+
+
+def test_files_without_a_job(tmp_path: Path) -> None:
+    assert "no job in it" in refusal(tmp_path, "; nothing\n")
+    assert "no job in it" in refusal(tmp_path, "[global]\nbs=4k\n")
+    assert "line 1: bs: stands before any [section]" in refusal(tmp_path, "bs=4k\n[a]\n")
+    assert "more than 1000 options" in refusal(tmp_path, "[global]\n" + "bs=4k\n" * 1001)
+    assert "more than 1024 sections" in refusal(tmp_path, "[a]\n" * 1025)
+    assert "4096 files for each of 1000 clones" in refusal(tmp_path, "[a]\nnumjobs=1000\nnrfiles=4096\n").replace(
+        "at most 1024", "4096 files for each of 1000 clones"
+    )
+
+
+def test_files_that_include_each_other_without_end(tmp_path: Path) -> None:
+    (tmp_path / "other.inc").write_text("include x.fio\n")
+    assert "includes itself" in refusal_anywhere(tmp_path, "include other.inc\n")
+    for level in range(20):
+        (tmp_path / f"{level}.inc").write_text(f"include {level + 1}.inc\n" * 1000)
+    (tmp_path / "20.inc").write_text("")
+    assert "more than the 64 that are read" in refusal_anywhere(tmp_path, "include 0.inc\n")
+
+
+def test_what_does_not_matter_is_named_in_one_warning(tmp_path: Path) -> None:
+    found = read(tmp_path, HEAD + "group_reporting\nthread\noffset=0\nramp_time=0\nverify=none\nzero_buffers\n")
+    assert found.warnings == (f"{tmp_path}/x.fio: without effect on the load: group_reporting, thread, zero_buffers",)
+    everything = read(tmp_path, HEAD + "".join(f"{name}=1\n" for name in sorted(WITHOUT_EFFECT)))
+    assert all(name in everything.warnings[0] for name in WITHOUT_EFFECT)
+
+
+def what_is_wrong(path: Path) -> str:
+    try:
+        validate_scenario(read_fio(path).scenarios[0])
+    except LunscopeError as error:
+        return str(error)
+    return ""
+
+
+_NAMES = DRIVEN.split()
+_LINES = st.lists(
+    st.builds(
+        "{}={}".format,
+        st.sampled_from(_NAMES),
+        st.text("0123456789kmg/:,-.%nainfrdwzot \\", max_size=12),
+    )
+    | st.text(max_size=30),
+    max_size=8,
+)
+
+
+@given(_LINES)
+@example(["filename=" + "a:" * 3000])
+@example(["bs=,,,,", "rw=randrw"])
+@example(["nrfiles=1024", "numjobs=1000"])
+@example(["bssplit=/:/", "size=1"])
+@example(["\x00", "[", "]", "[]", "=", "= =", "include"])
+def test_no_text_is_more_than_an_error(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    path = folder / "any.fio"
+    path.write_text("[a]\n" + "\n".join(lines), encoding="utf-8", errors="replace")
+    assert what_is_wrong(path).isprintable()
+
+
+def test_binary_and_devices(tmp_path: Path) -> None:
+    (tmp_path / "b.fio").write_bytes(bytes(range(256)))
+    with pytest.raises(UsageError, match="not text in UTF-8"):
+        read_fio(tmp_path / "b.fio")
+    with pytest.raises(UsageError, match="it is a device"):
+        read_fio(Path("/dev/zero"))

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collectors.load_series import LoadSeries
+from collectors.model import Step
+from engine.errors import LunscopeError
+from engine.job import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
+from engine.jobformats.fio_plot import make_folder, write_results
+from engine.jobformats.fio_result import Setting, fio_document, settings_of
+from engine.jobformats.fio_statistics import latency_shares
+from engine.latency_shares import share_between
+from engine.load_interval import DirectionGrowth, LoadInterval
+from engine.response_text import response_lines
+from engine.result import RunResult
+from engine.scenario import Scenario, Turn
+from tests.unit import raw_samples
+from tests.unit.synthetic import Io, epoch
+from tests.unit.test_result import result_of
+
+JOB = JobSpec((TargetSpec("/dev/x"),), runtime_s=4.0, name="night")
+LATENCIES_NS = [800, 1_500, 90_000, 150_000, 150_000, 3_000_000, 40_000_000, 2_500_000_000]
+
+
+def run(*knobs: Knobs, job: JobSpec = JOB) -> RunResult:
+    stats = [
+        epoch([Io(latency_ns=latency, at_s=0.1) for latency in LATENCIES_NS] * 20, knobs=each, index=index)
+        for index, each in enumerate(knobs)
+    ]
+    return result_of(stats, job, ("/dev/x",))
+
+
+def interval(index: int, end_s: float, ios: int) -> LoadInterval:
+    return LoadInterval(
+        index, end_s, 1.0, DirectionGrowth(ios, ios * 4096, ios * 50_000), DirectionGrowth(0, 0, 0), 0.25, 0.5
+    )
+
+
+def only_job(setting: Setting) -> dict[str, Any]:
+    (job,) = json.loads(json.dumps(fio_document(setting), allow_nan=False))["jobs"]
+    assert isinstance(job, dict)
+    return job
+
+
+def test_figures_are_those_of_the_run() -> None:
+    (setting,) = settings_of(run(Knobs(8)), [interval(0, 1.0, 90), interval(0, 2.0, 70)])
+    job = only_job(setting)
+    read = job["read"]
+    assert (read["total_ios"], read["io_bytes"], read["iops"], read["runtime"]) == (160, 160 * 4096, 80.0, 2000)
+    assert (read["bw_bytes"], read["bw"]) == (80 * 4096, 320)
+    assert read["lat_ns"]["mean"] == pytest.approx(statistics.fmean(LATENCIES_NS))
+    assert read["lat_ns"]["stddev"] == pytest.approx(statistics.pstdev(LATENCIES_NS), rel=0.01)
+    assert (read["lat_ns"]["min"], read["lat_ns"]["max"], read["lat_ns"]["N"]) == (800, 2_500_000_000, 160)
+    assert read["clat_ns"]["percentile"]["50.000000"] == pytest.approx(150_000, rel=0.01)
+    assert "99.900000" not in read["clat_ns"]["percentile"]
+    assert (read["iops_min"], read["iops_max"], read["iops_mean"], read["iops_samples"]) == (70, 90, 80.0, 2)
+    assert read["iops_stddev"] == pytest.approx(statistics.stdev([70, 90]))
+    assert (job["usr_cpu"], job["sys_cpu"]) == (25.0, 50.0)
+    assert (job["write"]["total_ios"], job["write"]["lat_ns"]["N"], job["trim"]["total_ios"]) == (0, 0, 0)
+    options = job["job options"]
+    assert {name: options[name] for name in ("name", "rw", "iodepth", "numjobs", "bs", "runtime")} == {
+        "name": "night",
+        "rw": "randread",
+        "iodepth": "8",
+        "numjobs": "1",
+        "bs": "4k",
+        "runtime": "4s",
+    }
+
+
+def test_what_fio_cannot_say_is_left_out_of_the_options() -> None:
+    job = replace(JOB, arrival=Arrival.CONSTANT)
+    (setting,) = settings_of(run(replace(Knobs(8), rate_iops=5.0, read_pct=30.0), job=job), [interval(0, 1.0, 9)])
+    document = only_job(setting)
+    assert document["job options"]["rwmixread"] == "30"
+    assert document["job options"]["rw"] == "randrw"
+
+
+def test_shares_of_latencies_are_by_the_upper_end() -> None:
+    shares: dict[str, Any] = latency_shares(run(Knobs()).total.total)
+    one = 100 / len(LATENCIES_NS)
+    filled = {(table, step): share for table, steps in shares.items() for step, share in steps.items() if share}
+    assert filled == {
+        ("latency_ns", "1000"): one,
+        ("latency_us", "2"): one,
+        ("latency_us", "100"): one,
+        ("latency_us", "250"): 2 * one,
+        ("latency_ms", "4"): one,
+        ("latency_ms", "50"): one,
+        ("latency_ms", ">=2000"): one,
+    }
+    assert list(shares["latency_us"]) == ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000"]
+
+
+def test_shares_within_response_times() -> None:
+    measured = run(Knobs()).total.total
+    assert share_between(measured, 90_500, 1e6) == pytest.approx(25)
+    assert list(response_lines(measured, (0.001, 0.005, 10.0))) == [
+        "within 1 ms 62.50 %  5 ms 75.00 %  10000 ms 100.00 %"
+    ]
+    assert list(response_lines(result_of([epoch([])], JOB, ("/dev/x",)).total.total, (1.0,))) == []
+
+
+def test_equal_knobs_are_one_file_and_others_have_their_own(tmp_path: Path) -> None:
+    result = run(Knobs(1), Knobs(8), Knobs(1))
+    intervals = [interval(index, end_s, 50) for end_s, index in enumerate((0, 0, 1, 1, 2), 1)]
+    assert write_results(tmp_path, [(result, intervals)]) == []
+    documents = {path.name: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+    assert {name: one["jobs"][0]["read"]["total_ios"] for name, one in documents.items()} == {
+        "randread-1-1.json": 320,
+        "randread-8-1.json": 160,
+    }
+    log = (tmp_path / "randread-iodepth-1-numjobs-1_bw.1.log").read_text()
+    assert log == "1000, 200, 0, 0, 0\n2000, 200, 0, 0, 0\n5000, 200, 0, 0, 0\n"
+    assert (tmp_path / "randread-iodepth-8-numjobs-1_lat.1.log").read_text().startswith("1000, 50000, 0, 0, 0\n")
+
+
+def test_knobs_that_share_a_name_have_folders(tmp_path: Path) -> None:
+    result = run(Knobs(4), replace(Knobs(4), blocks=(BlockShare(8192),)), Knobs(9))
+    missing = write_results(tmp_path, [(result, [interval(0, 1.0, 5), interval(1, 2.0, 5)])])
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json")) == [
+        "run-1/randread-4-1.json",
+        "run-2/randread-4-1.json",
+    ]
+    assert missing == ["--fio-json: randread-9-1.json: shorter than two samples (--interval): not written"]
+
+
+def test_a_folder_with_results_of_that_name_is_refused_before_the_run(tmp_path: Path) -> None:
+    scenario = Scenario(JOB, (Turn(1.0, (("queue_depth", 8),)),))
+    make_folder(tmp_path / "new" / "folder", [scenario])
+    (tmp_path / "randread-2-1.json").touch()
+    make_folder(tmp_path, [scenario])
+    (tmp_path / "randread-8-1.json").touch()
+    with pytest.raises(LunscopeError, match=r"has results already: name another folder, or remove randread-8-1\.json"):
+        make_folder(tmp_path, [scenario])
+    with pytest.raises(LunscopeError, match="File exists"):
+        make_folder(tmp_path / "randread-8-1.json", [scenario])
+    make_folder(tmp_path, [Scenario(replace(JOB, access=Access.SEQUENTIAL))])
+
+
+def step(before_s: float, after_s: float, before: dict[str, int], after: dict[str, int], names: str = "x") -> Step:
+    who = raw_samples.rows(*names)
+    return Step(
+        raw_samples.sample(before_s, load=raw_samples.load(who, *[before] * len(names))),
+        raw_samples.sample(after_s, load=raw_samples.load(who, *[after] * len(names))),
+    )
+
+
+def test_a_series_keeps_what_lies_within_one_epoch() -> None:
+    series = LoadSeries()
+    looks = [
+        (1.0, {"read_ios": 10}),
+        (2.0, {"read_ios": 30, "read_bytes": 4096, "read_latency_ns": 7, "write_ios": 1}),
+        (3.0, {"read_ios": 40, "epoch": 1}),
+        (3.5, {"read_ios": 45, "epoch": 1}),
+    ]
+    for at_s, row in looks:
+        series.observe(step(at_s - 1, at_s, {}, row, "xy"))
+    first, second = series.intervals
+    assert (first.epoch, first.end_s, first.length_s) == (0, 1.0, 1.0)
+    assert (first.read, first.write) == (DirectionGrowth(40, 8192, 14), DirectionGrowth(2, 0, 0))
+    assert (second.epoch, second.end_s, second.length_s, second.read.ios) == (1, 2.5, 0.5, 10)
+    assert first.user_s >= 0
+
+
+def test_a_new_load_begins_a_new_series() -> None:
+    series = LoadSeries()
+    for at_s in (1.0, 2.0):
+        series.observe(step(at_s - 1, at_s, {}, {"read_ios": round(at_s)}))
+    series.observe(Step(None, raw_samples.sample(3.0)))
+    assert len(series.intervals) == 1
+    for at_s in (8.0, 9.0, 10.0):
+        series.observe(step(at_s - 1, at_s, {}, {"read_ios": round(at_s)}, "z"))
+    assert [each.end_s for each in series.intervals] == [1.0, 2.0]
