@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use io_uring::{opcode, types};
 
+use self::verifying::Verifying;
 use super::arrival::Arrival;
 use super::buffers::Arena;
 use super::clock;
@@ -26,7 +27,6 @@ use super::room::Room;
 use super::run::Run;
 use super::seat::Seat;
 use super::spin::Spin;
-use super::verify::{Entry, Held};
 
 /// Least and most I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
 const CHUNK: (usize, usize) = (4, 32);
@@ -109,10 +109,7 @@ struct Worker<'a> {
     most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     again: Vec<usize>,
-    /// With --verify: writes that wait for others to the same place.
-    held: Held,
-    /// With --verify, of every read in flight: what its place had to hold when it was issued.
-    expected: Vec<Vec<Entry>>,
+    verifying: Verifying,
 }
 
 impl<'a> Worker<'a> {
@@ -138,8 +135,7 @@ impl<'a> Worker<'a> {
             chunk: Vec::new(),
             most_queued: 0,
             again: Vec::new(),
-            held: Held::default(),
-            expected: Vec::new(),
+            verifying: Verifying::default(),
         }
     }
 

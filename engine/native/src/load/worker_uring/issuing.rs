@@ -6,7 +6,6 @@ use std::os::fd::AsRawFd;
 use io_uring::{opcode, squeue, types};
 
 use super::Worker;
-use super::verifying::{Issued, verify_before};
 use crate::load::buffers::Buffer;
 use crate::load::fanout::Next;
 use crate::load::flight::Flight;
@@ -16,6 +15,15 @@ use crate::load::stats::Direction;
 
 /// How soon a worker looks again for room on the other targets of a striped I/O.
 const BLOCKED_NS: u64 = 1_000_000;
+
+/// What became of an I/O that was to be issued.
+enum Issued {
+    Yes,
+    /// It waits for another write to its place.
+    Held,
+    /// It waits, and no more may do so on its target.
+    HeldLast,
+}
 
 impl Worker<'_> {
     /// Issues what there is room for, but for the last chunk; when to look again at the latest.
@@ -84,7 +92,7 @@ impl Worker<'_> {
     #[inline]
     fn next(&mut self, target: usize, now_ticks: u64) -> Next {
         if let Some(verifier) = &self.run.verifier {
-            if let Some(part) = self.held.take(target, verifier) {
+            if let Some(part) = self.verifying.held.take(target, verifier) {
                 return Next::Issue(part);
             }
         }
@@ -97,7 +105,8 @@ impl Worker<'_> {
         let is_write = part.direction == Direction::Write && !part.is_fsync();
         let claimed = match &self.run.verifier {
             Some(verifier) if is_write => match verifier.claim(&part) {
-                None => return Ok(self.hold(part)),
+                None if self.verifying.held.keep(part) => return Ok(Issued::Held),
+                None => return Ok(Issued::HeldLast),
                 claimed => claimed,
             },
             _ => None,
@@ -112,7 +121,8 @@ impl Worker<'_> {
             .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
         if let Some(verifier) = &self.run.verifier {
             let bytes = arena.bytes(buffer, part.length);
-            verify_before(verifier, &part, claimed, bytes, number, &mut self.expected);
+            self.verifying
+                .before(verifier, &part, claimed, number, bytes);
         } else if is_write {
             self.sequence += 1;
             arena.prepare(

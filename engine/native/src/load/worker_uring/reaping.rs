@@ -86,7 +86,7 @@ impl Worker<'_> {
             reaped_ticks,
         );
         if let Some(verifier) = &self.run.verifier {
-            self.verify_after(verifier, number, flight, result);
+            self.verify(verifier, number, flight, result);
         }
         false
     }

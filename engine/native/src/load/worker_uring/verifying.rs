@@ -1,43 +1,52 @@
-//! What `--verify` asks of a ring worker: no two writes to one place at once, and a look at every read.
+//! What a ring worker does for --verify, around the I/Os it issues and those that come back.
 
 use super::Worker;
 use crate::load::flight::Flight;
 use crate::load::pattern::Part;
 use crate::load::stats::Direction;
-use crate::load::verify::{Entry, Verifier};
+use crate::load::verify::{Entry, Held, Verifier};
 
-/// What became of an I/O that was to be issued.
-pub(super) enum Issued {
-    Yes,
-    /// It waits for another write to its place.
-    Held,
-    /// It waits, and no more may do so on its target.
-    HeldLast,
+#[derive(Default)]
+pub(super) struct Verifying {
+    /// Writes that wait for others to the same place.
+    pub held: Held,
+    /// Of every read in flight: what its place had to hold when it was issued.
+    expected: Vec<Vec<Entry>>,
+}
+
+impl Verifying {
+    /// Makes the data of a write whose place was claimed under a number, or notes what a read may find.
+    pub fn before(
+        &mut self,
+        verifier: &Verifier,
+        part: &Part,
+        claimed: Option<u64>,
+        number: usize,
+        bytes: &mut [u8],
+    ) {
+        match claimed {
+            Some(sequence) => verifier.stamp(part, sequence, bytes),
+            None if part.is_fsync() => {}
+            None => {
+                if self.expected.len() <= number {
+                    self.expected.resize(number + 1, Vec::new());
+                }
+                verifier.before_read(part, &mut self.expected[number]);
+            }
+        }
+    }
 }
 
 impl Worker<'_> {
-    pub(super) fn hold(&mut self, part: Part) -> Issued {
-        if self.held.keep(part) {
-            Issued::Held
-        } else {
-            Issued::HeldLast
-        }
-    }
-
+    /// Gives up writes that were drawn and never issued.
     pub(super) fn drop_held(&mut self) {
-        for part in self.held.drain() {
+        for part in self.verifying.held.drain() {
             self.run.drop_part(&part);
         }
     }
 
-    /// Looks at what a verified I/O that just came back brought, or gives back its place.
-    pub(super) fn verify_after(
-        &self,
-        verifier: &Verifier,
-        number: usize,
-        flight: &Flight,
-        result: i32,
-    ) {
+    /// Looks at what a read that just came back brought, or gives back the place of a write.
+    pub(super) fn verify(&self, verifier: &Verifier, number: usize, flight: &Flight, result: i32) {
         let part = &flight.part;
         if part.is_fsync() {
             return;
@@ -51,29 +60,8 @@ impl Worker<'_> {
                 // SAFETY: the read is over and brought so many bytes, and no other I/O has this buffer.
                 let bytes =
                     unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
-                verifier.check(part, bytes, &self.expected[number]);
+                verifier.check(part, bytes, &self.verifying.expected[number]);
             }
-        }
-    }
-}
-
-/// Makes the data of a verified write, or notes what a read may find.
-pub(super) fn verify_before(
-    verifier: &Verifier,
-    part: &Part,
-    claimed: Option<u64>,
-    bytes: &mut [u8],
-    number: usize,
-    expected: &mut Vec<Vec<Entry>>,
-) {
-    match claimed {
-        Some(sequence) => verifier.stamp(part, sequence, bytes),
-        None if part.is_fsync() => {}
-        None => {
-            if expected.len() <= number {
-                expected.resize(number + 1, Vec::new());
-            }
-            verifier.before_read(part, &mut expected[number]);
         }
     }
 }
