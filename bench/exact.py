@@ -92,8 +92,8 @@ class Switch:
 
 
 def any_bio_based() -> bool:
-    disks = Path("/sys/block").iterdir()
-    return any(not (disk / "mq").exists() for disk in disks if not disk.name.startswith("nvme"))
+    disks = [disk for disk in Path("/sys/block").iterdir() if not disk.name.startswith("nvme")]
+    return any(not (disk / "mq").exists() and (disk / "size").read_text().strip() != "0" for disk in disks)
 
 
 def cost(name: str, path: str, depth: int, turns: int) -> None:

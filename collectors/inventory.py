@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from collectors.background import BackgroundThread
 from collectors.hostfacts import device_notices
+from collectors.memory import give_back
 from collectors.model import HostFacts, Rows, Topology
 from collectors.reading import Reading
 from collectors.reading_settings import ReadingSettings
@@ -23,6 +24,9 @@ POLL_S = 1.0
 """States of paths are looked at so often: offline and ANA changes come without a uevent."""
 POLL_SHARE = 0.02
 """Of one core; with thousands of paths they are looked at more seldom."""
+
+DEAR_S = 0.05
+"""CPU from which on a look or a scan leaves so much freed memory behind that it is given back."""
 
 SCAN_SHARE = 0.25
 """Of one core, while thousands of devices come and go; a scan that is cheap never waits."""
@@ -114,7 +118,9 @@ class Inventory:
                 continue
             started_ns = time.thread_time_ns()
             self._scan(rows, None if names is None else frozenset(names))
-            self._budget.spend((time.thread_time_ns() - started_ns) / 1e9)
+            cost_s = (time.thread_time_ns() - started_ns) / 1e9
+            self._budget.spend(cost_s)
+            _tidy(cost_s)
             with self._changed:
                 if self._wanted is rows:
                     self._wanted = None
@@ -131,6 +137,7 @@ class Inventory:
                 self._scan(self._rows, names)
             self._port_marks = marks
         cost_s = (time.thread_time_ns() - started_ns) / 1e9
+        _tidy(cost_s)
         return max(self._poll_s, cost_s / POLL_SHARE)
 
     def _scan(self, rows: Rows, changed: frozenset[str] | None) -> None:
@@ -155,3 +162,8 @@ class Inventory:
             with self._changed:
                 self._events += events
             self.topology = found
+
+
+def _tidy(cost_s: float) -> None:
+    if cost_s >= DEAR_S:
+        give_back()

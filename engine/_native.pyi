@@ -214,7 +214,11 @@ class BlockTracer(TraceReader):
     def read(self) -> NDArray[np.uint64]:
         """End the interval and read all counters: shape (n, len(TRACE_COLUMNS)).
 
-        I/Os whose completion no program saw are taken out on the way, so that nothing is in flight for ever.
+        I/Os whose completion no program saw are taken out on the way, so that nothing is in flight for ever. Bios are
+        watched from now on if a disk without requests has got its size.
+
+        Raises:
+            OSError: the kernel refuses that.
         """
     def regroup(self, groups: Sequence[Sequence[str]]) -> list[int]:
         """Replace the groups (LUNs, ports, heads of NVMe multipath), each told by the kernel names of its members.

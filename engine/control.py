@@ -191,9 +191,8 @@ class LoadControl:
         message = "; ".join([text, *_stop(driver, ended, lambda share: self._board.change(progress=share))])
         self._result = result = driver.result()
         if result.verified is not None:
-            damaged = result.verified.damaged
-            message += f"; {damaged:,} damaged ranges found" if damaged else "; no damage found"
-            self._board.change(damaged=damaged, progress=None)
+            message += f"; {result.verified.verdict}"
+            self._board.change(damaged=result.verified.damaged, progress=None)
         self._board.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
         self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
         self._ended.set()

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Hear signals that a shell made this process ignore (nohup, &): what a process ignores its children ignore too."""
+    for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, default)
 
 
 def _losetup(*arguments: str) -> str:

@@ -43,12 +43,14 @@ def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
 
 def _middle(status: LoadStatus, desk: LoadDesk) -> str:
     targets = _targets(status, desk)
-    if status.state is LoadState.PREPARING:
+    if status.state is LoadState.PREPARING or status.state is LoadState.STOPPING:
         share = "" if status.progress is None else f"{status.progress * 100:.0f} % "
         return f"{share}{targets}"
     if status.state in {LoadState.IDLE, LoadState.FAILED}:
         return f"{targets}, {desk.job.access}, {desk.job.knobs.mode}"
     errors = f"{status.errors} errors" if status.errors else "no errors"
+    if status.damaged:
+        errors = f"{status.damaged:,} DAMAGED, {errors}"
     if status.skipped:
         errors = f"{status.skipped:,} arrivals skipped, {errors}"
     return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"

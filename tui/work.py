@@ -1,4 +1,4 @@
-"""What `lunscope run` is to do: a job or scenario from files and options together."""
+"""What `lunscope run` is to do: jobs from a file and options together."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ from tui.options import LoadOptions, job_with, with_scratch_targets
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option(
-        "--scenario",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Turn knobs at set times, without a screen: what `export --format scenario` writes.",
-    ),
     click.option("--section", "sections", multiple=True, metavar="NAME", help="Only this section of a fio job file."),
     click.option(
         "--save-job",
@@ -42,32 +36,23 @@ _OPTIONS = (
 )
 
 
-def scenario_options(command: _Command) -> _Command:
+def file_options(command: _Command) -> _Command:
     """Add the options that name files of jobs and results."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def read_work(job_file: Path | None, scenario: Path | None, sections: Sequence[str], options: LoadOptions) -> ReadJob:
-    """Read what the files say, and merge the options over every job in them.
+def read_work(job_file: Path | None, sections: Sequence[str], options: LoadOptions) -> ReadJob:
+    """Read what the file says, and merge the options over every job in it.
 
     Raises:
-        LunscopeError: a file cannot be read.
-        UsageError: it says what cannot be meant, or two files say what to drive.
+        LunscopeError: the file cannot be read.
+        UsageError: it says what cannot be meant.
     """
-    if scenario is not None and job_file is not None:
-        raise UsageError("--scenario: has a job of its own: give it without JOB")
     if sections and job_file is None:
         raise UsageError("--section: give the fio job file whose section it is")
-    if scenario is not None:
-        from engine.scenario_file import load_scenario  # noqa: PLC0415 (most runs have none)
-
-        read = ReadJob((load_scenario(scenario),))
-    elif job_file is not None:
-        read = read_job(job_file, sections)
-    else:
-        read = ReadJob((Scenario(JobSpec()),))
+    read = ReadJob((Scenario(JobSpec()),)) if job_file is None else read_job(job_file, sections)
     return for_every_job(read, lambda each: job_with(each.job, options))
 
 

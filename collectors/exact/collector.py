@@ -81,7 +81,7 @@ class _Session:
         self._members = TracedMembers()
         self._groups = TracedGroups()
         self._losses = LossReporter()
-        self._bio_based: bool | None = None
+        self._bio_based: frozenset[str] | None = None
         self._started_ns = time.monotonic_ns()
 
     def read(self, disks: Rows, topology: Topology) -> Reading:
@@ -113,8 +113,8 @@ class _Session:
         return Histograms(SCALE, self._members.rows, TRACE_SERIES, place.astype(np.uint32), series, bucket, count)
 
     def _follow_bio_based(self, topology: Topology) -> None:
-        """Have the probes of devices without a driver queue put on or off when the first came or the last went."""
-        there = bool(topology.bio_based)
+        """Have the probes of devices without a driver queue put on or off when some came or went."""
+        there = topology.bio_based
         if self._bio_based is not None and there != self._bio_based:
             self.tracer.rescan()
         if topology.devices:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.distribution import Uniform
-from engine.job import Access, Backend, JobSpec, Knobs
+from engine.job import Access, Backend, JobSpec, Knobs, Mode
 from engine.jobformats.fio_blocks import take_blocks
 from engine.jobformats.fio_distribution import take_distribution
 from engine.jobformats.fio_engine import Workers, take_flushes, take_mode, take_workers
@@ -24,13 +24,18 @@ from engine.validate_pattern import SECTOR_BYTES
 DRIVEN = """
     filename directory nrfiles size rw readwrite rwmixread rwmixwrite bs blocksize bsrange blocksize_range bssplit
     iodepth numjobs ioengine direct buffered sync runtime timeout time_based rate rate_iops rate_process
-    random_distribution norandommap randseed fsync fdatasync stonewall wait_for_previous kb_base
+    random_distribution norandommap randseed fsync fdatasync invalidate stonewall wait_for_previous kb_base
 """
 """Names of options that are driven as fio does."""
 
 _NO_END = "no runtime: fio ends when size is done, here the load goes on until it is stopped (10 s without a screen)"
 _NOT_TIME_BASED = "time_based is not set: fio might end when size is done, here the runtime is over first"
 _EVENLY = "several files: what is outstanding is held evenly on them, fio lets it go wherever there is room"
+_ONE_SEQUENCE = "reads and writes in sequence: they take turns in one sequence here, in fio each have their own"
+_CACHED = (
+    "buffered reads: fio drops its files from the page cache before it begins, here they stay in it (a badge says how "
+    "much is read from it)"
+)
 _ALIGNED = "blocks of several sizes: each lies at a multiple of its own size, in fio at one of the smallest"
 
 
@@ -59,7 +64,7 @@ def section_job(section: Section) -> SectionJob:
     knobs = Knobs(read_pct=read_pct, blocks=reads, write_blocks=None if writes == reads else writes)
     workers = take_workers(given, units)
     files = take_files(given, units, workers.jobs, knobs.block_sizes)
-    knobs, flush_notes = _with_flushes(given, units, knobs)
+    knobs, mode_notes = _with_mode(given, units, knobs)
     knobs, where_notes = _with_distribution(given, knobs, access)
     rate, arrival, rate_notes = take_rate(given, units, read_pct, (reads, writes))
     knobs = replace(knobs, rate_iops=None if rate is None else rate * workers.jobs)
@@ -80,24 +85,27 @@ def section_job(section: Section) -> SectionJob:
     for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         raise section.place.error(section.name, f"{problem.option}: {problem.text}")
     waits = switch(given.take("stonewall", "wait_for_previous"))
-    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *flush_notes, *rate_notes, *runtime_notes]
+    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes, *runtime_notes]
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN.split(), writes=read_pct < 100))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
     return SectionJob(section, job, waits, files.folder, tuple(notes))
 
 
-def _with_flushes(given: Given, units: Units, knobs: Knobs) -> tuple[Knobs, list[str]]:
+def _with_mode(given: Given, units: Units, knobs: Knobs) -> tuple[Knobs, list[str]]:
     writes = knobs.read_pct < 100
     every, notes = take_flushes(given, units, writes=writes)
-    return replace(knobs, mode=take_mode(given, writes=writes), fsync_every=every), notes
+    mode, drops_cache = take_mode(given, writes=writes), switch(given.take("invalidate"), default=True)
+    cached = drops_cache and mode is not Mode.DIRECT and knobs.read_pct > 0
+    return replace(knobs, mode=mode, fsync_every=every), [*notes, *([_CACHED] if cached else [])]
 
 
 def _with_distribution(given: Given, knobs: Knobs, access: Access) -> tuple[Knobs, list[str]]:
     one_size = len(knobs.block_sizes) == 1
     distribution, of_writes, notes = take_distribution(given, one_size=one_size)
+    sizes = [] if one_size else [_ALIGNED]
     if access is Access.SEQUENTIAL:
-        return replace(knobs, distribution=Uniform()), []
-    notes += [] if one_size else [_ALIGNED]
+        return replace(knobs, distribution=Uniform()), sizes + [_ONE_SEQUENCE] * (0 < knobs.read_pct < 100)
+    notes += sizes
     return replace(knobs, distribution=distribution, write_distribution=of_writes), notes
 
 

@@ -34,7 +34,7 @@ WITHOUT_EFFECT = _names("""
     fixedbufs registerfiles nonvectored force_async sqthread_poll sqthread_poll_cpu userspace_reap
     iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min iodepth_batch_complete_max
     exitall exit_what exitall_on_error continue_on_error ignore_error error_dump loops startdelay
-    invalidate refill_buffers scramble_buffers
+    refill_buffers scramble_buffers
 """)
 """Reporting, placement and memory of fio itself, and what lunscope does in any case: they leave the load as it is."""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
 from engine.job import JobSpec, Knobs
+from engine.jobformats.fio_options import fio_options
 from engine.jobformats.fio_statistics import Figures, direction_figures, latency_shares
-from engine.jobformats.fio_writing import fio_options
 from engine.load_interval import LoadInterval
 from engine.measured import combine
 from engine.read_write import rw_word

@@ -1,4 +1,4 @@
-"""Job files of all kinds, told apart by their suffix: .fio, .ndisk, else TOML."""
+"""Job files of all kinds, told apart by their suffix: .fio, .ndisk, else TOML, a scenario where it says so."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.errors import LunscopeError, UsageError
-from engine.jobfile import dump_job, load_job
+from engine.jobfile import dump_job, parse_job, parse_toml
 from engine.jobformats.read_job import ReadJob
+from engine.jobformats.text_file import read_text
 from engine.scenario import Scenario
 from engine.text import safe_text
 
@@ -34,7 +35,12 @@ def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
         from engine.jobformats.ndisk import read_ndisk  # noqa: PLC0415
 
         return read_ndisk(path)
-    return ReadJob((Scenario(load_job(path)),))
+    text, shown = read_text(path), safe_text(str(path))
+    if "schema" not in parse_toml(text, shown):
+        return ReadJob((Scenario(parse_job(text, shown)),))
+    from engine.scenario_file import parse_scenario  # noqa: PLC0415
+
+    return ReadJob((parse_scenario(text, shown),))
 
 
 def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:

@@ -13,76 +13,22 @@ The file names no devices: they are given with --target. Threads are those of al
 from __future__ import annotations
 
 import itertools
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from engine.distribution import Distribution, Uniform, distribution_problem, locality
 from engine.errors import UsageError
 from engine.job import MAX_BLOCK_BYTES, MAX_THREADS, Access, Backend, BlockShare, JobSpec, Knobs
-from engine.jobformats.place import Place, quoted
+from engine.jobformats.ndisk_lines import Parameter, parameters
+from engine.jobformats.place import quoted
 from engine.jobformats.read_job import ReadJob
 from engine.jobformats.text_file import read_text
 from engine.scenario import Scenario, turn_between
 from engine.text import safe_text
 from engine.validate import knob_problems
 
-_LINE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*->(.*)")
-_COMMENT = re.compile(r"(?:^|\s)-(?:\s.*)?$")
-_MOST_VALUES = 256
 _WITHOUT_EFFECT = ("RECPERTRK", "SECPERTRK", "PDEV")
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One line: its name, its values, and where it stands."""
-
-    name: str
-    words: tuple[str, ...]
-    place: Place
-
-    def numbers(self, least: float, most: float) -> tuple[float, ...]:
-        """Read all values as numbers in a range.
-
-        Raises:
-            UsageError: there are none or too many, or one is no number or out of range.
-        """
-        if not 1 <= len(self.words) <= _MOST_VALUES:
-            raise self.place.error(self.name, f"{len(self.words)} values: give 1 to {_MOST_VALUES}")
-        return tuple(self._number(word, least, most) for word in self.words)
-
-    def number(self, least: float, most: float) -> float:
-        """Read the one value.
-
-        Raises:
-            UsageError: as numbers, or there are several.
-        """
-        values = self.numbers(least, most)
-        if len(values) > 1:
-            raise self.place.error(self.name, f"{len(values)} values: give one (text after ' - ' is a comment)")
-        return values[0]
-
-    def whole(self, values: Sequence[float]) -> tuple[int, ...]:
-        """Take numbers as whole ones.
-
-        Raises:
-            UsageError: one is not.
-        """
-        for value in values:
-            if value != int(value):
-                raise self.place.error(self.name, f"{value:g} is not a whole number")
-        return tuple(map(int, values))
-
-    def _number(self, word: str, least: float, most: float) -> float:
-        try:
-            value = float(word)
-        except ValueError:
-            value = math.nan
-        if not least <= value <= most:
-            raise self.place.error(self.name, f"{quoted(word)} is no number from {least:g} to {most:g}")
-        return value
 
 
 def read_ndisk(path: str | Path) -> ReadJob:
@@ -92,7 +38,7 @@ def read_ndisk(path: str | Path) -> ReadJob:
         LunscopeError: it cannot be read.
         UsageError: a line or a value cannot be meant; names file, line and name.
     """
-    given = {parameter.name: parameter for parameter in _parameters(read_text(path), str(path))}
+    given = {parameter.name: parameter for parameter in parameters(read_text(path), str(path))}
     for parameter in given.values():
         if parameter.name not in _KNOWN:
             raise parameter.place.error(parameter.name, f"unknown: known are {', '.join(_KNOWN)}")
@@ -117,18 +63,6 @@ def read_ndisk(path: str | Path) -> ReadJob:
     for problem in knob_problems(first):
         raise UsageError(f"{safe_text(str(path))}: {problem.option}: {problem.text}")
     return ReadJob((Scenario(job, turns),), tuple(_warnings(given, str(path))), None, _limits(given))
-
-
-def _parameters(text: str, path: str) -> Iterator[Parameter]:
-    for number, raw in enumerate(text.splitlines(), 1):
-        line, place = raw.strip(), Place(path, number)
-        if not line or line.startswith("*"):
-            continue
-        match = _LINE.fullmatch(line)
-        if not match:
-            raise UsageError(f"{place}: {quoted(line)}: write NAME -> value, or * before a comment")
-        values = _COMMENT.sub("", match[2]).strip()
-        yield Parameter(match[1].upper(), tuple(values.strip("()").replace(",", " ").split()), place)
 
 
 def _first_knobs(given: Mapping[str, Parameter]) -> Knobs:

@@ -72,7 +72,7 @@ def _flipped(damage: Damage) -> str:
 
 
 def _torn(damage: Damage) -> str:
-    in_flight = ", which was in flight when the load ended" if damage.numbers["in_flight"] else ""
+    in_flight = ", which was in flight when the load ended," if damage.numbers["in_flight"] else ""
     return f"write {{write}}{in_flight} did not get here, but elsewhere in its block"
 
 
@@ -102,6 +102,13 @@ def damage_of(row: DamageRow) -> Damage:
     kind, offset, length, numbers = row
     names = _NUMBERS[kind, len(numbers)]
     return Damage(DamageKind(kind), offset, length, dict(zip(names, numbers, strict=True)))
+
+
+def damage_verdict(ranges: int) -> str:
+    """Say how many ranges are damaged."""
+    if not ranges:
+        return "no damage"
+    return "1 damaged range" if ranges == 1 else f"{ranges:,} damaged ranges"
 
 
 def damaged_bytes_by_kind(damage: Iterable[Damage]) -> dict[str, int]:

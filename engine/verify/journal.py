@@ -6,6 +6,8 @@ to who keeps books.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import os
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import _native
+from engine.errors import LunscopeError
 from engine.guard import OpenTarget, TargetKind
 from engine.text import safe_text
 
@@ -22,13 +25,25 @@ _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def journal_folder() -> Path:
-    """`$XDG_STATE_HOME/lunscope/verify`, by default under `~/.local/state` (XDG Base Directory Specification)."""
+    """`$XDG_STATE_HOME/lunscope/verify`, by default under `~/.local/state` (XDG Base Directory Specification).
+
+    Raises:
+        OSError: the user has no home.
+    """
     base = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "lunscope" / "verify"
+    try:
+        state = Path(base) if base.startswith("/") else Path.home() / ".local/state"
+    except RuntimeError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "~") from None
+    return state / "lunscope" / "verify"
 
 
 def journal_path(target: str) -> Path:
-    """Name the journal of a device or file, the same whatever link leads there."""
+    """Name the journal of a device or file, the same whatever link leads there.
+
+    Raises:
+        OSError: as journal_folder.
+    """
     real = os.path.realpath(target)
     digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     return journal_folder() / f"{digest}.journal"
@@ -56,11 +71,14 @@ class Journals:
     def _make(self, target: OpenTarget) -> _NewJournal | None:
         if target.kind is TargetKind.SCRATCH or target.path is None:
             return None
-        path = journal_path(target.path)
         try:
+            path = journal_path(target.path)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.with_suffix(_NEW).unlink(missing_ok=True)
-            return _NewJournal(path, os.open(path.with_suffix(_NEW), _FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
+            fd = os.open(path.with_suffix(_NEW), _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+            # Held as long as the load runs: whoever checks its target meanwhile would take new data for damage.
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            return _NewJournal(path, fd)
         except OSError as error:
             self.notices = (
                 f"no journal ({safe_text(str(error.filename))}: {error.strerror}): lunscope verify will not tell stale "
@@ -101,13 +119,23 @@ def forget_journals(targets: Sequence[OpenTarget]) -> None:
 
 
 def open_journal(target: str) -> int | None:
-    """Open the journal of the last verified run on a device or file; None if there is none that can be read."""
+    """Open the journal of the last verified run on a device or file; None if there is none that can be read.
+
+    Raises:
+        LunscopeError: that run goes on.
+    """
     try:
         fd = os.open(journal_path(target), _FLAGS)
     except OSError:
         return None
-    with suppress(OSError):
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         if _native.journal_facts(fd) is not None:
             return fd
+    except BlockingIOError:
+        os.close(fd)
+        raise LunscopeError(f"{safe_text(target)}: a load with --verify runs on it: wait until it ends") from None
+    except OSError:
+        pass
     os.close(fd)
     return None

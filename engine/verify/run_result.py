@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from engine._native import LoadEngine
-from engine.verify.damage import Damage, damage_document, damage_of
+from engine.verify.damage import Damage, damage_document, damage_of, damage_verdict
 from engine.verify.passing import PassResult, run_pass
 
 _MOST_LISTED = 1000
@@ -50,6 +51,13 @@ class Verified:
         """Damaged ranges on all targets."""
         return sum(len(target.all_damage) for target in self.targets)
 
+    @property
+    def verdict(self) -> str:
+        """Say how many ranges are damaged, and whether all that was written was looked at."""
+        found = damage_verdict(self.damaged)
+        complete = all(target.final_pass is not None for target in self.targets)
+        return found if complete else f"{found} found, but not all that was written was read back"
+
 
 def verified_so_far(
     engine: LoadEngine, names: Sequence[str], passes: Sequence[PassResult | None] | None = None
@@ -71,18 +79,19 @@ def verified_so_far(
 def final_passes(
     engine: LoadEngine, names: Sequence[str], progress: Callable[[float], None], stop: threading.Event
 ) -> list[PassResult | None]:
-    """Read back all that the load wrote, target by target; None for what was not finished when `stop` was set.
-
-    Raises:
-        OSError: no memory or no thread.
-    """
+    """Read back all that the load wrote, target by target; None for what could not be, or not before `stop` was set."""
     passes, results = engine.final_passes(), list[PassResult | None]()
     for target_pass, name in zip(passes, names, strict=True):
 
         def tell(share: float, done: int = len(results)) -> None:
             progress((done + share) / len(passes))
 
-        results.append(None if stop.is_set() else run_pass(target_pass, name, tell, stop))
+        result = None
+        if not stop.is_set():
+            # Without memory or threads for it there is no pass, and the result of the run says so.
+            with suppress(OSError):
+                result = run_pass(target_pass, name, tell, stop)
+        results.append(result)
     return results
 
 

@@ -28,5 +28,7 @@ class DamageWatch:
         found = [] if verified is None else [(target.name, one) for target in verified.targets for one in target.damage]
         board.change(damaged=len(found))
         for name, one in found[self._told : _MOST_EVENTS]:
-            board.note(EventKind.LOAD, f"{name}: {one.text}", {"damaged": name, "kind": one.kind, "offset": one.offset})
+            board.note(
+                EventKind.LOAD, f"{name}: {one.text}", {"damaged": name, "damage": one.kind.value, "offset": one.offset}
+            )
         self._told = len(found)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests import needs
 from tests.kernel.backends import (
     ERRORS,
@@ -78,7 +80,8 @@ def test_a_polling_open_loop_keeps_its_books(tmp_path: Path) -> None:
     (epoch,) = engine.epochs()
     assert epoch.end_ns is not None
     expected = (epoch.end_ns - epoch.turned_ns) / 1e9 * 2000
-    assert abs(ios(engine) + int(engine.counters()[0, SKIPPED]) - expected) <= 3
+    # A busy machine sees the end of the epoch late.
+    assert ios(engine) + int(engine.counters()[0, SKIPPED]) == pytest.approx(expected, rel=0.02)
 
 
 def test_a_dry_run_moves_no_data_and_counts_all_the_same(tmp_path: Path) -> None:

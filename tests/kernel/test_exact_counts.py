@@ -282,22 +282,35 @@ def test_without_room_for_histograms_counters_go_on(make_loop: Callable[..., str
 
 
 @pytest.fixture
-def zram() -> Iterator[str]:
+def empty_zram() -> Iterator[str]:
+    """A disk without requests that has no size yet."""
     control = Path("/sys/class/zram-control")
     if not control.exists():
         pytest.skip("the kernel has no zram, the one disk without requests that can be made here")
     number = (control / "hot_add").read_text().strip()
     try:
-        Path(f"/sys/block/zram{number}/disksize").write_text(str(SIZE_BYTES))
         yield f"/dev/zram{number}"
     finally:
         Path(f"/sys/block/zram{number}/reset").write_text("1")
         (control / "hot_remove").write_text(number)
 
 
-def test_a_disk_without_requests_is_timed_by_its_bios(zram: str) -> None:
+def grow(zram: str) -> None:
+    Path("/sys/block", name(zram), "disksize").write_text(str(SIZE_BYTES))
+
+
+@pytest.mark.parametrize("watched_while_empty", [False, True])
+def test_a_disk_without_requests_is_timed_by_its_bios(empty_zram: str, watched_while_empty: bool) -> None:
+    """No event tells that such a disk got its size; reading finds out."""
+    zram = empty_zram
+    if not watched_while_empty:
+        grow(zram)
     tracer = _native.BlockTracer()
     try:
+        if watched_while_empty:
+            tracer.read()
+            grow(zram)
+            tracer.read()
         with opened(zram) as descriptor:
             with mmap.mmap(-1, 4096) as page:
                 page[:] = os.urandom(4096)

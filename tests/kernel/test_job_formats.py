@@ -182,7 +182,7 @@ def test_a_scenario_that_writes_later_is_refused_before_it_begins(data: Path) ->
         f'schema = "lunscope.scenario/1"\n[job]\ntarget = "{data}"\nruntime = "9s"\n'
         '[[turn]]\nat = "8s"\nread_pct = 50\n'
     )
-    done = lunscope("run", "--scenario", scenario, "--headless", folder=data.parent)
+    done = lunscope("run", scenario, "--headless", folder=data.parent)
     assert (done.returncode, done.stdout) == (1, "")
     assert "job writes to it from 8s on" in done.stderr
 
@@ -194,14 +194,14 @@ def test_a_recorded_run_is_run_again_with_the_same_turns(data: Path) -> None:
         f'schema = "lunscope.scenario/1"\n[job]\ntarget = "{data}"\nqd = 2\nruntime = "1200ms"\n'
         '[[turn]]\nat = "300ms"\nqd = 8\nbs = "8k"\n[[turn]]\nat = "800ms"\nrate = 200\ndistribution = "zipf:1.2"\n'
     )
-    done = lunscope("run", "--scenario", first, "--headless", "--record", session, folder=folder)
+    done = lunscope("run", first, "--headless", "--record", session, folder=folder)
     assert done.returncode == 0, done.stderr
     done = lunscope("export", session, "--format", "scenario", "-o", again, folder=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     wanted, found = load_scenario(first), load_scenario(again)
     assert found.job == wanted.job
     assert [set(turn.changes) for turn in found.turns] == [set(turn.changes) for turn in wanted.turns]
-    done = lunscope("run", "--scenario", again, "--json", "--record", second, folder=folder)
+    done = lunscope("run", again, "--json", "--record", second, folder=folder)
     assert done.returncode == 0, done.stderr
     epochs = json.loads(done.stdout)["epochs"]
     knobs = [(epoch["knobs"]["queue_depth"], epoch["knobs"]["rate_iops"]) for epoch in epochs]
@@ -235,7 +235,7 @@ def test_results_are_what_fio_plot_reads(data: Path) -> None:
         f'schema = "lunscope.scenario/1"\n[job]\ntarget = "{data}"\nqd = 1\nruntime = "2s"\n'
         '[[turn]]\nat = "1s"\nqd = 8\n'
     )
-    arguments = ("run", "--scenario", scenario, "--interval", "0.2", "--fio-json", folder)
+    arguments = ("run", scenario, "--interval", "0.2", "--fio-json", folder)
     done = lunscope(*arguments, "--json", folder=data.parent)
     assert (done.returncode, done.stderr) == (0, "")
     epochs = json.loads(done.stdout)["epochs"]

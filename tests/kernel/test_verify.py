@@ -16,17 +16,24 @@ from typing import Any
 import pytest
 
 from engine import _native
-from engine.job import BlockShare, Knobs
+from engine.control import LoadControl
+from engine.errors import LunscopeError
+from engine.events import EventKind
+from engine.job import Access, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
+from engine.result_document import run_document
+from engine.result_text import summary_lines
 from engine.verify.checking import Checked, check_target
 from engine.verify.damage import Damage, damage_of
 from engine.verify.journal import journal_path
 from engine.verify.run_result import VerifiedTarget, final_passes, verified_so_far
 from tests import needs
 from tests.kernel.backends import READS, WRITES, OpenFile, empty_file, eventually, ios, knobs_of, opened
+from tests.kernel.conftest import Storage
+from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_FAILED, SIZE_BYTES, opened_lun, running_lun
+from tests.kernel.test_path_loss import limit
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
-BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads"]
 WRITING = knobs_of(4, read_pct=0.0)
 MIXED = knobs_of(8, read_pct=50.0)
 
@@ -146,6 +153,42 @@ def test_stripes_and_turned_knobs_stay_verified(backend: str, make_loop: Callabl
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_every_copy_of_a_mirror_is_verified(backend: str, tmp_path: Path) -> None:
+    paths = [empty_file(tmp_path / f"data{number}") for number in range(2)]
+    with (
+        opened(*paths, size_bytes=MIB, writable=True) as targets,
+        verified(backend, targets, knobs_of(4, 16384, read_pct=50.0, stripe_width=2), copies=2) as engine,
+    ):
+        eventually(lambda: ios(engine) > 2000, "I/Os")
+    found = found_by(engine, 2)
+    assert [target.all_damage for target in found] == [(), ()]
+    assert all(target.checked_bytes and target.written_bytes for target in found)
+
+
+@needs.loop
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_a_lost_path_left_to_another_is_where_it_belongs(backend: str, storage: Storage) -> None:
+    image = storage.image(SIZE_BYTES)
+    devices = [storage.loop(backing=image) for _ in range(2)]
+    knobs = knobs_of(8, read_pct=50.0, rate_iops=4000.0)
+    with (
+        opened_lun(devices, writable=True) as lun,
+        running_lun(backend, lun, knobs, journals=[None]) as engine,
+    ):
+        eventually(lambda: ios(engine) > 500, "I/Os")
+        limit(devices[0], 512)
+        eventually(lambda: int(engine.path_counters()[0, PATH_FAILED]) == 1, "the path to be left")
+        eventually(lambda: ios(engine) > 1500, "I/Os on the other")
+        limit(devices[0], 0)
+        eventually(lambda: int(engine.path_counters()[0, PATH_FAILED]) == 0, "the path to answer")
+        eventually(lambda: ios(engine) > 2500, "I/Os on both")
+    assert int(engine.path_counters()[0, PATH_ERRORS]) > 0
+    (target,) = found_by(engine)
+    assert target.all_damage == ()
+    assert target.checked_bytes > 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_an_open_loop_on_one_block_is_verified_and_its_books_balance(backend: str, tmp_path: Path) -> None:
     path = empty_file(tmp_path / "data", 8192)
     knobs = knobs_of(8, read_pct=20.0, rate_iops=20_000.0)
@@ -183,6 +226,73 @@ def test_reads_find_and_locate_one_flipped_bit_once(backend: str, tmp_path: Path
     assert (target, damage.kind, damage.offset, damage.length) == (0, "flipped", 299_520, 512)
     assert damage.text.endswith("bit 5 of byte 300000")
     assert found_by(engine)[0].all_damage == (damage,)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_reads_find_blocks_that_went_back_in_time_or_elsewhere(backend: str, tmp_path: Path) -> None:
+    path = empty_file(tmp_path / "data")
+    with (
+        opened(path, size_bytes=MIB, writable=True) as targets,
+        verified(backend, targets, WRITING, sequential=True) as engine,
+    ):
+        eventually(lambda: int(engine.verified()[0, 0]) >= MIB, "every block")
+        old = path.read_bytes()[:4096]
+        eventually(lambda: int(engine.verified()[0, 0]) >= 3 * MIB, "every block again")
+        engine.apply(knobs_of(4))
+        eventually(lambda: int(engine.counters()[0, READS]) > 0 and int(engine.verified()[0, 1]) > 0, "reads")
+        change(path, 0, old)
+        change(path, 8192, path.read_bytes()[16384:20480])
+        change(path, 24576, bytes(512))
+        eventually(lambda: len(engine.damage()) == 3, "the damage to be found")
+    assert ranges(found_by(engine)[0].all_damage) == [
+        ("stale", 0, 4096),
+        ("misplaced", 8192, 4096),
+        ("torn", 24576, 512),
+    ]
+
+
+def test_damage_is_an_event_on_the_board_and_in_the_result(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    target = (TargetSpec(str(path)),)
+    job = JobSpec(target, knobs_of(4, read_pct=0.0), access=Access.SEQUENTIAL, size_bytes=MIB, verify=True)
+    control = LoadControl()
+    control.arm(job, Permissions())
+    control.start()
+    try:
+        eventually(lambda: path.read_bytes().count(b"LUNSCOP1") == MIB // 512, "every block")
+        control.turn(knobs_of(4))
+        change(path, 5000, bytes([path.read_bytes()[5000] ^ 1]))
+        eventually(lambda: control.status.damaged == 1, "the damage to be found")
+    finally:
+        control.stop()
+    told = [event for event in control.take_events() if event.kind is EventKind.LOAD]
+    assert [event.text for event in told if event.data.get("damage") == "flipped"] == [
+        f"{path}: flipped at 4608 (512 bytes): bit 0 of byte 5000"
+    ]
+    assert "1 damaged range" in control.status.message
+    result = control.result()
+    assert result is not None
+    assert result.is_damaged
+    assert f"damage: {path}: flipped at 4608 (512 bytes): bit 0 of byte 5000" in summary_lines(result)
+    assert any("read back at the end; 1 damaged range" in line for line in summary_lines(result))
+    section: Any = run_document(result)["verify"]
+    (found,) = section["targets"]
+    assert found["damage"][0]["first_bit"] == 8 * (5000 - 4608)
+    assert found["final_pass"]["damaged_bytes_by_kind"] == {"flipped": 512}
+
+
+def test_a_stop_at_once_makes_no_final_pass_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    job = JobSpec((TargetSpec(str(path)),), WRITING, size_bytes=MIB, verify=True)
+    control = LoadControl()
+    control.arm(job, Permissions())
+    control.start()
+    control.close()
+    result = control.result()
+    assert result is not None
+    assert result.verified is not None
+    assert [target.final_pass for target in result.verified.targets] == [None]
+    assert "not all that was written was read back" in control.status.message
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -278,9 +388,23 @@ def test_blocks_of_two_targets_that_were_swapped_are_misplaced(make_loop: Callab
         assert damage.numbers["belongs_at"] == 40_960
 
 
+@needs.loop
+def test_what_cannot_be_read_is_told_to_the_block(make_loop: Callable[..., str], tmp_path: Path) -> None:
+    device = make_loop(2 * MIB)
+    (image,) = tmp_path.glob("*.img")
+    with (
+        opened(device, size_bytes=2 * MIB, writable=True) as targets,
+        verified("threads", targets, WRITING, sequential=True) as engine,
+    ):
+        eventually(lambda: int(engine.verified()[0, 0]) >= 2 * MIB, "every block")
+    os.truncate(image, MIB + 16384)
+    kinds = ranges(check(device).damage)
+    assert kinds == [("unreadable", MIB + 16384, MIB - 16384)]
+
+
 def test_a_target_without_any_verified_data_does_not_pass(tmp_path: Path) -> None:
     path = empty_file(tmp_path / "data")
-    with pytest.raises(Exception, match="nothing here was written by a load with --verify"):
+    with pytest.raises(LunscopeError, match="nothing here was written by a load with --verify"):
         check(path)
 
 
@@ -315,6 +439,19 @@ def test_run_and_verify_agree_and_say_it_with_their_exit_code(tmp_path: Path) ->
     assert lunscope("verify", tmp_path / "none").returncode == 2
 
 
+def test_a_target_is_not_checked_while_its_load_runs(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    control = LoadControl()
+    control.arm(JobSpec((TargetSpec(str(path)),), WRITING, size_bytes=MIB, verify=True), Permissions())
+    control.start()
+    try:
+        with pytest.raises(LunscopeError, match="a load with --verify runs on it"):
+            check(path)
+    finally:
+        control.stop()
+    assert check(path).damage == ()
+
+
 def test_a_load_that_is_not_verified_takes_the_journal_away(tmp_path: Path) -> None:
     path = tmp_path / "data"
     run = ("run", "--headless", "--target", path, "--rw", "randwrite", "--runtime", "200ms")
@@ -325,18 +462,20 @@ def test_a_load_that_is_not_verified_takes_the_journal_away(tmp_path: Path) -> N
     assert not journal_path(str(path)).exists()
 
 
+@needs.loop
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("mode", ["direct", "dsync"])
-def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    options = ["--verify", "--headless", "--target", str(path), "--size", "4m", "--rw", "randrw", "--qd", "16"]
+def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, make_loop: Callable[..., str]) -> None:
+    path = Path(make_loop(4 * MIB))
+    options = ["--verify", "--headless", "--target", str(path), "--rw", "randrw", "--qd", "16"]
+    options += ["--allow-write", str(path)]
     process = subprocess.Popen(
         [sys.executable, "-m", "tui", "run", *options, "--bs", "4k:50,64k:50", "--mode", mode, "--engine", backend],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
-    eventually(lambda: path.exists() and b"LUNSCOP1" in path.read_bytes(), "the first verified write", 30)
+    eventually(lambda: b"LUNSCOP1" in path.read_bytes(), "the first verified write", 30)
     time.sleep(0.3)
     process.send_signal(signal.SIGKILL)
     process.wait()

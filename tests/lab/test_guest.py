@@ -147,6 +147,25 @@ python3 -m tui scan --json; echo $controller"""
     assert all(path["usable"] for path in after["paths"])
 
 
+def test_sas_ends_as_lsscsi_lists_them_beside_other_controllers() -> None:
+    text = run_in_guest("sas", "python3 -m tui scan --json; lsscsi -t")
+    (graph,) = documents(text)
+    names = {target["key"]: target["name"] for target in graph["targets"]}
+    listed = dict(reversed(found) for found in re.findall(r"sas:(0x[0-9a-f]+) +/dev/(sd[a-z]+)", text))
+    assert listed
+    assert {path["name"]: names[path["target"]] for path in graph["paths"] if path["name"] in listed} == listed
+    assert {port["transport"] for port in graph["ports"]} >= {"sas", "ata", "scsi", "virtio"}
+
+
+def test_a_map_made_by_hand_balances_and_its_slow_path_is_named() -> None:
+    then = "python3 -m tui report -d -L -H --json --tier kernel 5 2; python3 -m tui report -L --tier kernel 5 1"
+    text = run_in_guest("scsi-mp", under_load("/dev/mapper/lab0", then), "-e", "MPATH=dmsetup")
+    lun = next(disk["name"] for disk in documents(text)[0]["disks"] if disk["label"] == "lab0")
+    for document in documents(text):
+        balance(document, lun, "lab0")
+    assert re.search(r"! path sd[a-z]+ carries \d+ % of lab0 and its (S|await) is [\d.]+x its peers'", text), text
+
+
 MANY = {"HOSTS": 8, "TARGETS": 4, "LUNS": 75}
 
 

@@ -266,6 +266,10 @@ def test_bio_based_devices_that_come_have_their_probes_attached(host: Host) -> N
     host.collector.read()
     host.collector.read()
     assert host.tracer.rescans == 1
+    other = Device("dm-1:253:1#5", "dm-1", "dm", 253, 1, bio_based=True)
+    host.topology = Topology({**host.topology.devices, other.key: other})
+    host.collector.read()
+    assert host.tracer.rescans == 2
 
 
 def test_slow_ios_are_the_slowest_of_every_device(host: Host) -> None:

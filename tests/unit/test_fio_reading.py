@@ -411,6 +411,27 @@ def what_is_wrong(path: Path) -> str:
     return ""
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("rw=rw", "each have their own"),
+        ("rw=read\nbssplit=4k/50:8k/50", "at one of the smallest"),
+        ("rw=read\ndirect=0", "fio drops its files from the page cache"),
+        ("rw=randread\nbssplit=4k/50:8k/50", "fio shortens those"),
+        ("rw=randread\nnorandommap\nrandom_distribution=normal:10", "fio scatters the bell"),
+        ("rw=write\nfdatasync=4", "flushes metadata as well"),
+    ],
+)
+def test_what_differs_in_the_small_is_a_warning(tmp_path: Path, lines: str, words: str) -> None:
+    assert any(words in warning for warning in read(tmp_path, HEAD + lines).warnings)
+
+
+def test_a_usual_job_has_nothing_to_warn_of(tmp_path: Path) -> None:
+    lines = "rw=randrw\nbs=8k\niodepth=32\nnumjobs=4\nrate_iops=400\nsize=1g\n"
+    assert read(tmp_path, HEAD + lines).warnings == ()
+    assert read(tmp_path, HEAD + "rw=read\ndirect=0\ninvalidate=0\n").warnings == ()
+
+
 _NAMES = DRIVEN.split()
 _LINES = st.lists(
     st.builds(

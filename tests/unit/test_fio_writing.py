@@ -125,6 +125,10 @@ TWO = (TargetSpec("/dev/x"), TargetSpec("/dev/y"))
         (replace(BASE, targets=(LUN,)), "no --lun"),
         (replace(BASE, targets=TWO, copies=2), "no --mirror"),
         (replace(BASE, access=Access.SEQUENTIAL, streams=2), "no --streams"),
+        (
+            replace(BASE, access=Access.SEQUENTIAL, knobs=Knobs(read_pct=50.0)),
+            "one sequence that reads and writes share",
+        ),
         (replace(BASE, arrival=Arrival.CONSTANT), "no --arrival constant"),
         (
             replace(BASE, targets=TWO, knobs=Knobs(stripe_width=2, blocks=(BlockShare(1 << 20),))),

@@ -56,7 +56,7 @@ def command(
     Missing is empty in csv and null in jsonl, never 0.
 
     The format scenario is another: the job of a recorded load and every turn of a knob at its time, which
-    `lunscope run --scenario` runs again.
+    `lunscope run` runs again.
     """
     reader = SessionReader(recording)
     if format_ == SCENARIO:

@@ -21,7 +21,7 @@ from tui.roots import root_options
 from tui.tiers import tier_option
 from tui.unattended import Output, print_result, run_unattended
 from tui.watching import Watching, open_source
-from tui.work import read_work, scenario_options, with_ends, with_scratch
+from tui.work import file_options, read_work, with_ends, with_scratch
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
@@ -42,13 +42,12 @@ SCREEN_TARGETS = 4
     metavar="DIR",
     help=f"Folder for scratch files, also ${FOLDER_VARIABLE}. [lunscope's folder in the user's cache]",
 )
-@scenario_options
+@file_options
 @tier_option
 @root_options
 def command(
     job_file: Path | None,
     *,
-    scenario: Path | None,
     sections: tuple[str, ...],
     save_job: Path | None,
     fio_json: Path | None,
@@ -67,22 +66,22 @@ def command(
 ) -> int:
     """Watch this host and drive a load: with the screens on a terminal, else for a bounded time with a summary.
 
-    JOB is a TOML file with the names of the options below, a fio job file (.fio) or a parameter file of NDISK (.ndisk);
-    an option that is given wins over it. Without any target a
-    scratch file is made, filled and removed. Reading is the default: nothing is written to what lunscope did not make
-    itself, unless --allow-write names it.
+    JOB is a TOML file with the names of the options below, a scenario that turns knobs at set times (as `export
+    --format scenario` writes it), a fio job file (.fio) or a parameter file of NDISK (.ndisk); an option that is given
+    wins over it. Without any target a scratch file is made, filled and removed. Reading is the default: nothing is
+    written to what lunscope did not make itself, unless --allow-write names it.
 
     Exits 0 if the load ran, 1 if it or any of its I/Os failed or --verify found damage, 2 for what cannot be meant,
     130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary of what was measured.
     """
-    read = read_work(job_file, scenario, sections, LoadOptions(**knobs))
+    read = read_work(job_file, sections, LoadOptions(**knobs))
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[FOLDER_VARIABLE] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    on_screen = terminal and not (headless or as_json or save_job or fio_json or scenario or read.is_timed)
+    on_screen = terminal and not (headless or as_json or save_job or fio_json or read.is_timed)
     read = with_scratch(read, SCREEN_TARGETS if on_screen else 1)
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)

@@ -14,7 +14,8 @@ from engine.errors import StoppedError
 from engine.sizes import human_size
 from engine.text import safe_text
 from engine.verify.checking import Checked, check_target, checked_document
-from engine.verify.text import damage_lines, verdict
+from engine.verify.damage import damage_verdict
+from engine.verify.text import damage_lines
 from tui.signals import stop_on_signal
 
 _INTERRUPTED = 130
@@ -74,4 +75,5 @@ def _lines(checked: Checked) -> Iterator[str]:
     yield from damage_lines(result.name, result.damage, len(result.damage))
     others = f", {human_size(result.foreign_bytes)} not written by verified loads" if result.foreign_bytes else ""
     elsewhere = f", {human_size(result.elsewhere_bytes)} of loads on what lies here" if result.elsewhere_bytes else ""
-    yield f"{result.name}: {human_size(result.good_bytes)} as written{others}{elsewhere}; {verdict(result.damage)}"
+    found = damage_verdict(len(result.damage))
+    yield f"{result.name}: {human_size(result.good_bytes)} as written{others}{elsewhere}; {found}"

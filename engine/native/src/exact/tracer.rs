@@ -23,6 +23,8 @@ pub struct Tracer {
     pub healed: u64,
     /// Devices whose peaks of each epoch may not be zero.
     peaked: [Vec<usize>; EPOCHS],
+    /// Disks without requests that had no size when they were looked for last, such as a zram device in reserve.
+    empty: Vec<PathBuf>,
 }
 
 impl Tracer {
@@ -38,6 +40,7 @@ impl Tracer {
             sysfs,
             healed: 0,
             peaked: Default::default(),
+            empty: Vec::new(),
         };
         tracer.resume()?;
         Ok(tracer)
@@ -62,9 +65,23 @@ impl Tracer {
         Ok(())
     }
 
-    /// Watches bios if there is a device without requests.
+    /// Watches bios if there is a disk without requests that can do I/O: it costs all others a tenth of a microsecond.
     pub fn rescan(&mut self) -> Result<(), Failure> {
-        self.switch(Part::Bios, has_bio_based(&self.sysfs))
+        let (empty, filled): (Vec<PathBuf>, Vec<PathBuf>) = bio_based(&self.sysfs)
+            .into_iter()
+            .partition(|disk| is_empty(disk));
+        self.empty = empty;
+        self.switch(Part::Bios, !filled.is_empty())
+    }
+
+    /// No event tells when an empty disk gets its size.
+    fn follow_empty(&mut self) -> Result<(), Failure> {
+        let watches =
+            self.programs.is_attached(Part::Requests) && !self.programs.is_attached(Part::Bios);
+        if watches && !self.empty.iter().all(|disk| is_empty(disk)) {
+            return self.rescan();
+        }
+        Ok(())
     }
 
     pub fn switch(&mut self, part: Part, on: bool) -> Result<(), Failure> {
@@ -76,7 +93,8 @@ impl Tracer {
     }
 
     /// Ends the interval and reads all counters.
-    pub fn read<'view>(&mut self, view: &'view mut View) -> &'view [u64] {
+    pub fn read<'view>(&mut self, view: &'view mut View) -> Result<&'view [u64], Failure> {
+        self.follow_empty()?;
         view.rows.grow(&self.maps);
         self.grouping.apply(&self.maps, &view.rows);
         self.turn();
@@ -85,7 +103,7 @@ impl Tracer {
         slowest::set_thresholds(&self.maps, &view.slowest(), ended);
         view.read();
         self.peaked[ended].clone_from(&view.counters.active);
-        &view.counters.values
+        Ok(&view.counters.values)
     }
 
     /// Peaks and slow I/Os collected so far stand still until the next turn.
@@ -119,13 +137,19 @@ impl Tracer {
     }
 }
 
-/// Whether any disk is served without requests: it has no hardware queues. Heads of `NVMe` multipath do not count.
-fn has_bio_based(sysfs: &Path) -> bool {
+/// Disks that are served without requests: they have no hardware queues. Heads of `NVMe` multipath do not count.
+fn bio_based(sysfs: &Path) -> Vec<PathBuf> {
     let Ok(disks) = fs::read_dir(sysfs.join("block")) else {
-        return false;
+        return Vec::new();
     };
-    disks.flatten().any(|disk| {
+    let disks = disks.flatten().filter(|disk| {
         let head = disk.file_name().as_encoded_bytes().starts_with(b"nvme");
         !head && !disk.path().join("mq").exists()
-    })
+    });
+    disks.map(|disk| disk.path()).collect()
+}
+
+/// A disk that is gone counts as empty.
+fn is_empty(disk: &Path) -> bool {
+    fs::read_to_string(disk.join("size")).map_or(true, |size| size.trim() == "0")
 }

@@ -72,7 +72,7 @@ impl BlockTracer {
     }
 
     fn read<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let values = with_view(this, |tracer, view| tracer.read(view).to_vec())?;
+        let values = with_view(this, |tracer, view| tracer.read(view).map(<[u64]>::to_vec))??;
         table(this.py(), values, COLUMNS.len())
     }
 

@@ -70,13 +70,29 @@ pub struct DamagedRange {
 }
 
 /// Ranges in the order they came, neighbours of one cause together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct DamageLog {
     ranges: Vec<DamagedRange>,
+    most_ranges: usize,
     bytes: u64,
 }
 
+impl Default for DamageLog {
+    fn default() -> Self {
+        Self::keeping(MOST_RANGES)
+    }
+}
+
 impl DamageLog {
+    /// Keeps so many ranges one by one.
+    pub fn keeping(most_ranges: usize) -> Self {
+        Self {
+            ranges: Vec::new(),
+            most_ranges,
+            bytes: 0,
+        }
+    }
+
     /// Adds one unit.
     pub fn add(&mut self, offset: u64, damage: Damage) {
         self.add_range(DamagedRange {
@@ -95,7 +111,7 @@ impl DamageLog {
                 return;
             }
         }
-        if self.ranges.len() < MOST_RANGES {
+        if self.ranges.len() < self.most_ranges {
             self.ranges.push(added);
         }
     }

@@ -9,7 +9,10 @@ use super::damage::{Damage, DamageLog, DamagedRange};
 use super::judge::Home;
 use super::unit::{Fields, UNIT_BYTES};
 
-#[derive(Default)]
+/// Groups told apart, and ranges kept of each: what lies on a target may be made to fill memory.
+const MOST_GROUPS: usize = 1024;
+const MOST_RANGES: usize = 1000;
+
 struct Group {
     in_place_bytes: u64,
     /// Where those are.
@@ -17,22 +20,42 @@ struct Group {
     displaced: DamageLog,
 }
 
+impl Default for Group {
+    fn default() -> Self {
+        Self {
+            in_place_bytes: 0,
+            in_place: DamageLog::keeping(MOST_RANGES),
+            displaced: DamageLog::keeping(MOST_RANGES),
+        }
+    }
+}
+
 #[derive(Default)]
 pub struct Groups(BTreeMap<(u64, u32), Group>);
 
 impl Groups {
     pub fn in_place(&mut self, fields: &Fields) {
-        let group = self.group(fields);
-        group.in_place_bytes += UNIT_BYTES as u64;
-        group.in_place.add(fields.offset, misplaced(fields));
+        if let Some(group) = self.group(fields) {
+            group.in_place_bytes += UNIT_BYTES as u64;
+            group.in_place.add(fields.offset, misplaced(fields));
+        }
     }
 
     pub fn displaced(&mut self, fields: &Fields, offset: u64) {
-        self.group(fields).displaced.add(offset, misplaced(fields));
+        if let Some(group) = self.group(fields) {
+            group.displaced.add(offset, misplaced(fields));
+        }
     }
 
-    fn group(&mut self, fields: &Fields) -> &mut Group {
-        self.0.entry((fields.run, fields.target)).or_default()
+    /// The group of a unit; none if there are too many.
+    fn group(&mut self, fields: &Fields) -> Option<&mut Group> {
+        let key = (fields.run, fields.target);
+        let has_room = self.0.len() < MOST_GROUPS;
+        if has_room {
+            Some(self.0.entry(key).or_default())
+        } else {
+            self.0.get_mut(&key)
+        }
     }
 
     /// What is misplaced after all, and how many bytes are of loads on something else. `home` is known to be here.

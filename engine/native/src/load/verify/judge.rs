@@ -14,6 +14,9 @@ use super::unit::{self, Content, Fields, UNIT_BYTES};
 /// The largest write there is (`engine.job.MAX_BLOCK_BYTES`), in units: no unit says anything of places farther off.
 const WINDOW: usize = (64 << 20) / UNIT_BYTES;
 
+/// Writes over writes over writes: more than any load makes, and bounded, as what lies on a target may be made up.
+const MOST_REACHES: usize = 256;
+
 /// What was found at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
@@ -206,7 +209,7 @@ impl Judge {
     /// Judges places before this unit that its write covers, back to the unit of the same write that did so before.
     fn look_left(&mut self, write: Write, fields: &Fields) {
         let end = self.recent.len() - 1;
-        let begin = end.saturating_sub(fields.index as usize);
+        let begin = end.saturating_sub((fields.index as usize).min(WINDOW));
         for judged in self.recent.range_mut(begin..end).rev() {
             if judged.write == Some(write) {
                 return;
@@ -221,7 +224,7 @@ impl Judge {
         // What ends no later and is no newer says nothing more.
         self.reaches
             .retain(|reach| reach.end > end || reach.write > write);
-        if left > 1 {
+        if left > 1 && self.reaches.len() < MOST_REACHES {
             self.reaches.push(Reach { end, write });
         }
     }
@@ -255,6 +258,7 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::pattern::Rng;
 
     const HOME: Home = Home { run: 9, target: 1 };
 
@@ -376,5 +380,88 @@ mod tests {
         judge.skip();
         assert_eq!(judge.groups.resolve(None), (Vec::new(), 64 * 512));
         assert_eq!(judge.groups.latest_run(), 0);
+    }
+
+    /// A target of 64 units with the writes it got, and what it held after each.
+    struct History {
+        now: Vec<Finding>,
+        before: Vec<Finding>,
+        books: Vec<u64>,
+    }
+
+    fn history(rng: &mut Rng) -> History {
+        let mut now = vec![Finding::Foreign; 64];
+        let mut before = now.clone();
+        let mut books = vec![0; 64];
+        for sequence in 1..=1 + rng.below(60) {
+            let units = 1 << rng.below(5);
+            let first = units * rng.below(64 / units);
+            let written = write(sequence, first, u32::try_from(units).unwrap());
+            let range = usize::try_from(first).unwrap()..usize::try_from(first + units).unwrap();
+            before[range.clone()].copy_from_slice(&now[range.clone()]);
+            now[range.clone()].copy_from_slice(&written);
+            books[range].fill(sequence);
+        }
+        History { now, before, books }
+    }
+
+    fn by_the_books(books: &[u64]) -> Vec<Expected> {
+        let expected = |write: &u64| match write {
+            0 => Expected::Anything,
+            write => Expected::Write(*write),
+        };
+        books.iter().map(expected).collect()
+    }
+
+    #[test]
+    fn whatever_was_written_over_whatever_is_in_order() {
+        let mut rng = Rng::new(1, 2, 3);
+        for _ in 0..2000 {
+            let History { now, books, .. } = history(&mut rng);
+            assert_eq!(judged(None, &now, &[]), []);
+            assert_eq!(judged(Some(HOME), &now, &by_the_books(&books)), []);
+        }
+    }
+
+    #[test]
+    fn any_unit_that_is_put_back_is_found_and_nothing_else() {
+        let mut rng = Rng::new(4, 5, 6);
+        for _ in 0..2000 {
+            let History {
+                mut now,
+                before,
+                books,
+            } = history(&mut rng);
+            let mut expected = Vec::new();
+            for place in 0..64 {
+                if rng.below(8) == 0 && books[place] > 0 {
+                    now[place] = before[place];
+                    expected.push(place as u64);
+                }
+            }
+            let found: Vec<u64> = judged(Some(HOME), &now, &by_the_books(&books))
+                .iter()
+                .flat_map(|(first, units, _)| *first..first + units)
+                .collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn without_books_only_what_was_put_back_is_called_torn() {
+        let mut rng = Rng::new(7, 8, 9);
+        let mut torn = 0;
+        for _ in 0..2000 {
+            let History {
+                mut now, before, ..
+            } = history(&mut rng);
+            let place = usize::try_from(rng.below(64)).unwrap();
+            now[place] = before[place];
+            for (first, units, _) in judged(None, &now, &[]) {
+                assert_eq!((first, units), (place as u64, 1));
+                torn += 1;
+            }
+        }
+        assert!(torn > 500, "{torn}");
     }
 }

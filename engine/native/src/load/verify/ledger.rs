@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-use super::journal::{Journal, Pages};
+use super::journal::Journal;
+use super::pages::Pages;
 
 /// A write that has not come back.
 const OUTSTANDING: u64 = 1 << 63;

@@ -11,6 +11,7 @@ mod held;
 mod journal;
 mod judge;
 mod ledger;
+mod pages;
 mod pass;
 mod unit;
 mod verifier;
