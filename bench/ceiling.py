@@ -21,11 +21,12 @@ def main(*, quick: bool = False) -> None:
     """Print no-ops per second of CPU time, by depth, and the memory a wide and deep load takes."""
     with tempfile.TemporaryFile() as file:
         file.truncate(SIZE_BYTES)
+        # First, before there is memory of other loads to take up again.
+        print(f"64 targets x QD 32: {memory_mib(file.fileno()):.1f} MiB beyond buffers   goal: <= 64", flush=True)
         for depth in DEPTHS:
             rates = [ceiling_m(file.fileno(), depth) for _ in range(3 if quick else 7)]
             goal = f"   goal at depth: >= {GOAL_M:.0f}" if depth >= 128 else ""
             print(f"QD {depth}: {statistics.median(rates):.2f} M/s per core, best {max(rates):.2f}{goal}", flush=True)
-        print(f"64 targets x QD 32: {memory_mib(file.fileno()):.1f} MiB beyond buffers   goal: <= 64", flush=True)
 
 
 def ceiling_m(fd: int, depth: int) -> float:
@@ -39,12 +40,12 @@ def ceiling_m(fd: int, depth: int) -> float:
 
 
 def memory_mib(fd: int) -> float:
-    """Memory that a load on 64 targets adds to the process, without the buffers of its I/Os."""
+    """Memory that a load on 64 targets adds to the process while it runs, without the buffers of its I/Os."""
     before = resident_bytes()
     engine = dry(fd, targets=64, depth=32)
     engine.start()
-    while engine.running:
-        time.sleep(0.05)
+    time.sleep(RUN_S / 2)
+    assert engine.running
     grown = resident_bytes() - before
     assert engine.stop()
     return (grown - 64 * 32 * 4096) / (1 << 20)

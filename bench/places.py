@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from bench.loops import LOOP_CTL_ADD, LOOP_CTL_REMOVE
 from engine._native import fill
 
 SIZE_BYTES = 1 << 30
 _ZRAM_CONTROL = Path("/sys/class/zram-control")
 _PATIENCE_S = 5.0
+_FIRST_LOOP = 500_000
+"""Numbers from here on, by process, are no loop device's of anybody else; minors end at 2^20."""
 
 
 def places(stack: ExitStack) -> Iterator[tuple[str, str]]:
@@ -43,13 +47,19 @@ def scratch(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def loop(backing: Path) -> Iterator[str]:
-    """Attach a loop device of our own with direct I/O."""
-    command = ["losetup", "--find", "--show", "--direct-io=on", str(backing)]
-    device = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    try:
-        yield device
-    finally:
-        subprocess.run(["losetup", "--detach", device], check=True)
+    """Add a loop device with direct I/O that nobody had before: a detached one keeps what was set of its queue."""
+    number = _FIRST_LOOP + os.getpid() % _FIRST_LOOP
+    device = f"/dev/loop{number}"
+    with Path("/dev/loop-control").open("rb") as control:
+        fcntl.ioctl(control, LOOP_CTL_ADD, number)
+        try:
+            subprocess.run(["losetup", "--direct-io=on", device, str(backing)], check=True)
+            try:
+                yield device
+            finally:
+                subprocess.run(["losetup", "--detach", device], check=True)
+        finally:
+            _patiently(lambda: fcntl.ioctl(control, LOOP_CTL_REMOVE, number))
 
 
 @contextmanager
@@ -68,15 +78,15 @@ def zram(size_bytes: int = SIZE_BYTES) -> Iterator[str]:
     finally:
         with suppress(OSError):
             (settings / "reset").write_text("1")
-        _remove_zram(number)
+        _patiently(lambda: (_ZRAM_CONTROL / "hot_remove").write_text(number))
 
 
-def _remove_zram(number: str) -> None:
+def _patiently(remove: Callable[[], object]) -> None:
     """Remove a device that a monitor may be looking into at this moment."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            (_ZRAM_CONTROL / "hot_remove").write_text(number)
+            remove()
         except OSError as error:
             if error.errno != errno.EBUSY or time.monotonic() > deadline:
                 raise

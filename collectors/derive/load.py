@@ -58,11 +58,14 @@ def _target_sums(previous: Table | None, current: Table, elapsed_s: float) -> di
     columns = current.schema.columns
     grown = growth(columns, before, current.values)
     held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
-    latency_s = (grown["read_latency_ns"] + grown["write_latency_ns"]) / 1e9
+    latency_ns = grown["read_latency_ns"] + grown["write_latency_ns"]
+    service_ns = grown["read_service_ns"] + grown["write_service_ns"]
+    # What an arrival of an open loop waits for a place in the queue depth, it is not outstanding.
+    outstanding_s = np.where(service_ns > 0, service_ns, latency_ns) / 1e9
     peak_ns = np.fmax(grown["read_peak_ns"], grown["write_peak_ns"])
     return {name: grown[name] for name in _ADDED} | {
-        "outstanding_io_s": outstanding_io_s(grown["read_ios"] + grown["write_ios"], latency_s, held, elapsed_s),
-        "service_ns": grown["read_service_ns"] + grown["write_service_ns"],
+        "outstanding_io_s": outstanding_io_s(grown["read_ios"] + grown["write_ios"], outstanding_s, held, elapsed_s),
+        "service_ns": service_ns,
         "peak_ns": np.where(peak_ns > 0, peak_ns, np.nan),
         "new_errors": grown["errors"],
         "errors": instant(columns, current.values, "errors"),

@@ -109,6 +109,8 @@ def test_service_times_of_an_interval() -> None:
     load, total = tables["load"], tables["load_total"]
     assert load.value("service_ms", 0) == pytest.approx(0.01)
     assert load.value("service_p99_ms", 0) == pytest.approx(40e-6)
+    assert load.value("in_flight", 0) == pytest.approx(0.001), "an arrival that waits is not outstanding"
+    assert load.value("in_flight", 1) == pytest.approx(0.004)
     assert load.value("skipped_per_s", 0) == 15.0
     assert math.isnan(load.value("service_ms", 1)), "in a closed loop the latency is the service time"
     assert load.value("skipped_per_s", 1) == 0.0

@@ -218,14 +218,13 @@ impl Run {
             epoch.policy_cost.learned(self.clock.now() - began_ticks);
         }
         let lane = levels.lane(Level::Path, part.file as usize, part.direction);
-        if outcome == Outcome::Good && part.is_fsync() {
-            return false;
-        }
-        if outcome == Outcome::Good {
-            let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(sent_ticks));
-            lane.record(u64::from(part.length), latency_ns);
-        } else {
-            lane.record_error();
+        match outcome {
+            Outcome::Good if part.is_fsync() => {}
+            Outcome::Good => {
+                let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(sent_ticks));
+                lane.record(u64::from(part.length), latency_ns);
+            }
+            _ => lane.record_error(),
         }
         outcome == Outcome::PathFailed && self.routes.is_open(part.target)
     }

@@ -1,0 +1,236 @@
+//! How a ring worker draws I/Os and hands them to the kernel.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use io_uring::{opcode, squeue, types};
+
+use super::Worker;
+use crate::load::buffers::Buffer;
+use crate::load::fanout::Next;
+use crate::load::flight::Flight;
+use crate::load::knobs::RingUse;
+use crate::load::pattern::Part;
+use crate::load::stats::Direction;
+
+/// How soon a worker looks again for room on the other targets of a striped I/O.
+const BLOCKED_NS: u64 = 1_000_000;
+
+/// What became of an I/O that was to be issued.
+enum Issued {
+    Yes,
+    /// It waits for another write to its place.
+    Held,
+    /// It waits, and no more may do so on its target.
+    HeldLast,
+}
+
+impl Worker<'_> {
+    /// Issues what there is room for, but for the last chunk; when to look again at the latest.
+    pub(super) fn refill(&mut self) -> io::Result<u64> {
+        let now_ticks = self.run.clock.now();
+        if self.room.any_aside() {
+            self.room.retry();
+        }
+        let mut wake_ticks = u64::MAX;
+        while let Some(target) = self.room.take() {
+            match self.next(target, now_ticks) {
+                Next::Issue(part) => match self.issue(part, now_ticks)? {
+                    Issued::Yes => {}
+                    Issued::Held => self.room.put_back(target),
+                    Issued::HeldLast => {
+                        self.room.set_aside(target);
+                        wake_ticks = wake_ticks.min(now_ticks + self.run.clock.ticks(BLOCKED_NS));
+                    }
+                },
+                Next::NotBefore(due) => {
+                    self.room.put_back(target);
+                    return Ok(wake_ticks.min(due));
+                }
+                Next::Refused(due) => {
+                    self.room.set_aside(target);
+                    wake_ticks = wake_ticks.min(due);
+                }
+                Next::Blocked => {
+                    self.room.set_aside(target);
+                    wake_ticks = wake_ticks.min(now_ticks + self.run.clock.ticks(BLOCKED_NS));
+                }
+            }
+        }
+        Ok(wake_ticks)
+    }
+
+    /// Issues what has arrived, target by target; when to look again at the latest.
+    pub(super) fn refill_by_arrival(&mut self) -> io::Result<u64> {
+        self.room.forget_order();
+        let mut wake_ticks = u64::MAX;
+        for target in 0..self.epoch.settings.width {
+            while self.room.has_place(target) {
+                let now_ticks = self.run.clock.now();
+                let blocked = now_ticks + self.run.clock.ticks(BLOCKED_NS);
+                let due = match self.next(target, now_ticks) {
+                    Next::Issue(part) => match self.issue(part, now_ticks)? {
+                        Issued::HeldLast => blocked,
+                        Issued::Held => continue,
+                        Issued::Yes => {
+                            // Its service begins now, not when others have been submitted too.
+                            self.submit()?;
+                            continue;
+                        }
+                    },
+                    Next::NotBefore(due) | Next::Refused(due) => due,
+                    Next::Blocked => blocked,
+                };
+                wake_ticks = wake_ticks.min(due);
+                break;
+            }
+        }
+        Ok(wake_ticks)
+    }
+
+    /// What to do with room on a target: a write that waited, if its place is free by now, else whatever is drawn.
+    #[inline]
+    fn next(&mut self, target: usize, now_ticks: u64) -> Next {
+        if let Some(verifier) = &self.run.verifier {
+            if let Some(part) = self.verifying.held.take(target, verifier) {
+                return Next::Issue(part);
+            }
+        }
+        let rng = &mut self.rngs[target];
+        self.run
+            .next(&self.epoch, target, rng, &mut self.gate, now_ticks)
+    }
+
+    fn issue(&mut self, mut part: Part, now_ticks: u64) -> io::Result<Issued> {
+        let is_write = part.direction == Direction::Write && !part.is_fsync();
+        let claimed = match &self.run.verifier {
+            Some(verifier) if is_write => match verifier.claim(&part) {
+                None if self.verifying.held.keep(part) => return Ok(Issued::Held),
+                None => return Ok(Issued::HeldLast),
+                claimed => claimed,
+            },
+            _ => None,
+        };
+        if self.ring.queued() >= self.most_queued || self.ring.is_full() {
+            self.submit()?;
+        }
+        let number = self.flights.next_number();
+        let arena = &mut self.arenas[part.direction as usize];
+        let buffer = arena
+            .take(number)
+            .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
+        if let Some(verifier) = &self.run.verifier {
+            let bytes = arena.bytes(buffer, part.length);
+            self.verifying
+                .before(verifier, &part, claimed, number, bytes);
+        } else if is_write {
+            self.sequence += 1;
+            arena.prepare(
+                buffer,
+                number,
+                self.run.seed(),
+                part.offset,
+                self.sequence,
+                part.length as usize,
+            );
+        }
+        part.file = self.run.send(&self.epoch.policy_cost, &part, now_ticks);
+        let entry = self.entry(&part, buffer).user_data(number as u64);
+        // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
+        unsafe { self.ring.push(&entry)? };
+        let count = self.room.issued(part.target);
+        self.seat.set_in_flight(part.target, count);
+        self.flights.add(Flight {
+            part,
+            issued_ticks: 0,
+            first_ticks: 0,
+            attempts: 1,
+            epoch: self.epoch.index,
+            region: buffer.region,
+        });
+        self.chunk.push(number);
+        Ok(Issued::Yes)
+    }
+
+    /// Hands what is queued to the kernel; its clock starts.
+    pub(super) fn submit(&mut self) -> io::Result<()> {
+        self.stamp();
+        self.ring.submit()
+    }
+
+    fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
+        if self.run.limits.ring_use == RingUse::Dry {
+            return opcode::Nop::new().build();
+        }
+        let write_flags = self.epoch.settings.mode.write_flags();
+        if self.ring.registry.files {
+            // The flag turns the descriptor into an index of the registered files.
+            let file = types::Fd(i32::try_from(part.file).unwrap_or(-1));
+            return entry(file, part, buffer, write_flags).flags(squeue::Flags::FIXED_FILE);
+        }
+        entry(
+            types::Fd(self.run.routes.node(part.file as usize).fd.as_raw_fd()),
+            part,
+            buffer,
+            write_flags,
+        )
+    }
+
+    /// Starts the clock of queued I/Os, right before the call that submits them.
+    #[inline]
+    pub(super) fn stamp(&mut self) {
+        if self.chunk.is_empty() {
+            return;
+        }
+        self.flights
+            .stamp(self.chunk.drain(..), self.run.clock.now());
+    }
+
+    /// Sends I/Os whose path failed to another; they keep their place, their buffer and their beginning.
+    pub(super) fn retry(&mut self, now_ticks: u64) -> io::Result<()> {
+        while let Some(number) = self.again.pop() {
+            if self.ring.is_full() {
+                self.stamp();
+                self.ring.submit()?;
+            }
+            let flight = self.flights.get_mut(number);
+            flight.first_ticks = flight.began_ticks();
+            flight.attempts += 1;
+            flight.part.file = self
+                .run
+                .send(&self.epoch.policy_cost, &flight.part, now_ticks);
+            let (part, region) = (flight.part, flight.region);
+            let buffer = self.arenas[part.direction as usize]
+                .taken(number, region)
+                .ok_or_else(|| io::Error::other("no buffer for an I/O"))?;
+            let entry = self.entry(&part, buffer).user_data(number as u64);
+            // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
+            unsafe { self.ring.push(&entry)? };
+            self.chunk.push(number);
+        }
+        Ok(())
+    }
+}
+
+fn entry(file: types::Fd, part: &Part, buffer: Buffer, write_flags: i32) -> squeue::Entry {
+    if part.is_fsync() {
+        return opcode::Fsync::new(file).build();
+    }
+    let (pointer, length, offset) = (buffer.pointer.as_ptr(), part.length, part.offset);
+    match (part.direction, buffer.registered) {
+        (Direction::Read, Some(index)) => opcode::ReadFixed::new(file, pointer, length, index)
+            .offset(offset)
+            .build(),
+        (Direction::Read, None) => opcode::Read::new(file, pointer, length)
+            .offset(offset)
+            .build(),
+        (Direction::Write, Some(index)) => opcode::WriteFixed::new(file, pointer, length, index)
+            .offset(offset)
+            .rw_flags(write_flags)
+            .build(),
+        (Direction::Write, None) => opcode::Write::new(file, pointer, length)
+            .offset(offset)
+            .rw_flags(write_flags)
+            .build(),
+    }
+}

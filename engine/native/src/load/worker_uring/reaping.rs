@@ -1,0 +1,132 @@
+//! What a ring worker does with I/Os that came back.
+
+use std::io;
+
+use super::{CANCELLED, WOKEN, Worker};
+use crate::load::epoch::Epoch;
+use crate::load::flight::Flight;
+use crate::load::knobs::RingUse;
+use crate::load::levels::Levels;
+use crate::load::pattern::Part;
+use crate::load::stats::Direction;
+
+impl Worker<'_> {
+    /// Counts all that came back, in the epoch its seat has now.
+    pub(super) fn reap(&mut self) -> io::Result<()> {
+        let (mut woken, mut count) = (false, 0_u32);
+        self.ring.completions.sync();
+        let epoch = self.seat.epoch();
+        let reaped_ticks = self.run.clock.now();
+        let (mut levels, mut may_look) = (None, self.run.contents.is_due(reaped_ticks));
+        while let Some(completion) = self.ring.completions.next() {
+            let Some(number) = flight_number(completion.user_data()) else {
+                woken |= completion.user_data() == WOKEN;
+                continue;
+            };
+            count += 1;
+            let flight = self.flights.get(number);
+            let result = self.result(&flight.part, completion.result());
+            if !(result == -libc::ECANCELED && self.run.abandoned()) {
+                // A worker just hired has no place in the epoch before, and nothing to count there.
+                let levels =
+                    *levels.get_or_insert_with(|| epoch.levels(self.seat.worker, reaped_ticks));
+                if self.fails_over(&epoch, levels, number, result, reaped_ticks) {
+                    self.again.push(number);
+                    continue;
+                }
+            }
+            if may_look && flight.part.is_whole_read(completion.result()) {
+                may_look = false;
+                self.look_at(number, flight, reaped_ticks);
+            }
+            self.release(number);
+        }
+        let turned = epoch.index != self.epoch.index || woken && !self.dealt;
+        drop(epoch);
+        self.retry(reaped_ticks)?;
+        if woken {
+            self.seat.waker.clear();
+            self.listen()?;
+        }
+        if turned {
+            return self.adopt();
+        }
+        if self.older == 0 && count > 0 {
+            self.seat.settle(self.epoch.index);
+        }
+        Ok(())
+    }
+
+    /// Counts what came of an I/O, unless its path failed and another is to try it: whether that is so.
+    #[inline]
+    fn fails_over(
+        &self,
+        epoch: &Epoch,
+        levels: &Levels,
+        number: usize,
+        result: i32,
+        reaped_ticks: u64,
+    ) -> bool {
+        let flight = self.flights.get(number);
+        let (part, sent_ticks) = (&flight.part, flight.issued_ticks);
+        let levels = epoch.levels_of(part, self.seat.worker, levels);
+        let lost = self
+            .run
+            .back(epoch, levels, part, result, sent_ticks, reaped_ticks);
+        if lost && flight.attempts < self.run.paths_of(part.target) {
+            return true;
+        }
+        let fan_out = epoch.fan_out.as_ref();
+        self.run.count(
+            levels,
+            fan_out.filter(|_| flight.epoch == epoch.index),
+            part,
+            result,
+            flight.began_ticks(),
+            reaped_ticks,
+        );
+        if let Some(verifier) = &self.run.verifier {
+            self.verify(verifier, number, flight, result);
+        }
+        false
+    }
+
+    /// Gives back the place and the buffer of an I/O that is done.
+    #[inline]
+    fn release(&mut self, number: usize) {
+        let flight = self.flights.get(number);
+        let (target, region) = (flight.part.target, flight.region);
+        self.older -= usize::from(flight.epoch != self.epoch.index);
+        self.arenas[flight.part.direction as usize].give_back(&mut self.ring, region);
+        let left = self.room.returned(target);
+        self.seat.set_in_flight(target, left);
+        self.flights.remove(number);
+    }
+
+    /// What an I/O brought; a no-op stands for one that succeeded.
+    #[inline]
+    fn result(&self, part: &Part, result: i32) -> i32 {
+        if self.run.limits.ring_use == RingUse::Dry && result == 0 {
+            return i32::try_from(part.length).unwrap_or(i32::MAX);
+        }
+        result
+    }
+
+    /// Judges what a read that just came back brought.
+    fn look_at(&self, number: usize, flight: &Flight, reaped_ticks: u64) {
+        let arena = &self.arenas[Direction::Read as usize];
+        if let Some(pointer) = arena.pointer(number, flight.region) {
+            let (contents, part) = (&self.run.contents, &flight.part);
+            // SAFETY: the buffer was not given back yet, and holds the whole part.
+            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+        }
+    }
+}
+
+fn flight_number(user_data: u64) -> Option<usize> {
+    if user_data < CANCELLED {
+        usize::try_from(user_data).ok()
+    } else {
+        None
+    }
+}
