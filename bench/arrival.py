@@ -21,10 +21,10 @@ import numpy as np
 
 from bench.places import zram
 from engine._native import LoadEngine, LoadTarget
-from engine.histogram import middles_ns
-from engine.job import Knobs
-from engine.latencies import Latencies
-from engine.measured import BOTH, Measured, measure
+from engine.job.spec import Knobs
+from engine.results.histogram import middles_ns
+from engine.results.latencies import Latencies
+from engine.results.measured import BOTH, Measured, measure
 
 RATE_IOPS = 50_000.0
 SIZE_BYTES = 256 << 20

@@ -21,7 +21,7 @@ from bench.contenders import RUN_S, Result
 from bench.engine import quartiles
 from bench.places import SIZE_BYTES, scratch
 from engine._native import LoadEngine, LoadTarget
-from engine.job import Knobs, Mode
+from engine.job.spec import Knobs, Mode
 
 THREADS = (1, 2, 4)
 ROUNDS = 9

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from engine._native import LoadEngine, LoadTarget
-from engine.job import Knobs
+from engine.job.spec import Knobs
 
 DEPTHS = (1, 8, 32, 128, 512)
 SIZE_BYTES = 1 << 30

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bench.places import SIZE_BYTES
 from engine._native import LoadEngine, LoadTarget
-from engine.job import Knobs
+from engine.job.spec import Knobs
 
 RUN_S = 1.5
 

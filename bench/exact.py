@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.places import SIZE_BYTES, places
+from collectors.latency.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
-from collectors.percentiles import RowCells, percentiles_ns
 from engine._native import BlockTracer, LoadEngine, LoadTarget, tracer_refusal
-from engine.job import Knobs
+from engine.job.spec import Knobs
 from tests.kernel.bpf_calls import attach, load_empty
 
 DEPTHS = (1, 8, 32, 128)

@@ -13,15 +13,15 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from collectors.fields import Unit
-from collectors.latency_subject import LatencySubject
-from collectors.latency_ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
+from collectors.latency.percentiles import bucket_midpoints_ns
+from collectors.latency.subject import LatencySubject
+from collectors.latency.ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
 from collectors.model import FrameTable, Histograms, HistogramScale, Rows, Tier
-from collectors.percentiles import bucket_midpoints_ns
 from engine.events import Event, EventKind
-from tui.columns import grid_columns
-from tui.glyphs import UNICODE
-from tui.themed_app import ThemedApp
-from tui.theming import DEFAULT_THEME
+from tui.looks.themed_app import ThemedApp
+from tui.looks.theming import DEFAULT_THEME
+from tui.text.columns import grid_columns
+from tui.text.glyphs import UNICODE
 from tui.widgets.chart import Chart, ChartSeries
 from tui.widgets.grid import Grid
 from tui.widgets.heat_map import HeatMap

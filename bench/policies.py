@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.places import loop, scratch
 from engine._native import LoadEngine, LoadPath, LoadTarget
-from engine.job import Knobs, PathPolicy
+from engine.job.spec import Knobs, PathPolicy
 
 QUEUE_DEPTH = 32
 ROUNDS = 5

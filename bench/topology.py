@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from bench.session import simulated
-from collectors.block import BlockCollector
-from collectors.incarnations import IncarnationReader
+from collectors.kernel.block import BlockCollector
+from collectors.kernel.incarnations import IncarnationReader
+from collectors.kernel.path_errors import PathErrors
 from collectors.model import Sample, Table, Topology
-from collectors.path_errors import PathErrors
-from collectors.path_verdict import judge_paths
+from collectors.paths.verdict import judge_paths
 from collectors.rates import derive
 from collectors.schemas import PATH_ERRORS
 from collectors.session.writer import SessionWriter

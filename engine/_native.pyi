@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
-from engine.job import Knobs
+from engine.job.spec import Knobs
 
 __all__ = [
     "HISTOGRAM_BUCKETS",

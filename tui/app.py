@@ -13,21 +13,21 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
 from collectors.model import Source
-from engine.status import LoadState
-from tui.events_log import EventLog
-from tui.feed import Feed, FeedEnded, FrameArrived
-from tui.glyphs import choose_glyphs
-from tui.history import History
+from engine.running.status import LoadState
+from tui.history.charts import History
+from tui.history.events_log import EventLog
+from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import BY_METHOD, Action, Place, actions_at, bindings_of, is_usable, keys_in_force
-from tui.latency_subjects import LatencyJump
-from tui.load_desk import LoadDesk
+from tui.latency.subjects import LatencyJump
+from tui.load.desk import LoadDesk
+from tui.looks.settings import Settings
 from tui.scope import Recording, Scope
 from tui.screens.base import View
 from tui.screens.dialogs import TypeToConfirm
 from tui.screens.of_place import SCREENS, make_screen
 from tui.session_actions import SessionActions
-from tui.settings import Settings
 from tui.tag_waits import TagWaitChoice
+from tui.text.glyphs import choose_glyphs
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
 from tui.widgets.wall import Wall

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from collectors.model import Frame
-from tui.events_log import EventLog
-from tui.history import History
-from tui.latency_subjects import LatencyJump
-from tui.load_desk import LoadDesk
+from tui.history.charts import History
+from tui.history.events_log import EventLog
+from tui.latency.subjects import LatencyJump
+from tui.load.desk import LoadDesk
 from tui.transport import Transport
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collectors.session.when import parse_when
 from engine.errors import UsageError
-from tui.clock import SECOND_NS, span_text
+from tui.looks.themed_app import ThemedApp
 from tui.scope import Scope
 from tui.screens.dialogs import Dialog
-from tui.themed_app import ThemedApp
+from tui.text.clock import SECOND_NS, span_text
 from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0

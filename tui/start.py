@@ -14,8 +14,8 @@ from engine.errors import UsageError
 
 if TYPE_CHECKING:
     from collectors.model import Source
-    from engine.control import LoadControl
-    from engine.job import JobSpec, Permissions
+    from engine.job.spec import JobSpec, Permissions
+    from engine.running.control import LoadControl
     from tui.app import LunscopeApp
     from tui.scope import Recording
 
@@ -73,10 +73,10 @@ def _make_app(
 ) -> LunscopeApp:
     from dataclasses import replace  # noqa: PLC0415 - with textual, whose constants read the environment set above
 
-    from engine.job import JobSpec, Permissions  # noqa: PLC0415
+    from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
     from tui.app import LunscopeApp  # noqa: PLC0415
-    from tui.load_desk import LoadDesk  # noqa: PLC0415
-    from tui.settings import load_settings  # noqa: PLC0415
+    from tui.load.desk import LoadDesk  # noqa: PLC0415
+    from tui.looks.settings import load_settings  # noqa: PLC0415
 
     settings = load_settings()
     if theme is not None:

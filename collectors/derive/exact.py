@@ -13,8 +13,8 @@ from collectors.derive.growth import Values, ratio, share_pct
 from collectors.derive.traced import Traced
 from collectors.derive.traced_levels import Level, LevelSums, level_sums, levels
 from collectors.fields import fields_of
+from collectors.latency.percentiles import percentiles_ns
 from collectors.model import FrameTable, Rows, Tier
-from collectors.percentiles import percentiles_ns
 from collectors.topology.graph import Graph
 
 _NS_PER_MS = 1e6

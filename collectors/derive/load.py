@@ -9,8 +9,8 @@ import numpy as np
 from collectors.derive.cells import rows_of_cells
 from collectors.derive.growth import Values, aligned, growth, instant, ratio
 from collectors.derive.little import outstanding_io_s
+from collectors.latency.percentiles import RowCells, percentiles_ns
 from collectors.model import FrameTable, Histograms, Rows, Table
-from collectors.percentiles import RowCells, percentiles_ns
 
 TOTAL_ROWS = Rows(("load",), ("all targets",))
 

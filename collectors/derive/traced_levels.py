@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from collectors.derive.growth import Values, positions
 from collectors.derive.roles import Places, roles
 from collectors.derive.traced import LARGEST, SUMMED, Traced
+from collectors.latency.percentiles import RowCells
 from collectors.model import Rows
-from collectors.percentiles import RowCells
 from collectors.schemas import TRACE_SERIES
 from collectors.topology.graph import Graph
 

@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from collectors.background import BackgroundThread
 from collectors.exact.tracer import Tracer
+from collectors.sources.background import BackgroundThread
 from engine.errors import LunscopeError, words_of
 from engine.events import Event, EventKind
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.identity import number_of, storable_name
+from collectors.kernel.identity import number_of, storable_name
 from collectors.model import MISSING, Kind, Rows
 from collectors.schemas import TRACE
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collectors.moments import clock_text
 from collectors.session.format import DamageError
+from collectors.session.moments import clock_text
 from collectors.session.ticks import TickTable
 
 _LOOK_BACK = 100

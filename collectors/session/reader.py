@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import Self
 
 from collectors.model import Sample, Step
-from collectors.moments import clock_text
 from collectors.session.damage import DamageLog
 from collectors.session.database import Database
 from collectors.session.decoder import Decoder, Moment, UnreadableError
 from collectors.session.eventlog import EventLog
 from collectors.session.format import DamageError
 from collectors.session.library import Library
+from collectors.session.moments import clock_text
 from collectors.session.ticks import TickTable
 from collectors.session.timeline import Timeline
 from engine.errors import LunscopeError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from collectors.model import Device
-from collectors.reading_settings import ReadingSettings
+from collectors.sources.reading_settings import ReadingSettings
 from collectors.topology.graph import Graph
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from collectors.model import Topology
-from collectors.path_groups import NO_TARGET, lun_name, port_name, target_name, way_key
+from collectors.paths.groups import NO_TARGET, lun_name, port_name, target_name, way_key
 from collectors.topology.graph import Layer, Mount, Path
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers

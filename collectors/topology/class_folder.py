@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from collectors.identity import storable_name
-from collectors.sysfs_text import text
+from collectors.kernel.identity import storable_name
+from collectors.kernel.sysfs_text import text
 from engine._native import read_attributes
 
 Facts = Mapping[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from collectors.identity import storable_name
+from collectors.kernel.identity import storable_name
 from collectors.topology.graph import Mount
 from engine.kernel_names import unescape_octal
 from engine.text import safe_text

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.identity import SECTOR_BYTES, kernel_name, storable_name
-from collectors.sysfs_text import number, text
+from collectors.kernel.identity import SECTOR_BYTES, kernel_name, storable_name
+from collectors.kernel.sysfs_text import number, text
 from engine._native import read_attributes
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from collectors.kernel.udev_facts import look_up
 from collectors.model import Device, Rows
-from collectors.reading_settings import ReadingSettings
+from collectors.sources.reading_settings import ReadingSettings
 from collectors.topology.aliases import with_aliases
 from collectors.topology.assemble import Assembly, is_marginal, notices
 from collectors.topology.buses import read_buses
@@ -18,7 +19,6 @@ from collectors.topology.multipathd import MultipathDaemon, same_kernel
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
 from collectors.topology.seen import SeenDevices
 from collectors.topology.tapes import read_tapes
-from collectors.udev_facts import look_up
 
 
 class TopologyScanner:

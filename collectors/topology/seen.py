@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from collectors.devices import STACKED, Attributes, device_kind, device_of, is_of, read_devices
-from collectors.identity import kernel_name, storable_name, sysfs_name
+from collectors.kernel.devices import STACKED, Attributes, device_kind, device_of, is_of, read_devices
+from collectors.kernel.identity import kernel_name, storable_name, sysfs_name
+from collectors.kernel.sysfs_text import flag, number, text
+from collectors.kernel.udev_facts import UdevLookup, with_udev
 from collectors.model import Device, Rows
-from collectors.sysfs_text import flag, number, text
 from collectors.topology.place import NOWHERE, Place, place_of
-from collectors.udev_facts import UdevLookup, with_udev
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from collectors.device_names import label_of
-from collectors.identity import sysfs_name
+from collectors.kernel.device_names import label_of
+from collectors.kernel.identity import sysfs_name
+from collectors.kernel.sysfs_text import number, text
 from collectors.model import Device
-from collectors.sysfs_text import number, text
 from collectors.topology.class_folder import read_class
 from collectors.topology.graph import Graph, Path
 from engine._native import read_attributes

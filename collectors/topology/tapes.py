@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from collectors.device_ids import unit_serial
-from collectors.identity import storable_name
-from collectors.sysfs_text import text
+from collectors.kernel.device_ids import unit_serial
+from collectors.kernel.identity import storable_name
+from collectors.kernel.sysfs_text import text
 from collectors.topology.place import Place, place_of
 from engine._native import read_attributes
 

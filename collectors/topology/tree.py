@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from collectors.hotplug_changes import size_text
+from collectors.kernel.hotplug_changes import size_text
 from collectors.model import Device, Topology
-from collectors.path_state import PathLevel, state_of
+from collectors.paths.state import PathLevel, state_of
 from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers

@@ -20,8 +20,8 @@ from engine.aio.mode import turn_mode
 from engine.aio.plan import Plan
 from engine.aio.pool import CallPool
 from engine.aio.tally import CellCounter
-from engine.backend import Cells
-from engine.job import Knobs, Mode
+from engine.job.spec import Knobs, Mode
+from engine.running.backend import Cells
 
 
 class AioEngine:

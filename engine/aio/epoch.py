@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.aio.tally import CellCounter, Peaks, Tally
-from engine.backend import Cells
-from engine.job import Knobs
+from engine.job.spec import Knobs
+from engine.running.backend import Cells
 
 SETTLE_NS = 100_000_000
 """Least time between a turn and the start of measuring."""

@@ -15,8 +15,8 @@ from engine.aio.fsyncs import Fsyncs
 from engine.aio.plan import PlannedIo
 from engine.aio.slowest import Slowest
 from engine.aio.tally import READ, WRITE, CellCounter, Tally
-from engine.backend import Cells
-from engine.job import Knobs
+from engine.job.spec import Knobs
+from engine.running.backend import Cells
 
 _LOOK_NS = 10_000_000
 """How often what a read brought is looked at."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.aio.stripe import stripe_of
-from engine.distribution import Uniform
-from engine.job import MAX_BLOCK_BYTES, Knobs, Mode
-from engine.shares import adds_up
+from engine.job.distribution import Uniform
+from engine.job.shares import adds_up
+from engine.job.spec import MAX_BLOCK_BYTES, Knobs, Mode
 
 MAX_OUTSTANDING = 1024
 """Every outstanding I/O takes a thread of the executor here."""

@@ -14,7 +14,7 @@ from engine.aio.plan import FSYNC, Plan, PlannedIo
 from engine.aio.pool import CallPool
 from engine.aio.slot import Slot
 from engine.aio.tally import READ
-from engine.job import Knobs
+from engine.job.spec import Knobs
 
 _TICK_S = 0.01
 _PROBE_S = 0.1

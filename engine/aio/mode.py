@@ -6,7 +6,7 @@ import fcntl
 import os
 from collections.abc import Sequence
 
-from engine.job import Mode
+from engine.job.spec import Mode
 
 WRITE_FLAGS = {Mode.DIRECT: 0, Mode.BUFFERED: 0, Mode.SYNC: os.RWF_SYNC, Mode.DSYNC: os.RWF_DSYNC}
 """Flags of every write (pwritev2(2)), as O_SYNC cannot be turned on an open descriptor (fcntl(2))."""

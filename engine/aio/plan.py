@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from engine.aio.stripe import Stripe, stripe_of
 from engine.aio.tally import READ, WRITE
-from engine.job import BlockShare, Knobs
+from engine.job.spec import BlockShare, Knobs
 
 _LOOKAHEAD = 16
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.job import Knobs
+from engine.job.spec import Knobs
 
 
 @dataclass(frozen=True, slots=True)

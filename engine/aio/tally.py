@@ -7,8 +7,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.backend import Cells
-from engine.histogram import bucket_of
+from engine.results.histogram import bucket_of
+from engine.running.backend import Cells
 
 READ, WRITE, BOTH = 0, 1, 2
 

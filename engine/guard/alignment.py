@@ -7,7 +7,7 @@ import stat
 
 from engine.errors import UsageError
 from engine.guard import blockio
-from engine.job import Mode
+from engine.job.spec import Mode
 from engine.syscalls import statx
 from engine.text import safe_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from engine.errors import UsageError
-from engine.job import JobSpec
-from engine.sizes import format_size, human_size
+from engine.job.sizes import format_size, human_size
+from engine.job.spec import JobSpec
 from engine.text import safe_text
 
 

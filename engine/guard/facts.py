@@ -8,8 +8,8 @@ from pathlib import Path
 
 from engine.guard.emptiness import sampled, unwritten_share
 from engine.guard.sysblock import BlockDevice, look_up, write_cache
-from engine.job import JobSpec
-from engine.nowait import reads_block
+from engine.job.spec import JobSpec
+from engine.running.nowait import reads_block
 
 _SAMPLES = 64
 _ALL_SAMPLES = 1024

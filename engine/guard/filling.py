@@ -11,7 +11,7 @@ from pathlib import Path
 from engine import _native
 from engine.errors import LunscopeError, StoppedError
 from engine.guard.target import OpenTarget
-from engine.scratch import free_bytes, no_room, scratch_folder
+from engine.running.scratch import free_bytes, no_room, scratch_folder
 
 _CHUNK_BYTES = 8 * 1024 * 1024
 _SEED_STEP = 0x9E3779B97F4A7C15

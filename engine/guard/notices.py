@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from engine.guard.census import Census
 from engine.guard.sysblock import BlockDevice, on_disk, physical_block_bytes
-from engine.job import JobSpec
-from engine.sizes import format_size
+from engine.job.sizes import format_size
+from engine.job.spec import JobSpec
 from engine.text import safe_text
 
 _MEMORY = ("tmpfs", "ramfs")

@@ -20,9 +20,9 @@ from engine.guard.lun import path_facts, refuse_strangers
 from engine.guard.notices import block_notices, file_notices, memory_notice
 from engine.guard.sysblock import look_up, request_limit
 from engine.guard.target import OpenTarget, TargetKind
-from engine.job import JobSpec, Permissions, TargetSpec
-from engine.scratch import DEFAULT_BYTES, check_room, make_named, make_scratch, scratch_folder, shown_folder
-from engine.sizes import human_size, round_up
+from engine.job.sizes import human_size, round_up
+from engine.job.spec import JobSpec, Permissions, TargetSpec
+from engine.running.scratch import DEFAULT_BYTES, check_room, make_named, make_scratch, scratch_folder, shown_folder
 from engine.text import safe_text
 
 

@@ -20,9 +20,9 @@ from engine.guard.signatures import signatures_of
 from engine.guard.sysblock import BlockDevice, look_up
 from engine.guard.usage import Use, block_use, file_use
 from engine.guard.writers import has_unseen_writer
-from engine.job import Permissions
+from engine.job.sizes import human_size
+from engine.job.spec import Permissions
 from engine.kernel_names import device_text
-from engine.sizes import human_size
 from engine.text import safe_text
 
 

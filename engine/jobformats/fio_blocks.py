@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from engine.job import MAX_BLOCK_BYTES, BlockShare
+from engine.job.shares import ROUNDING_PERCENT, scaled_to_100
+from engine.job.spec import MAX_BLOCK_BYTES, BlockShare
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units, by_direction, fraction
 from engine.jobformats.place import quoted
-from engine.shares import ROUNDING_PERCENT, scaled_to_100
 
 Blocks = tuple[BlockShare, ...]
 

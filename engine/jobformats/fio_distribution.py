@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from engine.distribution import (
+from engine.job.distribution import (
     Distribution,
     Normal,
     Pareto,
@@ -16,11 +16,11 @@ from engine.distribution import (
     Zones,
     distribution_problem,
 )
+from engine.job.shares import adds_up, scaled_to_100
 from engine.jobformats.fio_blocks import filled_up
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import fraction, switch
 from engine.jobformats.place import quoted
-from engine.shares import adds_up, scaled_to_100
 
 _SHORTENED = (
     "blocks of several sizes without norandommap: fio shortens those that meet blocks already done, here they keep the "

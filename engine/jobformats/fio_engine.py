@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.job import MAX_FSYNC_EVERY, MAX_QUEUE_DEPTH, MAX_THREADS, Backend, Mode
+from engine.job.spec import MAX_FSYNC_EVERY, MAX_QUEUE_DEPTH, MAX_THREADS, Backend, Mode
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units, switch
 from engine.jobformats.place import quoted

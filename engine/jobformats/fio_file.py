@@ -9,12 +9,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from engine.errors import UsageError
-from engine.job import Backend, JobSpec, Knobs
+from engine.job.scenario import Scenario, turn_between
+from engine.job.spec import Backend, JobSpec, Knobs
 from engine.jobformats.fio_job import SectionJob, section_job
 from engine.jobformats.fio_lines import fio_lines
 from engine.jobformats.fio_sections import Section, sections_of
 from engine.jobformats.read_job import ReadJob
-from engine.scenario import Scenario, turn_between
 from engine.text import safe_text
 
 _CHOOSE = "run one of them with --section NAME"

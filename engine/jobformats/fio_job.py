@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.distribution import Uniform
-from engine.job import Access, Backend, JobSpec, Knobs, Mode
+from engine.job.distribution import Uniform
+from engine.job.pattern import SECTOR_BYTES
+from engine.job.spec import Access, Backend, JobSpec, Knobs, Mode
+from engine.job.validate import MIN_STRIPE_UNIT_BYTES, knob_problems, setting_problems
 from engine.jobformats.fio_blocks import take_blocks
 from engine.jobformats.fio_distribution import take_distribution
 from engine.jobformats.fio_engine import Workers, take_flushes, take_mode, take_workers
@@ -18,8 +20,6 @@ from engine.jobformats.fio_rate import take_rate
 from engine.jobformats.fio_sections import Given, Section
 from engine.jobformats.fio_targets import Files, take_files
 from engine.jobformats.fio_values import Units, seconds, switch, units_of
-from engine.validate import MIN_STRIPE_UNIT_BYTES, knob_problems, setting_problems
-from engine.validate_pattern import SECTOR_BYTES
 
 DRIVEN = """
     filename directory nrfiles size rw readwrite rwmixread rwmixwrite bs blocksize bsrange blocksize_range bssplit

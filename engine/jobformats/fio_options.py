@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.distribution import Distribution, Pareto, Permutation, Uniform, Zipf, Zones
 from engine.errors import UsageError
-from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode
-from engine.read_write import rw_word
-from engine.sizes import format_duration, format_number, format_size
+from engine.job.distribution import Distribution, Pareto, Permutation, Uniform, Zipf, Zones
+from engine.job.read_write import rw_word
+from engine.job.sizes import format_duration, format_number, format_size
+from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode
 
 Options = dict[str, str | None]
 """Options of a section; None is written without a value."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.job import Access, JobSpec
+from engine.job.read_write import READ_WRITE
+from engine.job.spec import Access, JobSpec
+from engine.job.validate import MAX_SEED
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units
 from engine.jobformats.place import quoted
-from engine.read_write import READ_WRITE
-from engine.validate import MAX_SEED
 
 
 def take_order(given: Given, units: Units) -> tuple[Access, float]:

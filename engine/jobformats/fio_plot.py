@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from engine.errors import LunscopeError
+from engine.job.scenario import Scenario
 from engine.jobformats.fio_result import fio_document, run_name, settings_of
 from engine.jobformats.formats import write_new
-from engine.load_interval import DirectionGrowth, LoadInterval
-from engine.result import RunResult
-from engine.scenario import Scenario
+from engine.results.result import RunResult
+from engine.running.load_interval import DirectionGrowth, LoadInterval
 from engine.text import safe_text
 
 _OWN_FOLDER = "run-"

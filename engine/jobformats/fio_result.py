@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import UsageError
-from engine.job import JobSpec, Knobs
+from engine.job.read_write import rw_word
+from engine.job.sizes import format_blocks, format_duration
+from engine.job.spec import JobSpec, Knobs
 from engine.jobformats.fio_options import fio_options
 from engine.jobformats.fio_statistics import Figures, direction_figures, latency_shares
-from engine.load_interval import LoadInterval
-from engine.measured import combine
-from engine.read_write import rw_word
-from engine.result import EpochResult, RunResult
-from engine.sizes import format_blocks, format_duration
-from engine.split import combine_splits
+from engine.results.measured import combine
+from engine.results.result import EpochResult, RunResult
+from engine.results.split import combine_splits
+from engine.running.load_interval import LoadInterval
 
 
 @dataclass(frozen=True, slots=True, eq=False)

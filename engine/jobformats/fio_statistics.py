@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.histogram import middles_ns
-from engine.latencies import Latencies
-from engine.latency_shares import share_between
-from engine.load_interval import DirectionGrowth
-from engine.measured import Measured
+from engine.results.histogram import middles_ns
+from engine.results.latencies import Latencies
+from engine.results.latency_shares import share_between
+from engine.results.measured import Measured
+from engine.running.load_interval import DirectionGrowth
 
 Figures = dict[str, object]
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.job import MAX_TARGETS, TargetSpec
+from engine.job.sizes import format_size
+from engine.job.spec import MAX_TARGETS, TargetSpec
+from engine.job.target_text import LUN, SCRATCH
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units
-from engine.sizes import format_size
-from engine.target_text import LUN, SCRATCH
 
 _COLON = re.compile(r"(?<!\\):")
 

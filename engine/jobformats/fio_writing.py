@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from engine.errors import UsageError
-from engine.job import Access, Arrival, Backend, JobSpec, Knobs, TargetSpec
+from engine.job.scenario import Scenario
+from engine.job.sizes import format_size, round_up
+from engine.job.spec import Access, Arrival, Backend, JobSpec, Knobs, TargetSpec
 from engine.jobformats.fio_options import Options, fio_options
-from engine.scenario import Scenario
-from engine.scratch import DEFAULT_BYTES, scratch_folder
-from engine.sizes import format_size, round_up
+from engine.running.scratch import DEFAULT_BYTES, scratch_folder
 from engine.text import safe_text
 
 _WRITTEN = frozenset(

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.errors import LunscopeError, UsageError
-from engine.jobfile import dump_job, parse_job, parse_toml
+from engine.job.file import dump_job, parse_job, parse_toml
+from engine.job.scenario import Scenario
 from engine.jobformats.read_job import ReadJob
 from engine.jobformats.text_file import read_text
-from engine.scenario import Scenario
 from engine.text import safe_text
 
 FIO, NDISK = ".fio", ".ndisk"
@@ -38,7 +38,7 @@ def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
     text, shown = read_text(path), safe_text(str(path))
     if "schema" not in parse_toml(text, shown):
         return ReadJob((Scenario(parse_job(text, shown)),))
-    from engine.scenario_file import parse_scenario  # noqa: PLC0415
+    from engine.job.scenario_file import parse_scenario  # noqa: PLC0415
 
     return ReadJob((parse_scenario(text, shown),))
 
@@ -62,7 +62,7 @@ def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:
             f"--save-job: {len(scenarios)} jobs, one after another: choose with --section: {safe_text(names)}"
         )
     else:
-        from engine.scenario_file import dump_scenario  # noqa: PLC0415
+        from engine.job.scenario_file import dump_scenario  # noqa: PLC0415
 
         (scenario,) = scenarios
         text = dump_scenario(scenario) if scenario.turns else dump_job(scenario.job)

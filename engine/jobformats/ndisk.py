@@ -17,16 +17,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from engine.distribution import Distribution, Uniform, distribution_problem, locality
 from engine.errors import UsageError
-from engine.job import MAX_BLOCK_BYTES, MAX_THREADS, Access, Backend, BlockShare, JobSpec, Knobs
+from engine.job.distribution import Distribution, Uniform, distribution_problem, locality
+from engine.job.scenario import Scenario, turn_between
+from engine.job.spec import MAX_BLOCK_BYTES, MAX_THREADS, Access, Backend, BlockShare, JobSpec, Knobs
+from engine.job.validate import knob_problems
 from engine.jobformats.ndisk_lines import Parameter, parameters
 from engine.jobformats.place import quoted
 from engine.jobformats.read_job import ReadJob
 from engine.jobformats.text_file import read_text
-from engine.scenario import Scenario, turn_between
 from engine.text import safe_text
-from engine.validate import knob_problems
 
 _WITHOUT_EFFECT = ("RECPERTRK", "SECPERTRK", "PDEV")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.scenario import Scenario
+from engine.job.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)

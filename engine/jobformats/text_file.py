@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from engine.errors import LunscopeError, UsageError
-from engine.sizes import human_size
+from engine.job.sizes import human_size
 from engine.text import safe_text
 
 MAX_FILE_BYTES = 1024 * 1024

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from engine._native import LoadTarget, VerifyPass
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import OpenTarget, open_targets
-from engine.job import BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.text import safe_text
 from engine.verify.damage import Damage, damage_document
 from engine.verify.journal import open_journal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from engine.sizes import human_size
+from engine.job.sizes import human_size
 from engine.verify.damage import Damage, damage_verdict
 from engine.verify.run_result import Verified, VerifiedTarget
 

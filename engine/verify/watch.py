@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.board import Board
 from engine.events import EventKind
+from engine.running.board import Board
 
 if TYPE_CHECKING:
-    from engine.driver import LoadDriver
+    from engine.running.driver import LoadDriver
 
 _MOST_EVENTS = 50
 """Beyond it damage is counted only: a target that is all wrong would drown everything else."""

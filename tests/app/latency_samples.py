@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.load import SCALE, SERIES
 from collectors.model import Histograms, Rows, Sample, Table
 from collectors.schemas import SLOW_IO, SLOW_LOAD
+from collectors.sources.load import SCALE, SERIES
 from tests.app.sources import SECOND_NS, table, with_load
 
 LOAD_ROWS = Rows(("load:1:0", "load:1:1"), ("/dev/vdb", "/dev/sdc"))

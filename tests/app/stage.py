@@ -10,13 +10,13 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from engine.control import LoadControl
-from engine.job import JobSpec, Permissions
+from engine.job.spec import JobSpec, Permissions
+from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
-from tui.load_desk import LoadDesk
-from tui.settings import Settings
-from tui.theming import DEFAULT_THEME
+from tui.load.desk import LoadDesk
+from tui.looks.settings import Settings
+from tui.looks.theming import DEFAULT_THEME
 
 SIZES = ((80, 24), (200, 60))
 FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/nonexistent"))

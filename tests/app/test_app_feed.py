@@ -18,9 +18,9 @@ from collectors.rates import derive
 from engine.events import Event, EventKind
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tui.events_log import MOST_EVENTS, EventLog
-from tui.feed import Feed, FeedEnded, FrameArrived
-from tui.history import History
+from tui.history.charts import History
+from tui.history.events_log import MOST_EVENTS, EventLog
+from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.screens.help import HelpScreen
 from tui.transport import LiveTransport, transport_of
 

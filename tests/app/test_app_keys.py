@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import pytest
 from textual.pilot import Pilot
 
-from engine.control import LoadControl
-from engine.distribution import Permutation, Zipf
-from engine.job import BlockShare, JobSpec, Knobs, Mode, TargetSpec
-from engine.target_text import SCRATCH
+from engine.job.distribution import Permutation, Zipf
+from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job.target_text import SCRATCH
+from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples

@@ -13,15 +13,15 @@ from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
 from engine.events import Event, EventKind
-from engine.job import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
-from tui.clock import span_text
-from tui.effect import change_pct, last_effect
-from tui.history import FEWEST_TICKS, KEPT, History
-from tui.job_form import form_values, job_from
-from tui.knob_turns import QUEUE_DEPTHS, TURNS, Bench
-from tui.subjects import Subject, hottest, next_subject, trace_of
-from tui.totals import ALL_DISKS, total_disks
+from tui.history.charts import FEWEST_TICKS, KEPT, History
+from tui.history.subjects import Subject, hottest, next_subject, trace_of
+from tui.load.effect import change_pct, last_effect
+from tui.load.form import form_values, job_from
+from tui.load.knob_turns import QUEUE_DEPTHS, TURNS, Bench
+from tui.text.clock import span_text
+from tui.text.totals import ALL_DISKS, total_disks
 
 BENCH = Bench(4)
 

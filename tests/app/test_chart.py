@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from collectors.fields import Unit
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
-from tui.glyphs import ASCII, UNICODE, Glyphs
+from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.axis import linear_axis, log_axis, tick_label
 from tui.widgets.braille import BLANK, pack, trace
 from tui.widgets.chart import Chart, ChartSeries

@@ -18,8 +18,8 @@ from textual.pilot import Pilot
 from collectors.model import FrameTable, Tier
 from engine.errors import UsageError
 from tests.app.shows import OneWidget, after, disks, text_of
-from tui.columns import grid_columns
-from tui.glyphs import ASCII, UNICODE
+from tui.text.columns import grid_columns
+from tui.text.glyphs import ASCII, UNICODE
 from tui.widgets.grid import Grid
 from tui.widgets.grid_lines import GridLook, RowPainter, lay_out
 from tui.widgets.grid_rows import RowNames

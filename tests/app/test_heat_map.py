@@ -10,11 +10,11 @@ from rich.cells import cell_len
 from textual import on
 from textual.pilot import Pilot
 
-from collectors.latency_ticks import LatencyTicks
+from collectors.latency.ticks import LatencyTicks
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
 from tests.unit.latency_ticks import SECOND_NS, START_NS, tick, ticks_of, track
-from tui.glyphs import ASCII, UNICODE, Glyphs
+from tui.text.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.heat_axis import fitted_range, label_values_ns, round_up_count, zoomed_range
 from tui.widgets.heat_map import HeatMap
 from tui.widgets.heat_text import latency_text

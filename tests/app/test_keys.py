@@ -8,7 +8,8 @@ import pytest
 
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, Action, Place, clashes
-from tui.knob_turns import TURNS
+from tui.load.knob_turns import TURNS
+from tui.looks.settings import load_settings
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
 from tui.screens.latency import LatencyScreen
@@ -17,7 +18,6 @@ from tui.screens.overview import OverviewScreen
 from tui.screens.paths import PathsScreen
 from tui.screens.tree import TreeScreen
 from tui.screens.wall import WallScreen
-from tui.settings import load_settings
 
 OWNERS = {
     Place.ANYWHERE: LunscopeApp,

@@ -6,12 +6,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
-from tui.latency_past import LatencyPast
+from tui.latency.past import LatencyPast
 from tui.screens.latency import LatencyScreen
 from tui.screens.subject_picker import SubjectPicker
 from tui.widgets.chart import Chart

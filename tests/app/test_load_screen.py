@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from collectors.live import LiveSource
-from collectors.load import LoadCollector
-from engine.control import LoadControl, LoadState
+from collectors.sources.live import LiveSource
+from collectors.sources.load import LoadCollector
 from engine.events import EventKind
-from engine.job import JobSpec, Knobs, Permissions, TargetSpec
-from engine.scratch import FOLDER_VARIABLE
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
+from engine.running.control import LoadControl, LoadState
+from engine.running.scratch import FOLDER_VARIABLE
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
 from tui.app import LunscopeApp
-from tui.job_form import FORM
-from tui.load_desk import LoadDesk
+from tui.load.desk import LoadDesk
+from tui.load.form import FORM
 from tui.screens.dialogs import TypeToConfirm
 from tui.screens.load import LoadScreen
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from collectors.latency.waterfall import Stage
 from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
 from collectors.schemas import LOAD, SLOW_LOAD
 from collectors.topology.graph import Graph, Layer
-from collectors.waterfall import Stage
 from tests.app.sources import SECOND_NS, START_NS, make_topology, table
 from tests.unit.latency_ticks import histograms
-from tui.history import History
-from tui.load_waterfall import LoadWaterfall, load_waterfall
+from tui.history.charts import History
+from tui.latency.load_waterfall import LoadWaterfall, load_waterfall
 
 TICKS = 10
 EXACT, SAMPLED = int(Tier.EXACT), int(Tier.SAMPLED)

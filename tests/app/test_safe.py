@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.safe import cell_text, fit, fit_name, width_of
+from tui.text.safe import cell_text, fit, fit_name, width_of
 
 hostile = st.text(
     st.characters() | st.sampled_from("\x1b[]\u202e\u0301\u200d日\U0001f469\ud800\x9b\u2028"), max_size=30

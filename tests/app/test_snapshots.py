@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
-from engine.control import LoadControl
-from engine.job import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
+from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
 from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to
-from tui.glyphs import GlyphSetting
+from tui.text.glyphs import GlyphSetting
 
 SnapCompare = Callable[..., bool]
 JOB = JobSpec(

@@ -11,9 +11,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Label
 
 from tests.app.shows import OneWidget, disks
-from tui.columns import grid_columns
-from tui.glyphs import ASCII, UNICODE, choose_glyphs
-from tui.theming import (
+from tui.looks.theming import (
     ThemeError,
     bundled_themes,
     default_theme,
@@ -22,6 +20,8 @@ from tui.theming import (
     user_themes,
     variable_defaults,
 )
+from tui.text.columns import grid_columns
+from tui.text.glyphs import ASCII, UNICODE, choose_glyphs
 from tui.widgets.grid import Grid
 
 SOUND = 'name = "mine"\nprimary = "#00ff00"\n'

@@ -6,7 +6,7 @@ from textual import on
 
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
-from tui.glyphs import ASCII
+from tui.text.glyphs import ASCII
 from tui.widgets.timeline import Stretch, Timeline
 
 SECOND = 1_000_000_000

@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from collectors.model import Sample
-from collectors.replay import ReplaySource
 from collectors.session.writer import SessionWriter
+from collectors.sources.replay import ReplaySource
 from tests.app.sources import SECOND_NS, START_NS, ListSource, make_samples
 from tests.app.stage import FROZEN, on_stage, screen_text, until
 from tui.app import LunscopeApp

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine._native import LoadEngine, LoadPath, LoadTarget
-from engine.job import Knobs
+from engine.job.spec import Knobs
 from tests import needs
 
 MIB = 1 << 20

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.aio import AioEngine, AioTarget
-from engine.job import BlockShare, Knobs
+from engine.job.spec import BlockShare, Knobs
 
 SIZE = 8 << 20
 DEADLINE_S = 20.0
@@ -198,7 +198,7 @@ def test_the_engine_keeps_its_own_descriptors(targets: list[AioTarget]) -> None:
 LEFT_RUNNING = """
 import os, sys
 from engine.aio import AioEngine, AioTarget
-from engine.job import Knobs
+from engine.job.spec import Knobs
 
 target = AioTarget(os.open(sys.argv[1], os.O_RDONLY), "target", os.stat(sys.argv[1]).st_size, 512, writable=False)
 engine = AioEngine([target], Knobs(queue_depth=8))

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from engine import _native
-from engine.badge import Badge, BadgeKind
-from engine.driver import LoadDriver
-from engine.job import Backend, JobSpec, Knobs, Mode, Permissions, TargetSpec
-from engine.result import RunResult
-from engine.result_document import run_document
-from engine.result_text import summary_lines
-from engine.run_badges import run_badges
+from engine.job.spec import Backend, JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.results.badge import Badge, BadgeKind
+from engine.results.result import RunResult
+from engine.results.result_document import run_document
+from engine.results.result_text import summary_lines
+from engine.results.run_badges import run_badges
+from engine.running.driver import LoadDriver
 from engine.syscalls import cached_bytes
 from tests import needs
 

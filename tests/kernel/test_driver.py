@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from collectors.load import LoadCollector
-from engine.control import LoadControl, LoadState
-from engine.driver import LoadDriver
+from collectors.sources.load import LoadCollector
 from engine.errors import LunscopeError, RefusedError, StoppedError, UsageError
 from engine.events import Event, EventKind
-from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
-from engine.result_document import run_document
-from engine.scratch import FOLDER_VARIABLE
+from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.results.result_document import run_document
+from engine.running.control import LoadControl, LoadState
+from engine.running.driver import LoadDriver
+from engine.running.scratch import FOLDER_VARIABLE
 from tests import needs
 
 SIZE = 4 << 20

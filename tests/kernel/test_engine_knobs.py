@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.backend import EpochStats
-from engine.job import BlockShare, Knobs, Mode
+from engine.job.spec import BlockShare, Knobs, Mode
+from engine.running.backend import EpochStats
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine import _native
-from engine.job import Knobs
+from engine.job.spec import Knobs
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
@@ -236,7 +236,7 @@ import os, resource, sys, time
 sys.path[:0] = sys.argv[2:]
 import numpy
 from engine import _native
-from engine.job import BlockShare, Knobs
+from engine.job.spec import BlockShare, Knobs
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
 fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
 if os.geteuid() == 0:

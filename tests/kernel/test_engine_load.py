@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import _native
-from engine.job import BlockShare, Knobs
+from engine.job.spec import BlockShare, Knobs
 from tests import needs
 from tests.kernel.backends import (
     ACTIVE,

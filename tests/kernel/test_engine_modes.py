@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.backend import LoadBackend
-from engine.job import Knobs, Mode
+from engine.job.spec import Knobs, Mode
+from engine.running.backend import LoadBackend
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,

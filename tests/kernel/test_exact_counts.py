@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from engine import _native
-from engine.job import Knobs
+from engine.job.spec import Knobs
 from tests import needs
 from tests.kernel.backends import OpenFile, running
 from tests.kernel.tracing import PATIENCE_S, eventually, grown, opened, queue_set, read_device, read_extents, row_of

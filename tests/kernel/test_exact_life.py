@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from engine import _native
-from engine.job import Knobs
+from engine.job.spec import Knobs
 from tests import needs
 from tests.kernel.backends import OpenFile, running
 from tests.kernel.bpf_calls import program_ids, programs_of

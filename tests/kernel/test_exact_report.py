@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collectors.live import LiveSource
+from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
 from collectors.model import Frame, Sample, Step, Tier
 from collectors.rates import derive
-from collectors.recorder import RecordingSource
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
-from collectors.slow_ios import SlowIo, by_number, slow_ios
+from collectors.sources.live import LiveSource
+from collectors.sources.recorder import RecordingSource
 from tests import needs
 from tests.kernel.tracing import queue_set
 

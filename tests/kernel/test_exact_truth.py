@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from collectors.latency.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
-from collectors.percentiles import RowCells, percentiles_ns
 from collectors.schemas import TRACE_SERIES
 from engine import _native
-from engine.job import Knobs
+from engine.job.spec import Knobs
 from tests import needs
 from tests.kernel.backends import OpenFile, running
 from tests.kernel.block_events import Truth, event_log, refusal

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.control import LoadControl, LoadState
 from engine.errors import LunscopeError
 from engine.guard import open_targets, permission
 from engine.guard.census import Census
-from engine.job import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.kernel.conftest import Storage, run
 

@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import RefusedError
 from engine.guard import OpenTarget, open_targets
-from engine.job import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage, run
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import UsageError
 from engine.guard import open_targets
-from engine.job import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage
 

@@ -14,7 +14,7 @@ import pytest
 
 from engine.errors import LunscopeError, RefusedError, UsageError
 from engine.guard import OpenTarget, TargetKind, open_targets
-from engine.job import BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage, run
 
@@ -336,7 +336,7 @@ _AS_NOBODY = """
 import os, sys
 from engine.errors import LunscopeError
 from engine.guard import open_targets
-from engine.job import JobSpec, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Permissions, TargetSpec
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)

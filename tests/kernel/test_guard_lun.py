@@ -6,8 +6,8 @@ import pytest
 
 from engine.errors import RefusedError, UsageError
 from engine.guard import OpenTarget, open_targets
-from engine.job import JobSpec, Knobs, Permissions, TargetSpec
-from engine.target_text import parse_lun
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
+from engine.job.target_text import parse_lun
 from tests import needs
 from tests.kernel.conftest import Storage
 

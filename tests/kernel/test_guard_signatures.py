@@ -11,7 +11,7 @@ import pytest
 from engine.errors import RefusedError
 from engine.guard import OpenTarget, open_targets
 from engine.guard.signatures import HEAD, Magic, find_signatures, signatures_of
-from engine.job import JobSpec, Knobs, Permissions, TargetSpec
+from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from tests import needs
 from tests.kernel.conftest import Storage, run
 

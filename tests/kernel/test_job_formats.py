@@ -15,7 +15,7 @@ import pytest
 from collectors.session.reader import SessionReader
 from engine.events import EventKind
 from engine.jobformats.formats import read_job
-from engine.scratch import FOLDER_VARIABLE
+from engine.running.scratch import FOLDER_VARIABLE
 from tests import needs
 
 ROOT = Path(__file__).parents[2]

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.block import BlockCollector
-from collectors.identity import read_incarnations
-from collectors.live import LiveSource
+from collectors.kernel.block import BlockCollector
+from collectors.kernel.identity import read_incarnations
 from collectors.model import MISSING, Step
 from collectors.schemas import DISK
+from collectors.sources.live import LiveSource
 from engine._native import BlockReader, InflightSampler
 from tests import needs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.job import PathPolicy
+from engine.job.spec import PathPolicy
 from tests import needs
 from tests.kernel.backends import (
     FAILING,

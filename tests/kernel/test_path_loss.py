@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.job import PathPolicy
+from engine.job.spec import PathPolicy
 from tests import needs
 from tests.kernel.backends import ERRORS, FAILING, WRITES, eventually, knobs_of
 from tests.kernel.conftest import Storage

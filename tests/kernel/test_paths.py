@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine._native import LoadEngine
-from engine.job import Knobs, PathPolicy
+from engine.job.spec import Knobs, PathPolicy
 from tests import needs
 from tests.kernel.backends import ERRORS, FAILING, IN_FLIGHT, READS, WRITES, eventually, ios, knobs_of, measuring
 from tests.kernel.paths import (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.block import BlockCollector
+from collectors.kernel.block import BlockCollector
 from collectors.model import Frame, Sample, Topology
 from collectors.rates import derive
 from tests import needs

@@ -15,9 +15,9 @@ from threading import Event as StopFlag
 import pytest
 
 from collectors.model import Sample, Step
-from collectors.recorder import RecordingSource
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
+from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
 from engine.events import EventKind
 from tests import needs

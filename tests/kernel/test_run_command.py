@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from collectors.session.reader import SessionReader
-from engine.scratch import FOLDER_VARIABLE
+from engine.running.scratch import FOLDER_VARIABLE
 from tests import needs
 from tui.cli import run_cli
 

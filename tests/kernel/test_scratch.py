@@ -16,8 +16,8 @@ import pytest
 from engine import _native
 from engine.errors import LunscopeError, RefusedError, StoppedError, UsageError
 from engine.guard import TargetKind, fill_scratch, open_targets
-from engine.job import JobSpec, Knobs, Mode, Permissions, TargetSpec
-from engine.scratch import DEFAULT_BYTES, FOLDER_VARIABLE, scratch_folder
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from engine.running.scratch import DEFAULT_BYTES, FOLDER_VARIABLE, scratch_folder
 from tests import needs
 from tests.kernel.conftest import Storage
 
@@ -97,7 +97,7 @@ def test_nothing_is_in_the_folder_at_any_time(scratch: Path) -> None:
 _HOLD = """
 import sys, threading
 from engine.guard import fill_scratch, open_targets
-from engine.job import JobSpec, Permissions
+from engine.job.spec import JobSpec, Permissions
 targets = open_targets(JobSpec(size_bytes=64 << 20), Permissions())
 def progress(share):
     if 0.2 < share < 0.5:
@@ -195,7 +195,7 @@ def small_disk(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A filesystem of 96 MiB that cannot allocate, with hardly any reserve."""
     point = storage.mount(storage.mkfs(storage.loop(96 * MIB), "ext2"))
     monkeypatch.setenv(FOLDER_VARIABLE, str(point))
-    monkeypatch.setattr("engine.scratch._RESERVE_BYTES", 0)
+    monkeypatch.setattr("engine.running.scratch._RESERVE_BYTES", 0)
     return point
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.block import BlockCollector
+from collectors.kernel.block import BlockCollector
 from collectors.model import Device
 from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from collectors.block import BlockCollector
+from collectors.kernel.block import BlockCollector
 from collectors.model import HostFacts, Sample, Table, Tier, Topology
 from collectors.topology.scanner import TopologyScanner
 from tests import needs

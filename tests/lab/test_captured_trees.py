@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collectors.block import BlockCollector
+from collectors.kernel.block import BlockCollector
 from collectors.model import Device
 from collectors.topology.scanner import TopologyScanner
 

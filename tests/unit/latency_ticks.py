@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collectors.latency_subject import LatencySubject
-from collectors.latency_ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
+from collectors.latency.subject import LatencySubject
+from collectors.latency.ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
 from collectors.model import Histograms, HistogramScale, Rows
 
 SECOND_NS = 1_000_000_000

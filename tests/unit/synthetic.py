@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.aio.epoch import SETTLE_NS, Epoch, EpochSnapshot
-from engine.job import Knobs
+from engine.job.spec import Knobs
 
 SECOND_NS = 1_000_000_000
 DEFAULTS = Knobs()

@@ -16,7 +16,7 @@ from engine.aio.plan import Plan, PlannedIo, Stream
 from engine.aio.slot import Buffer
 from engine.aio.stripe import Stripe
 from engine.aio.tally import READ, WRITE
-from engine.job import BlockShare, Knobs
+from engine.job.spec import BlockShare, Knobs
 
 IO = PlannedIo(READ, 8192, 4096)
 

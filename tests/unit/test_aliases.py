@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.reading_settings import ReadingSettings, load_reading_settings, plain_identity
+from collectors.sources.reading_settings import ReadingSettings, load_reading_settings, plain_identity
 from collectors.topology.current import read_topology
 from collectors.topology.tree import tree_lines
 from tests.fake_kernel import FakeKernel

@@ -13,15 +13,15 @@ from collectors.model import Histograms, HistogramScale, Rows
 from collectors.rates import derive
 from engine.aio.epoch import EpochSnapshot
 from engine.aio.tally import CellCounter
-from engine.backend import Cells
 from engine.errors import UsageError
-from engine.job import Arrival, Backend, JobSpec, Knobs
-from engine.jobfile import dump_job, parse_job
-from engine.result import About, EngineFacts, RunResult, epoch_result
-from engine.result_document import run_document
-from engine.result_text import summary_lines
-from engine.split import Split
-from engine.validate import validate
+from engine.job.file import dump_job, parse_job
+from engine.job.spec import Arrival, Backend, JobSpec, Knobs
+from engine.job.validate import validate
+from engine.results.result import About, EngineFacts, RunResult, epoch_result
+from engine.results.result_document import run_document
+from engine.results.result_text import summary_lines
+from engine.results.split import Split
+from engine.running.backend import Cells
 from tests.unit import raw_samples as raw
 from tests.unit.synthetic import Io, epoch
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from collectors.model import Step
-from collectors.report import ReportOptions, report_text
+from collectors.reports.report import ReportOptions, report_text
 from tests.unit.test_exact_derive import MS, SDA
 from tests.unit.traced_samples import traced_sample
 

@@ -15,8 +15,8 @@ from engine.errors import LunscopeError
 from engine.guard import OpenTarget, TargetKind
 from engine.guard.facts import TargetFacts, made_facts
 from engine.guard.identity import Identity
-from engine.job import Backend, JobSpec, Knobs, Mode
-from engine.select import Choice, blocking_target, choose, notices_of
+from engine.job.spec import Backend, JobSpec, Knobs, Mode
+from engine.running.select import Choice, blocking_target, choose, notices_of
 
 
 def test_auto_takes_the_ring_where_it_works_and_says_why_not_where_it_does_not() -> None:

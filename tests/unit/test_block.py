@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors import uevents
-from collectors.block import BlockCollector
+from collectors.kernel import uevents
+from collectors.kernel.block import BlockCollector
 from collectors.model import MISSING, Table
 from collectors.schemas import DISK
 from engine._native import BlockReader

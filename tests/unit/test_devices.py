@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from collectors.block import BlockCollector
-from collectors.devices import device_kind
-from collectors.hostfacts import device_notices
+from collectors.kernel.block import BlockCollector
+from collectors.kernel.devices import device_kind
+from collectors.kernel.hostfacts import device_notices
+from collectors.kernel.udev_facts import with_udev
 from collectors.model import Device
 from collectors.topology.scanner import TopologyScanner
-from collectors.udev_facts import with_udev
 from tests.fake_kernel import FakeDisk, FakeKernel
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.distribution import (
+from engine.errors import UsageError
+from engine.job.distribution import (
     Distribution,
     Normal,
     Pareto,
@@ -19,8 +20,7 @@ from engine.distribution import (
     hot_and_cold,
     locality,
 )
-from engine.distribution_text import format_distribution, parse_distribution
-from engine.errors import UsageError
+from engine.job.distribution_text import format_distribution, parse_distribution
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobfile import dump_job
+from engine.job.file import dump_job
+from engine.job.scenario import validate_scenario
 from engine.jobformats.fio_file import read_fio
 from engine.jobformats.fio_job import DRIVEN
 from engine.jobformats.fio_left_over import WITHOUT_EFFECT
 from engine.jobformats.formats import read_job
-from engine.scenario import validate_scenario
 
 TEXT = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
 EXAMPLES = {match[1]: match[2] for match in re.finditer(r"```\w*\n# (\S+)\n(.*?)```", TEXT, re.DOTALL)}

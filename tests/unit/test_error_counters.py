@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.block import BlockCollector
+from collectors.kernel.block import BlockCollector
+from collectors.kernel.path_errors import MOST_EVENTS, PathErrors, path_error_events
+from collectors.kernel.port_errors import PortErrors, port_error_events
+from collectors.kernel.slow_counters import SlowCounters, SlowPace
 from collectors.model import Device, Rows, Sample, Table
-from collectors.path_errors import MOST_EVENTS, PathErrors, path_error_events
-from collectors.port_errors import PortErrors, port_error_events
 from collectors.rates import derive
 from collectors.schemas import PATH_ERRORS, PORT_ERRORS
-from collectors.slow_counters import SlowCounters, SlowPace
 from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner
 from engine.events import Event, EventKind

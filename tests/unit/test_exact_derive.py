@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from collectors.exact.tracer import SCALE
+from collectors.latency.percentiles import bucket_bounds_ns
 from collectors.model import Device, Frame, Rows, Sample, Tier, Topology
-from collectors.percentiles import bucket_bounds_ns
 from collectors.rates import derive
 from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
 from tests.unit import raw_samples as raw

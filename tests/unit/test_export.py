@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.export import Selection, export_lines
 from collectors.fields import fields_of
 from collectors.model import Device, Rows, Sample, Table, Topology
 from collectors.rates import derive
+from collectors.reports.export import Selection, export_lines
 from collectors.schemas import DISK
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.distribution import Normal, Pareto, Permutation, Uniform, Zipf, Zone, Zones
 from engine.errors import LunscopeError, UsageError
-from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, TargetSpec
+from engine.job.distribution import Normal, Pareto, Permutation, Uniform, Zipf, Zone, Zones
+from engine.job.scenario import validate_scenario
+from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode, TargetSpec
 from engine.jobformats.fio_file import read_fio
 from engine.jobformats.fio_job import DRIVEN
 from engine.jobformats.fio_left_over import WITHOUT_EFFECT
 from engine.jobformats.fio_lines import fio_lines
 from engine.jobformats.fio_sections import sections_of
 from engine.jobformats.read_job import ReadJob
-from engine.scenario import validate_scenario
 
 HEAD = "[a]\nfilename=/dev/x\nruntime=5\ntime_based\nioengine=io_uring\ndirect=1\n"
 

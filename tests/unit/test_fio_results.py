@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from collectors.load_series import LoadSeries
 from collectors.model import Step
+from collectors.reports.load_series import LoadSeries
 from engine.errors import LunscopeError
-from engine.job import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
+from engine.job.scenario import Scenario, Turn
+from engine.job.spec import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.jobformats.fio_plot import make_folder, write_results
 from engine.jobformats.fio_result import Setting, fio_document, settings_of
 from engine.jobformats.fio_statistics import latency_shares
-from engine.latency_shares import share_between
-from engine.load_interval import DirectionGrowth, LoadInterval
-from engine.response_text import response_lines
-from engine.result import RunResult
-from engine.scenario import Scenario, Turn
+from engine.results.latency_shares import share_between
+from engine.results.response_text import response_lines
+from engine.results.result import RunResult
+from engine.running.load_interval import DirectionGrowth, LoadInterval
 from tests.unit import raw_samples
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import result_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.fields import Unit
-from tui.format import format_integer, format_quantity
+from tui.text.format import format_integer, format_quantity
 
 _DECIMAL = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {suffix.upper(): 1024.0**power for power, suffix in enumerate("kMGTPE", 1)}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from collectors.model import Frame, Topology
 from collectors.topology.graph import Graph, Lun, Path
-from tui.gone_paths import GonePaths
+from tui.paths.gone import GonePaths
 
 PATHS = tuple(Path(f"sd{way}", f"sd{way}", "dm-0", f"p{way}", "t", f"{way}:0:0:0") for way in range(3))
 WHOLE = Graph(luns=(Lun("dm-0", "dm-0", "dm"), Lun("sdx", "sdx")), paths=(*PATHS, Path("sdx", "sdx", "sdx")))

@@ -9,7 +9,7 @@ import pytest
 
 from collectors.model import Frame, HostFacts, Rows, Sample, Step, Tier, Topology
 from collectors.rates import derive
-from collectors.report_averages import DiskAverages
+from collectors.reports.averages import DiskAverages
 from collectors.schemas import GROUP
 from tests.unit.raw_samples import disks, raw_table, sample
 from tests.unit.test_block_tables import WHO, did, key, topology

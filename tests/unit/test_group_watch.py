@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.block import BlockCollector
-from collectors.group_watch import KEEP_TICKS, MAX_FILES, GroupWatch, start_group_watch
+from collectors.kernel.block import BlockCollector
+from collectors.kernel.group_watch import KEEP_TICKS, MAX_FILES, GroupWatch, start_group_watch
 from collectors.model import Rows, Table
 from collectors.schemas import DISK
 from collectors.topology.graph import Graph

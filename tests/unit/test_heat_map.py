@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from collectors.heat_map import LatencyRange, heat_columns, heat_rows
-from collectors.latency_subject import Direction, LatencySubject, Part, parts_of, series_of
-from collectors.latency_summary import cells_of, peaks_ns, summarize
-from collectors.latency_ticks import MOST_TICKS, LatencyTicks
+from collectors.latency.heat_map import LatencyRange, heat_columns, heat_rows
+from collectors.latency.subject import Direction, LatencySubject, Part, parts_of, series_of
+from collectors.latency.summary import cells_of, peaks_ns, summarize
+from collectors.latency.ticks import MOST_TICKS, LatencyTicks
 from collectors.model import HistogramScale, Rows
 from tests.unit.latency_ticks import ROWS, SCALE, SECOND_NS, START_NS, tick, ticks_of, track
 

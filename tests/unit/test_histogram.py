@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.histogram import bucket_of, merge, middles_ns, percentile_ns
+from engine.results.histogram import bucket_of, merge, middles_ns, percentile_ns
 
 LATENCIES = st.integers(0, 2**40)
 

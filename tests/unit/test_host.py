@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.host import HostCollector
-from collectors.hostfacts import kernel_notices, read_host_facts, right_notices
+from collectors.kernel.host import HostCollector
+from collectors.kernel.hostfacts import kernel_notices, read_host_facts, right_notices
 from collectors.model import MISSING, Tier
 from tests.fake_kernel import FakeKernel
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from collectors.hotplug import HotplugMonitor
-from collectors.hotplug_changes import MOST_EVENTS, Action, Change, changes_between, describe, size_text
-from collectors.identity import Incarnation
-from collectors.uevent_listener import UeventListener
+from collectors.kernel.hotplug import HotplugMonitor
+from collectors.kernel.hotplug_changes import MOST_EVENTS, Action, Change, changes_between, describe, size_text
+from collectors.kernel.identity import Incarnation
+from collectors.kernel.uevent_listener import UeventListener
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeDisk, FakeKernel
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from collectors import incarnations
-from collectors.identity import Incarnation, read_incarnations
-from collectors.incarnations import IncarnationReader
+from collectors.kernel import incarnations
+from collectors.kernel.identity import Incarnation, read_incarnations
+from collectors.kernel.incarnations import IncarnationReader
 from tests.fake_kernel import FakeDisk, FakeKernel
 
 needs_tmpfs = pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs /dev/shm, which numbers inodes once")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.inflight import IDLE_TICKS, MAX_WATCHED, InflightWatch
+from collectors.kernel.inflight import IDLE_TICKS, MAX_WATCHED, InflightWatch
 from collectors.model import MISSING, Rows, Table
 from collectors.schemas import DISK
 from engine._native import InflightSampler

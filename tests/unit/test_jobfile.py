@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import LunscopeError, UsageError
-from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
-from engine.jobfile import dump_job, parse_job
+from engine.job.file import dump_job, parse_job
+from engine.job.read_write import access_and_mix
+from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from engine.jobformats.formats import read_job
-from engine.read_write import access_and_mix
 from tests.unit.test_distribution import DISTRIBUTIONS
 
 FULL = """

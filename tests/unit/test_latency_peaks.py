@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.latency_peaks import PER_TICK, largest, peaks_of
-from collectors.latency_ticks import LatencyTick, row_peaks
+from collectors.latency.peaks import PER_TICK, largest, peaks_of
+from collectors.latency.ticks import LatencyTick, row_peaks
 from collectors.model import MISSING, Rows, Table
 from collectors.schemas import LOAD, TRACE
 from tests.unit.latency_ticks import START_NS, histograms, tick

@@ -10,9 +10,9 @@ from collectors.derive.load_layout import load_logical_table, load_path_table
 from collectors.fields import fields_of
 from collectors.model import Rows, Table
 from collectors.schemas import LOAD_LOGICAL, LOAD_PATH
-from engine.board import Board
-from engine.layout_tap import PATH_FAILED, LayoutTap
-from engine.path_watch import PathWatch
+from engine.running.board import Board
+from engine.running.layout_tap import PATH_FAILED, LayoutTap
+from engine.running.path_watch import PathWatch
 
 
 def path_row(reads: int, peak_ns: int = 0, *, latency_ns: int = 0, failed: bool = False) -> list[int]:

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from collectors.lesser_tier import with_tier
 from collectors.model import Step, Tier
 from collectors.rates import derive
+from collectors.reports.lesser_tier import with_tier
 from tests.unit.test_exact_derive import BUSY, CELLS, COUNTED, SDA
 from tests.unit.traced_samples import traced_sample
 

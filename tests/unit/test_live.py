@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collectors.live import LiveSource
 from collectors.model import Sample, Tier
-from collectors.reading import Reading
-from collectors.schedule import SECOND_NS, Schedule
-from collectors.skips import SkipReporter
+from collectors.sources.live import LiveSource
+from collectors.sources.reading import Reading
+from collectors.sources.schedule import SECOND_NS, Schedule
+from collectors.sources.skips import SkipReporter
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError, UsageError
 from engine.events import EventKind

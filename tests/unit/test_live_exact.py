@@ -10,8 +10,8 @@ from threading import Event as StopFlag
 import pytest
 
 from collectors.exact.tracer import Tracer
-from collectors.live import LiveSource
 from collectors.model import Sample, Tier
+from collectors.sources.live import LiveSource
 from engine.errors import LunscopeError
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.unit.hand_tracer import HandTracer

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.distribution import Uniform, locality
 from engine.errors import LunscopeError, UsageError
-from engine.job import Access, Backend, BlockShare
+from engine.job.distribution import Uniform, locality
+from engine.job.scenario import validate_scenario
+from engine.job.spec import Access, Backend, BlockShare
 from engine.jobformats.ndisk import read_ndisk
 from engine.jobformats.read_job import ReadJob
-from engine.scenario import validate_scenario
 
 STUDY = """
 NBROFPROC ->1 4 8 24 48 96 128 256 - threads, one step each

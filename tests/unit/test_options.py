@@ -7,12 +7,19 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from engine.distribution import Zipf, locality
 from engine.errors import UsageError
-from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
+from engine.job.distribution import Zipf, locality
+from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
+from engine.job.validate import validate
 from engine.jobformats.formats import read_job
-from engine.validate import validate
-from tui.options import LoadOptions, job_with, load_options, make_permissions, permission_options, with_scratch_targets
+from tui.options.job import (
+    LoadOptions,
+    job_with,
+    load_options,
+    make_permissions,
+    permission_options,
+    with_scratch_targets,
+)
 
 
 def parse(*arguments: str) -> LoadOptions:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from collectors.model import Frame, FrameTable, Topology
-from collectors.path_groups import GroupBy, path_groups
-from collectors.path_rollup import roll_up
+from collectors.paths.groups import GroupBy, path_groups
+from collectors.paths.rollup import roll_up
 from tests.unit.test_block_tables import did, frame, topology
 
 LOAD = {"sd0h0": did(900, 1, 500), "sd0h1": did(300, 4, 700), "sd1h0": did(100, 11, 300), "sdz": did(50, 2, 100)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collectors.path_state import PathLevel, state_of
+from collectors.paths.state import PathLevel, state_of
 from collectors.topology.graph import Path
 
 

@@ -9,8 +9,8 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from collectors.block import BlockCollector
-from collectors.inventory import Inventory
+from collectors.kernel.block import BlockCollector
+from collectors.kernel.inventory import Inventory
 from collectors.model import HostFacts
 from collectors.topology.graph import Graph, Lun, Path, Port
 from collectors.topology.policies import MOST_EVENTS as MOST_POLICIES

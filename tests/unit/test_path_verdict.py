@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collectors.model import Frame, Topology
-from collectors.path_verdict import judge_paths, path_verdicts
+from collectors.paths.verdict import judge_paths, path_verdicts
 from collectors.rates import derive
 from tests.unit.raw_samples import disks, sample
 from tests.unit.test_block_tables import WHO, did, frame, topology

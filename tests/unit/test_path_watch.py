@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from collectors import path_watch
 from collectors.model import Sample
-from collectors.path_watch import PathWatch
+from collectors.paths import watch as path_watch
+from collectors.paths.watch import PathWatch
 from engine.events import EventKind
 from tests.unit.raw_samples import disks, sample
 from tests.unit.test_block_tables import WHO, did, topology

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.model import Histograms, HistogramScale, Rows
-from collectors.percentiles import (
+from collectors.latency.percentiles import (
     RowCells,
     bucket_bounds_ns,
     bucket_midpoints_ns,
@@ -18,6 +17,7 @@ from collectors.percentiles import (
     minimum_ios,
     percentiles_ns,
 )
+from collectors.model import Histograms, HistogramScale, Rows
 from engine import _native
 from tests.unit.latency_ticks import bucket_of
 

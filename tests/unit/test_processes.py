@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.process_scan import MAX_PROCESSES, ProcessScanner
-from collectors.processes import ProcessCollector
+from collectors.kernel.process_scan import MAX_PROCESSES, ProcessScanner
+from collectors.kernel.processes import ProcessCollector
 from collectors.schemas import PROCESS
 from tests.fake_kernel import FakeKernel
 

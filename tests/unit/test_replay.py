@@ -13,9 +13,9 @@ from threading import Event as StopFlag
 import pytest
 
 from collectors.model import Sample, SeekableSource, Step
-from collectors.replay import ReplaySource
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
+from collectors.sources.replay import ReplaySource
 from engine.errors import UsageError
 from tests.session_samples import SECOND_NS, Machine, assert_same, note
 

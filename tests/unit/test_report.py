@@ -11,7 +11,7 @@ import pytest
 
 from collectors.model import Rows, Sample, Step, Topology
 from collectors.rates import derive
-from collectors.report import ReportOptions, report_json, report_line, report_text
+from collectors.reports.report import ReportOptions, report_json, report_line, report_text
 from engine.events import Event, EventKind
 from tests.unit import raw_samples as raw
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from collectors.model import Step
-from collectors.report import ReportOptions, report_json, report_text
+from collectors.reports.report import ReportOptions, report_json, report_text
 from tests.unit.raw_samples import disks, sample
 from tests.unit.test_block_tables import WHO, did, topology
 

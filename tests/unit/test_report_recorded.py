@@ -9,9 +9,9 @@ from threading import Event as StopFlag
 
 import pytest
 
-from collectors.live import WHOLE_TOPOLOGY_S, LiveSource
-from collectors.report import ReportOptions, report_json, report_text
+from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.session.writer import SessionWriter
+from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_tape
 from tui.cli import run_cli

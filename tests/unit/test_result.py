@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.aio.epoch import EpochSnapshot
-from engine.badge import Badge, BadgeKind
-from engine.job import Access, BlockShare, JobSpec, Knobs, TargetSpec
-from engine.measured import combine
-from engine.result import About, EngineFacts, ErrorCount, RunResult, epoch_result
-from engine.result_document import run_document
-from engine.split import Split
+from engine.job.spec import Access, BlockShare, JobSpec, Knobs, TargetSpec
+from engine.results.badge import Badge, BadgeKind
+from engine.results.measured import combine
+from engine.results.result import About, EngineFacts, ErrorCount, RunResult, epoch_result
+from engine.results.result_document import run_document
+from engine.results.split import Split
 from tests.unit.synthetic import SECOND_NS, Io, epoch
 
 GOLDEN = Path(__file__).parent / "golden" / "run.json"

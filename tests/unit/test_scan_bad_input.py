@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from collectors.udev_facts import look_up
+from collectors.kernel.udev_facts import look_up
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (
     FakeScsi,

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.scenario import scenario_of
-from engine.describe import knob_changes
-from engine.distribution import Permutation, Zipf
+from collectors.reports.scenario import scenario_of
 from engine.errors import RefusedError, UsageError
 from engine.events import Event, EventKind
-from engine.job import BlockShare, JobSpec, Knobs, Mode, PathPolicy, Permissions, TargetSpec
-from engine.jobfile import dump_job
-from engine.knob_text import KNOB_TEXTS
-from engine.scenario import Scenario, Turn, require_permission, turn_between
-from engine.scenario_file import dump_scenario, parse_scenario
+from engine.job.describe import knob_changes
+from engine.job.distribution import Permutation, Zipf
+from engine.job.file import dump_job
+from engine.job.knob_text import KNOB_TEXTS
+from engine.job.scenario import Scenario, Turn, require_permission, turn_between
+from engine.job.scenario_file import dump_scenario, parse_scenario
+from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, PathPolicy, Permissions, TargetSpec
 
 BASE = JobSpec((TargetSpec("/dev/x"), TargetSpec("/dev/y")), Knobs(stripe_width=2), runtime_s=60.0)
 OTHER = Knobs(

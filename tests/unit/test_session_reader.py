@@ -146,7 +146,7 @@ def test_reading_needs_no_screen(tmp_path: Path) -> None:
     _recording(tmp_path / "a.lun", 5)
     code = """
 import sys
-from collectors import recorder, replay, export
+from collectors.reports import export; from collectors.sources import recorder, replay
 from collectors.session.reader import SessionReader
 with SessionReader(sys.argv[1]) as reader:
     lines = list(export.export_lines(reader, "csv"))

@@ -10,9 +10,9 @@ from threading import Event as StopFlag
 import pytest
 
 from collectors.model import Sample, Source, Step
-from collectors.recorder import RecordingSource
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
+from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
 from engine.events import EventKind
 from tests.session_samples import Machine, assert_same, note
@@ -98,8 +98,8 @@ class _SlowWriter(SessionWriter):
 def test_a_disk_that_takes_nothing_does_not_stop_the_screen_and_the_hole_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collectors.recorder._PATIENCE_S", 0.001)
-    monkeypatch.setattr("collectors.recorder._MOST_WAITING", 4)
+    monkeypatch.setattr("collectors.sources.recorder._PATIENCE_S", 0.001)
+    monkeypatch.setattr("collectors.sources.recorder._MOST_WAITING", 4)
     machine = Machine()
     samples = [machine.sample(note(f"n{index}")) for index in range(12)]
     writer = _SlowWriter(tmp_path / "a.lun")

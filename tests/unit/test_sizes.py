@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import UsageError
-from engine.job import BlockShare
-from engine.sizes import (
+from engine.job.sizes import (
     format_blocks,
     format_duration,
     format_number,
@@ -17,6 +16,7 @@ from engine.sizes import (
     parse_size,
     round_up,
 )
+from engine.job.spec import BlockShare
 
 GIB = 1 << 30
 

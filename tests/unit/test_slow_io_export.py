@@ -11,11 +11,11 @@ import pytest
 
 from collectors.exact.slow_table import slow_table
 from collectors.exact.tracer import SLOW_COLUMNS
-from collectors.export import Selection, export_lines
 from collectors.model import Device, Sample, Topology
+from collectors.reports.export import Selection, export_lines
+from collectors.reports.slow_io_export import COLUMNS
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
-from collectors.slow_io_export import COLUMNS
 from engine.errors import UsageError
 from tests.session_samples import MONOTONIC_NS, START_NS
 

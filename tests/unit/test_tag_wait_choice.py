@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Event as StopFlag
 
 from collectors.model import Step
-from collectors.recorder import RecordingSource
 from collectors.session.writer import SessionWriter
+from collectors.sources.recorder import RecordingSource
 from tui.tag_waits import TagWaitChoice
 
 

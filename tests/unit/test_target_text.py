@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import UsageError
-from engine.job import PathPolicy, PathSpec, TargetSpec
-from engine.policy_text import POLICY_NAMES, parse_policy
-from engine.target_text import format_target, parse_lun, parse_target, prefer
+from engine.job.policy_text import POLICY_NAMES, parse_policy
+from engine.job.spec import PathPolicy, PathSpec, TargetSpec
+from engine.job.target_text import format_target, parse_lun, parse_target, prefer
 
 
 def test_the_paths_of_a_lun_have_weights_and_one_may_be_preferred() -> None:

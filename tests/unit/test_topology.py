@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.block import BlockCollector
+from collectors.kernel.block import BlockCollector
 from collectors.topology.device_mapper import with_map_states
 from collectors.topology.graph import Graph
 from collectors.topology.map_status import MapPath, parse_map

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.block import BlockCollector
+from collectors.kernel.block import BlockCollector
 from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner
 from tests.fake_kernel import FakeDisk, FakeKernel

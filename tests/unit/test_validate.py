@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.distribution import Permutation, Uniform, Zipf, Zones
 from engine.errors import UsageError
-from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
-from engine.validate import validate
+from engine.job.distribution import Permutation, Uniform, Zipf, Zones
+from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, TargetSpec
+from engine.job.validate import validate
 
 TWO = (TargetSpec("/dev/sda"), TargetSpec("/dev/sdb"))
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.describe import describe_job
 from engine.errors import UsageError
-from engine.job import Backend, BlockShare, JobSpec, Knobs, Mode
-from engine.jobfile import dump_job, parse_job
-from engine.validate import validate
+from engine.job.describe import describe_job
+from engine.job.file import dump_job, parse_job
+from engine.job.spec import Backend, BlockShare, JobSpec, Knobs, Mode
+from engine.job.validate import validate
 from engine.verify.damage import DamageRow, damage_document, damage_of, damage_verdict, damaged_bytes_by_kind
 from engine.verify.journal import journal_path, open_journal
 

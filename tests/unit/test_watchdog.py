@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.tap import ACTIVE, FAILING, CounterTap
-from engine.watchdog import GIVE_UP_S, FailureNews, FailureWatch
+from engine.running.tap import ACTIVE, FAILING, CounterTap
+from engine.running.watchdog import GIVE_UP_S, FailureNews, FailureWatch
 
 SECOND_NS = 1_000_000_000
 

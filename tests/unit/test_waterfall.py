@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
+from collectors.latency.slow_load import LoadIo, slow_load_ios
+from collectors.latency.waterfall import Stage, match, mean_waterfall
 from collectors.model import MISSING, Device, Rows, Sample, Table, Topology
 from collectors.schemas import LOAD, SLOW_IO, SLOW_LOAD
-from collectors.slow_ios import SlowIo, by_number, slow_ios
-from collectors.slow_load import LoadIo, slow_load_ios
-from collectors.waterfall import Stage, match, mean_waterfall
 
 MS = 1_000_000
 NAN = math.nan

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from collectors.checks import Check, Status
-from collectors.doctor import examine
-from tui.roots import root_options
-from tui.tiers import tier_option
+from collectors.checkup.checks import Check, Status
+from collectors.checkup.doctor import examine
+from tui.options.roots import root_options
+from tui.options.tiers import tier_option
 
 NEEDED_FOR = {"exact": "exact time", "sampled": "in-flight sampling", "kernel": "diskstats"}
 """The check that a tier stands and falls with."""

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from collectors.export import FORMATS, TABLES, Selection, export_lines
-from collectors.scenario import scenario_of
+from collectors.reports.export import FORMATS, TABLES, Selection, export_lines
+from collectors.reports.scenario import scenario_of
+from collectors.reports.slow_io_export import SLOW_TABLE
 from collectors.session.reader import SessionReader
 from collectors.session.when import parse_when
-from collectors.slow_io_export import SLOW_TABLE
+from engine.job.scenario import Scenario
+from engine.job.scenario_file import dump_scenario
 from engine.jobformats.formats import write_new
-from engine.scenario import Scenario
-from engine.scenario_file import dump_scenario
 from engine.text import safe_text
 
 SCENARIO = "scenario"

@@ -14,8 +14,8 @@ from collectors.probe.server import ProbeServer
 from engine import _native
 from engine.errors import LunscopeError
 from engine.text import safe_text
-from tui.roots import root_options
-from tui.signals import stop_on_signal
+from tui.options.roots import root_options
+from tui.unattended.signals import stop_on_signal
 
 
 @click.command(short_help="exact time for users who may not trace: the privileged helper")

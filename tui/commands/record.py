@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from collectors.live import WHOLE_TOPOLOGY_S, LiveSource
-from collectors.recorder import RecordingSource
 from collectors.session.writer import SessionWriter
+from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
+from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
-from engine.sizes import format_size, parse_duration
-from tui.reading import reading_settings
-from tui.roots import root_options
-from tui.signals import stop_on_signal
-from tui.tiers import PATIENCE_S, tier_option
+from engine.job.sizes import format_size, parse_duration
+from tui.options.reading import reading_settings
+from tui.options.roots import root_options
+from tui.options.tiers import PATIENCE_S, tier_option
+from tui.unattended.signals import stop_on_signal
 
 
 @click.command(short_help="this host into a session file, without a screen")

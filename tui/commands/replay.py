@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from collectors.replay import ReplaySource
 from collectors.session.when import parse_when
+from collectors.sources.replay import ReplaySource
 from tui.start import require_terminal, start_replay
 
 

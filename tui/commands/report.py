@@ -11,16 +11,16 @@ from pathlib import Path
 
 import click
 
-from collectors.lesser_tier import with_tier
-from collectors.live import WHOLE_TOPOLOGY_S, LiveSource
 from collectors.model import Step, Tier
-from collectors.report import ReportOptions, report_json, report_text
+from collectors.reports.lesser_tier import with_tier
+from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.session.reader import SessionReader
+from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
-from tui.reading import reading_settings
-from tui.roots import root_options
-from tui.signals import stop_on_signal
-from tui.tiers import PATIENCE_S, tier_option
+from tui.options.reading import reading_settings
+from tui.options.roots import root_options
+from tui.options.tiers import PATIENCE_S, tier_option
+from tui.unattended.signals import stop_on_signal
 
 _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
 """What a recording is held to."""

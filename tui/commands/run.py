@@ -9,19 +9,19 @@ from typing import Any
 
 import click
 
-from engine.control import LoadControl
-from engine.job import JobSpec, Permissions
+from engine.job.scenario import require_permission, validate_scenario
+from engine.job.spec import JobSpec, Permissions
+from engine.job.validate import validate
 from engine.jobformats.formats import save_job as write_job
-from engine.scenario import require_permission, validate_scenario
-from engine.scratch import FOLDER_VARIABLE
+from engine.running.control import LoadControl
+from engine.running.scratch import FOLDER_VARIABLE
 from engine.text import safe_text
-from engine.validate import validate
-from tui.options import LoadOptions, load_options, make_permissions, permission_options
-from tui.roots import root_options
-from tui.tiers import tier_option
-from tui.unattended import Output, print_result, run_unattended
-from tui.watching import Watching, open_source
-from tui.work import file_options, read_work, with_ends, with_scratch
+from tui.options.job import LoadOptions, load_options, make_permissions, permission_options
+from tui.options.roots import root_options
+from tui.options.tiers import tier_option
+from tui.options.watching import Watching, open_source
+from tui.options.work import file_options, read_work, with_ends, with_scratch
+from tui.unattended.runs import Output, print_result, run_unattended
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""

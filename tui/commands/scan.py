@@ -13,8 +13,8 @@ from collectors.topology.current import read_topology
 from collectors.topology.document import scan_document
 from collectors.topology.tree import tree_lines
 from engine.errors import LunscopeError
-from tui.reading import reading_settings
-from tui.roots import root_options
+from tui.options.reading import reading_settings
+from tui.options.roots import root_options
 
 
 @click.command(short_help="the device graph: HBA ports, paths, LUNs, what stands on them")

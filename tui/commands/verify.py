@@ -11,12 +11,12 @@ from datetime import datetime
 import click
 
 from engine.errors import StoppedError
-from engine.sizes import human_size
+from engine.job.sizes import human_size
 from engine.text import safe_text
 from engine.verify.checking import Checked, check_target, checked_document
 from engine.verify.damage import damage_verdict
 from engine.verify.text import damage_lines
-from tui.signals import stop_on_signal
+from tui.unattended.signals import stop_on_signal
 
 _INTERRUPTED = 130
 _TELL_STEP = 0.01

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from engine.control import LoadControl
-from tui.roots import root_options
+from engine.running.control import LoadControl
+from tui.options.roots import root_options
+from tui.options.tiers import tier_option
+from tui.options.watching import Watching, open_source
 from tui.start import require_terminal, start_live
-from tui.tiers import tier_option
-from tui.watching import Watching, open_source
 
 
 @click.command(short_help="this host's disks on the screen, live")

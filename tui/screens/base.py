@@ -9,9 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
-from engine.status import LoadState
+from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.keys import BY_ID, Place, keys_in_force
 from tui.scope import Scope

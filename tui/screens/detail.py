@@ -15,14 +15,14 @@ from textual.geometry import Size
 
 from collectors.fields import fields_of
 from collectors.model import Frame
-from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.figure_text import figure_lines
-from tui.glyphs import glyphs_of
+from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.history.subjects import row_of
 from tui.keys import Place, bindings_of
-from tui.safe import fit
 from tui.scope import Scope
 from tui.screens.base import View
-from tui.subjects import row_of
+from tui.text.figures import figure_lines
+from tui.text.glyphs import glyphs_of
+from tui.text.safe import fit
 from tui.widgets.chart import Chart
 from tui.widgets.line import TextLine
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.heat import verdict
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
-from tui.device_facts import facts_of
-from tui.latency_subjects import disk_subject
+from tui.history.subjects import row_of
+from tui.latency.subjects import disk_subject
+from tui.paths.device_facts import facts_of
 from tui.screens.detail import DetailView
-from tui.subjects import row_of
 
 
 class DiskView(DetailView):

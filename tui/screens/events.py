@@ -14,11 +14,11 @@ from textual.widgets.option_list import Option
 from collectors.model import Frame
 from engine.events import Event
 from engine.text import safe_text
-from tui.clock import day_and_clock
-from tui.glyphs import glyphs_of
 from tui.keys import Place, bindings_of
 from tui.scope import Scope
 from tui.screens.base import View
+from tui.text.clock import day_and_clock
+from tui.text.glyphs import glyphs_of
 from tui.transport import ReplayTransport
 from tui.widgets.line import TextLine
 

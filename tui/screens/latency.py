@@ -8,15 +8,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency_peaks import Peak
-from collectors.latency_subject import LatencySubject, Part
-from collectors.latency_summary import summarize
-from collectors.latency_ticks import LatencyTicks
+from collectors.latency.peaks import Peak
+from collectors.latency.subject import LatencySubject, Part
+from collectors.latency.summary import summarize
+from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
-from tui.curves import FIRST_SPAN_INTERVALS
+from tui.history.curves import FIRST_SPAN_INTERVALS
 from tui.keys import Place, bindings_of
-from tui.latency_subjects import TRACE, first_subject
-from tui.latency_text import subject_line, summary_line
+from tui.latency.subjects import TRACE, first_subject
+from tui.latency.text import subject_line, summary_line
 from tui.scope import Scope
 from tui.screens.latency_actions import LatencyActions
 from tui.screens.latency_panels import InQuestion, LatencyPanels

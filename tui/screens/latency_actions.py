@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from collectors.latency_subject import LatencySubject
-from tui.latency_choice import LatencyChoice
-from tui.latency_subjects import offered_subjects
+from collectors.latency.subject import LatencySubject
+from tui.latency.choice import LatencyChoice
+from tui.latency.subjects import offered_subjects
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.subject_picker import SubjectPicker

@@ -10,17 +10,17 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import OptionList
 
-from collectors.latency_peaks import Peak
-from collectors.latency_subject import LatencySubject
+from collectors.latency.peaks import Peak
+from collectors.latency.slow_ios import SlowIo
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
-from collectors.slow_ios import SlowIo
-from tui.glyphs import glyphs_of
-from tui.history import History
-from tui.labels import disk_labels, luns_of_paths
-from tui.latency_subjects import TRACE
-from tui.latency_text import SLOW_HEAD, peak_lines, slow_lines
-from tui.load_waterfall import load_waterfall
-from tui.waterfall_text import waterfall_lines
+from tui.history.charts import History
+from tui.latency.load_waterfall import load_waterfall
+from tui.latency.subjects import TRACE
+from tui.latency.text import SLOW_HEAD, peak_lines, slow_lines
+from tui.latency.waterfall_text import waterfall_lines
+from tui.text.glyphs import glyphs_of
+from tui.text.labels import disk_labels, luns_of_paths
 from tui.widgets.line import TextLine
 from tui.widgets.lister import Lister
 

@@ -12,23 +12,23 @@ from textual.containers import Grid as Cells
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Input
 
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
-from engine.describe import uses_policy
 from engine.errors import LunscopeError
-from tui.columns import grid_columns
-from tui.curves import IOPS, LOAD_LATENCY, draw
-from tui.effect import last_effect
-from tui.fitting import fit_to_rows
-from tui.job_form import DESTROY, KEEP, job_from
+from engine.job.describe import uses_policy
+from tui.history.curves import IOPS, LOAD_LATENCY, draw
 from tui.keys import Place, bindings_of
-from tui.labels import target_labels
-from tui.latency_subjects import WHOLE_LOAD
-from tui.load_desk import BUSY_STATES, LoadDesk
-from tui.load_text import message_line, state_line
+from tui.latency.subjects import WHOLE_LOAD
+from tui.load.desk import BUSY_STATES, LoadDesk
+from tui.load.effect import last_effect
+from tui.load.form import DESTROY, KEEP, job_from
+from tui.load.text import message_line, state_line
 from tui.scope import Scope
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
+from tui.text.columns import grid_columns
+from tui.text.fitting import fit_to_rows
+from tui.text.labels import target_labels
 from tui.widgets.chart import Chart
 from tui.widgets.effect import EffectPanel
 from tui.widgets.grid import Grid

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from textual import on
 from textual.message import Message
 
-from engine.describe import uses_policy
 from engine.errors import LunscopeError
-from engine.job import Knobs
-from tui.knob_turns import TURNS, Bench
-from tui.load_desk import LoadDesk
+from engine.job.describe import uses_policy
+from engine.job.spec import Knobs
+from tui.load.desk import LoadDesk
+from tui.load.knob_turns import TURNS, Bench
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
 

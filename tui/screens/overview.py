@@ -10,20 +10,20 @@ from textual.binding import BindingType
 from textual.containers import Grid as Cells
 
 from collectors.heat import verdict
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable
-from tui.columns import grid_columns
-from tui.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.fitting import fit_to_rows
-from tui.host_text import host_line
+from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.history.subjects import Subject, hottest, next_subject, row_of, trace_of
 from tui.keys import Place, bindings_of
-from tui.labels import disk_labels
-from tui.latency_subjects import traced_subject
+from tui.latency.subjects import traced_subject
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.disk import DiskView
-from tui.shown import present_disks
-from tui.subjects import Subject, hottest, next_subject, row_of, trace_of
+from tui.text.columns import grid_columns
+from tui.text.fitting import fit_to_rows
+from tui.text.host import host_line
+from tui.text.labels import disk_labels
+from tui.text.shown import present_disks
 from tui.widgets.chart import Chart
 from tui.widgets.grid import Grid
 from tui.widgets.line import TextLine

@@ -11,14 +11,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
-from collectors.path_groups import GroupBy
+from collectors.paths.groups import GroupBy
 from tui.keys import Place, bindings_of
-from tui.latency_subjects import disk_subject, port_subject
-from tui.path_board import STATE, Only, PathBoard, path_board
-from tui.path_columns import path_columns
-from tui.path_text import summary, told
+from tui.latency.subjects import disk_subject, port_subject
+from tui.paths.board import STATE, Only, PathBoard, path_board
+from tui.paths.columns import path_columns
+from tui.paths.text import summary, told
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.details import detail_view

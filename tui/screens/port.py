@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
-from tui.latency_subjects import port_subject
-from tui.path_facts import port_facts
-from tui.path_text import port_told, ports_by_key
+from tui.latency.subjects import port_subject
+from tui.paths.facts import port_facts
+from tui.paths.text import port_told, ports_by_key
 from tui.screens.detail import DetailView
 
 

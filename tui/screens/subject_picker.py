@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from tui.widgets.line import TextLine
 
 MOST_LISTED = 200

@@ -9,18 +9,18 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
 from collectors.topology.branches import Node, NodeKind
-from tui.columns import grid_columns
 from tui.keys import Place, bindings_of
-from tui.latency_subjects import disk_subject, port_subject
-from tui.path_columns import RANGE_WIDTH, state_column
+from tui.latency.subjects import disk_subject, port_subject
+from tui.paths.columns import RANGE_WIDTH, state_column
+from tui.paths.tree_board import FIELDS, TreeBoard, tree_board, tree_layout
+from tui.paths.tree_text import node_told
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.tree_board import FIELDS, TreeBoard, tree_board, tree_layout
-from tui.tree_text import node_told
+from tui.text.columns import grid_columns
 from tui.widgets.grid import Grid
 from tui.widgets.grid_rows import NAME
 from tui.widgets.line import TextLine

@@ -14,20 +14,20 @@ from textual.geometry import Size
 
 from collectors.fields import get_field
 from collectors.heat import verdict
-from collectors.latency_subject import LatencySubject
+from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from engine.text import safe_text
-from tui.columns import GridColumn, grid_columns
-from tui.figure_text import figure_lines
-from tui.glyphs import glyphs_of
+from tui.history.subjects import row_of
 from tui.keys import Place, bindings_of
-from tui.labels import disk_labels, short_labels
-from tui.latency_subjects import disk_subject
+from tui.latency.subjects import disk_subject
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.shown import present_disks
-from tui.subjects import row_of
+from tui.text.columns import GridColumn, grid_columns
+from tui.text.figures import figure_lines
+from tui.text.glyphs import glyphs_of
+from tui.text.labels import disk_labels, short_labels
+from tui.text.shown import present_disks
 from tui.widgets.grid_rows import RowNames
 from tui.widgets.line import TextLine
 from tui.widgets.wall import Wall

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.fields import Unit
-from tui.format import format_quantity
+from tui.text.format import format_quantity
 
 LABEL_WIDTH = 5
 _MANTISSAS = {1.0: (4, 2), 1.5: (3,), 2.0: (4, 2), 3.0: (3,), 4.0: (4, 2), 5.0: (5,), 6.0: (3, 2), 8.0: (4, 2)}

@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from collectors.fields import Unit
 from engine.events import Event
-from tui.glyphs import glyphs_of
+from tui.text.glyphs import glyphs_of
 from tui.widgets.chart_lines import ChartPainter, empty_lines
 from tui.widgets.chart_model import ChartData, ChartLook, ChartSeries, Scales, Subject, choose_scales, divide
 from tui.widgets.painted import Painted

@@ -7,7 +7,7 @@ from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
 
-from tui.safe import cell_text, fit, width_of
+from tui.text.safe import cell_text, fit, width_of
 from tui.widgets.axis import LABEL_WIDTH, tick_label
 from tui.widgets.chart_model import ChartData, ChartFrame, ChartLook, Scales, Subject, cell_of
 from tui.widgets.chart_title import heading, title_runs

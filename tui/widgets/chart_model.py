@@ -12,7 +12,7 @@ from textual.geometry import Size
 
 from collectors.fields import Unit
 from engine.events import Event
-from tui.glyphs import Glyphs
+from tui.text.glyphs import Glyphs
 from tui.widgets.axis import LABEL_WIDTH, Axis, linear_axis, log_axis
 from tui.widgets.plot import columns_for
 from tui.widgets.timescale import TimeScale, scale_to

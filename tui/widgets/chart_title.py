@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from collectors.fields import Unit
-from tui.format import format_quantity
-from tui.glyphs import Glyphs
-from tui.safe import cell_text, fit, width_of
+from tui.text.format import format_quantity
+from tui.text.glyphs import Glyphs
+from tui.text.safe import cell_text, fit, width_of
 
 _VALUE_WIDTH = 5
 

@@ -8,9 +8,9 @@ from textual.content import Content
 
 from collectors.fields import Unit
 from engine.text import safe_text
-from tui.clock import SECOND_NS, span_text
-from tui.effect import Effect, change_pct
-from tui.format import format_quantity
+from tui.load.effect import Effect, change_pct
+from tui.text.clock import SECOND_NS, span_text
+from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
 
 

@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from collectors.model import FrameTable
-from tui.columns import GridColumn
-from tui.glyphs import glyphs_of
+from tui.text.columns import GridColumn
+from tui.text.glyphs import glyphs_of
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.grid_lines import GridLayout, GridLook, RowPainter, header_line, lay_out, text_line, unit_line
 from tui.widgets.grid_rows import FLAT, NAME, Arrangement, Sorting

@@ -13,9 +13,9 @@ from rich.style import Style
 from textual.strip import Strip
 
 from collectors.model import FrameTable, Tier
-from tui.columns import GridColumn
-from tui.glyphs import Glyphs
-from tui.safe import fit, fit_name
+from tui.text.columns import GridColumn
+from tui.text.glyphs import Glyphs
+from tui.text.safe import fit, fit_name
 from tui.widgets.grid_rows import FLAT, NAME, Arrangement, RowNames, Sorting
 
 _GUTTER = 1

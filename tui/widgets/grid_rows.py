@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import FrameTable, Rows
-from tui.safe import width_of
+from tui.text.safe import width_of
 
 NAME = "name"
 """Sort field of the name column, which is no field of the registry."""

@@ -9,11 +9,11 @@ from textual.content import Content
 
 from collectors.fields import Unit
 from collectors.model import Frame, Tier
-from collectors.moments import clock_text
+from collectors.session.moments import clock_text
 from engine.text import safe_text
-from tui.format import format_quantity
 from tui.keys import Place
 from tui.scope import Recording, Scope
+from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
 
 LATE_SHARE = 0.2

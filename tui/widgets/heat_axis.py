@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from collectors.heat_map import LatencyRange
+from collectors.latency.heat_map import LatencyRange
 
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _LEAST_RATIO = 10.0

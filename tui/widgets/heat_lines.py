@@ -14,8 +14,8 @@ from textual.strip import Strip
 
 from collectors.fields import Unit
 from engine.events import Event
-from tui.glyphs import Glyphs
-from tui.safe import cell_text, fit, width_of
+from tui.text.glyphs import Glyphs
+from tui.text.safe import cell_text, fit, width_of
 from tui.widgets.axis import LABEL_WIDTH, tick_label
 from tui.widgets.heat_axis import label_values_ns
 from tui.widgets.heat_model import LEVELS, HeatData, HeatPicture

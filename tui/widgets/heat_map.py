@@ -13,10 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from collectors.heat_map import LatencyRange
-from collectors.latency_ticks import LatencyTicks
+from collectors.latency.heat_map import LatencyRange
+from collectors.latency.ticks import LatencyTicks
 from engine.events import Event
-from tui.glyphs import glyphs_of
+from tui.text.glyphs import glyphs_of
 from tui.widgets.chart_model import divide
 from tui.widgets.heat_axis import zoomed_range
 from tui.widgets.heat_lines import PARTS, HeatLook, HeatMarks, empty_heat_lines, heat_lines

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.heat_map import HeatColumns, LatencyRange, heat_columns, heat_rows
-from collectors.latency_summary import cells_of
-from collectors.latency_ticks import LatencyTicks
-from collectors.percentiles import bucket_bounds_ns
+from collectors.latency.heat_map import HeatColumns, LatencyRange, heat_columns, heat_rows
+from collectors.latency.percentiles import bucket_bounds_ns
+from collectors.latency.summary import cells_of
+from collectors.latency.ticks import LatencyTicks
 from engine.events import Event
 from tui.widgets.chart_model import ChartFrame
 from tui.widgets.heat_axis import fitted_range, round_up_count

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tui.glyphs import Glyphs
+from tui.text.glyphs import Glyphs
 from tui.widgets.heat_model import HeatPicture
 
 P50, P99, PEAK, BEYOND, UNKNOWN, EVENT, GRID = range(16, 23)

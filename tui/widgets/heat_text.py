@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from collectors.fields import Unit
-from collectors.moments import clock_text
-from tui.format import format_quantity
-from tui.glyphs import Glyphs
+from collectors.session.moments import clock_text
+from tui.text.format import format_quantity
+from tui.text.glyphs import Glyphs
 from tui.widgets.heat_model import LEVELS, HeatPicture
 from tui.widgets.heat_plot import P50, P99, PEAK
 

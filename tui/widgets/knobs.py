@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from engine.distribution_text import format_distribution
-from engine.job import Knobs
-from engine.sizes import format_blocks
+from engine.job.distribution_text import format_distribution
+from engine.job.sizes import format_blocks
+from engine.job.spec import Knobs
 from tui.widgets.line import TextLine
 
 VALUE_WIDTH = 11

@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
-from engine.job import JobSpec
-from tui.job_form import FORM, FormField, form_values
+from engine.job.spec import JobSpec
+from tui.load.form import FORM, FormField, form_values
 from tui.widgets.line import TextLine
 
 

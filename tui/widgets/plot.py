@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tui.glyphs import Glyphs
+from tui.text.glyphs import Glyphs
 from tui.widgets.braille import BLANK, DOTS_ACROSS, DOTS_DOWN, pack, trace
 
 GRID_LINE = -1

@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from engine.events import Event
-from tui.glyphs import Glyphs
+from tui.text.glyphs import Glyphs
 from tui.widgets.chart_model import ChartFrame, cell_of
 from tui.widgets.timescale import TimeScale, clock_ticks
 

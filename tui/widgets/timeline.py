@@ -16,8 +16,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from engine.events import Event
-from tui.glyphs import Glyphs, glyphs_of
-from tui.safe import fit
+from tui.text.glyphs import Glyphs, glyphs_of
+from tui.text.safe import fit
 from tui.widgets.lines import replace_changed
 
 _PARTS = ("bar", "played", "position", "event", "clock")

@@ -7,11 +7,11 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from collectors.fields import Unit
-from collectors.moments import clock_text
+from collectors.session.moments import clock_text
 from engine.text import safe_text
-from tui.clock import SECOND_NS, span_text
-from tui.format import format_quantity
 from tui.scope import Scope
+from tui.text.clock import SECOND_NS, span_text
+from tui.text.format import format_quantity
 from tui.transport import LiveTransport, ReplayTransport
 from tui.widgets.line import TextLine
 from tui.widgets.timeline import Timeline

@@ -17,8 +17,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from collectors.model import Rows
-from tui.glyphs import glyphs_of
-from tui.safe import fit, fit_name
+from tui.text.glyphs import glyphs_of
+from tui.text.safe import fit, fit_name
 from tui.widgets.paged import Paged
 from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
 

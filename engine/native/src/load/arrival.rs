@@ -21,7 +21,7 @@ pub const WATCH_NS: u64 = 100_000;
 /// Gaps are drawn from 53 random bits, all a double holds.
 const UNIFORM_BITS: u32 = 53;
 
-/// When I/Os are issued (`engine.job.Arrival`).
+/// When I/Os are issued (`engine.job.spec.Arrival`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Whenever one comes back.

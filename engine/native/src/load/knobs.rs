@@ -10,11 +10,11 @@ use super::stats::Direction;
 use super::stripe::Layout;
 use super::target::Target;
 
-/// Largest number of threads the `threads` backend starts (`engine.job.MAX_THREADS`).
+/// Largest number of threads the `threads` backend starts (`engine.job.spec.MAX_THREADS`).
 pub const MAX_THREADS: usize = 1000;
 /// Writes never share a buffer, as one in flight must not change.
 const MAX_WRITE_BUFFER_BYTES: u64 = 4 << 30;
-/// `engine.job.Knobs`.
+/// `engine.job.spec.Knobs`.
 #[derive(Clone, Debug)]
 pub struct Knobs {
     pub queue_depth: usize,

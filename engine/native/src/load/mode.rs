@@ -7,7 +7,7 @@ use super::node::Node;
 use super::refusal::refused;
 use super::target::Target;
 
-/// `engine.job.Mode`.
+/// `engine.job.spec.Mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Around the page cache.

@@ -11,7 +11,7 @@ const MOST_ZONES: usize = 256;
 const LARGEST_EXPONENT: f64 = 10.0;
 const TOLERANCE_PERCENT: f64 = 0.5;
 
-/// `engine.distribution.Distribution`.
+/// `engine.job.distribution.Distribution`.
 #[derive(Clone, Debug)]
 pub enum Distribution {
     Uniform,
@@ -24,7 +24,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Makes a distribution of the name and numbers that `engine.distribution` gives it.
+    /// Makes a distribution of the name and numbers that `engine.job.distribution` gives it.
     pub fn new(kind: &str, numbers: &[f64]) -> Result<Self, String> {
         let outside = || Err(format!("distribution {kind} {numbers:?} is out of range"));
         match (kind, numbers) {

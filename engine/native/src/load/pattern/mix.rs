@@ -3,7 +3,7 @@
 use super::chance::{CERTAIN, chance};
 
 const MAX_BLOCK_BYTES: u64 = 64 << 20;
-/// How far the shares of a mix may be from 100 in all, as `MIX_TOLERANCE_PERCENT` of engine/sizes.py: thirds are
+/// How far the shares of a mix may be from 100 in all, as `MIX_TOLERANCE_PERCENT` of engine/job/sizes.py: thirds are
 /// written 33.3.
 const MIX_TOLERANCE_PERCENT: f64 = 0.5;
 

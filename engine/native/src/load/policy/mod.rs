@@ -54,7 +54,7 @@ pub trait Policy: Send {
     fn reinstated(&mut self, _path: usize) {}
 }
 
-/// `engine.job.PathPolicy`.
+/// `engine.job.spec.PathPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyName {
     #[default]

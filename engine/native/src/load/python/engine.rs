@@ -46,7 +46,7 @@ fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
 }
 /// `collectors.schemas.SLOW_LOAD`.
 const SLOW_COLUMNS: usize = 6;
-/// `engine.job.MAX_STREAMS`.
+/// `engine.job.spec.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;
 
 #[pyclass(module = "engine._native", frozen)]

@@ -11,7 +11,7 @@ use super::groups::Groups;
 use super::ledger::Expected;
 use super::unit::{self, Content, Fields, UNIT_BYTES};
 
-/// The largest write there is (`engine.job.MAX_BLOCK_BYTES`), in units: no unit says anything of places farther off.
+/// The largest write there is (`engine.job.spec.MAX_BLOCK_BYTES`), in units: no unit says anything of places farther off.
 const WINDOW: usize = (64 << 20) / UNIT_BYTES;
 
 /// Writes over writes over writes: more than any load makes, and bounded, as what lies on a target may be made up.

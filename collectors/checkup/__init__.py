@@ -1,0 +1,1 @@
+"""What works on this host, and what would lift it."""

@@ -1,0 +1,161 @@
+"""Static facts of block devices, from the attributes sysfs has of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from collectors.kernel.device_ids import persistent_id, serial
+from collectors.kernel.identity import SECTOR_BYTES, sysfs_name
+from collectors.kernel.sysfs_text import flag, number, text
+from collectors.model import Device
+from engine._native import read_attributes
+
+Attributes = Mapping[str, bytes | None]
+
+_COMMON = (
+    "size",
+    "diskseq",
+    "removable",
+    "ro",
+    "queue/rotational",
+    "queue/scheduler",
+    "queue/logical_block_size",
+    "queue/physical_block_size",
+    "queue/nr_requests",
+    "queue/write_cache",
+    "queue/iostats",
+    "mq/0/nr_tags",
+    "device/model",
+    "device/vendor",
+    "device/queue_depth",
+    "device/wwid",
+    "device/vpd_pg80",
+    "device/state",
+    "device/access_state",
+    "device/preferred_path",
+)
+_OF_OTHERS = (
+    "device/serial",
+    "serial",
+    "wwid",
+    "nguid",
+    "uuid",
+    "eui",
+    "dm/name",
+    "dm/uuid",
+    "md/uuid",
+    "md/level",
+    "loop/backing_file",
+    "ana_state",
+    "ana_grpid",
+    "nsid",
+)
+"""What SCSI disks never have: a host with thousands of them would look for it in vain for half a second."""
+
+ATTRIBUTES = (*_COMMON, *_OF_OTHERS)
+"""Below SYSFS/block/X (Documentation/ABI/stable/sysfs-block); most devices have about half of them."""
+
+_SCSI_DISK = re.compile(r"sd[a-z]+")
+_KINDS = (
+    (re.compile(r"nvme\d+c\d+n\d+"), "nvme-path"),
+    (re.compile(r"dm-\d+"), "dm"),
+    (re.compile(r"md\d+|md_.*"), "md"),
+    (re.compile(r"sr\d+"), "cdrom"),
+    (re.compile(r"(loop|zram|ram|nbd|rbd|drbd|bcache|zd)\d+"), ""),
+)
+STACKED = frozenset({"dm", "md", "bcache", "drbd"})
+"""Kinds that may stand on other devices."""
+_THREADS = 4
+_KEY = re.compile(r":(\d+):(\d+)#(\d*)")
+
+
+def read_devices(sysfs: str, names: Sequence[str]) -> dict[str, Attributes]:
+    """Attributes of devices by kernel name; None where one is missing or has vanished."""
+    scsi = [name for name in names if _SCSI_DISK.fullmatch(name)]
+    others = sorted(set(names).difference(scsi))
+    return _read(sysfs, scsi, _COMMON) | _read(sysfs, others, ATTRIBUTES)
+
+
+def _read(sysfs: str, names: Sequence[str], attributes: Sequence[str]) -> dict[str, Attributes]:
+    nothing = dict.fromkeys(ATTRIBUTES)
+    try:
+        values = read_attributes(f"{sysfs}/block", list(map(sysfs_name, names)), attributes, threads=_THREADS)
+    except OSError:
+        return dict.fromkeys(names, nothing)
+    return {
+        name: nothing | dict(zip(attributes, found, strict=True)) for name, found in zip(names, values, strict=True)
+    }
+
+
+def is_of(key: str, found: Attributes) -> bool:
+    """Whether what was read is of this incarnation, and not of another device that has the name already."""
+    return number(found["diskseq"]) == _numbers(key)[2]
+
+
+def device_kind(name: str) -> str:
+    """Tell what a device is by its kernel name: disk, loop, dm, md, nvme-path, ..."""
+    for pattern, kind in _KINDS:
+        match = pattern.fullmatch(name)
+        if match:
+            return kind or match[1]
+    return "disk"
+
+
+def device_of(
+    key: str, name: str, found: Attributes, *, slaves: tuple[str, ...] = (), holders: tuple[str, ...] = ()
+) -> Device:
+    """Facts of one device from its attributes, and its relatives by kernel name."""
+    major, minor, diskseq = _numbers(key)
+    sectors = number(found["size"])
+    return Device(
+        key=key,
+        name=name,
+        kind=device_kind(name),
+        major=major,
+        minor=minor,
+        diskseq=diskseq,
+        persistent_id=persistent_id(found),
+        size_bytes=None if sectors is None else sectors * SECTOR_BYTES,
+        model=text(found["device/model"]),
+        vendor=text(found["device/vendor"]),
+        serial=serial(found),
+        rotational=flag(found["queue/rotational"]),
+        scheduler=_scheduler(found["queue/scheduler"]),
+        logical_block_bytes=number(found["queue/logical_block_size"]),
+        physical_block_bytes=number(found["queue/physical_block_size"]),
+        nr_requests=number(found["queue/nr_requests"]),
+        queue_limit=number(found["device/queue_depth"]),
+        write_cache=text(found["queue/write_cache"]),
+        iostats=flag(found["queue/iostats"]),
+        read_only=flag(found["ro"]),
+        removable=flag(found["removable"]),
+        bio_based=_is_bio_based(found),
+        friendly_name=text(found["dm/name"]) or text(found["loop/backing_file"]),
+        holders=holders,
+        slaves=slaves,
+    )
+
+
+def _numbers(key: str) -> tuple[int, int, int | None]:
+    """Numbers out of a key; see collectors.identity.device_key."""
+    match = _KEY.search(key)
+    if match is None:
+        return 0, 0, None
+    return int(match[1]), int(match[2]), int(match[3]) if match[3] else None
+
+
+def _scheduler(value: bytes | None) -> str:
+    """Pick the one in use: "none [mq-deadline] kyber"."""
+    words = text(value)
+    chosen = re.search(r"\[([^\]]+)\]", words)
+    return chosen[1] if chosen else words
+
+
+def _is_bio_based(found: Attributes) -> bool:
+    """No hardware queue and no scheduler to choose: the driver takes bios (dm, md, zram, NVMe multipath heads).
+
+    Before Linux 5.0 drivers without `mq` could have a request queue; its scheduler stands in brackets.
+    """
+    has_queue = found["queue/logical_block_size"] is not None
+    return has_queue and found["mq/0/nr_tags"] is None and "[" not in text(found["queue/scheduler"])

@@ -1,0 +1,82 @@
+"""CPU, memory and pressure of the host, one row per tick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from collectors.model import MISSING, Rows, Table
+from collectors.schemas import HOST
+from collectors.sources.reading import Reading
+
+_ROWS = Rows(("host",), ("host",))
+_PRESSURES = (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))
+_WRITING = {"Dirty": "dirty_bytes", "Writeback": "writeback_bytes"}
+
+
+class HostCollector:
+    """Reads PROCFS/stat, meminfo and pressure/*; what the kernel does not have stays missing."""
+
+    def __init__(self, procfs: str = "/proc") -> None:
+        self._procfs = Path(procfs)
+
+    def read(self) -> Reading:
+        """Read now."""
+        # psutil keeps its root for the whole process, and another reader may have set it.
+        psutil.PROCFS_PATH = str(self._procfs)
+        found = {**self._cpu(), **self._memory(), **self._pressure()}
+        values = np.array([[found.get(column.id, MISSING) for column in HOST.columns]], np.uint64)
+        return Reading({HOST.name: Table(HOST, _ROWS, values)})
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+    def _cpu(self) -> Mapping[str, int]:
+        """Read the times of all CPUs (proc_stat(5)); guest time is part of user time already."""
+        try:
+            times, cpus = psutil.cpu_times(), len(psutil.cpu_times(percpu=True))
+        except (OSError, ValueError, IndexError, TypeError):
+            return {}
+        spent = {
+            "cpu_user_us": times.user + times.nice,
+            "cpu_system_us": times.system,
+            "cpu_idle_us": times.idle,
+            "cpu_iowait_us": times.iowait,
+            "cpu_irq_us": times.irq + times.softirq,
+            "cpu_steal_us": getattr(times, "steal", 0.0),
+        }
+        return {column: round(seconds * 1e6) for column, seconds in spent.items()} | {"cpus": cpus}
+
+    def _memory(self) -> Mapping[str, int]:
+        found = {}
+        try:
+            memory = psutil.virtual_memory()
+            found = {"memory_total_bytes": memory.total, "memory_available_bytes": memory.available}
+        except (OSError, ValueError, KeyError):
+            pass
+        for line in self._text("meminfo").splitlines():
+            name, _, amount = line.partition(":")
+            kilobytes = amount.split()[:1]
+            if name in _WRITING and kilobytes and kilobytes[0].isdigit():
+                found[_WRITING[name]] = int(kilobytes[0]) * 1024
+        return found
+
+    def _pressure(self) -> Mapping[str, int]:
+        """Stall times (Documentation/accounting/psi.rst): "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234"."""
+        found = {}
+        for resource, share in _PRESSURES:
+            for line in self._text(f"pressure/{resource}").splitlines():
+                total = line.rpartition("total=")[2]
+                if line.startswith(share) and total.isdigit():
+                    found[f"psi_{resource}_{share}_us"] = int(total)
+        return found
+
+    def _text(self, name: str) -> str:
+        """Read a file; empty where this kernel has none or refuses it, as PSI that is switched off does."""
+        try:
+            return (self._procfs / name).read_text("utf-8", "replace")
+        except OSError:
+            return ""

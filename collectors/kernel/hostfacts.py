@@ -1,0 +1,74 @@
+"""What a reader must know about the host to judge its numbers, and the caveats of its kernel."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from collectors.kernel.host import HostCollector
+from collectors.kernel.identity import storable_name
+from collectors.model import MISSING, Device, HostFacts, Tier
+from collectors.schemas import HOST
+
+_MOST_NAMES = 5
+_BITS_64 = re.compile(r"64|s390x|ppc64le|sparc64|alpha")
+
+
+def read_host_facts(procfs: str = "/proc", tier: Tier = Tier.KERNEL, notices: Iterable[str] = ()) -> HostFacts:
+    """Read who the host is; what cannot be read stays empty."""
+    kernel = _text(procfs, "sys/kernel/osrelease")
+    host = HostCollector(procfs).read().tables[HOST.name]
+    cpus, memory_bytes = host.column("cpus")[0], host.column("memory_total_bytes")[0]
+    machine = _text(procfs, "sys/kernel/arch") or os.uname().machine
+    return HostFacts(
+        hostname=_text(procfs, "sys/kernel/hostname"),
+        kernel=kernel,
+        machine=machine,
+        cpus=0 if cpus == MISSING else int(cpus),
+        memory_bytes=None if memory_bytes == MISSING else int(memory_bytes),
+        long_bits=64 if _BITS_64.search(machine) else 32,
+        boot_id=_text(procfs, "sys/kernel/random/boot_id"),
+        tier=tier,
+        notices=(*kernel_notices(kernel), *right_notices(os.geteuid()), *notices),
+    )
+
+
+def kernel_notices(release: str) -> tuple[str, ...]:
+    """Tell what this kernel is known to count wrong."""
+    version = re.match(r"(\d+)\.(\d+)", release)
+    if version is None:
+        return ()
+    number = int(version[1]), int(version[2])
+    notices = []
+    if (5, 0) <= number < (6, 10):
+        notices.append(f"kernel {release}: busy time of lightly loaded disks is counted too high before 6.10")
+    if number >= (6, 5):
+        notices.append(f"kernel {release}: iowait and PSI io also count tasks that only wait in io_uring")
+    return tuple(notices)
+
+
+def right_notices(user_id: int) -> tuple[str, ...]:
+    """Tell what root would add."""
+    if user_id == 0:
+        return ()
+    return ("not root: the I/O of other users' processes is hidden, and disks cannot be loaded",)
+
+
+def device_notices(devices: Iterable[Device]) -> tuple[str, ...]:
+    """Tell which devices do not count."""
+    names = sorted(device.name for device in devices if device.iostats is False)
+    if not names:
+        return ()
+    listed = ", ".join(names[:_MOST_NAMES]) + (
+        f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    )
+    return (f"{listed}: counters stand still because queue/iostats is 0; write 1 to it",)
+
+
+def _text(procfs: str, name: str) -> str:
+    try:
+        return storable_name(Path(procfs, name).read_text("utf-8", "surrogateescape")).strip()
+    except OSError:
+        return ""

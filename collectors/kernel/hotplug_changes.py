@@ -1,0 +1,95 @@
+"""What happened to disks between two looks, and how to say it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from collectors.kernel.identity import Incarnation, storable_name, sysfs_name
+from collectors.kernel.sysfs_text import text
+from engine._native import read_attributes
+
+MOST_EVENTS = 32
+"""More changes than this at once (a port with its thousand paths) are told in one event."""
+
+
+class Action(StrEnum):
+    """What happened to a disk."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    REPLACED = "replaced"
+    RESIZED = "resized"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One disk that is not as it was."""
+
+    action: Action
+    name: str
+    size_bytes: int | None
+
+
+def changes_between(before: Mapping[str, Incarnation], now: Mapping[str, Incarnation]) -> list[Change]:
+    """Compare two looks, by name."""
+    changes = []
+    for name in sorted(before.keys() | now.keys()):
+        action = _action(before.get(name), now.get(name))
+        if action is not None:
+            there = now.get(name) or before[name]
+            changes.append(Change(action, name, there.size_bytes))
+    return changes
+
+
+def _action(before: Incarnation | None, now: Incarnation | None) -> Action | None:
+    if before is None:
+        return Action.ADDED
+    if now is None:
+        return Action.REMOVED
+    if before.diskseq != now.diskseq:
+        return Action.REPLACED
+    return Action.RESIZED if before.size_bytes != now.size_bytes else None
+
+
+def describe(sysfs: str, changes: Sequence[Change]) -> Iterator[tuple[str, dict[str, str | int]]]:
+    """Text and data of an event per change, or of one event for very many."""
+    if len(changes) > MOST_EVENTS:
+        counts = Counter(str(change.action) for change in changes)
+        yield "disks: " + ", ".join(f"{count:,} {action}" for action, count in counts.items()), dict(counts)
+        return
+    for change in changes:
+        about = "" if change.action is Action.REMOVED else f" ({_about(sysfs, change)})"
+        data: dict[str, str | int] = {"name": storable_name(change.name), "action": str(change.action)}
+        if change.size_bytes is not None:
+            data["size_bytes"] = change.size_bytes
+        yield f"disk {storable_name(change.name)} {change.action}{about}", data
+
+
+def _about(sysfs: str, change: Change) -> str:
+    """Size, then model or backing file."""
+    try:
+        [[model, backing_file]] = read_attributes(
+            str(Path(sysfs, "block")), [sysfs_name(change.name)], ["device/model", "loop/backing_file"]
+        )
+    except OSError:
+        model = backing_file = None
+    parts = ["size unknown" if change.size_bytes is None else size_text(change.size_bytes)]
+    if text(model):
+        parts.append(f"model {text(model)}")
+    if text(backing_file):
+        parts.append(f"over {text(backing_file)}")
+    return ", ".join(parts)
+
+
+def size_text(size_bytes: int) -> str:
+    """Write a size as people say it: "64 MiB", "1.5 TiB"."""
+    amount = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            return f"{amount:.4g} {unit}"
+        amount /= 1024
+    return f"{amount:.4g} PiB"

@@ -1,0 +1,120 @@
+"""One scan over all processes that keeps those whose storage counters moved.
+
+It reads /proc/PID/io and stat itself: psutil makes an object per process and reads its start time again to be sure of
+it, which costs some three times the CPU on every scan.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.kernel.identity import storable_name
+from collectors.model import MISSING
+from engine._native import read_attributes
+
+MAX_PROCESSES = 64
+KEPT_S = 30.0
+"""A process that stopped doing I/O stays for so long, so that its rate is seen to fall to 0."""
+
+_MISSING = int(MISSING)
+_COUNTERS = ("read_bytes", "write_bytes", "cancelled_write_bytes", "syscr", "syscw")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIo:
+    """What one process did between the last two scans, as columns of the PROCESS schema without its span."""
+
+    key: str
+    name: str
+    grown: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Mover:
+    """A process that did I/O of late."""
+
+    key: str
+    name: str
+    moved_s: float
+    moved_bytes: int
+    grown: tuple[int, ...]
+
+
+class ProcessScanner:
+    """Reads PROCFS/PID/io of all processes; only those whose bytes changed cost more than that.
+
+    The counters are those of proc_pid_io(5): `read_bytes` was fetched from storage, `write_bytes` was dirtied, which is
+    charged to whoever dirtied the page, not to who wrote it back.
+    """
+
+    def __init__(self, procfs: str = "/proc") -> None:
+        self._procfs = procfs
+        self._seen: dict[str, bytes] | None = None
+        self._movers: dict[str, _Mover] = {}
+        self.hidden = 0
+        """Processes of the first scan whose counters may not be read."""
+
+    def scan(self) -> tuple[ProcessIo, ...]:
+        """Scan once; processes that did storage I/O of late, the last and most first."""
+        now_s = time.monotonic()
+        pids = [entry for entry in os.listdir(self._procfs) if entry.isdigit()]  # noqa: PTH208 names only, thousands
+        texts = [io for (io,) in read_attributes(self._procfs, pids, ["io"])]
+        seen = {pid: text for pid, text in zip(pids, texts, strict=True) if text is not None}
+        if self._seen is None:
+            self.hidden = sum(Path(self._procfs, pid, "io").exists() for pid in pids if pid not in seen)
+        else:
+            self._note_movers(self._seen, seen, now_s)
+        self._seen = seen
+        self._movers = {
+            pid: mover for pid, mover in self._movers.items() if pid in seen and now_s - mover.moved_s < KEPT_S
+        }
+        latest = sorted(self._movers.values(), key=lambda mover: (-mover.moved_s, -mover.moved_bytes))[:MAX_PROCESSES]
+        return tuple(ProcessIo(mover.key, mover.name, mover.grown) for mover in latest)
+
+    def _note_movers(self, before: Mapping[str, bytes], seen: Mapping[str, bytes], now_s: float) -> None:
+        for pid, mover in self._movers.items():
+            mover.grown = (int(pid), *(0 for _ in _COUNTERS))
+        moved = {}
+        for pid, text in seen.items():
+            if before.get(pid) != text:
+                grown = _growth(_parse_io(before.get(pid, b"")), _parse_io(text))
+                if grown[0] or grown[1]:
+                    moved[pid] = (int(pid), *grown)
+                elif pid in self._movers:
+                    self._movers[pid].grown = (int(pid), *grown)
+        stats = read_attributes(self._procfs, list(moved), ["stat"])
+        for (pid, grown), (stat,) in zip(moved.items(), stats, strict=True):
+            name, started = _parse_stat(stat or b"")
+            if started:
+                self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, grown[1] + grown[2], grown)
+
+
+def _growth(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+    """Differences of the counters; a pid that is used again by another process starts from zero."""
+    if any(late < early for early, late in zip(before, after, strict=True)):
+        before = (0,) * len(after)
+    return tuple(_MISSING if _MISSING in pair else pair[1] - pair[0] for pair in zip(before, after, strict=True))
+
+
+def _parse_io(text: bytes) -> tuple[int, ...]:
+    """Parse the counters of PROCFS/PID/io in the order of the schema; 0 for a process that did not exist."""
+    if not text:
+        return (0,) * len(_COUNTERS)
+    found = dict(line.split(b": ", 1) for line in text.splitlines() if b": " in line)
+    return tuple(_count(found.get(name.encode())) for name in _COUNTERS)
+
+
+def _count(text: bytes | None) -> int:
+    return int(text) if text is not None and text.isdigit() else _MISSING
+
+
+def _parse_stat(text: bytes) -> tuple[str, str]:
+    """Command and start time (fields 2 and 22 of proc_pid_stat(5)); a command may hold anything, brackets too."""
+    command = text[text.find(b"(") + 1 : text.rfind(b")")]
+    fields = text[text.rfind(b")") + 1 :].split()
+    started = fields[19].decode() if len(fields) > 19 and fields[19].isdigit() else ""
+    return storable_name(command.decode("utf-8", "surrogateescape")), started

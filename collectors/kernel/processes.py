@@ -1,0 +1,92 @@
+"""Which processes do the I/O: a slow scan of PROCFS/PID/io beside the ticks."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.kernel.process_scan import ProcessIo, ProcessScanner
+from collectors.model import Rows, Table
+from collectors.schemas import PROCESS
+from collectors.sources.background import BackgroundThread
+from collectors.sources.reading import Reading
+from engine.events import Event, EventKind
+
+CADENCE_S = 2.0
+CPU_SHARE = 0.02
+"""Hosts with very many processes are scanned less often, so that scanning stays below this share of one core."""
+
+_NO_ROWS = Rows((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    span_ns: int
+    """Time between this scan and the one before it."""
+    processes: tuple[ProcessIo, ...]
+
+
+class ProcessCollector:
+    """Serves the latest scan at every tick: its rates hold until the next one."""
+
+    def __init__(self, procfs: str = "/proc") -> None:
+        self._scanner = ProcessScanner(procfs)
+        self._latest: _Scan | None = None
+        self._served: _Scan | None = None
+        self._table = Table(PROCESS, _NO_ROWS, np.empty((0, len(PROCESS.columns)), np.uint64))
+        self._told_hidden = False
+        self._thread = BackgroundThread("processes", self._scan)
+        self._thread.start()
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time of the scanning thread."""
+        return self._thread.cpu_ns
+
+    def read(self) -> Reading:
+        """Hand over the latest scan, without waiting for one.
+
+        Raises:
+            RuntimeError: the thread has failed.
+        """
+        self._thread.check()
+        latest = self._latest
+        if latest is None:
+            return Reading({PROCESS.name: self._table})
+        if latest is not self._served:
+            self._table = _table(latest, self._table.rows)
+            self._served = latest
+        return Reading({PROCESS.name: self._table}, events=self._hidden_event())
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._thread.stop()
+
+    def _hidden_event(self) -> tuple[Event, ...]:
+        hidden = self._scanner.hidden
+        if self._told_hidden or not hidden or os.geteuid() == 0:
+            return ()
+        self._told_hidden = True
+        text = f"the I/O of {hidden:,} of the processes may not be read; root or CAP_SYS_PTRACE would show it"
+        return (Event.now(EventKind.MONITOR, text, hidden=hidden),)
+
+    def _scan(self, stop: threading.Event) -> None:
+        pause_s, scanned_ns = 0.0, time.monotonic_ns()
+        while not stop.wait(pause_s):
+            before = time.thread_time()
+            processes = self._scanner.scan()
+            now_ns = time.monotonic_ns()
+            self._latest, scanned_ns = _Scan(now_ns - scanned_ns, processes), now_ns
+            pause_s = max(CADENCE_S, (time.thread_time() - before) / CPU_SHARE)
+
+
+def _table(scan: _Scan, rows: Rows) -> Table:
+    keys = tuple(process.key for process in scan.processes)
+    if keys != rows.keys:
+        rows = Rows(keys, tuple(process.name for process in scan.processes))
+    values = np.array([(*process.grown, scan.span_ns // 1000) for process in scan.processes], np.uint64)
+    return Table(PROCESS, rows, values.reshape(len(keys), len(PROCESS.columns)))

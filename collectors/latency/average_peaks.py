@@ -1,0 +1,81 @@
+"""Average peak latency: the mean of the largest latency of each second, over any range of frames."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import Frame, FrameTable, Rows
+from collectors.sources.schedule import SECOND_NS
+
+
+class AveragePeaks:
+    """Takes frames in order, live or from a recording; seconds without I/O do not count.
+
+    Where an interval is longer than a second, its largest latency stands for one.
+    """
+
+    def __init__(self, tables: tuple[str, ...] = ("disks", "paths", "hbas")) -> None:
+        self._peaks = {table: _TablePeaks() for table in tables}
+        self._longest_s = 0.0
+
+    @property
+    def each_s(self) -> float:
+        """Length of the longest time that one largest latency stands for, a second at least."""
+        return max(self._longest_s, 1.0)
+
+    def add(self, frame: Frame) -> None:
+        """Take the largest latencies of a frame in."""
+        if not math.isnan(frame.elapsed_s):
+            self._longest_s = max(self._longest_s, frame.elapsed_s)
+        for name, peaks in self._peaks.items():
+            if name in frame.tables:
+                peaks.add(frame.monotonic_ns // SECOND_NS, frame.tables[name])
+
+    def of(self, table: str, rows: Rows) -> NDArray[np.float64]:
+        """Average peak latency in milliseconds of each row, NaN where none was seen; shape (len(rows),)."""
+        return self._peaks[table].of(rows)
+
+
+class _TablePeaks:
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._rows: Rows | None = None
+        self._at = np.zeros(0, np.intp)
+        self._second: int | None = None
+        self._largest, self._sum, self._seconds = np.zeros(0), np.zeros(0), np.zeros(0)
+
+    def add(self, second: int, table: FrameTable) -> None:
+        if second != self._second:
+            self._close_second()
+            self._second = second
+        self._place(table.rows)
+        largest = table.columns.get("max_ms")
+        if largest is not None:
+            self._largest[self._at] = np.fmax(self._largest[self._at], largest)
+
+    def of(self, rows: Rows) -> NDArray[np.float64]:
+        self._close_second()
+        with np.errstate(invalid="ignore"):
+            means = np.append(self._sum / self._seconds, np.nan)
+        return means[[self._places.get(key, -1) for key in rows.keys]] if len(rows) else np.zeros(0)
+
+    def _close_second(self) -> None:
+        known = ~np.isnan(self._largest)
+        self._sum[known] += self._largest[known]
+        self._seconds[known] += 1
+        self._largest[:] = np.nan
+        self._second = None
+
+    def _place(self, rows: Rows) -> None:
+        if rows is self._rows:
+            return
+        for key in rows.keys:
+            self._places.setdefault(key, len(self._places))
+        self._rows = rows
+        self._at = np.fromiter((self._places[key] for key in rows.keys), np.intp, len(rows))
+        new = (0, len(self._places) - len(self._largest))
+        self._largest = np.pad(self._largest, new, constant_values=np.nan)
+        self._sum, self._seconds = np.pad(self._sum, new), np.pad(self._seconds, new)

@@ -1,0 +1,93 @@
+"""What a stretch of time says about latencies as a whole: percentiles, peaks, average peak."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.latency.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
+from collectors.latency.ticks import LatencyTicks
+
+SECOND_NS = 1_000_000_000
+PERCENTS = (50.0, 99.0, 99.9)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """One stretch; NaN where there were too few I/Os, or none."""
+
+    ios: int
+    p50_ns: float
+    p99_ns: float
+    p999_ns: float
+    max_ns: float
+    average_peak_ns: float
+    """Mean of the largest latencies of every second, or of every interval where those are longer."""
+    peaks: int
+    """How many of them there were."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeriesCells:
+    """Cells of some series: interval, bucket and I/Os of each."""
+
+    tick: NDArray[np.intp]
+    bucket: NDArray[np.uint16]
+    count: NDArray[np.uint64]
+
+
+def cells_of(ticks: LatencyTicks, series: Sequence[str]) -> SeriesCells:
+    """Choose the cells of some series."""
+    tick = np.repeat(np.arange(len(ticks)), np.diff(ticks.first_cell))
+    if set(series) >= set(ticks.series):
+        return SeriesCells(tick, ticks.bucket, ticks.count)
+    wanted = np.array([name in series for name in ticks.series] + [False])
+    kept = wanted[np.minimum(ticks.series_index, len(ticks.series))]
+    return SeriesCells(tick[kept], ticks.bucket[kept], ticks.count[kept])
+
+
+def peaks_ns(ticks: LatencyTicks, series: tuple[str, ...], cells: SeriesCells) -> NDArray[np.float64]:
+    """Largest latency of each interval: exact, or where no counter says the middle of the highest bucket; else NaN."""
+    exact = ticks.exact_peaks_ns(series)
+    untold = np.isnan(exact) & (np.diff(ticks.first_cell) > 0)
+    if not untold.any():
+        return exact
+    of_these = untold[cells.tick]
+    highest = np.full(len(ticks), -1, np.int64)
+    np.maximum.at(highest, cells.tick[of_these], cells.bucket[of_these].astype(np.int64))
+    middle = bucket_midpoints_ns(ticks.scale, np.maximum(highest, 0).astype(np.uint16))
+    return np.where(highest < 0, exact, middle)
+
+
+def summarize(ticks: LatencyTicks, series: tuple[str, ...]) -> LatencySummary:
+    """Put a stretch into figures; percentiles come from the sum of all its histograms."""
+    cells = cells_of(ticks, series)
+    count = np.bincount(cells.bucket, cells.count).astype(np.uint64)
+    bucket = np.flatnonzero(count)
+    together = RowCells(ticks.scale, np.zeros(len(bucket), np.uint32), bucket.astype(np.uint16), count[bucket])
+    found = percentiles_ns(together, 1, PERCENTS)[:, 0]
+    peaks = peaks_ns(ticks, series, cells)
+    largest = _largest(peaks)
+    p50, p99, p999 = (float(min(value, largest)) if value == value else value for value in found)  # noqa: PLR0124 - NaN
+    by_second = _by_second(ticks.times_ns, peaks)
+    average = float(by_second.mean()) if len(by_second) else float("nan")
+    return LatencySummary(int(count.sum()), p50, p99, p999, largest, average, len(by_second))
+
+
+def _by_second(times_ns: NDArray[np.int64], peaks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Largest of each second that had any."""
+    known = ~np.isnan(peaks)
+    if not known.any():
+        return np.zeros(0)
+    second = times_ns[known] // SECOND_NS
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(second)) + 1))
+    result: NDArray[np.float64] = np.maximum.reduceat(peaks[known], starts)
+    return result
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else float("nan")

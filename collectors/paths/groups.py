@@ -1,0 +1,115 @@
+"""Paths put together by what they share: a LUN, an HBA port, a target port, a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.kernel.device_names import label_of
+from collectors.model import Rows, Topology
+from collectors.topology.graph import Lun, Path, Port, TargetPort
+from engine.text import safe_text
+
+
+class GroupBy(StrEnum):
+    """What the paths of a group have in common."""
+
+    LUN = "LUN"
+    PORT = "HBA port"
+    TARGET = "target port"
+    WAY = "way"
+    POLICY = "policy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathGroups:
+    """Groups of the rows of a "paths" table; one object as long as rows and topology stay."""
+
+    by: GroupBy
+    rows: Rows
+    """The groups: keys `LUN:KEY` and the like, and names that are safe to print."""
+    of: tuple[str, ...]
+    """Key of the LUN, port or target, or the policy, of each group."""
+    group_of_row: NDArray[np.intp]
+    """Group of each path, -1 for a disk that is its own only path where LUNs are the groups."""
+
+
+_ARROW = " -> "
+NO_TARGET, NO_PORT = "no target port", "no HBA port"
+
+
+@lru_cache(maxsize=8)
+def path_groups(rows: Rows, topology: Topology, by: GroupBy) -> PathGroups:
+    """Sort the paths of a table into groups, in the order in which they first come."""
+    graph = topology.graph
+    policies = {lun.key: policy_name(lun) for lun in graph.luns}
+    of_group: dict[str, int] = {}
+    group_of_row = np.full(len(rows), -1, np.intp)
+    for path in graph.paths:
+        row = rows.positions.get(path.key)
+        if row is not None and not (by is GroupBy.LUN and path.lun == path.key):
+            shared = _SHARED[by](path) if by in _SHARED else policies.get(path.lun, "")
+            group_of_row[row] = of_group.setdefault(shared, len(of_group))
+    names = tuple(_names(topology, by, of_group))
+    return PathGroups(by, Rows(tuple(f"{by}:{key}" for key in of_group), names), tuple(of_group), group_of_row)
+
+
+_SHARED: Mapping[GroupBy, Callable[[Path], str]] = {
+    GroupBy.LUN: lambda path: path.lun,
+    GroupBy.PORT: lambda path: path.port,
+    GroupBy.TARGET: lambda path: path.target,
+    GroupBy.WAY: lambda path: way_key(path.port, path.target),
+}
+
+
+def way_key(port: str, target: str) -> str:
+    """Make the key of what lies between an HBA port and a target port."""
+    return f"{port}{_ARROW}{target}"
+
+
+def policy_name(lun: Lun) -> str:
+    """Say how the I/Os of a LUN are spread over its paths."""
+    if not lun.multipath:
+        return "no multipath"
+    return f"{lun.multipath} {safe_text(lun.policy) or 'policy not known'}"
+
+
+def port_name(port: Port) -> str:
+    """Name all members of a port and what it is called, or what it speaks: host0+nvme0 fc."""
+    return safe_text(f"{'+'.join(port.members) or port.name} {port.label or port.transport}")
+
+
+def target_name(target: TargetPort) -> str:
+    """Name a target port as the operator calls it, or by its address."""
+    return safe_text(target.label or target.name)
+
+
+def lun_name(key: str, topology: Topology) -> str:
+    """Name a LUN as the kernel does, then as people call it."""
+    device = topology.devices.get(key)
+    if device is None:
+        return safe_text(key)
+    called = label_of(device, device.name)
+    return safe_text(device.name if called == device.name else f"{device.name} {called}")
+
+
+def _names(topology: Topology, by: GroupBy, keys: Iterable[str]) -> Iterator[str]:
+    if by is GroupBy.LUN:
+        yield from (lun_name(key, topology) for key in keys)
+    elif by is GroupBy.POLICY:
+        yield from keys
+    else:
+        ports = {port.key: port_name(port) for port in topology.graph.ports}
+        targets = {target.key: target_name(target) for target in topology.graph.targets}
+        if by is GroupBy.PORT:
+            yield from (ports.get(key, NO_PORT) for key in keys)
+        elif by is GroupBy.TARGET:
+            yield from (targets.get(key, NO_TARGET) for key in keys)
+        else:
+            for port, _, target in (key.partition(_ARROW) for key in keys):
+                yield f"{ports.get(port, NO_PORT)}{_ARROW}{targets.get(target, NO_TARGET)}"

@@ -1,0 +1,146 @@
+"""Figures of groups of paths from those of their paths: amounts add up, means are weighed, the rest is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.growth import Values, ratio
+from collectors.fields import Field, Unit, fields_of
+from collectors.model import Frame, FrameTable, Rows, Tier
+from collectors.paths.groups import GroupBy, PathGroups
+
+Codes = NDArray[np.uint8]
+
+_WEIGHTS: Mapping[str, str] = {
+    "await_ms": "iops",
+    "queue_ms": "iops",
+    "service_ms": "iops",
+    "tag_wait_ms": "iops",
+    "read_await_ms": "reads_per_s",
+    "write_await_ms": "writes_per_s",
+    "read_bytes_per_io": "reads_per_s",
+    "write_bytes_per_io": "writes_per_s",
+}
+"""Means per I/O, and how many I/Os they are of."""
+_LARGEST = frozenset({"max_ms", "service_max_ms", "queue_max_ms"})
+_NOT_ADDED = frozenset({"in_flight_peak", "queue_limit"})
+"""Counts whose sum means nothing: peaks are not at once, and the limit of a port is not that of its paths."""
+_SPOKEN_FOR = 0.9
+"""Share of a group's I/Os whose mean must be known to speak for all of them."""
+_SAME_PCT = 0.5
+"""Percentage points within which least and most busy time are one figure."""
+ONLY_OF_PORTS = tuple(field.id for field in fields_of("hbas") if field.id not in {one.id for one in fields_of("paths")})
+"""Fields that ports have and paths have not: errors of links, resets of controllers."""
+_OF_A_PORT = ("busy_pct", "queue_limit", "limit_pct", *ONLY_OF_PORTS)
+_OF_A_LUN = ("busy_pct",)
+
+
+def roll_up(frame: Frame, groups: PathGroups) -> FrameTable:
+    """Derive one row per group from the "paths" table of a frame.
+
+    A path of an unknown amount makes the amount of its group unknown. Busy times of paths may overlap, so that of a
+    group is a range, `busy_low_pct` to `busy_high_pct`; `busy_pct` is there where both are one, and where the frame
+    has the union: for ports in "hbas", for LUNs in "disks". Percentiles cannot be had from percentiles.
+    """
+    paths = frame.tables["paths"]
+    member = groups.group_of_row >= 0
+    of = _Members(np.flatnonzero(member), groups.group_of_row[member], len(groups.rows))
+    columns: dict[str, Values] = {}
+    tiers: dict[str, Codes] = {}
+    for field in fields_of("paths"):
+        values = paths.columns.get(field.id)
+        if values is not None:
+            columns[field.id] = _rolled(field, values, paths, of)
+            if field.id in paths.tiers:
+                tiers[field.id] = _worst(paths.tiers[field.id], values, of, columns[field.id])
+    low, high = of.largest(paths.columns["busy_pct"]), np.minimum(100.0, of.sum(paths.columns["busy_pct"]))
+    columns |= {"busy_low_pct": low, "busy_high_pct": high, "paths": of.sum(np.ones(len(paths.rows)))}
+    with np.errstate(invalid="ignore"):
+        columns["busy_pct"] = np.where(high - low <= _SAME_PCT, low, np.nan)
+    return _with_own(frame, groups, FrameTable(groups.rows, columns, tiers))
+
+
+class _Members:
+    """Which rows belong to which group."""
+
+    def __init__(self, at: NDArray[np.intp], group: NDArray[np.intp], count: int) -> None:
+        self.at = at
+        self._group = group
+        self._count = count
+
+    def sum(self, values: Values) -> Values:
+        return np.bincount(self._group, values[self.at], minlength=self._count).astype(np.float64)
+
+    def largest(self, values: Values) -> Values:
+        """NaN where there is none."""
+        found = np.full(self._count, np.nan)
+        np.fmax.at(found, self._group, values[self.at])
+        return found
+
+
+def _rolled(field: Field, values: Values, paths: FrameTable, of: _Members) -> Values:
+    if field.id in _WEIGHTS:
+        return _mean(values, paths.columns[_WEIGHTS[field.id]], of)
+    if field.id in _LARGEST:
+        return of.largest(values)
+    added = field.unit in {Unit.PER_SECOND, Unit.BYTES_PER_SECOND, Unit.COUNT} and field.id not in _NOT_ADDED
+    return of.sum(values) if added else of.sum(np.full(len(values), np.nan))
+
+
+def _mean(values: Values, ios: Values, of: _Members) -> Values:
+    """Weigh means by their I/Os; missing where too many I/Os have none."""
+    known = ~np.isnan(values)
+    spoken, total = of.sum(np.where(known, ios, 0.0)), of.sum(ios)
+    mean = ratio(of.sum(np.where(known, values * ios, 0.0)), spoken)
+    with np.errstate(invalid="ignore"):
+        return np.where(spoken >= _SPOKEN_FOR * total, mean, np.nan)
+
+
+def _worst(codes: Codes, values: Values, of: _Members, rolled: Values) -> Codes:
+    """Tier of a group: that of its worst figure."""
+    worth = np.where(np.isnan(values), np.nan, -codes.astype(np.float64))
+    worst = -of.largest(worth)
+    return np.where(np.isnan(worst) | np.isnan(rolled), np.float64(Tier.NONE), worst).astype(np.uint8)
+
+
+def _with_own(frame: Frame, groups: PathGroups, rolled: FrameTable) -> FrameTable:
+    """Put in what the frame knows of a port or a LUN itself and no sum of its paths can tell."""
+    names = {GroupBy.PORT: ("hbas", _OF_A_PORT), GroupBy.LUN: ("disks", _OF_A_LUN)}
+    table_name, field_ids = names.get(groups.by, ("", ()))
+    own = frame.tables.get(table_name)
+    if own is None:
+        return rolled
+    at = np.array([own.rows.positions.get(key, -1) for key in groups.of], np.intp)
+    columns, tiers = dict(rolled.columns), dict(rolled.tiers)
+    for field_id in field_ids:
+        if field_id in own.columns:
+            values = np.where(at >= 0, own.columns[field_id][at], np.nan) if len(own.rows) else np.full(len(at), np.nan)
+            known = ~np.isnan(values)
+            columns[field_id] = np.where(known, values, columns.get(field_id, np.full(len(at), np.nan)))
+            if field_id in own.tiers and field_id in tiers:
+                tiers[field_id] = np.where(known, own.tiers[field_id][at], tiers[field_id]).astype(np.uint8)
+    return FrameTable(rolled.rows, columns, tiers)
+
+
+def joined(rows: Rows, groups: FrameTable, paths: FrameTable, field_ids: tuple[str, ...]) -> FrameTable:
+    """Put groups and their paths in one table, groups first; a path's busy time is a range of one figure.
+
+    Args:
+        rows: of the joined table: those of the groups, then those of the paths.
+        groups: as `roll_up` made them.
+        paths: the "paths" table of the same frame.
+        field_ids: columns that are wanted.
+    """
+    columns, tiers = {}, {}
+    for field_id in field_ids:
+        columns[field_id] = np.concatenate((_column(groups, field_id), _column(paths, field_id)))
+        if field_id in groups.tiers and field_id in paths.tiers:
+            tiers[field_id] = np.concatenate((groups.tiers[field_id], paths.tiers[field_id]))
+    return FrameTable(rows, columns, tiers)
+
+
+def _column(table: FrameTable, field_id: str) -> Values:
+    return table.columns.get(field_id, np.full(len(table.rows), np.nan))

@@ -1,0 +1,93 @@
+"""Paths that are not like their peers, as events: once when it shows, and once when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from collectors.model import Frame, Sample
+from collectors.paths.verdict import LEAST_IOS, PathJudgement, judge_paths, odd_words
+from collectors.rates import derive
+from collectors.schemas import DISK, GROUP, TRACE, TRACE_GROUP, TRACER
+from collectors.sources.schedule import SECOND_NS
+from engine.events import Event, EventKind
+from engine.text import safe_text
+
+LOOK_S = 10.0
+"""Paths are compared over intervals of this length: long enough for a mean to say something."""
+MOST_EVENTS = 8
+"""More paths than this at once (a port that is slow) are told in one event."""
+
+_NEEDED = (DISK.name, GROUP.name, TRACE.name, TRACE_GROUP.name, TRACER.name)
+
+
+class PathWatch:
+    """Compares paths every ten seconds of a live source; the same oddity is told once until it is over."""
+
+    def __init__(self, look_s: float = LOOK_S) -> None:
+        self._look_ns = round(look_s * SECOND_NS)
+        self._start: Sample | None = None
+        self._odd: dict[str, str] = {}
+        """Names of the paths that were told of, by key."""
+
+    def look(self, sample: Sample) -> tuple[Event, ...]:
+        """Events to tell with a sample; none before an interval is over."""
+        if self._start is None:
+            self._start = _needed(sample)
+            return ()
+        if sample.monotonic_ns - self._start.monotonic_ns < self._look_ns:
+            return ()
+        start, self._start = self._start, _needed(sample)
+        frame = derive(start, self._start)
+        judged = judge_paths(frame)
+        return () if judged is None else tuple(self._told(frame, judged))
+
+    def _told(self, frame: Frame, judged: PathJudgement) -> Iterator[Event]:
+        rows = frame.tables["paths"].rows
+        odd = {rows.keys[row]: row for row in judged.odd.tolist()}
+        fresh = {key: row for key, row in odd.items() if key not in self._odd}
+        cured = [key for key in self._odd if key not in odd and _is_active(frame, key)]
+        gone = [key for key in self._odd if key not in rows.positions]
+        if len(fresh) > MOST_EVENTS:
+            yield Event.now(EventKind.PATH, f"{len(fresh):,} paths are not like their peers", paths=len(fresh))
+        else:
+            for row in fresh.values():
+                yield _event(frame, judged, row)
+        if 0 < len(cured) <= MOST_EVENTS:
+            for key in cured:
+                name = self._odd[key]
+                yield Event.now(EventKind.PATH, f"path {name} is like its peers again", path=name)
+        elif cured:
+            yield Event.now(EventKind.PATH, f"{len(cured):,} paths are like their peers again", paths=len(cured))
+        for key in (*cured, *gone):
+            del self._odd[key]
+        self._odd |= {key: safe_text(rows.names[row]) for key, row in fresh.items()}
+
+
+def _needed(sample: Sample) -> Sample:
+    """Keep what paths are judged by: a held sample must not hold the rest."""
+    tables = {name: sample.tables[name] for name in _NEEDED if name in sample.tables}
+    return replace(sample, tables=tables, histograms={}, events=())
+
+
+def _event(frame: Frame, judged: PathJudgement, row: int) -> Event:
+    data = {
+        "path": safe_text(frame.tables["paths"].rows.names[row]),
+        "sick_times": _number(judged.sick_times[row]),
+        "uneven_times": _number(judged.uneven_times[row]),
+        "stalled": int(np.isinf(judged.sick_times[row])),
+    }
+    return Event.now(EventKind.PATH, odd_words(frame, judged, row), **data)
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), 2) if np.isfinite(value) else None
+
+
+def _is_active(frame: Frame, key: str) -> bool:
+    """Whether a path did enough to say that nothing is odd about it any more."""
+    paths = frame.tables["paths"]
+    row = paths.rows.positions.get(key)
+    return row is not None and paths.value("iops", row) * frame.elapsed_s >= LEAST_IOS

@@ -1,0 +1,1 @@
+"""Frames for people and other programs: reports like sar, JSON, exports, scenarios."""

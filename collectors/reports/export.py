@@ -1,0 +1,172 @@
+"""Recorded figures for other programs: one row per device and sample, by the ids of the field registry."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from collectors.fields import FIELDS, fields_of
+from collectors.model import Frame, FrameTable, Sample, Step, Tier
+from collectors.rates import derive
+from collectors.reports.labels import row_identity
+from collectors.reports.slow_io_export import SLOW_TABLE, slow_io_lines
+from collectors.session.moments import iso_time
+from collectors.session.reader import SessionReader
+from engine.errors import UsageError
+from engine.text import safe_text
+
+SCHEMA = "lunscope.export/1"
+TABLES = tuple(dict.fromkeys(field.table for field in FIELDS))
+"""What can be exported."""
+
+_HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
+_FORMULA_STARTS = ("=", "+", "-", "@")
+
+Derive = Callable[[Sample | None, Sample], Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which figures of which tables; no fields means all of them."""
+
+    tables: tuple[str, ...] = ("disks",)
+    fields: tuple[str, ...] = ()
+
+    def checked(self) -> Selection:
+        """Return the selection with every field once, in the order of the registry where none are named.
+
+        Raises:
+            UsageError: a table or field is not in the registry.
+        """
+        for table in self.tables:
+            if table not in TABLES:
+                raise UsageError(f"table {table!r}: unknown; choose from {', '.join(TABLES)}")
+        known = tuple(dict.fromkeys(field.id for table in self.tables for field in fields_of(table)))
+        for field in self.fields:
+            if field not in known:
+                raise UsageError(f"field {field!r}: not in {', '.join(self.tables)}; choose from {', '.join(known)}")
+        return Selection(tuple(dict.fromkeys(self.tables)), tuple(dict.fromkeys(self.fields)) or known)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRow:
+    """One device at one sample, whatever the format."""
+
+    head: tuple[str | None, int, float, str, str, str]
+    """As the columns time, time_ns, interval_s, table, name, id."""
+    values: tuple[float, ...]
+    """In the order of the selection; NaN where missing."""
+    tiers: dict[str, str]
+    """How figures were obtained whose tier varies by device, by field id."""
+
+
+def export_lines(
+    reader: SessionReader,
+    format_: str,
+    selection: Selection | None = None,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+) -> Iterator[str]:
+    """Yield the lines of an export, without line ends, one sample in memory at a time.
+
+    Raises:
+        UsageError: unknown format, table or field, or nothing was recorded in that time.
+    """
+    if format_ not in FORMATS:
+        raise UsageError(f"format {format_!r}: unknown; choose from {', '.join(FORMATS)}")
+    selection = selection or Selection()
+    first, last = _range(reader, start_ns, end_ns)
+    if SLOW_TABLE in selection.tables:
+        if selection.tables != (SLOW_TABLE,):
+            raise UsageError(f"table {SLOW_TABLE!r}: it has other columns than the rest; export it by itself")
+        return slow_io_lines(reader.steps(first, last), format_, selection.fields)
+    selection = selection.checked()
+    return FORMATS[format_](export_rows(reader.steps(first, last), selection), selection)
+
+
+def _range(reader: SessionReader, start_ns: int | None, end_ns: int | None) -> tuple[int, int]:
+    """First and last sample of a time.
+
+    Raises:
+        UsageError: nothing was recorded in it.
+    """
+    first = reader.first if start_ns is None else reader.index_at(start_ns - 1) + (start_ns > reader.start_ns)
+    last = len(reader) - 1 if end_ns is None else reader.index_at(end_ns)
+    if first > last or (end_ns is not None and end_ns < reader.start_ns):
+        covered = f"{iso_time(reader.start_ns)} to {iso_time(reader.end_ns)}"
+        raise UsageError(f"{reader.path}: nothing recorded in that time; it covers {covered}")
+    return first, last
+
+
+def export_rows(steps: Iterable[Step], selection: Selection, derive_: Derive = derive) -> Iterator[ExportRow]:
+    """Yield the rows of all steps; a device without a figure has NaN there."""
+    for step in steps:
+        frame = derive_(step.previous, step.current)
+        for name in selection.tables:
+            table = frame.tables.get(name)
+            if table is not None:
+                for row in range(len(table.rows)):
+                    yield _row(frame, name, table, row, selection.fields)
+
+
+def csv_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
+    """Yield RFC 4180 lines after one with the names of the columns; missing values are empty.
+
+    A name that begins with = + - or @ gets an apostrophe before it, so that no spreadsheet takes it for a formula.
+    `tiers` reads `queue_ms=sampled busy_pct=kernel`.
+    """
+    line = csv.writer(_Echo(), lineterminator="").writerow
+    yield str(line((*_HEAD, *selection.fields, "tiers")))
+    for row in rows:
+        time, time_ns, interval_s, table, name, id_ = row.head
+        tiers = " ".join(f"{field}={tier}" for field, tier in row.tiers.items())
+        numbers = (_decimal(value) for value in row.values)
+        cells = (time or "", time_ns, _decimal(interval_s), table, _cell(name), _cell(id_), *numbers, tiers)
+        yield str(line(cells))
+
+
+def json_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
+    """Yield one strict JSON document per row, flat, by column and field id; missing values are null."""
+    for row in rows:
+        head = dict(zip(_HEAD, row.head, strict=True)) | {"interval_s": _number(row.head[2])}
+        figures = {field: _number(value) for field, value in zip(selection.fields, row.values, strict=True)}
+        document = {"schema": SCHEMA, **head, **figures, "tiers": row.tiers}
+        yield json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+FORMATS: dict[str, Callable[[Iterable[ExportRow], Selection], Iterator[str]]] = {"csv": csv_lines, "jsonl": json_lines}
+"""By the name that `--format` takes."""
+
+
+def _row(frame: Frame, name: str, table: FrameTable, row: int, fields: tuple[str, ...]) -> ExportRow:
+    key = table.rows.keys[row]
+    identity = row_identity(name, key, frame.topology)
+    head = (iso_time(frame.time_ns), frame.time_ns, frame.elapsed_s, name)
+    tiers = {field: table.tiers[field][row] for field in fields if field in table.tiers}
+    return ExportRow(
+        (*head, safe_text(table.rows.names[row]), identity),
+        tuple(table.value(field, row) for field in fields),
+        {field: Tier(int(code)).name.lower() for field, code in tiers.items() if code},
+    )
+
+
+class _Echo:
+    """Hands a written line back: csv.writer returns what `write` returns."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _cell(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def _decimal(value: float) -> str:
+    return f"{value:.6f}".rstrip("0").rstrip(".") if math.isfinite(value) else ""
+
+
+def _number(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None

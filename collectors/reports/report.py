@@ -1,0 +1,93 @@
+"""The report: steps of any source into sar-like text, or one JSON document per interval."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from collectors.derive.coarser import coarser
+from collectors.latency.average_peaks import AveragePeaks
+from collectors.model import Frame, Step
+from collectors.rates import derive
+from collectors.reports.averages import DiskAverages
+from collectors.reports.document import ALL_TABLES, report_line
+from collectors.reports.page import PageOptions, ReportPage
+from collectors.reports.tapes import TapeAverages
+
+__all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What `lunscope report` shows."""
+
+    tables: tuple[str, ...] = ()
+    """Of "disks", "paths", "hbas" and "tapes"; nothing chosen is disks in text and all of them in JSON."""
+    split: bool = False
+    """Reads and writes apart (-R)."""
+    distribution: bool = False
+    """Percentiles and peaks instead of means, and average peak latencies at the end (-P)."""
+    all_disks: bool = False
+    """Also disks without I/O."""
+    count: int | None = None
+    """Intervals after which it ends; None: as many as the source has."""
+    header_every: int = 20
+    """Lines after which the header is repeated."""
+    interval_s: float | None = None
+    """Least length of what a line tells; None: as long as the steps are."""
+
+
+def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
+    """Yield the lines of a report: a line per disk, path, port or tape and interval, then the averages.
+
+    The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
+    """
+    options = options or ReportOptions()
+    looks = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
+    page = ReportPage(options.tables or ("disks",), looks)
+    averages, tapes, peaks = DiskAverages(), TapeAverages(), AveragePeaks()
+    if options.interval_s is not None:
+        steps = coarser(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
+    for step, frame in _intervals(steps, options.count):
+        averages.add(step)
+        tapes.add(step)
+        if options.interval_s is None:
+            peaks.add(frame)
+        yield from page.lines(step, frame)
+    tape_table = tapes.table()
+    tables = averages.tables() | ({} if tape_table is None else {"tapes": tape_table})
+    yield from page.averages(tables, averages.topology)
+    if options.distribution:
+        yield from page.average_peaks(tables, peaks, averages.topology)
+
+
+def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
+    """Yield one JSON document per interval, as `report_line` makes them, without line ends."""
+    options = options or ReportOptions()
+    if options.interval_s is not None:
+        steps = coarser(steps, options.interval_s)
+    for _, frame in _intervals(steps, options.count):
+        if not math.isnan(frame.elapsed_s):
+            line = report_line(frame, options.tables or ALL_TABLES, all_disks=options.all_disks)
+            yield json.dumps(line, allow_nan=False, separators=(",", ":"))
+
+
+def _noting(steps: Iterable[Step], peaks: AveragePeaks) -> Iterator[Step]:
+    """Note the peaks of steps before they are put together: of a longer time the largest is another figure."""
+    for step in steps:
+        peaks.add(derive(step.previous, step.current))
+        yield step
+
+
+def _intervals(steps: Iterable[Step], count: int | None) -> Iterator[tuple[Step, Frame]]:
+    """Derive steps until `count` intervals have passed."""
+    left = count
+    for step in steps:
+        frame = derive(step.previous, step.current)
+        yield step, frame
+        if left is not None and not math.isnan(frame.elapsed_s):
+            left -= 1
+        if left == 0:
+            return

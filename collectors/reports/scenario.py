@@ -1,0 +1,100 @@
+"""A recorded load as a scenario: its job, and every turn of a knob at its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from collectors.session.moments import iso_time
+from engine.errors import UsageError
+from engine.events import Event, EventKind
+from engine.job.file import parse_job
+from engine.job.knob_text import KNOB_TEXTS
+from engine.job.scenario import Scenario, Turn, validate_scenario
+from engine.job.values import WrongTypeError
+from engine.text import safe_text
+
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLoad:
+    """One run of the load in a recording."""
+
+    start: Event
+    turns: tuple[Event, ...]
+    end: Event | None
+    """None if the recording ends before the load does."""
+
+
+def recorded_loads(events: Sequence[Event]) -> tuple[RecordedLoad, ...]:
+    """Find the loads of a recording, by time."""
+    loads: list[tuple[Event, list[Event], list[Event]]] = []
+    for event in sorted(events, key=lambda event: event.monotonic_ns):
+        if event.kind is EventKind.LOAD and "job" in event.data:
+            loads.append((event, [], []))
+        elif loads and event.kind is EventKind.LOAD and "ended" in event.data:
+            loads[-1][2].append(event)
+        elif loads and event.kind is EventKind.KNOB and not loads[-1][2]:
+            loads[-1][1].append(event)
+    return tuple(RecordedLoad(start, tuple(turns), ends[0] if ends else None) for start, turns, ends in loads)
+
+
+def scenario_of(events: Sequence[Event], number: int | None, end_ns: int, path: str) -> Scenario:
+    """Make a scenario of a load in a recording; it runs as long as it did there.
+
+    Args:
+        events: all of the recording.
+        number: which load, from 1; None is the only one.
+        end_ns: monotonic time of the end of the recording.
+        path: names the recording in errors.
+
+    Raises:
+        UsageError: there is no such load, there are several, or an event cannot be read.
+    """
+    load = _chosen(recorded_loads(events), number, path)
+    job = parse_job(str(load.start.data["job"]), f"{path}: recorded job")
+    turns = _turns(load, path)
+    if load.end is None or load.end.data.get("ended") != "runtime" or job.runtime_s is None:
+        over_ns = end_ns if load.end is None else load.end.monotonic_ns
+        job = replace(job, runtime_s=_after(load, over_ns))
+    scenario = Scenario(job, tuple(turn for turn in turns if job.runtime_s is None or turn.at_s < job.runtime_s))
+    validate_scenario(scenario)
+    return scenario
+
+
+def _chosen(loads: Sequence[RecordedLoad], number: int | None, path: str) -> RecordedLoad:
+    if not loads:
+        raise UsageError(f"{path}: holds no load that says what it was: record one with lunscope run --record")
+    if number is None and len(loads) > 1:
+        begins = ", ".join(f"{index} {iso_time(load.start.time_ns)}" for index, load in enumerate(loads[:8], 1))
+        raise UsageError(f"{path}: {len(loads)} loads: choose one with --load: {begins}")
+    if number is not None and not 1 <= number <= len(loads):
+        raise UsageError(f"--load {number}: {path} has 1 to {len(loads)}")
+    return loads[(number or 1) - 1]
+
+
+def _after(load: RecordedLoad, moment_ns: int) -> float:
+    """Seconds of the run, to the microsecond; never 0, for a load has a length."""
+    return max(round((moment_ns - load.start.monotonic_ns) / _NS, 6), 1e-6)
+
+
+def _turns(load: RecordedLoad, path: str) -> tuple[Turn, ...]:
+    """Put changes of one epoch together: one turn of several knobs is one event each."""
+    by_epoch: dict[object, list[Event]] = {}
+    for event in load.turns:
+        by_epoch.setdefault(event.data.get("epoch"), []).append(event)
+    return tuple(
+        Turn(_after(load, together[0].monotonic_ns), tuple(_change(event, path) for event in together))
+        for together in by_epoch.values()
+    )
+
+
+def _change(event: Event, path: str) -> tuple[str, object]:
+    knob = str(event.data.get("knob"))
+    if knob not in KNOB_TEXTS:
+        raise UsageError(f"{path}: the knob {safe_text(knob)} is not of this version: export it with a newer one")
+    try:
+        return knob, KNOB_TEXTS[knob].read(event.data.get("to"))
+    except (WrongTypeError, UsageError) as wrong:
+        raise UsageError(f"{path}: {safe_text(event.text)}: cannot be read: {wrong}") from None

@@ -1,0 +1,260 @@
+"""The live source: this host, sampled on schedule."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event as StopFlag
+from typing import TYPE_CHECKING
+
+from collectors.exact.live_tier import LiveTier
+from collectors.exact.opening import open_tracer, refusal_of
+from collectors.exact.tracer import Tracer
+from collectors.kernel.block import BlockCollector
+from collectors.kernel.hostfacts import read_host_facts
+from collectors.kernel.hotplug import HotplugMonitor
+from collectors.kernel.inflight import InflightWatch, start_watch
+from collectors.kernel.inventory import Inventory
+from collectors.kernel.port_readers import PortReaders
+from collectors.kernel.processes import ProcessCollector
+from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
+from collectors.paths.watch import PathWatch
+from collectors.sources.guarded import Guarded
+from collectors.sources.reading import Collector, Reading
+from collectors.sources.reading_settings import ReadingSettings
+from collectors.sources.schedule import SECOND_NS, Clock, Schedule, SystemClock
+from collectors.sources.skips import SkipReporter
+from engine.errors import LunscopeError, UsageError
+from engine.events import Event
+
+if TYPE_CHECKING:
+    from collectors.kernel.host import HostCollector
+
+__all__ = ["Collector", "LiveSource", "Reading"]
+
+TIERS = ("auto", "exact", "sampled", "kernel")
+"""What may be asked for."""
+MIN_INTERVAL_S = 0.1
+MAX_INTERVAL_S = 86_400.0
+FIRST_TOPOLOGY_S = 0.2
+"""The first sample on a screen waits at most so long for the facts of its devices; it has them with the next one."""
+WHOLE_TOPOLOGY_S = 60.0
+"""What is printed or recorded has no next one: its first sample waits until all devices are known, within reason."""
+
+_STOP_CHECK_S = 0.2
+
+
+class LiveSource:
+    """Samples this host; implements collectors.model.Source.
+
+    `tier` is what may be used: the best there is for "auto", or that one of TIERS. `extra_collectors` are read at every
+    tick after the disks and closed with the source. The first sample waits up to `patience_s` for exact counters and up
+    to `first_topology_s` for the device graph; `settings` are the operator's about
+    reading.
+    """
+
+    seekable = False
+
+    def __init__(
+        self,
+        interval_s: float = 1.0,
+        procfs: str | Path = "/proc",
+        sysfs: str | Path = "/sys",
+        tier: str = "auto",
+        extra_collectors: Sequence[Collector] = (),
+        *,
+        clock: Clock | None = None,
+        first_topology_s: float = FIRST_TOPOLOGY_S,
+        patience_s: float = 0.0,
+        open_tracer: Callable[[str, str], Tracer] = open_tracer,
+        settings: ReadingSettings | None = None,
+    ) -> None:
+        """Open what is needed; nothing is read yet.
+
+        Raises:
+            UsageError: the interval or tier cannot be.
+            LunscopeError: the kernel's block counters cannot be read, or the tier asked for is not to be had here.
+        """
+        if not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
+            raise UsageError(f"interval {interval_s:g} s: give {MIN_INTERVAL_S:g} s to 1 day")
+        self.interval_s = interval_s
+        self._clock = clock or SystemClock()
+        self._roots = str(procfs), str(sysfs)
+        self._watch = _start_watch(tier, *self._roots)
+        self._block = BlockCollector(*self._roots, self._watch)
+        _probe(self._block)
+        self._exact = LiveTier(
+            tier, patience_s, lambda: open_tracer(*self._roots), lambda: self._block.rows, self._topology
+        )
+        self._extra = extra_collectors
+        self._host: _HostReaders | None = None
+        self._skips = SkipReporter()
+        self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
+        self._seen_rows: Rows | None = None
+        self._seen_changes = 0
+        self._background_ns = 0
+        self._settings = settings or ReadingSettings()
+        self._path_watch = PathWatch()
+        self._first_topology_s = first_topology_s
+
+    def steps(self, stop: StopFlag) -> Iterator[Step]:
+        """Yield a first step at once, one soon after, then one per interval until `stop` is set.
+
+        The threads start here and not before, so that they do not compete with a screen that is being drawn.
+        """
+        host = self._start()
+        self._exact.before_first_sample()
+        self._await_topology(host, stop)
+        schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
+        due_ns, skipped, previous = schedule.start_ns, 0, None
+        while not stop.is_set():
+            sample = self._sample(host, due_ns, skipped)
+            yield Step(previous, sample)
+            self._exact.after_first_sample()
+            previous = sample
+            due_ns, skipped = schedule.next(due_ns, self._clock.monotonic_ns())
+            if self._clock.wait(stop, max(0, due_ns - self._clock.monotonic_ns()) / SECOND_NS):
+                return
+
+    def close(self) -> None:
+        """Stop all threads and close all collectors."""
+        for collector in self._collectors:
+            collector.close()
+        self._exact.collector.close()
+
+    def watch_tag_wait(self, on: bool | None) -> None:
+        """Watch waits for free tags from the next tick on, or not; None leaves it to whether a queue is full."""
+        self._exact.collector.ask_tag_wait(on)
+
+    def _start(self) -> _HostReaders:
+        if self._host is None:
+            self._host = _HostReaders.start(*self._roots, self._block, self._lesser_tier, self._settings)
+            collectors: tuple[Collector, ...] = (
+                self._block,
+                self._exact.collector,
+                *self._host.collectors,
+                *self._extra,
+            )
+            self._collectors = [Guarded(collector) for collector in collectors]
+        return self._host
+
+    def _sample(self, host: _HostReaders, due_ns: int, skipped: int) -> Sample:
+        cpu_ns = time.thread_time_ns()
+        time_ns, monotonic_ns = self._clock.time_ns(), self._clock.monotonic_ns()
+        tables: dict[str, Table] = {}
+        histograms: dict[str, Histograms] = {}
+        events: list[Event] = list(self._skips.report(skipped, monotonic_ns))
+        for collector in self._collectors:
+            reading = collector.read(monotonic_ns)
+            tables |= reading.tables
+            histograms |= reading.histograms
+            events += reading.events
+        self._follow_topology(host)
+        self._rest_looks(host)
+        sample = Sample(
+            time_ns=time_ns,
+            monotonic_ns=monotonic_ns,
+            topology=self._exact.told(host.inventory.topology, self._lesser_tier),
+            tables=tables,
+            histograms=histograms,
+            late_ns=max(0, monotonic_ns - due_ns),
+        )
+        told = (*events, *self._path_watch.look(sample))
+        cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
+        return replace(sample, events=told, cost_ns=cost_ns)
+
+    def _rest_looks(self, host: _HostReaders) -> None:
+        """Spare the samplers while exact counters make their looks needless."""
+        if self._watch is not None:
+            self._watch.resting = self._exact.delivers
+        for groups in host.ports.groups:
+            groups.resting = self._exact.delivers
+
+    @property
+    def _lesser_tier(self) -> Tier:
+        """The tier of figures without exact counters."""
+        return Tier.SAMPLED if self._watch else Tier.KERNEL
+
+    def _topology(self) -> Topology:
+        return Topology() if self._host is None else self._host.inventory.topology
+
+    def _await_topology(self, host: _HostReaders, stop: StopFlag) -> None:
+        """Have everything scanned before the schedule starts, so that no tick is late for it."""
+        if self._seen_rows is None:
+            self._seen_rows = self._block.rows
+            host.inventory.request(self._seen_rows)
+            end_s = time.monotonic() + self._first_topology_s
+            while not host.inventory.wait(min(_STOP_CHECK_S, self._first_topology_s)):
+                if stop.is_set() or time.monotonic() >= end_s:
+                    return
+
+    def _follow_topology(self, host: _HostReaders) -> None:
+        """Have devices scanned when rows came or went, or uevents said that facts changed."""
+        changes = host.hotplug.changes
+        if changes != self._seen_changes:
+            self._block.rescan()
+        if changes != self._seen_changes or self._block.rows is not self._seen_rows:
+            host.inventory.request(self._block.rows, host.hotplug.take_touched())
+        self._seen_changes, self._seen_rows = changes, self._block.rows
+
+    def _background_cost_ns(self, host: _HostReaders) -> int:
+        """CPU time the threads have used since the last call."""
+        threads = (self._block, self._exact.collector, host.hotplug, host.processes, host.inventory, host.ports)
+        before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
+        return self._background_ns - before
+
+
+@dataclass(frozen=True, slots=True)
+class _HostReaders:
+    """Everything that is read beside the block counters, most of it by threads of its own."""
+
+    hotplug: HotplugMonitor
+    processes: ProcessCollector
+    inventory: Inventory
+    load: HostCollector
+    ports: PortReaders
+
+    @classmethod
+    def start(
+        cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier, settings: ReadingSettings
+    ) -> _HostReaders:
+        from collectors.kernel.host import HostCollector  # noqa: PLC0415 (psutil can wait until the first screen is drawn)
+
+        hotplug = HotplugMonitor(sysfs)
+        facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
+        inventory = Inventory(procfs, sysfs, facts, settings=settings)
+        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier, fabric_counters=settings.fabric_counters)
+        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), ports)
+
+    @property
+    def collectors(self) -> tuple[Collector, ...]:
+        return self.load, self.processes, self.hotplug, self.inventory, *self.ports.collectors
+
+
+def _start_watch(tier: str, procfs: str, sysfs: str) -> InflightWatch | None:
+    if tier not in TIERS:
+        raise UsageError(f"tier {tier!r}: give {', '.join(TIERS)}")
+    if tier == "exact" and (refusal := refusal_of(procfs, sysfs)):
+        raise LunscopeError(f"tier exact: {refusal}")
+    if tier in {"kernel", "exact"}:
+        return None
+    try:
+        return start_watch(sysfs)
+    except OSError as error:
+        if tier == "sampled":
+            raise LunscopeError(
+                f"tier sampled: {error.strerror}: raise the limit of processes, or give auto"
+            ) from error
+        return None
+
+
+def _probe(block: BlockCollector) -> None:
+    """Read once, so that wrong roots are told at once and in one line."""
+    try:
+        block.read()
+    except OSError as error:
+        block.close()
+        mend = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error

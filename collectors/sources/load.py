@@ -1,0 +1,88 @@
+"""Counters of lunscope's own load as one more collector, so that load and devices share one time axis."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from collectors.model import Histograms, HistogramScale, Rows, Table
+from collectors.schemas import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
+from collectors.sources.reading import Reading
+from engine.results.histogram import SUB_BITS, UNIT_NS
+from engine.running.backend import Cells
+from engine.running.control import LoadControl
+from engine.running.layout_tap import LayoutReading
+from engine.running.status import LoadReading
+
+SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
+SERIES = ("read", "write")
+SERVICE = "load_service"
+"""Name of the histograms of service times, which an open loop has beside its latencies."""
+
+
+class LoadCollector:
+    """Reads what a control runs; the control belongs to somebody else and stays open.
+
+    It is the one caller of the control's `reading` and `take_events`.
+    """
+
+    def __init__(self, control: LoadControl) -> None:
+        self._control = control
+        self._rows = Rows((), ())
+        self._path_rows = Rows((), ())
+        self._logical_rows = Rows((), ())
+
+    def read(self) -> Reading:
+        """Take the counters and events since the last call; no tables while there is no load."""
+        reading = self._control.reading()
+        events = self._control.take_events()
+        if reading is None:
+            return Reading(events=events)
+        rows = self._rows_of(reading)
+        table = Table(LOAD, rows, reading.values)
+        histograms = {LOAD.name: _histograms(rows, reading.cells, 0)}
+        if (reading.cells[1] >= len(SERIES)).any():
+            histograms[SERVICE] = _histograms(rows, reading.cells, len(SERIES))
+        tables = {LOAD.name: table, SLOW_LOAD.name: _slowest(reading), **self._layout_tables(reading.layout)}
+        return Reading(tables, histograms, events)
+
+    def _layout_tables(self, layout: LayoutReading | None) -> dict[str, Table]:
+        tables: dict[str, Table] = {}
+        if layout is not None and len(layout.paths):
+            if layout.path_keys is not self._path_rows.keys:
+                self._path_rows = Rows(layout.path_keys, layout.path_names)
+            tables[LOAD_PATH.name] = Table(LOAD_PATH, self._path_rows, layout.paths)
+        if layout is not None and len(layout.logical):
+            if layout.logical_keys is not self._logical_rows.keys:
+                self._logical_rows = Rows(layout.logical_keys, ("whole I/Os",))
+            tables[LOAD_LOGICAL.name] = Table(LOAD_LOGICAL, self._logical_rows, layout.logical)
+        return tables
+
+    def close(self) -> None:
+        """Hold nothing open."""
+
+    def _rows_of(self, reading: LoadReading) -> Rows:
+        if reading.keys is not self._rows.keys:
+            self._rows = Rows(reading.keys, reading.names)
+        return self._rows
+
+
+def _histograms(rows: Rows, cells: Cells, first: int) -> Histograms:
+    """Those of two directions, the first of which has this number."""
+    row, series, bucket, count = cells
+    kept = (series >= first) & (series < first + len(SERIES))
+    return Histograms(SCALE, rows, SERIES, row[kept], series[kept] - np.uint8(first), bucket[kept], count[kept])
+
+
+def _slowest(reading: LoadReading) -> Table:
+    """Slowest I/Os with the device each went to."""
+    numbers = np.array(reading.device_numbers, np.uint64).reshape(-1, 2)
+    values = np.hstack((reading.slowest, numbers[reading.slowest[:, 0].astype(np.intp)]))
+    return Table(SLOW_LOAD, _ranks(len(values)), values)
+
+
+@functools.cache
+def _ranks(count: int) -> Rows:
+    ranks = tuple(str(rank) for rank in range(count))
+    return Rows(ranks, ranks)

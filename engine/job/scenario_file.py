@@ -1,0 +1,116 @@
+"""Scenario files: a job, and when which knob is turned to what.
+
+schema = "lunscope.scenario/1"
+
+[job]                  # the keys of a job file
+target = ["/dev/sdb"]
+qd = 8
+runtime = "30s"
+
+[[turn]]               # at a time of the run: knobs by the same keys
+at = "10s"
+qd = 16
+
+[[turn]]
+at = "20s"
+bs = "8k"
+rate = "unlimited"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from engine.errors import UsageError
+from engine.job.file import JobSource, dump_job, job_of, parse_toml, quoted, read_values
+from engine.job.knob_text import FIELDS, KNOB_TEXTS
+from engine.job.scenario import MAX_TURNS, Scenario, Turn, validate_scenario
+from engine.job.sizes import format_duration, parse_duration
+from engine.job.values import WrongTypeError
+from engine.jobformats.place import quoted as shown_value
+
+SCHEMA = "lunscope.scenario/1"
+_TURN = re.compile(r"\s*\[\[\s*turn\s*\]\]")
+_TABLES = ("schema", "job", "turn")
+
+
+def parse_scenario(text: str, path: str = "scenario") -> Scenario:
+    """Make a scenario of the text of a file; `path` names it in errors.
+
+    Raises:
+        UsageError: it is no scenario, a turn or a key cannot be meant, or turns are out of order.
+    """
+    document = parse_toml(text, path, "scenario")
+    if document.get("schema") != SCHEMA:
+        raise UsageError(f'{path}: not a scenario: it does not say schema = "{SCHEMA}"')
+    for key in document:
+        if key not in _TABLES:
+            raise JobSource(path, text).error(key, "unknown key: a scenario has [job] and [[turn]] tables")
+    job, turns = document.get("job", {}), document.get("turn", [])
+    if not isinstance(job, dict):
+        raise JobSource(path, text).error("job", "is not a table: write [job] and its keys below")
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise JobSource(path, text).error("turn", "is not a list of tables: write [[turn]] and its keys below")
+    if len(turns) > MAX_TURNS:
+        raise UsageError(f"{path}: {len(turns)} turns: a scenario has at most {MAX_TURNS}")
+    source = JobSource(path, text, _first_lines(text, re.compile(r"\s*\[\s*job\s*\]"), 1)[0])
+    lines = _first_lines(text, _TURN, len(turns))
+    scenario = Scenario(
+        job_of(source, read_values(source, job)),
+        tuple(_turn(JobSource(path, text, line), turn) for line, turn in zip(lines, turns, strict=True)),
+    )
+    try:
+        validate_scenario(scenario)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    return scenario
+
+
+def _first_lines(text: str, header: re.Pattern[str], count: int) -> list[int]:
+    """Tell the lines of the first tables of a kind; the first line of all for those written in another way."""
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if header.match(line)][:count]
+    return lines + [1] * (count - len(lines))
+
+
+def _turn(source: JobSource, table: Mapping[str, Any]) -> Turn:
+    changes = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name == "at":
+            continue
+        if name not in FIELDS:
+            raise source.error(key, f"no knob: turned are {', '.join(FIELDS)}")
+        changes[FIELDS[name]] = _value(source, key, FIELDS[name], value)
+    if "at" not in table:
+        raise source.error("turn", 'without a time: add at = "10s"')
+    return Turn(_at(source, table["at"]), tuple(changes.items()))
+
+
+def _value(source: JobSource, key: str, field: str, value: object) -> object:
+    try:
+        return KNOB_TEXTS[field].read(value)
+    except WrongTypeError as wrong:
+        raise source.error(key, f"{shown_value(str(value))} is not {wrong}") from None
+    except UsageError as error:
+        raise source.error(key, str(error)) from None
+
+
+def _at(source: JobSource, value: object) -> float:
+    try:
+        at_s = parse_duration(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+    except (UsageError, TypeError, ValueError, OverflowError):
+        at_s = -1.0
+    if not 0 <= at_s < 1e12:
+        raise source.error("at", f"{shown_value(str(value))} is not a time of the run: write it like 10s or 1.5s")
+    return at_s
+
+
+def dump_scenario(scenario: Scenario) -> str:
+    """Write a scenario so that `parse_scenario` reads the same."""
+    parts = [f"schema = {quoted(SCHEMA)}\n\n[job]\n{dump_job(scenario.job)}"]
+    for turn in scenario.turns:
+        knobs = (KNOB_TEXTS[field].line(value) for field, value in turn.changes)
+        parts.append("\n".join(("\n[[turn]]", f"at = {quoted(format_duration(turn.at_s))}", *knobs)) + "\n")
+    return "".join(parts)

@@ -1,0 +1,166 @@
+"""Is a job within what the engine can do? Errors name the option as it is typed and the range it allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from engine.errors import UsageError
+from engine.job.pattern import SECTOR_BYTES, order_problems, pattern_problems
+from engine.job.problem import Problem
+from engine.job.sizes import format_number, format_size
+from engine.job.spec import (
+    MAX_ARRIVALS_PER_S,
+    MAX_FSYNC_EVERY,
+    MAX_PATHS,
+    MAX_QUEUE_DEPTH,
+    MAX_TARGETS,
+    MAX_THREADS,
+    MAX_WEIGHT,
+    Arrival,
+    Backend,
+    JobSpec,
+    Knobs,
+    PathPolicy,
+    TargetSpec,
+)
+
+MIN_STRIPE_UNIT_BYTES = 4096
+MAX_SEED = 2**63 - 1
+
+
+def _outside(value: float, low: float, high: float) -> bool:
+    """Whether a value is out of range or no number at all."""
+    return not low <= value <= high
+
+
+def knob_problems(knobs: Knobs) -> Iterator[Problem]:
+    """List what is wrong with single knobs, whatever the targets."""
+    if _outside(knobs.queue_depth, 1, MAX_QUEUE_DEPTH):
+        yield Problem("qd", f"{knobs.queue_depth} is out of range: 1 to {MAX_QUEUE_DEPTH} per target")
+    if _outside(knobs.stripe_width, 1, MAX_TARGETS):
+        yield Problem("stripe-width", f"{knobs.stripe_width} is out of range: 1 to {MAX_TARGETS}")
+    yield from pattern_problems(knobs)
+    yield from thread_problems(knobs)
+    if _outside(knobs.read_pct, 0, 100):
+        yield Problem("read-pct", f"{format_number_or_nan(knobs.read_pct)} is out of range: 0 to 100")
+    if knobs.rate_iops is not None and not (0 < knobs.rate_iops < math.inf):
+        yield Problem("rate", f"{format_number_or_nan(knobs.rate_iops)} is out of range: above 0 I/Os per second")
+
+
+def thread_problems(knobs: Knobs) -> Iterator[Problem]:
+    """List what is wrong with threads and flushes."""
+    if _outside(knobs.threads, 1, MAX_THREADS):
+        yield Problem("threads", f"{knobs.threads} is out of range: 1 to {MAX_THREADS}")
+    if knobs.fsync_every is not None and _outside(knobs.fsync_every, 1, MAX_FSYNC_EVERY):
+        yield Problem("fsync-every", f"{knobs.fsync_every} is out of range: after 1 to {MAX_FSYNC_EVERY} writes")
+
+
+def format_number_or_nan(value: float) -> str:
+    """Write any float, finite or not."""
+    return format_number(value) if math.isfinite(value) else str(value)
+
+
+def setting_problems(job: JobSpec) -> Iterator[Problem]:
+    """List what is wrong with single fixed settings."""
+    if _outside(len(job.targets), 1, MAX_TARGETS):
+        yield Problem("target", f"{len(job.targets)} targets: give 1 to {MAX_TARGETS}")
+    unit = job.stripe_unit_bytes
+    if unit < MIN_STRIPE_UNIT_BYTES or unit % SECTOR_BYTES:
+        yield Problem("stripe-unit", f"{format_size(unit)} is out of range: multiples of 512 from 4k")
+    if _outside(job.copies, 1, MAX_TARGETS):
+        yield Problem("mirror", f"{job.copies} is out of range: 1 to {MAX_TARGETS} copies")
+    for target in job.targets:
+        yield from _path_problems(target)
+    if _outside(job.seed, 0, MAX_SEED):
+        yield Problem("seed", f"{job.seed} is out of range: 0 to {MAX_SEED}")
+    if job.size_bytes is not None and job.size_bytes <= 0:
+        yield Problem("size", f"{job.size_bytes} is out of range: at least one block")
+    if job.runtime_s is not None and not 0 < job.runtime_s < math.inf:
+        yield Problem("runtime", f"{format_number_or_nan(job.runtime_s)} is out of range: longer than 0s")
+
+
+def _path_problems(target: TargetSpec) -> Iterator[Problem]:
+    if len(target.paths) > MAX_PATHS:
+        yield Problem("lun", f"{len(target.paths)} paths: give up to {MAX_PATHS}")
+    if len(set(target.nodes)) < len(target.paths):
+        yield Problem("lun", f"{', '.join(target.nodes)}: give each path once")
+    for path in target.paths:
+        if _outside(path.weight, 0, MAX_WEIGHT):
+            yield Problem("lun", f"{path.path}: weight {path.weight} is out of range: 0 to {MAX_WEIGHT}")
+
+
+def _layout_problems(job: JobSpec) -> Iterator[Problem]:
+    width, depth, policy = job.knobs.stripe_width, job.knobs.queue_depth, job.knobs.policy
+    if job.copies > 1 and width % job.copies:
+        yield Problem(
+            "stripe-width",
+            f"{width} is no multiple of the {job.copies} copies of --mirror: use {job.copies} per column",
+        )
+    if job.total_queue_depth and depth < width:
+        yield Problem("qd", f"{depth} in all (--qd-total) is less than 1 for each of {width} targets")
+    if policy is PathPolicy.WEIGHTED_ROUND_ROBIN:
+        for target in job.targets:
+            if target.paths and not any(path.weight for path in target.paths):
+                yield Problem("policy", f"{policy} excludes paths of weight 0, and {target.path} has no other")
+
+
+def joint_problems(job: JobSpec) -> Iterator[Problem]:
+    """List what is wrong with options that are each in range but do not fit together."""
+    yield from order_problems(job)
+    width, count = job.knobs.stripe_width, len(job.targets)
+    if width > count:
+        targets = "1 target" if count == 1 else f"{count} targets"
+        yield Problem("stripe-width", f"{width} is more than the job has targets: 1 to {count} with {targets}")
+    yield from _layout_problems(job)
+    depth = job.knobs.queue_depth
+    if job.backend is Backend.THREADS and depth > MAX_THREADS:
+        yield Problem("qd", f"{depth} is out of range: 1 to {MAX_THREADS} with --engine threads (one thread per I/O)")
+    yield from _arrival_problems(job)
+    if job.poll and job.backend in (Backend.THREADS, Backend.AIO):
+        yield Problem("poll", f"the {job.backend} engine sleeps in the kernel: polling needs --engine uring")
+    yield from _verify_problems(job)
+    if job.size_bytes is not None:
+        unit = math.lcm(*job.knobs.block_sizes)
+        if job.size_bytes % unit:
+            lower = job.size_bytes - job.size_bytes % unit
+            yield Problem(
+                "size",
+                f"{format_size(job.size_bytes)} is not a multiple of the block ({format_size(unit)}): "
+                f"use {format_size(lower or unit)}",
+            )
+
+
+def _verify_problems(job: JobSpec) -> Iterator[Problem]:
+    if not job.verify:
+        return
+    if job.backend is Backend.AIO:
+        yield Problem("verify", "the aio engine marks no writes: verification needs --engine uring or threads")
+    for block in (*job.knobs.blocks, *job.knobs.drawn_write_blocks):
+        if block.block_bytes % SECTOR_BYTES:
+            yield Problem("verify", f"it marks every 512 bytes, and {block.block_bytes} is not a multiple of that")
+
+
+def _arrival_problems(job: JobSpec) -> Iterator[Problem]:
+    if job.arrival is Arrival.CLOSED:
+        return
+    rate_iops = job.knobs.rate_iops
+    if rate_iops is not None and rate_iops > MAX_ARRIVALS_PER_S:
+        yield Problem("rate", f"{rate_iops:g} is out of range: up to {MAX_ARRIVALS_PER_S} with --arrival {job.arrival}")
+    if rate_iops is None:
+        yield Problem("rate", f"--arrival {job.arrival} needs one: how many I/Os arrive per second")
+    if job.backend is Backend.AIO:
+        yield Problem(
+            "arrival", f"the aio engine runs closed loops only: {job.arrival} needs --engine uring or threads"
+        )
+
+
+def validate(job: JobSpec) -> None:
+    """Check a whole job, without touching its targets.
+
+    Raises:
+        UsageError: the first problem, with the option's name.
+    """
+    for problems in (knob_problems(job.knobs), setting_problems(job), joint_problems(job)):
+        for problem in problems:
+            raise UsageError(f"--{problem.option}: {problem.text}")

@@ -1,0 +1,105 @@
+"""What layouts and paths did: I/Os of every path, logical I/Os over several targets, what the slowest target cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.results.levels import logical_level, path_level
+from engine.results.measured import Measured, combine
+from engine.results.split import Split, combine_splits, split_of
+from engine.running.backend import EpochStats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathResult:
+    """One path of a target in one epoch; errors are failed attempts, which another path may have made good."""
+
+    name: str
+    split: Split
+
+
+@dataclass(frozen=True, slots=True)
+class HoldUp:
+    """What one target cost the logical I/Os that several targets shared."""
+
+    target: str
+    last_ios: int
+    """Logical I/Os that ended with this target's part."""
+    waited_ns: int
+    """For how long all their other parts had been back then, in sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogicalResult:
+    """I/Os as the job asked for them, each as slow as its slowest part, beside their parts."""
+
+    split: Split
+    parts: Measured
+    hold_ups: tuple[HoldUp, ...]
+    """One per target inside the stripe width."""
+
+    @property
+    def slowest(self) -> HoldUp | None:
+        """The target for which the others waited longest; None if none waited."""
+        slowest = max(self.hold_ups, key=lambda hold_up: hold_up.waited_ns, default=None)
+        return slowest if slowest is not None and slowest.waited_ns else None
+
+    def cost_pct(self, hold_up: HoldUp) -> float | None:
+        """Tell by how much of their latency logical I/Os would have ended sooner without a target's lag, in percent."""
+        whole_ns = self.split.total.latency_sum_ns
+        return 100 * hold_up.waited_ns / whole_ns if whole_ns else None
+
+    def last_pct(self, hold_up: HoldUp) -> float | None:
+        """Tell the share of the logical I/Os of several parts that ended with a target, in percent."""
+        shared = sum(one.last_ios for one in self.hold_ups)
+        return 100 * hold_up.last_ios / shared if shared else None
+
+    def amplification(self, percent: float) -> float | None:
+        """Tell how many times the latency of a part that of a logical I/O is, at one percentile; None with too few."""
+        whole, part = self.split.total.percentile_ns(percent), self.parts.percentile_ns(percent)
+        return whole / part if whole is not None and part else None
+
+    @property
+    def mean_amplification(self) -> float | None:
+        """How many times the mean latency of the parts that of the logical I/Os is."""
+        whole, part = self.split.total.mean_ns, self.parts.mean_ns
+        return whole / part if whole is not None and part else None
+
+
+def path_results(stats: EpochStats, paths: Sequence[Sequence[str]]) -> tuple[tuple[PathResult, ...], ...]:
+    """Read the paths of every target; `paths` has their names, none for a target with one path only."""
+    level, results, row = path_level(stats), [], 0
+    for names in paths:
+        count = max(len(names), 1)
+        rows = range(row, row + count) if len(level.counts) and names else range(0)
+        results.append(
+            tuple(PathResult(name, split_of(level, index)) for name, index in zip(names, rows, strict=False))
+        )
+        row += count
+    return tuple(results)
+
+
+def logical_result(stats: EpochStats, names: Sequence[str], parts: Measured) -> LogicalResult | None:
+    """Read the logical I/Os of an epoch; None where none was cut or had copies."""
+    split = split_of(logical_level(stats), None)
+    if not split.total.ios and not split.total.errors:
+        return None
+    active = names[: stats.knobs.stripe_width]
+    rows = zip(active, stats.delays.tolist(), strict=False)
+    return LogicalResult(split, parts, tuple(HoldUp(name, last, waited) for name, (last, waited) in rows))
+
+
+def combine_logical(parts: Sequence[LogicalResult]) -> LogicalResult | None:
+    """Add up epochs; None where none had any."""
+    if not parts:
+        return None
+    sums: dict[str, HoldUp] = {}
+    for hold_up in (one for part in parts for one in part.hold_ups):
+        before = sums.get(hold_up.target, HoldUp(hold_up.target, 0, 0))
+        sums[hold_up.target] = HoldUp(
+            hold_up.target, before.last_ios + hold_up.last_ios, before.waited_ns + hold_up.waited_ns
+        )
+    return LogicalResult(
+        combine_splits([part.split for part in parts]), combine([part.parts for part in parts]), tuple(sums.values())
+    )

@@ -1,0 +1,134 @@
+"""What was measured of some I/Os: counts, latencies and their histogram, which add up over epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.results.histogram import merge, percentile_ns
+from engine.results.latencies import Latencies, combine_latencies
+from engine.results.levels import LevelStats
+from engine.running.backend import Cells, EpochStats
+
+READ, WRITE, BOTH = 0, 1, 2
+_IOS, _BYTES, _LATENCY, _LEAST, _LARGEST, _ERRORS = range(6)
+_SERVICE, _LEAST_SERVICE, _LARGEST_SERVICE = range(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Statistics of the I/Os of one direction or both, on one target or all, over one epoch or several."""
+
+    ios: int
+    bytes: int
+    errors: int
+    latency_sum_ns: int
+    least_ns: int | None
+    largest_ns: int | None
+    peak_sum_ns: int
+    """Sum of the per-second maxima."""
+    peak_seconds: int
+    """Seconds that had any I/O."""
+    buckets: NDArray[np.uint16]
+    """Buckets of engine.histogram that hold any I/O, ascending."""
+    counts: NDArray[np.uint64]
+    service: Latencies | None = None
+    """Times from submit to reap, where latencies count from an intended start; None where they are the same."""
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Mean latency."""
+        return self.latency_sum_ns / self.ios if self.ios else None
+
+    @property
+    def average_peak_ns(self) -> float | None:
+        """Mean of the per-second maxima: the latency that hurts applications."""
+        return self.peak_sum_ns / self.peak_seconds if self.peak_seconds else None
+
+    def percentile_ns(self, percent: float) -> float | None:
+        """Latency that `percent` of the I/Os do not exceed; None with too few I/Os to tell."""
+        value = percentile_ns(self.buckets, self.counts, percent)
+        if value is None or self.least_ns is None or self.largest_ns is None:
+            return None
+        return min(max(value, float(self.least_ns)), float(self.largest_ns))
+
+
+def measure(stats: EpochStats | LevelStats, target: int | None, direction: int) -> Measured:
+    """Cut the I/Os of one target (None: all) and one direction (or BOTH) out of an epoch."""
+    counts = stats.counts[slice(None) if target is None else slice(target, target + 1)]
+    counts = (counts if direction == BOTH else counts[:, direction : direction + 1]).reshape(-1, 6)
+    used = counts[counts[:, _IOS] > 0]
+    buckets, bucket_counts = _cells_of(stats.cells, target, direction)
+    peak_sum_ns, peak_seconds = stats.peaks[-1 if target is None else target, direction]
+    return Measured(
+        ios=int(counts[:, _IOS].sum()),
+        bytes=int(counts[:, _BYTES].sum()),
+        errors=int(counts[:, _ERRORS].sum()),
+        latency_sum_ns=int(counts[:, _LATENCY].sum()),
+        least_ns=int(used[:, _LEAST].min()) if len(used) else None,
+        largest_ns=int(used[:, _LARGEST].max()) if len(used) else None,
+        peak_sum_ns=int(peak_sum_ns),
+        peak_seconds=int(peak_seconds),
+        buckets=buckets,
+        counts=bucket_counts,
+        service=_service(stats, target, direction),
+    )
+
+
+def _service(stats: EpochStats | LevelStats, target: int | None, direction: int) -> Latencies | None:
+    if isinstance(stats, LevelStats):
+        return None
+    buckets, counts = _cells_of(stats.service_cells, target, direction)
+    if not len(counts):
+        return None
+    services = stats.services[slice(None) if target is None else slice(target, target + 1)]
+    services = (services if direction == BOTH else services[:, direction : direction + 1]).reshape(-1, 3)
+    used = services[services[:, _LARGEST_SERVICE] > 0]
+    return Latencies(
+        sum_ns=int(used[:, _SERVICE].sum()),
+        least_ns=int(used[:, _LEAST_SERVICE].min()),
+        largest_ns=int(used[:, _LARGEST_SERVICE].max()),
+        buckets=buckets,
+        counts=counts,
+    )
+
+
+def _cells_of(cells: Cells, target: int | None, direction: int) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
+    targets, directions, buckets, counts = cells
+    wanted = np.ones(len(counts), bool)
+    if target is not None:
+        wanted &= targets == target
+    if direction != BOTH:
+        wanted &= directions == direction
+    return merge(buckets[wanted], counts[wanted])
+
+
+def combine(parts: Sequence[Measured]) -> Measured:
+    """Add up epochs, or any other parts that share no second of any target."""
+    least = [part.least_ns for part in parts if part.least_ns is not None]
+    largest = [part.largest_ns for part in parts if part.largest_ns is not None]
+    buckets, counts = merge(
+        np.concatenate([part.buckets for part in parts] or [np.zeros(0, np.uint16)]),
+        np.concatenate([part.counts for part in parts] or [np.zeros(0, np.uint64)]),
+    )
+    return Measured(
+        ios=sum(part.ios for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        errors=sum(part.errors for part in parts),
+        latency_sum_ns=sum(part.latency_sum_ns for part in parts),
+        least_ns=min(least, default=None),
+        largest_ns=max(largest, default=None),
+        peak_sum_ns=sum(part.peak_sum_ns for part in parts),
+        peak_seconds=sum(part.peak_seconds for part in parts),
+        buckets=buckets,
+        counts=counts,
+        service=_combined_service(parts),
+    )
+
+
+def _combined_service(parts: Sequence[Measured]) -> Latencies | None:
+    services = [part.service for part in parts if part.service is not None]
+    return combine_latencies(services) if services else None

@@ -1,0 +1,223 @@
+"""What a run measured, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.job.spec import JobSpec, Knobs
+from engine.results.badge import Badge
+from engine.results.cpu_use import CpuUse, add_up
+from engine.results.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
+from engine.results.split import Split, combine_splits, split_of
+from engine.running.backend import EpochStats, LoadBackend
+from engine.verify.run_result import Verified
+
+_READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
+"""Positions in collectors.schemas.LOAD."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetResult:
+    """One target in one epoch."""
+
+    name: str
+    split: Split
+    skipped: int = 0
+    """Arrivals that found no room in time."""
+    paths: tuple[PathResult, ...] = ()
+    """Of a target that is reached by several."""
+
+
+@dataclass(frozen=True, slots=True)
+class FsyncResult:
+    """Flushes of all targets, which are in no statistic of reads or writes."""
+
+    ios: int
+    errors: int
+    latency_sum_ns: int
+    largest_ns: int
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Mean latency."""
+        return self.latency_sum_ns / self.ios if self.ios else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EpochResult:
+    """One epoch, without the transient after the turn that opened it."""
+
+    index: int
+    knobs: Knobs
+    start_s: float | None
+    """From the start of the run to the start of measuring; None if the load never settled."""
+    duration_s: float
+    """How long was measured; 0 if the load never settled."""
+    transient_ios: int
+    split: Split
+    targets: tuple[TargetResult, ...]
+    """Those inside the stripe width."""
+    cpu: CpuUse | None
+    """What the measured part cost; None if the load never settled."""
+    fsyncs: FsyncResult
+    logical: LogicalResult | None = None
+    """I/Os before they were cut into parts; None where each was one."""
+    policy_ns: float | None = None
+    """Time per I/O to choose a path; None where nothing was chosen."""
+
+    @property
+    def skipped(self) -> int:
+        """Arrivals that found no room in time."""
+        return sum(target.skipped for target in self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCount:
+    """I/Os of one target and direction that failed in the same way."""
+
+    target: str
+    direction: str
+    errno: int
+    """0 is a short transfer."""
+    first_offset: int
+    ios: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """Which engine did the I/O and why that one."""
+
+    backend: str
+    why: str
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a run was, without its numbers."""
+
+    job: JobSpec
+    engine: EngineFacts
+    targets: tuple[str, ...]
+    notices: tuple[str, ...]
+    """What a reader must know to judge the numbers, one line each."""
+    badges: tuple[Badge, ...]
+    """Of the targets."""
+    ended: str
+    """runtime, stopped or failed; empty while it runs."""
+    elapsed_s: float
+    """From start to stop."""
+    paths: tuple[tuple[str, ...], ...] = ()
+    """Names of the paths of every target, none for one with a single path."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunResult:
+    """A whole run."""
+
+    about: About
+    epochs: tuple[EpochResult, ...]
+    total: Split
+    """All epochs together; latencies are merged from their histograms."""
+    errors: tuple[ErrorCount, ...]
+    """I/Os that failed at any time, transient ones too; the most frequent first."""
+    cpu_ns: int
+    """CPU time of the engine's threads over the whole run."""
+    completed_ios: int
+    """All I/Os that succeeded, transient ones too."""
+    skipped: int = 0
+    """All arrivals that found no room in time, transient ones too."""
+    verified: Verified | None = None
+    """Of a verified load."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a verified load found any of its data damaged."""
+        return self.verified is not None and self.verified.damaged > 0
+
+    @property
+    def logical(self) -> LogicalResult | None:
+        """Logical I/Os over all epochs; None where none was cut or had copies."""
+        return combine_logical([epoch.logical for epoch in self.epochs if epoch.logical is not None])
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds measured over all epochs."""
+        return sum(epoch.duration_s for epoch in self.epochs)
+
+    @property
+    def cpu(self) -> CpuUse | None:
+        """What all that was measured cost."""
+        return add_up(epoch.cpu for epoch in self.epochs)
+
+    @property
+    def failed_ios(self) -> int:
+        """I/Os that failed at any time."""
+        return sum(error.ios for error in self.errors)
+
+
+def evaluate(about: About, engine: LoadBackend, counters: NDArray[np.uint64], now_ns: int) -> RunResult:
+    """Evaluate what an engine measured; an epoch that is still open is measured up to `now_ns`."""
+    stats = engine.epochs()
+    epochs = tuple(epoch_result(epoch, about.targets, stats[0].turned_ns, now_ns, about.paths) for epoch in stats)
+    return RunResult(
+        about=about,
+        epochs=epochs,
+        total=combine_splits([epoch.split for epoch in epochs]),
+        errors=error_counts(engine.errors(), about.targets),
+        cpu_ns=engine.cpu_ns(),
+        completed_ios=int(counters[:, [_READ_IOS, _WRITE_IOS]].sum()),
+        skipped=int(counters[:, _SKIPPED].sum()),
+    )
+
+
+def nothing_measured(job: JobSpec) -> RunResult:
+    """Build the result of a run that was stopped before it began."""
+    about = About(job, EngineFacts("", "not started", ()), (), (), (), "stopped", 0.0)
+    return RunResult(about, (), combine_splits([]), (), cpu_ns=0, completed_ios=0)
+
+
+def error_counts(rows: Iterable[tuple[int, str, int, int, int]], names: Sequence[str]) -> tuple[ErrorCount, ...]:
+    """Name the targets in what LoadBackend.errors returns."""
+    return tuple(
+        ErrorCount(names[target], direction, code, offset, ios) for target, direction, code, offset, ios in rows
+    )
+
+
+def epoch_result(
+    stats: EpochStats,
+    names: Sequence[str],
+    run_start_ns: int,
+    now_ns: int,
+    paths: Sequence[Sequence[str]] = (),
+) -> EpochResult:
+    """Evaluate one epoch; one that is still open is measured up to `now_ns`."""
+    end_ns = now_ns if stats.end_ns is None else stats.end_ns
+    start_ns = end_ns if stats.start_ns is None else stats.start_ns
+    split, path_names = split_of(stats, None), paths or [()] * len(names)
+    targets = zip(names[: stats.knobs.stripe_width], path_results(stats, path_names), strict=False)
+    return EpochResult(
+        index=stats.index,
+        knobs=stats.knobs,
+        start_s=None if stats.start_ns is None else (start_ns - run_start_ns) / 1e9,
+        duration_s=max(end_ns - start_ns, 0) / 1e9,
+        transient_ios=stats.transient_ios,
+        split=split,
+        targets=tuple(
+            TargetResult(name, split_of(stats, row), int(stats.skipped[row]), path)
+            for row, (name, path) in enumerate(targets)
+        ),
+        cpu=None if stats.cpu_ns is None else CpuUse(*stats.cpu_ns),
+        fsyncs=_fsyncs(stats),
+        logical=logical_result(stats, names, split.total),
+        policy_ns=stats.policy_ns,
+    )
+
+
+def _fsyncs(stats: EpochStats) -> FsyncResult:
+    ios, latency_ns, _, errors = stats.fsyncs.sum(axis=0, dtype=np.uint64).tolist()
+    return FsyncResult(ios, errors, latency_ns, int(stats.fsyncs[:, 2].max()))

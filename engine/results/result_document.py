@@ -1,0 +1,210 @@
+"""The JSON document of a run, schema lunscope.run/1: a stable contract."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import TypeAlias
+
+from engine.errno_text import error_message, error_name
+from engine.job.distribution_text import format_distribution
+from engine.job.spec import Arrival, BlockShare, JobSpec, Knobs
+from engine.results.badge import Badge
+from engine.results.caveats import caveats
+from engine.results.cpu_use import CpuUse, per_gb_s, per_io_us
+from engine.results.latencies import Latencies
+from engine.results.layout_document import logical_document, path_documents, target_name
+from engine.results.measured import Measured
+from engine.results.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
+from engine.results.run_badges import run_badges
+from engine.results.split import Split
+from engine.verify.run_result import verified_document
+
+SCHEMA = "lunscope.run/1"
+
+Document: TypeAlias = dict[str, object]
+"""A JSON object; every number in it is finite, and what is not known is null."""
+
+
+def run_document(result: RunResult) -> Document:
+    """Everything a run measured, ready for json.dumps."""
+    about = result.about
+    return {
+        "schema": SCHEMA,
+        "engine": {
+            "backend": about.engine.backend,
+            "version": importlib.metadata.version("lunscope"),
+            "features": list(about.engine.features),
+            "why": about.engine.why,
+        },
+        "job": _job(about.job),
+        "targets": list(about.targets),
+        "notices": caveats(result),
+        "badges": [_badge(badge) for badge in run_badges(result)],
+        "ended": about.ended,
+        "elapsed_s": about.elapsed_s,
+        "duration_s": result.duration_s,
+        "epochs": [_epoch(epoch, about.job.arrival) for epoch in result.epochs],
+        **_split(result.total, result.duration_s),
+        "logical": logical_document(result.logical, lambda split: _split(split, result.duration_s)),
+        "cpu": _cpu(result.cpu, result.total),
+        "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
+        "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
+        "verify": None if result.verified is None else verified_document(result.verified),
+        "errors": [_error(error) for error in result.errors],
+    }
+
+
+def _job(job: JobSpec) -> Document:
+    return {
+        "name": job.name,
+        "targets": [target_name(target) for target in job.targets],
+        "access": job.access.value,
+        "backend": job.backend.value,
+        "streams": job.streams,
+        "stripe_unit_bytes": job.stripe_unit_bytes,
+        "copies": job.copies,
+        "total_queue_depth": job.total_queue_depth,
+        "size_bytes": job.size_bytes,
+        "runtime_s": job.runtime_s,
+        "seed": job.seed,
+        "arrival": job.arrival.value,
+        "poll": job.poll,
+        "verify": job.verify,
+        "knobs": _knobs(job.knobs),
+    }
+
+
+def _knobs(knobs: Knobs) -> Document:
+    return {
+        "queue_depth": knobs.queue_depth,
+        "stripe_width": knobs.stripe_width,
+        "blocks": _blocks(knobs.blocks),
+        "read_pct": knobs.read_pct,
+        "rate_iops": knobs.rate_iops,
+        "write_blocks": None if knobs.write_blocks is None else _blocks(knobs.write_blocks),
+        "distribution": format_distribution(knobs.distribution),
+        "write_distribution": (
+            None if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
+        ),
+        "mode": knobs.mode.value,
+        "threads": knobs.threads,
+        "fsync_every": knobs.fsync_every,
+        "policy": knobs.policy.value,
+    }
+
+
+def _blocks(blocks: tuple[BlockShare, ...]) -> list[Document]:
+    return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in blocks]
+
+
+def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:
+    is_open = arrival is not Arrival.CLOSED
+    return {
+        "index": epoch.index,
+        "knobs": _knobs(epoch.knobs),
+        "start_s": epoch.start_s,
+        "duration_s": epoch.duration_s,
+        "transient_ios": epoch.transient_ios,
+        **_split(epoch.split, epoch.duration_s),
+        "logical": logical_document(epoch.logical, lambda split: _split(split, epoch.duration_s)),
+        "policy_ns_per_io": None if epoch.policy_ns is None else round(epoch.policy_ns, 1),
+        "fsync": _fsync(epoch.fsyncs),
+        "cpu": _cpu(epoch.cpu, epoch.split),
+        "skipped": epoch.skipped if is_open else None,
+        "targets": [_target(target, epoch.duration_s, is_open=is_open) for target in epoch.targets],
+    }
+
+
+def _target(target: TargetResult, duration_s: float, *, is_open: bool) -> Document:
+    return {
+        "name": target.name,
+        **_split(target.split, duration_s),
+        "skipped": target.skipped if is_open else None,
+        "paths": path_documents(target.paths, lambda split: _split(split, duration_s)),
+    }
+
+
+def _split(split: Split, duration_s: float) -> Document:
+    return {
+        "read": _block(split.read, duration_s),
+        "write": _block(split.write, duration_s),
+        "total": _block(split.total, duration_s),
+    }
+
+
+def _block(measured: Measured, duration_s: float) -> Document:
+    return {
+        "ios": measured.ios,
+        "bytes": measured.bytes,
+        "iops": measured.ios / duration_s if duration_s else None,
+        "bytes_per_s": measured.bytes / duration_s if duration_s else None,
+        "latency_us": {
+            "min": _us(measured.least_ns),
+            "mean": _us(measured.mean_ns),
+            "p50": _us(measured.percentile_ns(50)),
+            "p90": _us(measured.percentile_ns(90)),
+            "p99": _us(measured.percentile_ns(99)),
+            "p99_9": _us(measured.percentile_ns(99.9)),
+            "max": _us(measured.largest_ns),
+            "avg_peak": _us(measured.average_peak_ns),
+        },
+        "service_us": None if measured.service is None else _service(measured.service),
+    }
+
+
+def _service(service: Latencies) -> Document:
+    return {
+        "min": _us(service.least_ns),
+        "mean": _us(service.mean_ns),
+        "p50": _us(service.percentile_ns(50)),
+        "p90": _us(service.percentile_ns(90)),
+        "p99": _us(service.percentile_ns(99)),
+        "p99_9": _us(service.percentile_ns(99.9)),
+        "max": _us(service.largest_ns),
+    }
+
+
+def _badge(badge: Badge) -> Document:
+    return {
+        "id": badge.kind.value,
+        "targets": list(badge.targets),
+        "share": badge.share,
+        "label": badge.label,
+        "text": badge.text,
+    }
+
+
+def _fsync(fsyncs: FsyncResult) -> Document | None:
+    if not fsyncs.ios and not fsyncs.errors:
+        return None
+    latency = {"mean": _us(fsyncs.mean_ns), "max": _us(fsyncs.largest_ns if fsyncs.ios else None)}
+    return {"ios": fsyncs.ios, "errors": fsyncs.errors, "latency_us": latency}
+
+
+def _cpu(cpu: CpuUse | None, split: Split) -> Document | None:
+    if cpu is None:
+        return None
+    total = split.total
+    return {
+        "engine_us_per_io": per_io_us(cpu.engine_ns, total.ios),
+        "engine_s_per_gb": per_gb_s(cpu.engine_ns, total.bytes),
+        "host_us_per_io": per_io_us(cpu.host_busy_ns, total.ios),
+        "host_s_per_gb": per_gb_s(cpu.host_busy_ns, total.bytes),
+        "host_busy_pct": cpu.host_busy_pct,
+    }
+
+
+def _us(value_ns: float | None) -> float | None:
+    return None if value_ns is None else round(value_ns / 1000, 3)
+
+
+def _error(error: ErrorCount) -> Document:
+    return {
+        "target": error.target,
+        "direction": error.direction,
+        "errno": error.errno,
+        "name": error_name(error.errno),
+        "message": error_message(error.errno),
+        "first_offset": error.first_offset,
+        "ios": error.ios,
+    }

@@ -1,0 +1,156 @@
+"""The summary of a run for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from engine.errno_text import error_message, error_name
+from engine.job.describe import describe_job, describe_knobs
+from engine.results.caveats import caveats
+from engine.results.cpu_use import CpuUse, per_gb_s
+from engine.results.latencies import Latencies
+from engine.results.measured import Measured, combine
+from engine.results.result import FsyncResult, RunResult
+from engine.results.run_badges import run_badges
+from engine.results.split import Split
+from engine.verify.text import verified_lines
+
+_MOST_ROWS = 16
+_ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
+_WIDTHS = (10, 8, 9, 7, 7, 7, 8, 9, 9)
+"""With the label they fill 79 columns, which a terminal of 80 shows unbroken."""
+_WHOLE_FROM = 1000
+"""From here on a decimal of a latency says nothing."""
+_SLOW_NS = 10_000_000
+"""From this mean on latencies are in milliseconds."""
+
+
+def summary_lines(result: RunResult) -> list[str]:
+    """Say what was run, what it reached, and what a reader should know before believing it."""
+    about = result.about
+    return [
+        f"{describe_job(about.job)}; {about.engine.backend} engine ({about.engine.why})",
+        f"on {_listed(about.targets)}",
+        f"ran {about.elapsed_s:.1f} s ({_ENDINGS[about.ended]}), measured {result.duration_s:.1f} s",
+        "",
+        *_tables(result),
+        *(f"note: {caveat}" for caveat in caveats(result)),
+        *(f"badge: {badge.line}" for badge in run_badges(result)),
+        *(() if result.verified is None else verified_lines(result.verified)),
+        *(f"error: {line}" for line in _errors(result)),
+    ]
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_MOST_ROWS])
+    return shown if len(names) <= _MOST_ROWS else f"{shown} and {len(names) - _MOST_ROWS} more"
+
+
+def _tables(result: RunResult) -> Iterator[str]:
+    in_ms = (result.total.total.mean_ns or 0) >= _SLOW_NS
+    yield _header("ms" if in_ms else "us")
+    for label, part in _directions(result.total):
+        yield _row(part, result.duration_s, label, in_ms=in_ms)
+        if part.service is not None:
+            yield _service_row(part.service, f"{label}, service time", in_ms=in_ms)
+    if result.logical is not None:
+        yield "whole I/Os, over all targets they touch"
+        for label, part in _directions(result.logical.split):
+            yield _row(part, result.duration_s, label, in_ms=in_ms)
+    yield from _costs(result.cpu, result.total.total, [epoch.fsyncs for epoch in result.epochs])
+    yield ""
+    if len(result.epochs) > 1:
+        for epoch in result.epochs:
+            yield f"epoch {epoch.index}, {epoch.duration_s:.1f} s: {describe_knobs(epoch.knobs)}"
+            yield _row(epoch.split.total, epoch.duration_s, "", in_ms=in_ms)
+            yield from _costs(epoch.cpu, epoch.split.total, [epoch.fsyncs])
+        yield ""
+    if len(result.about.targets) > 1:
+        for name, part, seconds in _by_target(result):
+            yield name
+            yield _row(part, seconds, "", in_ms=in_ms)
+        yield ""
+    for name, part, seconds in _by_path(result):
+        failed = f": {part.errors:,} failed, tried on another path" if part.errors else ""
+        yield f"path {name}{failed}"
+        yield _row(part, seconds, "", in_ms=in_ms)
+
+
+def _directions(split: Split) -> list[tuple[str, Measured]]:
+    both = [("read", split.read), ("write", split.write)]
+    used = [(label, part) for label, part in both if part.ios]
+    return used if len(used) == 1 else [*used, ("total", split.total)]
+
+
+def _costs(cpu: CpuUse | None, done: Measured, fsyncs: Sequence[FsyncResult]) -> Iterator[str]:
+    """CPU of the engine and of the host beside what it bought, and flushes with their latency."""
+    if cpu is not None and done.ios:
+        of_engine, of_host = (
+            f"{ns / done.ios / 1e3:.2f} us/IO, {per_gb_s(ns, done.bytes):.3g} s/GB"
+            for ns in (cpu.engine_ns, cpu.host_busy_ns)
+        )
+        yield f"cpu  engine {of_engine}; host {of_host}" + (
+            "" if cpu.host_busy_pct is None else f", {cpu.host_busy_pct:.0f} % busy"
+        )
+    ios = sum(one.ios for one in fsyncs)
+    if ios:
+        mean_us = sum(one.latency_sum_ns for one in fsyncs) / ios / 1e3
+        yield f"sync {ios:,} fsyncs, mean {mean_us:,.0f} us, max {max(one.largest_ns for one in fsyncs) / 1e3:,.0f} us"
+
+
+def _by_target(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
+    for name in result.about.targets[:_MOST_ROWS]:
+        seen = [(epoch, target) for epoch in result.epochs for target in epoch.targets if target.name == name]
+        if seen:
+            yield name, combine([target.split.total for _, target in seen]), sum(epoch.duration_s for epoch, _ in seen)
+
+
+def _by_path(result: RunResult) -> Iterator[tuple[str, Measured, float]]:
+    seen: dict[str, list[tuple[Measured, float]]] = {}
+    for epoch in result.epochs:
+        for path in (path for target in epoch.targets for path in target.paths):
+            seen.setdefault(path.name, []).append((path.split.total, epoch.duration_s))
+    for name, parts in seen.items():
+        yield name, combine([part for part, _ in parts]), sum(seconds for _, seconds in parts)
+
+
+def _header(unit: str) -> str:
+    titles = ("IOPS", "MiB/s", f"mean {unit}", "p50", "p90", "p99", "p99.9", "max", "avg peak")
+    return _line("", titles)
+
+
+def _row(part: Measured, duration_s: float, label: str, *, in_ms: bool) -> str:
+    percentiles = (part.percentile_ns(percent) for percent in (50, 90, 99, 99.9))
+    latencies = (part.mean_ns, *percentiles, part.largest_ns, part.average_peak_ns)
+    rates = (_rate(part.ios, duration_s, 0), _rate(part.bytes / (1 << 20), duration_s, 1))
+    return _line(label, (*rates, *(_latency(value, in_ms=in_ms) for value in latencies)))
+
+
+def _line(label: str, figures: Iterable[str]) -> str:
+    return f"{label:<5}" + "".join(f"{figure:>{width}}" for figure, width in zip(figures, _WIDTHS, strict=True))
+
+
+def _service_row(service: Latencies, label: str, *, in_ms: bool) -> str:
+    percentiles = (service.percentile_ns(percent) for percent in (50, 90, 99, 99.9))
+    values = (service.mean_ns, *percentiles, service.largest_ns)
+    return f"{'':18}" + "".join(f"{_latency(value, in_ms=in_ms):>9}" for value in values) + f"{'':10}  {label}"
+
+
+def _rate(amount: float, duration_s: float, decimals: int) -> str:
+    return f"{amount / duration_s:,.{decimals}f}" if duration_s else "-"
+
+
+def _latency(value_ns: float | None, *, in_ms: bool) -> str:
+    if value_ns is None:
+        return "-"
+    value = value_ns / (1e6 if in_ms else 1e3)
+    return f"{value:.1f}" if value < _WHOLE_FROM else f"{value:.0f}"
+
+
+def _errors(result: RunResult) -> Iterable[str]:
+    for error in result.errors[:_MOST_ROWS]:
+        plural = "" if error.ios == 1 else "s"
+        yield (
+            f"{error.target}: {error.ios:,} {error.direction}{plural} failed: {error_name(error.errno)} "
+            f"{error_message(error.errno)}, first at offset {error.first_offset}"
+        )

@@ -1,0 +1,233 @@
+"""The one owner of the load that screens, the recorder and the command line share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engine.errors import LunscopeError, StoppedError, UsageError
+from engine.events import Event, EventKind
+from engine.job.describe import describe_job, knob_changes
+from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.job.validate import validate
+from engine.running.board import Board
+from engine.running.status import LoadReading, LoadState, LoadStatus
+
+if TYPE_CHECKING:
+    from engine.results.result import RunResult
+    from engine.running.driver import LoadDriver
+
+__all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
+
+_PATIENCE_S = 0.05
+"""How soon a stop gets through to a preparation."""
+_TURNED_IN_DRIVER = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING})
+
+
+class LoadControl:
+    """At most one load at a time; every member may be called from any thread.
+
+    `arm`, `start` and `stop` block. A thread looks after a running load and ends it when its runtime is over or nothing
+    answers any more.
+    """
+
+    def __init__(self) -> None:
+        self._board = Board()
+        self._operation = threading.Lock()
+        """Held by whoever arms, starts or ends a load."""
+        self._turning = threading.Lock()
+        self._driver: LoadDriver | None = None
+        self._result: RunResult | None = None
+        self._runs = 0
+        self._ended = threading.Event()
+
+    @property
+    def status(self) -> LoadStatus:
+        """Where the load stands now."""
+        driver, status = self._driver, self._board.status
+        return status if driver is None else replace(status, elapsed_s=driver.elapsed_s)
+
+    def arm(self, job: JobSpec, permissions: Permissions) -> None:
+        """Prepare a job: open and check its targets, fill scratch files, set up the engine; blocks.
+
+        Raises:
+            StoppedError: `stop` was called meanwhile.
+            LunscopeError: what is wrong with the job or its targets; nothing is left behind.
+        """
+        from engine.running.driver import LoadDriver  # noqa: PLC0415 (slow to import; the first screen comes before any load)
+
+        with self._operation:
+            if self._board.status.state is LoadState.RUNNING:
+                raise UsageError("a load is running: stop it first")
+            self._let_go()
+            self._runs += 1
+            self._driver = driver = LoadDriver(job, permissions, self._runs)
+            self._board.reset(LoadStatus(LoadState.PREPARING, job, job.knobs, progress=0.0))
+            try:
+                driver.prepare(lambda share: self._board.change(progress=share))
+            except BaseException as error:
+                state = LoadState.IDLE if isinstance(error, StoppedError) else LoadState.FAILED
+                self._board.change(state=state, message=str(error), progress=None)
+                raise
+            self._board.change(
+                state=LoadState.ARMED,
+                targets=driver.target_names,
+                backend=driver.backend,
+                progress=None,
+                message=_notices(driver),
+                badges=driver.badges,
+            )
+
+    def start(self) -> None:
+        """Start what is armed; does nothing while it runs.
+
+        Raises:
+            LunscopeError: nothing is armed, or a target changed since; the load is let go then.
+        """
+        with self._operation:
+            driver, status = self._driver, self._board.status
+            if status.state is LoadState.RUNNING:
+                return
+            if driver is None or status.state is not LoadState.ARMED:
+                raise UsageError("no load is armed: arm one first")
+            try:
+                driver.start()
+            except BaseException as error:
+                driver.stop()
+                self._board.change(state=LoadState.FAILED, message=str(error))
+                raise
+            self._board.change(
+                state=LoadState.RUNNING, backend=driver.backend, message=_notices(driver), badges=driver.badges
+            )
+            self._board.note(EventKind.LOAD, f"load started: {_words(self.status)}", _facts(self.status))
+            self._ended.clear()
+            threading.Thread(target=self._look_after, args=(driver,), name="lunscope-load", daemon=True).start()
+
+    def turn(self, knobs: Knobs) -> None:
+        """Turn the knobs of the running load, or of the job that the next start uses.
+
+        Raises:
+            UsageError: a knob is out of range, or there is no job; the old knobs stay.
+            RefusedError: a target that would be written may not be.
+        """
+        with self._turning:
+            driver, status = self._driver, self._board.status
+            if status.job is None or status.knobs is None:
+                raise UsageError("there is no load whose knobs could be turned")
+            if knobs == status.knobs:
+                return
+            job = replace(status.job, knobs=knobs)
+            validate(job)
+            epoch = driver.turn(knobs) if driver is not None and status.state in _TURNED_IN_DRIVER else None
+            if driver is None or epoch is None:
+                self._board.change(job=job, knobs=knobs)
+                return
+            self._board.change(knobs=knobs, epoch=epoch, message=_notices(driver), badges=driver.badges)
+            for change in knob_changes(status.knobs, knobs):
+                data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": epoch}
+                self._board.note(EventKind.KNOB, change.text, data)
+
+    def stop(self, *, verify: bool = True) -> None:
+        """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone.
+
+        A verified load is read back then if `verify` says so; a stop while that goes on ends it.
+        """
+        while not self._operation.acquire(timeout=_PATIENCE_S):
+            driver = self._driver
+            if driver is not None and self._board.status.state is LoadState.PREPARING:
+                driver.request_stop()
+            elif driver is not None and self._board.status.state is LoadState.STOPPING:
+                driver.hurry()
+        try:
+            if self._board.status.state is LoadState.RUNNING:
+                if not verify and self._driver is not None:
+                    self._driver.hurry()
+                self._finish("stopped", LoadState.FINISHED, "load stopped")
+            elif self._board.status.state is LoadState.ARMED:
+                self._let_go()
+                self._board.change(state=LoadState.IDLE, message="")
+        finally:
+            self._operation.release()
+
+    def close(self) -> None:
+        """Stop whatever there is, at once; may be called twice."""
+        self.stop(verify=False)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for the run to end; whether it has."""
+        return self._ended.wait(timeout_s)
+
+    def take_events(self) -> tuple[Event, ...]:
+        """Hand over what happened since the last call; one caller."""
+        return self._board.take_events()
+
+    def reading(self) -> LoadReading | None:
+        """Counters of the running load, once more after it ended, then None; one caller."""
+        driver = self._driver
+        return None if driver is None else driver.reading()
+
+    def result(self) -> RunResult | None:
+        """Return what the last run measured; None before one ended."""
+        return self._result
+
+    def _look_after(self, driver: LoadDriver) -> None:
+        from engine.running.caretaker import look_after  # noqa: PLC0415 - as the driver
+
+        fault = look_after(driver, self._board, self._ended)
+        with self._operation:
+            if fault is None or self._driver is not driver or self._board.status.state is not LoadState.RUNNING:
+                return
+            if fault:
+                self._finish("failed", LoadState.FAILED, f"load failed: {fault}")
+            else:
+                self._finish("runtime", LoadState.FINISHED, "load finished")
+
+    def _finish(self, ended: str, state: LoadState, text: str) -> None:
+        driver = self._driver
+        assert driver is not None
+        self._board.change(state=LoadState.STOPPING)
+        message = "; ".join([text, *_stop(driver, ended, lambda share: self._board.change(progress=share))])
+        self._result = result = driver.result()
+        if result.verified is not None:
+            message += f"; {result.verified.verdict}"
+            self._board.change(damaged=result.verified.damaged, progress=None)
+        self._board.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
+        self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
+        self._ended.set()
+
+    def _let_go(self) -> None:
+        if self._driver is not None:
+            self._driver.stop()
+
+
+def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None]) -> list[str]:
+    try:
+        return [] if driver.stop(ended, final_pass) else ["some I/Os never came back"]
+    except OSError as error:
+        return [str(error)]
+
+
+def _notices(driver: LoadDriver) -> str:
+    return "; ".join((*driver.notices, *(badge.line for badge in driver.badges)))
+
+
+def _facts(status: LoadStatus) -> dict[str, str | float | None]:
+    """Say in full what was started, so that it can be run again; without the job where no file can hold it."""
+    assert status.job is not None
+    assert status.knobs is not None
+    from engine.job.file import dump_job  # noqa: PLC0415 - as the driver
+
+    try:
+        job = dump_job(replace(status.job, knobs=status.knobs))
+    except LunscopeError:
+        return {"backend": status.backend}
+    return {"backend": status.backend, "job": job}
+
+
+def _words(status: LoadStatus) -> str:
+    assert status.job is not None
+    assert status.knobs is not None
+    targets = ", ".join(status.targets[:4]) + (", ..." if len(status.targets) > 4 else "")
+    return f"{describe_job(replace(status.job, knobs=status.knobs))}; {status.backend} engine; {targets}"

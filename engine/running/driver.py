@@ -1,0 +1,292 @@
+"""One run of the load, from its targets to its result."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import LunscopeError, UsageError
+from engine.guard import Vigil, recheck_targets
+from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.job.validate import validate
+from engine.results.badge import Badge
+from engine.results.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
+from engine.results.run_badges import run_badges
+from engine.running.layout_live import tail_line
+from engine.running.layout_tap import LayoutTap
+from engine.running.rig import Rig, set_up
+from engine.running.status import LoadReading
+from engine.verify.passing import PassResult
+from engine.verify.run_result import Verified, final_passes, verified_so_far
+
+_DAMAGED_RANGES = 4
+"""Position in LoadEngine.verified."""
+
+
+class LoadDriver:
+    """Drives one job once.
+
+    `prepare`, `start` and `stop` are called by one owner in this order; everything else from any thread.
+    """
+
+    def __init__(self, job: JobSpec, permissions: Permissions, run_number: int = 1) -> None:
+        self._job = job
+        self._permissions = permissions
+        self._run_number = run_number
+        self._knobs = job.knobs
+        self._turning = threading.Lock()
+        self._vigil = Vigil()
+        self._stop_requested = threading.Event()
+        self._hurried = threading.Event()
+        self._rig: Rig | None = None
+        self._keys: tuple[str, ...] = ()
+        self._layout_tap: LayoutTap | None = None
+        self._started_ns: int | None = None
+        self._ended_ns: int | None = None
+        self._result: RunResult | None = None
+        self._last_reading: LoadReading | None = None
+
+    @property
+    def knobs(self) -> Knobs:
+        """The knobs in force, or those it will start with."""
+        return self._knobs
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """What people call the targets; empty before `prepare`."""
+        return () if self._rig is None else self._rig.names
+
+    @property
+    def backend(self) -> str:
+        """The engine taken; empty before `prepare`."""
+        return "" if self._rig is None else self._rig.choice.backend.value
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know, one line each."""
+        return () if self._rig is None else self._rig.notices(self._knobs)
+
+    @property
+    def badges(self) -> tuple[Badge, ...]:
+        """What makes the figures less than they seem, by what is known so far."""
+        rig = self._rig
+        if rig is not None:
+            return rig.badges(self._knobs) if self._job.stays_awake else rig.live_badges(self._knobs)
+        return () if self._result is None else run_badges(self._result)
+
+    @property
+    def running(self) -> bool:
+        """Whether I/Os are being issued."""
+        return self._started_ns is not None and self._rig is not None and self._rig.engine.running
+
+    @property
+    def fault(self) -> str:
+        """Why the engine ended by itself, empty if it did not or if its runtime was over."""
+        return "" if self._rig is None else self._rig.engine.fault
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start, up to the end."""
+        if self._started_ns is None:
+            return 0.0
+        return ((self._ended_ns or time.monotonic_ns()) - self._started_ns) / 1e9
+
+    def prepare(self, progress: Callable[[float], None]) -> None:
+        """Open and check the targets, fill scratch files, set up the engine; blocks.
+
+        Raises:
+            UsageError: the job cannot be meant.
+            RefusedError: the guard refuses a target.
+            StoppedError: `request_stop` was called.
+            LunscopeError: the disk is full, or the kernel refuses what the engine needs.
+        """
+        validate(self._job)
+        rig = set_up(self._job, self._permissions, progress, self._stop_requested)
+        self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(rig.names)))
+        self._layout_tap = LayoutTap(rig.engine, self._keys, rig.path_names)
+        self._rig = rig
+
+    def start(self) -> None:
+        """Check the targets once more and start; does nothing if it runs.
+
+        Raises:
+            LunscopeError: a target changed since it was opened, or the engine cannot take the knobs.
+        """
+        with self._turning:
+            if self._started_ns is not None:
+                return
+            rig = self._prepared()
+            rig.require_writable(self._knobs)
+            recheck_targets(rig.targets)
+            if self._knobs != self._job.knobs:
+                _apply(rig, self._knobs)
+            if self._knobs.read_pct < 100:
+                rig.keep_journals()
+            self._started_ns = time.monotonic_ns()
+            rig.engine.start()
+
+    def turn(self, knobs: Knobs) -> int | None:
+        """Turn to new knobs; returns the epoch this opens, None while nothing runs (the start takes them).
+
+        Raises:
+            UsageError: a knob is out of range; the old ones stay.
+            RefusedError: a target that would be written is not open for writing, or changed.
+        """
+        with self._turning:
+            validate(replace(self._job, knobs=knobs))
+            epoch = None
+            if self.running:
+                epoch = self._turn_live(self._prepared(), knobs)
+            self._knobs = knobs
+            return epoch
+
+    def _turn_live(self, rig: Rig, knobs: Knobs) -> int:
+        written = rig.require_writable(knobs)
+        if self._knobs.read_pct >= 100 or knobs.stripe_width > self._knobs.stripe_width:
+            recheck_targets(written)
+        if written:
+            rig.keep_journals()
+        return _apply(rig, knobs)
+
+    def request_stop(self) -> None:
+        """Make `prepare` give up soon; a running engine goes on until `stop`."""
+        self._stop_requested.set()
+
+    def hurry(self) -> None:
+        """End the final pass of a verified load, if one is being made; from any thread."""
+        self._hurried.set()
+
+    def stop(self, ended: str = "stopped", final_pass: Callable[[float], None] | None = None) -> bool:
+        """Stop issuing, wait for what is outstanding, remove scratch files; whether all I/Os came back.
+
+        `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is there to be told
+        of the share done. May be called twice.
+        """
+        self.request_stop()
+        with self._turning:
+            rig = self._rig
+            if rig is None:
+                return True
+            badges = rig.badges(self._knobs)
+            try:
+                return rig.close()
+            finally:
+                if self._started_ns is not None:
+                    self._ended_ns = time.monotonic_ns()
+                    passes = self._final_passes(rig, final_pass)
+                    self._result = self._evaluate(rig, ended, badges, passes)
+                    self._last_reading = self._read(rig)
+                # The engine has descriptors of its own: scratch space is free when it is gone.
+                self._rig = self._layout_tap = None
+
+    def _final_passes(self, rig: Rig, progress: Callable[[float], None] | None) -> list[PassResult | None] | None:
+        engine = rig.verifying
+        if engine is None or progress is None:
+            return None
+        return final_passes(engine, rig.names, progress, self._hurried)
+
+    def damaged_ranges(self) -> int:
+        """How many ranges the reads of a verified load found damaged so far."""
+        engine = None if self._rig is None else self._rig.verifying
+        return 0 if engine is None else int(engine.verified()[:, _DAMAGED_RANGES].sum())
+
+    def verified(self) -> Verified | None:
+        """Gather what a verified load found so far; None for others, and when it is over."""
+        rig = self._rig
+        return None if rig is None or rig.verifying is None else verified_so_far(rig.verifying, rig.names)
+
+    def look(self) -> NDArray[np.uint64] | None:
+        """Counters now, columns as collectors.schemas.LOAD, peaks left for `reading`; None while there is no engine."""
+        rig = self._rig
+        return None if rig is None else rig.tap.look()
+
+    def look_at_users(self) -> None:
+        """Make sure, now and then, that nobody has begun to use what is written to; one caller.
+
+        Raises:
+            RefusedError: somebody has; the load must end.
+        """
+        rig = self._rig
+        if rig is None:
+            return
+        try:
+            self._vigil.look(rig.written(self._knobs))
+        except OSError:
+            # A stop closes the descriptors meanwhile.
+            if rig.engine.running:
+                raise
+
+    def look_at_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
+        """Path counters now, columns as collectors.schemas.LOAD_PATH, and the name of each row; none without paths."""
+        tap = self._layout_tap
+        if self._rig is None or tap is None:
+            return np.zeros((0, 12), np.uint64), ()
+        return tap.look(), tap.names
+
+    def tail(self) -> str:
+        """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
+        rig = self._rig
+        epochs = () if rig is None or self._started_ns is None else rig.engine.epochs()
+        return tail_line(epochs[-1], self.target_names) if epochs else ""
+
+    def reading(self) -> LoadReading | None:
+        """Take counters, peaks and histogram cells since the last call, and once more after the end; one caller."""
+        rig = self._rig
+        if rig is not None:
+            return self._read(rig) if self._started_ns is not None else None
+        last, self._last_reading = self._last_reading, None
+        return last
+
+    def errors(self) -> tuple[ErrorCount, ...]:
+        """I/Os that failed so far, the most frequent first."""
+        rig = self._rig
+        return () if rig is None else error_counts(rig.engine.errors(), rig.names)
+
+    def result(self) -> RunResult:
+        """Everything measured so far."""
+        rig = self._rig
+        if rig is not None and self._started_ns is not None:
+            return self._evaluate(rig, "", rig.badges(self._knobs))
+        return self._result or nothing_measured(self._job)
+
+    def _evaluate(
+        self, rig: Rig, ended: str, badges: tuple[Badge, ...], passes: list[PassResult | None] | None = None
+    ) -> RunResult:
+        facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
+        about = About(
+            self._job,
+            facts,
+            rig.names,
+            rig.notices(self._knobs),
+            badges,
+            ended,
+            self.elapsed_s,
+            rig.path_names,
+        )
+        result = evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
+        engine = rig.verifying
+        return result if engine is None else replace(result, verified=verified_so_far(engine, rig.names, passes))
+
+    def _read(self, rig: Rig) -> LoadReading:
+        layout = None if self._layout_tap is None else self._layout_tap.take()
+        device_numbers = tuple(target.device_number for target in rig.targets)
+        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers, layout)
+
+    def _prepared(self) -> Rig:
+        if self._rig is None:
+            raise LunscopeError("the load is not prepared")
+        return self._rig
+
+
+def _apply(rig: Rig, knobs: Knobs) -> int:
+    try:
+        return rig.engine.apply(knobs)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise LunscopeError(f"the knobs stay as they were: {error}") from error

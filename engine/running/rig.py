@@ -1,0 +1,133 @@
+"""What is set up for one run: open targets and an engine over them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine._native import LoadEngine, uring_refusal
+from engine.errors import RefusedError, StoppedError
+from engine.guard import OpenTarget, fill_scratch, open_targets
+from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.results.badge import Badge
+from engine.results.run_badges import live_badges
+from engine.running.backend import LoadBackend
+from engine.running.select import Choice, blocking_target, build, choose, notices_of
+from engine.running.tap import CounterTap
+from engine.running.target_badges import target_badges
+from engine.verify.journal import Journals, forget_journals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rig:
+    """Owns descriptors and engine until `close`."""
+
+    targets: list[OpenTarget]
+    names: tuple[str, ...]
+    choice: Choice
+    engine: LoadBackend
+    tap: CounterTap
+    journals: Journals | None = None
+    """Of a verified load."""
+
+    @property
+    def verifying(self) -> LoadEngine | None:
+        """The engine, if it verifies."""
+        return self.engine if self.journals is not None and isinstance(self.engine, LoadEngine) else None
+
+    @property
+    def path_names(self) -> tuple[tuple[str, ...], ...]:
+        """The paths of every target, none for one with a single path."""
+        return _path_names(self.targets)
+
+    def notices(self, knobs: Knobs) -> tuple[str, ...]:
+        """Say what a reader of the numbers must know, one line each."""
+        own = notices_of(self.choice, knobs, self.targets)
+        return own if self.journals is None else (*own, *self.journals.notices)
+
+    def badges(self, knobs: Knobs) -> tuple[Badge, ...]:
+        """Say what was found on the targets in use, and what reads of them brought so far."""
+        return target_badges(self.targets, knobs, self.engine.contents())
+
+    def live_badges(self, knobs: Knobs) -> tuple[Badge, ...]:
+        """Say the same, and what the open epoch gives away."""
+        epochs = self.engine.epochs()
+        own = live_badges(self.choice.backend, epochs[-1], time.monotonic_ns()) if epochs else ()
+        return (*self.badges(knobs), *own)
+
+    def written(self, knobs: Knobs) -> list[OpenTarget]:
+        """Return the targets that these knobs write to, none for reads only."""
+        return self.targets[: knobs.stripe_width] if knobs.read_pct < 100 else []
+
+    def require_writable(self, knobs: Knobs) -> list[OpenTarget]:
+        """Return the targets that these knobs write to.
+
+        Raises:
+            RefusedError: one was not opened for writing.
+        """
+        written = self.written(knobs)
+        for target in written:
+            if not target.writable:
+                raise RefusedError(
+                    f"{target.name}: opened for reading only: stop, and start again with --allow-write {target.path}"
+                )
+        return written
+
+    def keep_journals(self) -> None:
+        """Have the journals ready before the first write: those of this load, and none of one before it."""
+        if self.journals is not None:
+            self.journals.keep()
+        else:
+            forget_journals(self.targets)
+
+    def close(self) -> bool:
+        """Stop the engine and let go of the targets, scratch files included; whether all I/Os came back."""
+        try:
+            return self.engine.stop()
+        finally:
+            close_all(self.targets)
+            if self.journals is not None:
+                self.journals.close()
+
+
+def _path_names(targets: Sequence[OpenTarget]) -> tuple[tuple[str, ...], ...]:
+    nodes = (target.nodes if target.others else () for target in targets)
+    return tuple(tuple(node.path or node.name for node in each) for each in nodes)
+
+
+def close_all(targets: Sequence[OpenTarget]) -> None:
+    """Close targets, each one even if another cannot be closed."""
+    for position, target in enumerate(targets):
+        try:
+            target.close()
+        except OSError:
+            close_all(targets[position + 1 :])
+            raise
+
+
+def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], None], stop: threading.Event) -> Rig:
+    """Open and check the targets, fill scratch files, choose an engine and build it; blocks.
+
+    Raises:
+        UsageError: the job cannot be meant.
+        RefusedError: the guard refuses a target.
+        StoppedError: `stop` was set.
+        LunscopeError: the disk is full, or the kernel refuses what the engine needs.
+    """
+    targets = open_targets(job, permissions)
+    journals = Journals(targets) if job.verify else None
+    try:
+        fill_scratch(targets, job.seed, progress, stop)
+        if stop.is_set():
+            raise StoppedError("stopped before the load began")
+        wanted = choose(job, uring_refusal=uring_refusal(), blocking=blocking_target(job.knobs, targets))
+        choice, engine = build(wanted, job, targets, None if journals is None else journals.fds)
+    except BaseException:
+        close_all(targets)
+        if journals is not None:
+            journals.close()
+        raise
+    names = tuple(target.name for target in targets)
+    return Rig(targets, names, choice, engine, CounterTap(engine), journals)

@@ -1,0 +1,185 @@
+"""Which engine does the I/O: the best that works here, and why that one."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine._native import LoadEngine, LoadPath, LoadTarget
+from engine.errors import LunscopeError, UsageError, too_many_open
+from engine.guard import OpenTarget
+from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, Mode, TargetSpec
+from engine.running.backend import LoadBackend
+
+_QUEUE_DEPTH_ROOM = 1024
+"""Rings are sized once: this leaves the operator room to turn the queue depth up."""
+_ASKED_FOR = "asked for"
+_BLOCKING = "buffered reads of it block, and threads do them 3 to 7 times faster than a ring"
+_AIO_NOTICE = "the aio engine is the readable reference: expect 0.02 to 0.25 of the IOPS of the others, and its latency"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A backend and the reason for it."""
+
+    backend: Backend
+    why: str
+
+
+def choose(job: JobSpec, *, uring_refusal: str, blocking: str) -> Choice:
+    """Take what the job names, or the best that works; `blocking` names a target whose reads block.
+
+    Raises:
+        LunscopeError: the job names io_uring and the kernel refuses it.
+    """
+    if job.backend is Backend.URING and uring_refusal:
+        raise LunscopeError(f"the uring engine cannot run here: {uring_refusal}; --engine threads needs no io_uring")
+    if job.backend is not Backend.AUTO:
+        return Choice(job.backend, _ASKED_FOR)
+    if uring_refusal:
+        return Choice(Backend.THREADS, f"no io_uring: {uring_refusal}")
+    if blocking and job.knobs.queue_depth * job.knobs.stripe_width <= MAX_THREADS:
+        return Choice(Backend.THREADS, f"{blocking}: {_BLOCKING}; QD is the number of threads per target")
+    return Choice(Backend.URING, "the fastest, and it works here")
+
+
+def blocking_target(knobs: Knobs, targets: Sequence[OpenTarget]) -> str:
+    """Name the first target in use that this mode cannot read without blocking; empty if there is none."""
+    if knobs.mode is Mode.DIRECT or knobs.read_pct == 0:
+        return ""
+    return next((target.name for target in targets[: knobs.stripe_width] if target.facts.reads_block), "")
+
+
+def build(
+    choice: Choice, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None = None
+) -> tuple[Choice, LoadBackend]:
+    """Make the engine; where AUTO took io_uring and the kernel refuses the rings after all, threads do it.
+
+    `journals` are those of a verified job, by their descriptors.
+
+    Raises:
+        LunscopeError: the kernel refuses what the engine needs.
+        UsageError: a knob is out of range for the targets.
+    """
+    try:
+        return choice, _make(choice.backend, job, targets, journals)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise too_many_open(f"the {choice.backend} engine cannot start") from error
+        if job.backend is Backend.AUTO and choice.backend is Backend.URING:
+            return build(Choice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets, journals)
+        raise LunscopeError(f"the {choice.backend} engine cannot start: {error}") from error
+
+
+def _make(
+    backend: Backend, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None
+) -> LoadBackend:
+    sequential = job.access is Access.SEQUENTIAL
+    max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
+    if backend is Backend.AIO:
+        _refuse_for_aio(job)
+        from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)
+
+        return AioEngine(
+            [AioTarget(t.fd, t.name, t.size_bytes, t.direct_align_bytes, t.writable) for t in targets],
+            job.knobs,
+            sequential=sequential,
+            stripe_unit_bytes=job.stripe_unit_bytes,
+            seed=job.seed,
+            max_queue_depth=max_queue_depth,
+            runtime_s=job.runtime_s,
+        )
+    return LoadEngine(
+        [_native_target(spec, target) for spec, target in zip(job.targets, targets, strict=True)],
+        job.knobs,
+        backend="uring" if backend is Backend.URING else "threads",
+        sequential=sequential,
+        streams=job.streams,
+        stripe_unit_bytes=job.stripe_unit_bytes,
+        copies=job.copies,
+        total_queue_depth=job.total_queue_depth,
+        seed=job.seed,
+        max_queue_depth=max_queue_depth,
+        runtime_s=job.runtime_s,
+        arrival=job.arrival.value,
+        poll=job.poll,
+        journals=journals,
+    )
+
+
+def _native_target(spec: TargetSpec, target: OpenTarget) -> LoadTarget:
+    nodes = zip(spec.paths, target.nodes, strict=True) if spec.paths else ()
+    paths = [
+        LoadPath(
+            node.fd,
+            path.path,
+            weight=path.weight,
+            preferred=path.preferred,
+            cell=node.cell,
+            outstanding=node.outstanding,
+        )
+        for path, node in nodes
+    ]
+    return LoadTarget(
+        target.fd, target.name, target.size_bytes, target.direct_align_bytes, writable=target.writable, paths=paths
+    )
+
+
+def _refuse_for_aio(job: JobSpec) -> None:
+    """Say what the readable reference leaves out, rather than to drive something else than was asked for."""
+    wanted = {
+        "several paths to one LUN (--lun)": any(target.paths for target in job.targets),
+        "a mirror (--mirror)": job.copies > 1,
+        "one queue depth for all targets (--qd-total)": job.total_queue_depth,
+        "several sequential streams (--streams)": job.streams > 1,
+        "a verified load (--verify)": job.verify,
+    }
+    for what, is_wanted in wanted.items():
+        if is_wanted:
+            raise UsageError(f"the aio engine does not drive {what}: use --engine uring or threads")
+
+
+def notices_of(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
+    """Say what a reader must know about this engine, these knobs and these targets, one line each."""
+    by_text: dict[str, list[str]] = {}
+    for target in targets[: knobs.stripe_width]:
+        for text in (*target.notices, *_depth_notice(knobs, target)):
+            by_text.setdefault(text, []).append(target.name)
+    return (
+        *_engine_notice(choice, knobs),
+        *_blocking_notice(choice, knobs, targets),
+        *(f"{_those(names)}: {text}" for text, names in by_text.items()),
+    )
+
+
+def _engine_notice(choice: Choice, knobs: Knobs) -> Iterator[str]:
+    if choice.backend is Backend.AIO:
+        yield _AIO_NOTICE
+    if choice.backend is Backend.THREADS and choice.why != _ASKED_FOR:
+        yield f"threads engine: {choice.why}"
+    if choice.backend is not Backend.URING and knobs.threads > 1:
+        yield (
+            f"threads {knobs.threads} is for the uring engine: the {choice.backend} engine takes a thread for every "
+            "outstanding I/O, so queue depth says how many"
+        )
+
+
+def _blocking_notice(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
+    """Say that another engine would be faster, after a turn of the mode or where it was asked for or is too deep."""
+    blocking = blocking_target(knobs, targets) if choice.backend is Backend.URING else ""
+    return (f"{blocking}: {_BLOCKING}: try --engine threads",) if blocking else ()
+
+
+def _depth_notice(knobs: Knobs, target: OpenTarget) -> tuple[str, ...]:
+    if target.nr_requests is None or knobs.queue_depth <= target.nr_requests:
+        return ()
+    return (
+        f"queue depth {knobs.queue_depth} is above nr_requests {target.nr_requests}: the rest waits before the queue",
+    )
+
+
+def _those(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -1,0 +1,71 @@
+"""Frozen views of the load: where it stands, and what its counters say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.job.spec import JobSpec, Knobs
+from engine.results.badge import Badge
+from engine.running.backend import Cells
+from engine.running.layout_tap import LayoutReading
+
+
+class LoadState(StrEnum):
+    """Where a load stands."""
+
+    IDLE = "idle"
+    PREPARING = "preparing"
+    ARMED = "armed"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStatus:
+    """A frozen view of the load for screens."""
+
+    state: LoadState = LoadState.IDLE
+    job: JobSpec | None = None
+    knobs: Knobs | None = None
+    targets: tuple[str, ...] = ()
+    """What people read: path, or "scratch 1 (256 MiB in ~/.cache/lunscope)"."""
+    backend: str = ""
+    progress: float | None = None
+    """Share of the preparation done, 0 to 1, while preparing."""
+    message: str = ""
+    """One line: why it failed, what it waits for, or a notice such as "QD 256 is above nr_requests 128"."""
+    tail: str = ""
+    """What the fan-out over several targets costs now; empty where no I/O is cut or copied."""
+    badges: tuple[Badge, ...] = ()
+    """What makes the figures less than they seem, by what is known so far."""
+    epoch: int = 0
+    elapsed_s: float = 0.0
+    errors: int = 0
+    skipped: int = 0
+    """Arrivals of an open loop that found no room in time."""
+    damaged: int = 0
+    """Ranges that a verified load found damaged."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadReading:
+    """What the load collector turns into a table and histograms."""
+
+    keys: tuple[str, ...]
+    """One per target and unique per run; the same object during a run."""
+    names: tuple[str, ...]
+    values: NDArray[np.uint64]
+    """Shape (targets, 17), columns as collectors.schemas.LOAD."""
+    cells: Cells
+    slowest: NDArray[np.uint64]
+    """Slowest I/Os since the reading before, shape (n, 6), the first columns of collectors.schemas.SLOW_LOAD."""
+    device_numbers: tuple[tuple[int, int], ...]
+    """Major and minor of the device each target is or lies on."""
+    layout: LayoutReading | None = None
+    """Paths and logical I/Os; None for a load that has neither."""

@@ -1,0 +1,102 @@
+"""The recent past of every row, for charts, and a longer one of those that are looked at."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+
+from collectors.model import Frame, FrameTable
+from tui.history.followed import Followed
+from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring, Series
+from tui.latency.past import LatencyPast
+from tui.paths.gone import GonePaths
+from tui.text.totals import ALL_DISKS, total_disks
+
+__all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History", "Series"]
+
+KEPT: Mapping[str, tuple[str, ...]] = {
+    "disks": (
+        *("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
+        "tag_wait_ms",
+    ),
+    ALL_DISKS: ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
+    "paths": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
+    "hbas": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
+    "load": ("iops", "await_ms", "p99_ms", "max_ms"),
+    "load_total": (
+        "iops",
+        "bytes_per_s",
+        "await_ms",
+        "p99_ms",
+        "max_ms",
+        "in_flight",
+        "errors_per_s",
+        "service_ms",
+        "skipped_per_s",
+    ),
+}
+"""Fields kept per frame table."""
+
+BUDGET_BYTES = 24 << 20
+"""Of the ring of one table: 46 moments of 19,200 paths, an hour of 200."""
+
+
+class History:
+    """The past of disks and load; filled by the feed's thread for every frame, painted or not."""
+
+    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+        self._lock = threading.Lock()
+        self._budget_bytes = budget_bytes
+        self._rings = self._empty()
+        self._followed = Followed(budget_bytes)
+        self.gone_paths = GonePaths()
+        """Paths that vanished; it looks at every frame, also where the past is exchanged."""
+        self.latencies = LatencyPast()
+        """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
+
+    def _empty(self) -> dict[str, Ring]:
+        return {table: Ring(fields, self._budget_bytes) for table, fields in KEPT.items()}
+
+    def add(self, frame: Frame) -> None:
+        """Take one frame in."""
+        tables = _tables(frame)
+        with self._lock:
+            _put(self._rings, frame.time_ns, tables)
+            self._followed.add(frame.time_ns, tables)
+
+    def replace(self, frames: Iterable[Frame]) -> None:
+        """Exchange the past for another one, oldest first: what a seek does."""
+        rings = self._empty()
+        for frame in frames:
+            _put(rings, frame.time_ns, _tables(frame))
+        with self._lock:
+            self._rings = rings
+            self._followed = Followed(self._budget_bytes)
+
+    def series(self, table: str, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
+        """Copy the past of one row up to a moment, no further back than the span; None if the row is not known."""
+        with self._lock:
+            ring = self._rings[table]
+            if ring.is_short:
+                self._follow(table, key)
+                ring = self._followed.of(table, key) or ring
+            return ring.series(key, end_ns, span_ns)
+
+    def _follow(self, table: str, key: str) -> None:
+        if self._followed.of(table, key) is None:
+            past = self._rings[table].series(key)
+            if past is not None:
+                self._followed.follow(table, key, past)
+
+
+def _tables(frame: Frame) -> dict[str, FrameTable]:
+    tables = dict(frame.tables)
+    if "disks" in tables:
+        tables[ALL_DISKS] = total_disks(tables["disks"], frame.topology)
+    return tables
+
+
+def _put(rings: Mapping[str, Ring], time_ns: int, tables: Mapping[str, FrameTable]) -> None:
+    for name, ring in rings.items():
+        if name in tables:
+            ring.add(time_ns, tables[name])

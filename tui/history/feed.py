@@ -1,0 +1,119 @@
+"""The thread between a source and the screen: it derives frames and never lets them pile up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from textual.message import Message
+
+from collectors.model import Frame, Source, Step
+from collectors.rates import derive
+from engine.errors import LunscopeError
+from tui.history.charts import History
+from tui.history.events_log import EventLog
+from tui.transport import Transport
+
+REFILLS = (60, 600)
+"""Steps fetched for the charts after a seek: what is seen at once, then more than the columns of a wide terminal."""
+
+
+class FrameArrived(Message, bubble=False):
+    """A new frame; one that waits is replaced by the next, so the screen is never behind."""
+
+    def __init__(self, frame: Frame) -> None:
+        super().__init__()
+        self.frame = frame
+
+    def can_replace(self, message: Message) -> bool:
+        """Any waiting frame is older."""
+        return isinstance(message, FrameArrived)
+
+
+class FeedEnded(Message, bubble=False):
+    """The source ended; `reason` says why in one line, or is empty at the end of a recording."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class Feed:
+    """Runs a source in a plain thread, which a thread worker of Textual would keep from ending."""
+
+    def __init__(
+        self,
+        source: Source,
+        transport: Transport,
+        history: History,
+        events: EventLog,
+        post: Callable[[Message], object],
+    ) -> None:
+        self._source = source
+        self._transport = transport
+        self._history = history
+        self._events = events
+        self._post = post
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lunscope-feed", daemon=True)
+        self._last_ns: int | None = None
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Stop and join; whether the thread ended in time."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            self._events.add(self._transport.events())
+            for step in self._source.steps(self._stop):
+                self._take(step)
+        except LunscopeError as error:
+            self._post(FeedEnded(str(error)))
+        except Exception as error:
+            self._post(FeedEnded(f"{type(error).__name__}: {error}"))
+        else:
+            if not self._stop.is_set():
+                self._post(FeedEnded(""))
+
+    def _take(self, step: Step) -> None:
+        generation = self._transport.seeks
+        frame = derive(step.previous, step.current)
+        jumped = self._is_jump(step)
+        if not jumped:
+            self._keep(step, frame)
+        self._history.gone_paths.follow(frame)
+        self._last_ns = step.current.time_ns
+        self._events.add(frame.events)
+        self._post(FrameArrived(frame))
+        if jumped:
+            self._refill(step, frame, generation)
+
+    def _keep(self, step: Step, frame: Frame) -> None:
+        self._history.add(frame)
+        self._history.latencies.add(step)
+
+    def _is_jump(self, step: Step) -> bool:
+        """Whether the charts' past does not lead to this step; fast playing passes over samples without a jump."""
+        if self._last_ns is None or step.previous is None or step.current.time_ns <= self._last_ns:
+            return True
+        return step.previous.time_ns - self._last_ns > self._transport.stride_ns
+
+    def _refill(self, step: Step, frame: Frame, generation: int) -> None:
+        """Fill the past in after the frame is on its way; a further seek makes the rest pointless."""
+        for count in REFILLS:
+            past = self._transport.past(step.current.time_ns, count)
+            if not past:
+                self._keep(step, frame)
+                return
+            self._history.latencies.replace(past)
+            self._history.replace([derive(earlier.previous, earlier.current) for earlier in past])
+            self._post(FrameArrived(frame))
+            if len(past) < count or self._transport.seeks != generation or self._stop.is_set():
+                return

@@ -1,0 +1,109 @@
+"""The waterfall of the load over a stretch of time: its own mean beside those of the devices it drives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.latency.slow_ios import by_number
+from collectors.latency.waterfall import MatchedIo, Waterfall, mean_waterfall
+from collectors.model import Frame, Tier
+from tui.history.charts import History, Series
+from tui.history.subjects import row_of
+
+_NS_PER_MS = 1e6
+MOST_MATCHED = 20
+FEWER, SHARED, TOO_MANY = 0.95, 1.1, 1.5
+"""I/Os of the devices per I/O of the load: below, memory answers some; above, others share them, or I/Os are split."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWaterfall:
+    """Means, or why there are none; and the slowest I/Os of which both sides are known."""
+
+    mean: Waterfall | None
+    caveat: str
+    """Why there is no mean, or what to know about it; empty where it stands for itself."""
+    slowest: tuple[MatchedIo, ...]
+
+
+def load_waterfall(history: History, frame: Frame, start_ns: int, end_ns: int) -> LoadWaterfall:
+    """Lay the load beside its devices over the intervals that ended in a stretch of time."""
+    past = history.latencies
+    matched = tuple(past.matched_ios(start_ns, end_ns, MOST_MATCHED))
+    numbers = past.load_numbers(start_ns, end_ns)
+    keys = _device_keys(numbers, frame)
+    if not keys:
+        return LoadWaterfall(None, "its device is not known here" if numbers else "no load in this time", matched)
+    mean, caveat = _mean(history, frame, keys, (start_ns, end_ns))
+    return LoadWaterfall(mean, caveat, matched)
+
+
+def _mean(
+    history: History, frame: Frame, keys: Iterable[str], stretch: tuple[int, int]
+) -> tuple[Waterfall | None, str]:
+    load = history.series("load_total", "load")
+    devices = [series for key in keys if (series := history.series("disks", key)) is not None]
+    if load is None or not devices:
+        return None, "no figures of its device"
+    ios, latency_ms = _weighted([load], "await_ms", stretch)
+    device_ios, service_ms = _weighted(devices, "service_ms", stretch)
+    _, queue_ms = _weighted(devices, "queue_ms", stretch)
+    _, tag_ms = _weighted(devices, "tag_wait_ms", stretch)
+    if math.isnan(service_ms) or math.isnan(queue_ms) or not ios > 0:
+        return None, "queue and service time of its device are not known: they need the exact or the sampled tier"
+    ratio = device_ios / ios
+    if ratio < FEWER:
+        return None, f"its device did only {100 * ratio:.0f} % of its I/Os: memory answers, or I/Os are merged"
+    if ratio > TOO_MANY:
+        return None, f"its device did {ratio:.1f} times its I/Os: others use it too, or I/Os are split"
+    to_ns = [value * _NS_PER_MS for value in (latency_ms, tag_ms, queue_ms, service_ms)]
+    waterfall = mean_waterfall(*to_ns)
+    if waterfall is None:
+        return None, "its device's times exceed its own: they are not of the same I/Os"
+    return waterfall, "; ".join(_caveats(frame, keys, ratio))
+
+
+def _caveats(frame: Frame, keys: Iterable[str], ratio: float) -> Iterator[str]:
+    if ratio > SHARED:
+        yield f"others use the device too: {100 * (1 - 1 / ratio):.0f} % of its I/Os"
+    disks = frame.tables.get("disks")
+    tiers = None if disks is None else disks.tiers.get("service_ms")
+    rows = [row for key in keys if (row := row_of(key, disks)) is not None]
+    if tiers is not None and any(tiers[row] != Tier.EXACT for row in rows):
+        yield "~ Q and S are sampled estimates"
+
+
+def _device_keys(numbers: Iterable[tuple[int, int]], frame: Frame) -> tuple[str, ...]:
+    """Keys of whole devices by number; of a partition that of its disk. None at all if one is not known."""
+    devices = by_number(frame.topology.devices)
+    layers = {layer.key: layer for layer in frame.topology.graph.layers if layer.kind == "partition"}
+    found = []
+    for major, minor in numbers:
+        device = devices.get((major, minor))
+        parts = [layer for key, layer in layers.items() if f":{major}:{minor}#" in key and layer.below]
+        if device is None and not parts:
+            return ()
+        found.append(parts[0].below[0] if device is None else device.key)
+    return tuple(dict.fromkeys(found))
+
+
+def _weighted(many: Iterable[Series], field_id: str, stretch: tuple[int, int]) -> tuple[float, float]:
+    """I/Os per interval, summed, and the mean of a figure per I/O over some rows; NaN where it is never known."""
+    weights, values = [], []
+    for series in many:
+        kept = _within(series, stretch)
+        weights.append(np.nan_to_num(series.values["iops"][kept]))
+        values.append(series.values.get(field_id, np.full(len(series), np.nan))[kept])
+    weight, value = np.concatenate(weights), np.concatenate(values)
+    known = np.isfinite(value) & (weight > 0)
+    mean = float(np.average(value[known], weights=weight[known])) if known.any() else math.nan
+    return float(weight.sum()), mean
+
+
+def _within(series: Series, stretch: tuple[int, int]) -> NDArray[np.bool_]:
+    return (series.times_ns > stretch[0]) & (series.times_ns <= stretch[1])

@@ -1,0 +1,194 @@
+"""The recent histograms of every row within bounded memory, and for as long as charts reach those of one subject."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collectors.latency.peaks import Peak, largest, peaks_of
+from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
+from collectors.latency.slow_load import LoadIo, slow_load_ios
+from collectors.latency.subject import LatencySubject
+from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
+from collectors.latency.waterfall import MatchedIo, match
+from collectors.model import Device, Histograms, Step, Topology
+from collectors.schemas import LOAD
+
+BUDGET_BYTES = 32 << 20
+"""For the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
+
+
+@dataclass(slots=True)
+class _Source:
+    """What is kept of one set of histograms."""
+
+    newest: Histograms
+    ticks: deque[LatencyTick] = field(default_factory=deque)
+    size_bytes: int = 0
+    forgotten: bool = False
+    """Whether ticks were let go for the budget, so that another subject cannot reach as far back."""
+
+    def add(self, tick: LatencyTick, budget_bytes: int) -> None:
+        self.newest = tick.histograms
+        self.ticks.append(tick)
+        self.size_bytes += tick.size_bytes
+        while len(self.ticks) > 1 and (self.size_bytes > budget_bytes or len(self.ticks) > MOST_TICKS):
+            self.size_bytes -= self.ticks.popleft().size_bytes
+            self.forgotten = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What is kept of every tick besides histograms."""
+
+    time_ns: int
+    peaks: tuple[Peak, ...]
+    slow: tuple[SlowIo, ...]
+    load: tuple[LoadIo, ...]
+    matched: tuple[MatchedIo, ...]
+    """Slow I/Os of the load with what the kernel saw of them, in this interval or the one before."""
+
+
+class LatencyPast:
+    """Filled by the feed's thread for every sample, shown or not; the screen chooses whom to follow."""
+
+    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+        self._lock = threading.Lock()
+        self._budget_bytes = budget_bytes
+        self._sources: dict[str, _Source] = {}
+        self._moments: deque[_Moment] = deque(maxlen=MOST_TICKS)
+        self._devices = _DevicesByNumber()
+        self._slow_before: tuple[SlowIo, ...] = ()
+        self._subject: LatencySubject | None = None
+        self._track: LatencyTrack | None = None
+
+    def add(self, step: Step) -> None:
+        """Take the histograms of one sample in; those of an interval of unknown length are a gap."""
+        kept = self._kept_of(step)
+        with self._lock:
+            self._take(*kept)
+
+    def replace(self, steps: Iterable[Step]) -> None:
+        """Exchange the past for another one, oldest first: what a seek does."""
+        past = [self._kept_of(step) for step in steps]
+        with self._lock:
+            self._sources, self._track = {}, None
+            self._moments.clear()
+            for kept in past:
+                self._take(*kept)
+
+    def follow(self, subject: LatencySubject) -> bool:
+        """Keep this subject from now on; whether its past reaches as far back as there is any."""
+        with self._lock:
+            if subject == self._subject:
+                return True
+            self._subject, self._track = subject, None
+            source = self._sources.get(subject.source)
+            for tick in source.ticks if source is not None else ():
+                self._follow(tick)
+            return source is None or not source.forgotten
+
+    def ticks(self) -> LatencyTicks | None:
+        """Give what is kept of the followed subject; None while there is nothing."""
+        with self._lock:
+            return None if self._track is None else self._track.view()
+
+    def offered(self) -> Mapping[str, Histograms]:
+        """Newest histograms by the name of their source: what may be followed."""
+        with self._lock:
+            return {name: source.newest for name, source in self._sources.items()}
+
+    def peaks(self, start_ns: int, end_ns: int, most: int) -> list[Peak]:
+        """Give the largest peaks of a stretch of time, of whichever disk or target, the largest first."""
+        moments = self._moments_between(start_ns, end_ns)
+        return largest((peak for moment in moments for peak in moment.peaks), most)
+
+    def slow_ios(self, start_ns: int, end_ns: int, most: int, subject: LatencySubject | None = None) -> list[SlowIo]:
+        """Give the slowest I/Os of a stretch of time that the kernel told of, the slowest first.
+
+        Of a subject those on its devices; of the load those on the devices it drove then, whoever they came from.
+        """
+        moments = self._moments_between(start_ns, end_ns)
+        wanted = _wanted(moments, subject)
+        slowest_first = heapq.merge(*(filter(wanted, moment.slow) for moment in moments), key=lambda io: -io.latency_ns)
+        return list(itertools.islice(slowest_first, most))
+
+    def load_numbers(self, start_ns: int, end_ns: int) -> set[tuple[int, int]]:
+        """Give the numbers of the devices that the load drove in a stretch of time."""
+        moments = self._moments_between(start_ns, end_ns)
+        return {(io.major, io.minor) for moment in moments for io in moment.load}
+
+    def matched_ios(self, start_ns: int, end_ns: int, most: int) -> list[MatchedIo]:
+        """Give the slowest I/Os of the load that the kernel told of too, the slowest first."""
+        moments = self._moments_between(start_ns, end_ns)
+        slowest_first = heapq.merge(*(moment.matched for moment in moments), key=lambda one: -one.load.latency_ns)
+        return list(itertools.islice(slowest_first, most))
+
+    def _moments_between(self, start_ns: int, end_ns: int) -> list[_Moment]:
+        with self._lock:
+            return [moment for moment in self._moments if start_ns < moment.time_ns <= end_ns]
+
+    def _kept_of(self, step: Step) -> tuple[dict[str, LatencyTick], _Moment]:
+        """Choose what is kept of a step; only the feed's thread comes here."""
+        ticks = _ticks_of(step)
+        peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
+        slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()
+        load = slow_load_ios(step.current) if ticks else ()
+        matched = tuple(match(load, (*self._slow_before, *slow)))
+        self._slow_before = slow
+        return ticks, _Moment(step.current.time_ns, peaks, slow, load, matched)
+
+    def _take(self, ticks: Mapping[str, LatencyTick], moment: _Moment) -> None:
+        self._moments.append(moment)
+        for name, tick in ticks.items():
+            source = self._sources.setdefault(name, _Source(tick.histograms))
+            source.add(tick, self._budget_bytes)
+            if self._subject is not None and name == self._subject.source:
+                self._follow(tick)
+
+    def _follow(self, tick: LatencyTick) -> None:
+        assert self._subject is not None, "asked only with one"
+        cells = tick.histograms
+        if self._track is None or (self._track.scale, self._track.series) != (cells.scale, cells.series):
+            self._track = LatencyTrack(self._subject, cells.scale, cells.series)
+        self._track.add(tick)
+
+
+def _wanted(moments: Sequence[_Moment], subject: LatencySubject | None) -> Callable[[SlowIo], bool]:
+    """Tell which I/Os belong to a subject."""
+    if subject is not None and subject.source == LOAD.name:
+        load = (io for moment in moments for io in moment.load if not subject.keys or io.target in subject.keys)
+        numbers = {(io.major, io.minor) for io in load}
+        return lambda io: (io.major, io.minor) in numbers
+    if subject is None or not subject.keys:
+        return lambda _io: True
+    return lambda io: io.device_key in subject.keys
+
+
+class _DevicesByNumber:
+    """Devices by number, indexed once per topology."""
+
+    def __init__(self) -> None:
+        self._topology: Topology | None = None
+        self._devices: Mapping[tuple[int, int], Device] = {}
+
+    def of(self, topology: Topology) -> Mapping[tuple[int, int], Device]:
+        """Index of a topology."""
+        if topology is not self._topology:
+            self._topology, self._devices = topology, by_number(topology.devices)
+        return self._devices
+
+
+def _ticks_of(step: Step) -> dict[str, LatencyTick]:
+    sample, previous = step.current, step.previous
+    if previous is None or sample.monotonic_ns <= previous.monotonic_ns:
+        return {}
+    span_ns = sample.monotonic_ns - previous.monotonic_ns
+    return {
+        name: LatencyTick(sample.time_ns, span_ns, histograms, row_peaks(name, sample.tables.get(name)))
+        for name, histograms in sample.histograms.items()
+    }

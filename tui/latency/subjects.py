@@ -1,0 +1,136 @@
+"""Whose latencies can be looked at: the load and its targets, disks, paths, LUNs, ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from collectors.latency.subject import LatencySubject
+from collectors.model import Frame, Histograms, Rows, Topology
+from collectors.topology.graph import Lun
+from engine.text import safe_text
+from tui.history.subjects import Trace, hottest
+from tui.text.labels import disk_labels
+from tui.text.shown import present_disks
+from tui.text.totals import is_base
+
+LOAD, TRACE = "load", "trace"
+WHOLE_LOAD = LatencySubject("the load", LOAD, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyJump:
+    """Where the latency screen is to go: whose latencies, and which moment; None leaves each as it is."""
+
+    subject: LatencySubject | None
+    moment_ns: int | None
+
+
+def disk_subject(key: str, frame: Frame) -> LatencySubject | None:
+    """Follow a disk; None when it is not known."""
+    device = frame.topology.devices.get(key)
+    if device is None:
+        return None
+    label = disk_labels(frame.topology).get(key, device.name)
+    return LatencySubject(safe_text(label), TRACE, _members(key, frame.topology))
+
+
+def port_subject(key: str, topology: Topology) -> LatencySubject | None:
+    """Follow all paths of an HBA port; None when it has none."""
+    keys = frozenset(path.key for path in topology.graph.paths if path.port == key)
+    port = next((port for port in topology.graph.ports if port.key == key), None)
+    return _of_paths("HBA port", port.name, keys) if port is not None and keys else None
+
+
+def traced_subject(trace: Trace, frame: Frame) -> LatencySubject | None:
+    """Follow what a chart shows the past of."""
+    if trace.table == "load_total":
+        return WHOLE_LOAD
+    if trace.table == "disks":
+        return disk_subject(trace.key, frame)
+    base = (key for key in present_keys(frame) if is_base(key, frame.topology))
+    return LatencySubject("all disks", TRACE, frozenset(base))
+
+
+def first_subject(frame: Frame, offered: Mapping[str, Histograms]) -> LatencySubject | None:
+    """Choose what to begin with: the load if one runs, else the hottest disk."""
+    if LOAD in offered:
+        return WHOLE_LOAD
+    disks = frame.tables.get("disks")
+    key = hottest(None if disks is None else present_disks(disks, frame.topology))
+    return None if key is None else disk_subject(key, frame)
+
+
+def offered_subjects(frame: Frame, offered: Mapping[str, Histograms]) -> Iterator[LatencySubject]:
+    """Yield all that has histograms now, the load first."""
+    load = offered.get(LOAD)
+    if load is not None:
+        yield from _load_subjects(load.rows)
+    if TRACE in offered:
+        graph = frame.topology.graph
+        present = set(present_keys(frame))
+        for lun in graph.luns:
+            if lun.key in present:
+                yield from _lun_subjects(lun, frame)
+        if not graph.luns:
+            yield from filter(None, (disk_subject(key, frame) for key in present_keys(frame)))
+        yield from _port_subjects(frame.topology)
+        yield from _path_subjects(frame.topology)
+
+
+def present_keys(frame: Frame) -> tuple[str, ...]:
+    """Keys of the disks that have a size."""
+    disks = frame.tables.get("disks")
+    return () if disks is None else present_disks(disks, frame.topology).rows.keys
+
+
+def _load_subjects(rows: Rows) -> Iterator[LatencySubject]:
+    yield WHOLE_LOAD
+    if len(rows) > 1:
+        for key, name in zip(rows.keys, rows.names, strict=True):
+            yield LatencySubject(f"target {safe_text(name)}", LOAD, frozenset({key}))
+
+
+def _lun_subjects(lun: Lun, frame: Frame) -> Iterator[LatencySubject]:
+    whole = disk_subject(lun.key, frame)
+    if whole is not None:
+        yield whole
+    paths = frame.topology.graph.paths_of.get(lun.key, ())
+    if lun.multipath == "dm" and paths:
+        keys = frozenset(frame.topology.graph.paths[place].key for place in paths)
+        yield LatencySubject(f"{safe_text(lun.name)}: its {len(paths)} paths together", TRACE, keys)
+
+
+def _port_subjects(topology: Topology) -> Iterator[LatencySubject]:
+    by_port: dict[str, set[str]] = {}
+    by_target: dict[str, set[str]] = {}
+    for path in topology.graph.paths:
+        by_port.setdefault(path.port, set()).add(path.key)
+        by_target.setdefault(path.target, set()).add(path.key)
+    for port in topology.graph.ports:
+        if port.key in by_port:
+            yield _of_paths("HBA port", port.name, frozenset(by_port[port.key]))
+    for target in topology.graph.targets:
+        if target.key in by_target:
+            yield _of_paths("target port", target.name, frozenset(by_target[target.key]))
+
+
+def _of_paths(kind: str, name: str, keys: frozenset[str]) -> LatencySubject:
+    return LatencySubject(f"{kind} {safe_text(name)}, {len(keys)} path{'' if len(keys) == 1 else 's'}", TRACE, keys)
+
+
+def _path_subjects(topology: Topology) -> Iterator[LatencySubject]:
+    luns = {lun.key: lun.name for lun in topology.graph.luns if lun.multipath}
+    for path in topology.graph.paths:
+        if path.lun in luns:
+            title = f"path {safe_text(path.name)} to {safe_text(luns[path.lun])}"
+            yield LatencySubject(title, TRACE, frozenset({path.key}))
+
+
+def _members(key: str, topology: Topology) -> frozenset[str]:
+    """Rows whose I/Os are those of a disk: its own, of an NVMe head those of its paths."""
+    graph = topology.graph
+    lun = next((lun for lun in graph.luns if lun.key == key), None)
+    if lun is None or lun.multipath != "nvme":
+        return frozenset({key})
+    return frozenset(graph.paths[place].key for place in graph.paths_of.get(key, ()))

@@ -1,0 +1,118 @@
+"""The job as text fields: what the form shows, and what it makes of what was typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from engine.errors import UsageError
+from engine.job.sizes import format_duration, format_size, parse_duration, parse_size
+from engine.job.spec import MAX_THREADS, Access, Arrival, Backend, JobSpec, Mode, TargetSpec
+from engine.job.target_text import SCRATCH, format_target, parse_target
+
+KEEP, DESTROY = "refuse", "destroy"
+EACH, TOTAL = "each", "total"
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One field of the form; with `choices` it is picked, without it is typed."""
+
+    id: str
+    title: str
+    hint: str
+    choices: tuple[str, ...] = ()
+
+
+FORM = (
+    FormField(
+        "targets", "Targets", "targets: devices or files; scratch = a file of our own; lun:sda,sdb = paths of a LUN"
+    ),
+    FormField("access", "Access", "order of the offsets", tuple(Access)),
+    FormField("mode", "Mode", "how targets are opened", tuple(Mode)),
+    FormField("backend", "Engine", "auto takes the best that works", tuple(Backend)),
+    FormField("size", "Size", "bytes used of each target, e.g. 1g; empty: all of it"),
+    FormField("runtime", "Runtime", "e.g. 30s, 5m; empty: until stopped"),
+    FormField("stripe_unit", "Stripe unit", "bytes on one target before the next, e.g. 64k"),
+    FormField("mirror", "Mirror", "copies of the data on neighbouring targets; 1: none"),
+    FormField("depth", "Queue depth", "of each target, or of all together", (EACH, TOTAL)),
+    FormField("streams", "Streams", "sequential streams on each target"),
+    FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
+    FormField("seed", "Seed", "the same seed gives the same offsets"),
+    FormField("arrival", "Arrival", "closed: as I/Os come back; others: at the rate, open loop", tuple(Arrival)),
+    FormField(
+        "destroy",
+        "Existing data",
+        "of targets written to: files, filesystems, LVM, ... (--destroy-data)",
+        (KEEP, DESTROY),
+    ),
+)
+
+
+def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
+    """Write a job as the form shows it."""
+    return {
+        "targets": shlex.join(map(format_target, job.targets)),
+        "access": job.access,
+        "mode": job.knobs.mode,
+        "backend": job.backend,
+        "size": "" if job.size_bytes is None else format_size(job.size_bytes),
+        "runtime": "" if job.runtime_s is None else format_duration(job.runtime_s),
+        "stripe_unit": format_size(job.stripe_unit_bytes),
+        "mirror": str(job.copies),
+        "depth": TOTAL if job.total_queue_depth else EACH,
+        "streams": str(job.streams),
+        "threads": str(job.knobs.threads),
+        "seed": str(job.seed),
+        "arrival": job.arrival,
+        "destroy": DESTROY if destroy_data else KEEP,
+    }
+
+
+def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
+    """Make the job that the form describes; knobs stay as they are, the stripe width within the targets.
+
+    Raises:
+        UsageError: a field cannot be read; the text names it.
+    """
+    targets = _targets(values["targets"])
+    width = min(job.knobs.stripe_width, len(targets))
+    if len(targets) != len(job.targets):
+        width = len(targets)
+    return replace(
+        job,
+        targets=targets,
+        access=Access(values["access"]),
+        backend=Backend(values["backend"]),
+        size_bytes=parse_size(values["size"]) if values["size"].strip() else None,
+        runtime_s=parse_duration(values["runtime"]) if values["runtime"].strip() else None,
+        stripe_unit_bytes=parse_size(values["stripe_unit"]),
+        copies=_whole("mirror", values["mirror"]),
+        total_queue_depth=values["depth"] == TOTAL,
+        streams=_whole("streams", values["streams"]),
+        seed=_whole("seed", values["seed"]),
+        arrival=Arrival(values["arrival"]),
+        knobs=replace(
+            job.knobs,
+            stripe_width=width,
+            mode=Mode(values["mode"]),
+            threads=_whole("threads", values["threads"]),
+        ),
+    )
+
+
+def _targets(text: str) -> tuple[TargetSpec, ...]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"targets: {error}") from None
+    if not words:
+        raise UsageError(f"targets: name a device or a file, or write {SCRATCH}")
+    return tuple(map(parse_target, words))
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise UsageError(f"{name}: {text!r} is not a whole number")
+    return int(text)

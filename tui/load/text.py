@@ -1,0 +1,82 @@
+"""The load's state in words: what it does now, and what a person can do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from textual.content import Content
+
+from engine.running.status import LoadState, LoadStatus
+from engine.text import safe_text
+from tui.load.desk import LoadDesk
+from tui.text.clock import span_text
+
+KeyText = Callable[[str], str]
+
+_STYLES = {
+    LoadState.IDLE: "bold",
+    LoadState.PREPARING: "bold $warning",
+    LoadState.ARMED: "bold reverse $warning",
+    LoadState.RUNNING: "bold reverse $success",
+    LoadState.STOPPING: "bold $warning",
+    LoadState.FINISHED: "bold",
+    LoadState.FAILED: "bold $error",
+}
+
+
+def state_line(desk: LoadDesk | None, key_text: KeyText) -> Content:
+    """Tell state, engine, targets, time and errors; before the start, the keys that lead on."""
+    if desk is None:
+        return Content.assemble((" A RECORDING ", "bold"), ("what its load did is shown, nothing is driven", "dim"))
+    status = desk.status
+    head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
+    keys = (_next_keys(status.state, key_text), "dim")
+    return Content.assemble(head, keys, " ", *_badges(status), _middle(status, desk))
+
+
+def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
+    """Yield what makes the figures less than they seem, a few words each; the message line says what they mean."""
+    for label in dict.fromkeys(badge.label for badge in status.badges):
+        yield (f"[{safe_text(label)}]", "$warning")
+        yield " "
+
+
+def _middle(status: LoadStatus, desk: LoadDesk) -> str:
+    targets = _targets(status, desk)
+    if status.state is LoadState.PREPARING or status.state is LoadState.STOPPING:
+        share = "" if status.progress is None else f"{status.progress * 100:.0f} % "
+        return f"{share}{targets}"
+    if status.state in {LoadState.IDLE, LoadState.FAILED}:
+        return f"{targets}, {desk.job.access}, {desk.job.knobs.mode}"
+    errors = f"{status.errors} errors" if status.errors else "no errors"
+    if status.damaged:
+        errors = f"{status.damaged:,} DAMAGED, {errors}"
+    if status.skipped:
+        errors = f"{status.skipped:,} arrivals skipped, {errors}"
+    return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
+
+
+def _targets(status: LoadStatus, desk: LoadDesk) -> str:
+    names = status.targets or tuple(target.path or "scratch file" for target in desk.job.targets)
+    first = safe_text(names[0]) if names else "no target"
+    return first if len(names) < 2 else f"{first} and {len(names) - 1} more"
+
+
+def _next_keys(state: LoadState, key_text: KeyText) -> str:
+    start, stop, edit = (key_text(f"load.{verb}") for verb in ("start", "stop", "edit"))
+    if state in {LoadState.PREPARING, LoadState.RUNNING}:
+        return f" {stop} stops "
+    if state is LoadState.ARMED:
+        return f" {start} starts, {stop} disarms "
+    return "" if state is LoadState.STOPPING else f" {start} starts, {edit} edits "
+
+
+def message_line(desk: LoadDesk | None, error: str) -> Content:
+    """Tell the last refusal or failure, else the load's own notice."""
+    if error:
+        return Content.assemble((safe_text(error), "bold $error"))
+    status = desk.status if desk is not None else None
+    words = "" if status is None else "; ".join(filter(None, (status.tail, status.message)))
+    if status is None or not words:
+        return Content(" ")
+    return Content.assemble((safe_text(words), "bold $error" if status.state is LoadState.FAILED else "$warning"))

@@ -1,0 +1,1 @@
+"""Themes, marks and what the operator set."""

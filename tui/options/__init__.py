@@ -1,0 +1,1 @@
+"""Options of the command line, and what they make."""

@@ -1,0 +1,15 @@
+"""The operator's settings about reading, for verbs without a screen."""
+
+from __future__ import annotations
+
+import click
+
+from collectors.sources.reading_settings import ReadingSettings, load_reading_settings
+
+
+def reading_settings() -> ReadingSettings:
+    """Read them, and say on stderr what could not be used."""
+    settings = load_reading_settings()
+    for problem in settings.problems:
+        click.echo(f"lunscope: {problem}", err=True)
+    return settings

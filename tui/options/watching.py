@@ -1,0 +1,51 @@
+"""What a verb that samples this host needs to know, and the source that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collectors.model import Source
+from collectors.sources.live import LiveSource
+from collectors.sources.load import LoadCollector
+from collectors.sources.reading_settings import load_reading_settings
+from engine.running.control import LoadControl
+
+if TYPE_CHECKING:
+    from collectors.sources.recorder import RecordingSource
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How to sample, and where to record."""
+
+    interval_s: float
+    procfs: Path
+    sysfs: Path
+    record: Path | None
+    overwrite: bool
+    tier: str = "auto"
+
+
+def open_source(watching: Watching, control: LoadControl) -> tuple[Source, RecordingSource | None]:
+    """Open this host as a source with the load of `control` beside it, through a recording if one is wanted.
+
+    Raises:
+        LunscopeError: the kernel cannot be read, or the session file not made.
+    """
+    load = LoadCollector(control)
+    live = LiveSource(
+        watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load], settings=load_reading_settings()
+    )
+    if watching.record is None:
+        return live, None
+    from collectors.session.writer import SessionWriter  # noqa: PLC0415
+    from collectors.sources.recorder import RecordingSource  # noqa: PLC0415 (watching without recording needs no database)
+
+    try:
+        recording = RecordingSource(live, SessionWriter(watching.record, overwrite=watching.overwrite))
+    except BaseException:
+        live.close()
+        raise
+    return recording, recording

@@ -1,0 +1,1 @@
+"""What the screens of paths, tree and devices show, apart from drawing it."""

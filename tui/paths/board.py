@@ -1,0 +1,198 @@
+"""One frame as the screen of paths shows it: figures, states and verdicts of groups and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import Frame, FrameTable
+from collectors.paths.groups import GroupBy
+from collectors.paths.rollup import joined, roll_up
+from collectors.paths.state import PathLevel
+from collectors.paths.verdict import PathJudgement, judge_paths, odd_words
+from engine.text import safe_text
+from tui.paths.gone import GonePath, GonePaths
+from tui.paths.layout import PathLayout, path_layout
+from tui.paths.severity import DOWN, GONE, UNEVEN, severities
+from tui.text.columns import hot_rows
+
+STATE, VERDICT = "state", "verdict"
+"""Columns that are no fields of the registry: their figures only sort and mark."""
+
+MOST_NAMED = 3
+"""Paths that are named one by one; more are counted."""
+
+STATE_ROOM = 12
+"""Cells for words on a state."""
+
+
+class Only(StrEnum):
+    """Which paths are shown."""
+
+    ALL = "all paths"
+    NOT_ACTIVE = "not active"
+    SICK = "sick or uneven"
+    HOT = "hot"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathBoard:
+    """Figures, words and counts of one frame in one grouping."""
+
+    frame: Frame
+    layout: PathLayout
+    judged: PathJudgement | None
+    table: FrameTable
+    """Rows of the layout; `busy_pct` is the least it can be where only a range is known."""
+    passes: NDArray[np.bool_] | None
+    """Rows that the filter lets through, None for all."""
+    gone: GonePaths
+
+    def words(self, field_id: str, row: int) -> str | None:
+        """Text of a cell that has words."""
+        if field_id == STATE:
+            return self.state_words(row)
+        if field_id == VERDICT:
+            return self.verdict_words(row)
+        return self._busy_range(row) if field_id == "busy_pct" else None
+
+    def path_row(self, row: int) -> int | None:
+        """Row in the "paths" table; None for a group."""
+        return row - self.layout.group_count if row >= self.layout.group_count else None
+
+    def members(self, row: int) -> NDArray[np.intp]:
+        """Rows in the "paths" table of the paths of a group."""
+        return np.flatnonzero(self.layout.groups.group_of_row == row)
+
+    def state_words(self, row: int) -> str:
+        """State of a path, or how many of a group are not as they should be."""
+        path = self.path_row(row)
+        return self._group_state(row) if path is None else self._path_state(path)
+
+    def verdict_words(self, row: int) -> str:
+        """Say what is odd about a path, or about the slowest path of a group."""
+        if self.judged is None:
+            return ""
+        path = self.path_row(row)
+        if path is not None:
+            return odd_words(self.frame, self.judged, path)
+        odd = self.judged.odd
+        odd = odd[self.layout.groups.group_of_row[odd] == row]
+        odd = odd[np.argsort(-np.nan_to_num(self.judged.sick_times[odd]), kind="stable")]
+        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else self._down_words(row)
+
+    def _down_words(self, row: int) -> str:
+        """Name the paths of a group that are down, the first of them at least."""
+        members = self.members(row)
+        down = members[self.layout.levels[members] == PathLevel.DOWN]
+        named = [f"{self.path_name(path)} {self.layout.states[path].word}" for path in down[:MOST_NAMED].tolist()]
+        more = f" and {len(down) - MOST_NAMED} more" if len(down) > MOST_NAMED else ""
+        return ", ".join(named) + more
+
+    def path_name(self, path: int) -> str:
+        """Name of a path as the kernel has it, safe to print."""
+        return safe_text(self.frame.tables["paths"].rows.names[path])
+
+    def gone_of(self, row: int) -> tuple[GonePath, ...]:
+        """Paths that the LUN of a group lost; none of other groups."""
+        groups = self.layout.groups
+        return self.gone.of_lun(groups.of[row]) if groups.by is GroupBy.LUN and row < len(groups.of) else ()
+
+    def _path_state(self, path: int) -> str:
+        state = self.layout.states[path]
+        if state.level is not PathLevel.DOWN and self.judged is not None:
+            if np.isinf(self.judged.sick_times[path]):
+                return "stalled"
+            if not np.isnan(self.judged.sick_times[path]):
+                return f"sick {self.judged.sick_times[path]:.1f}x"
+            if not np.isnan(self.judged.uneven_times[path]):
+                return f"uneven {self.judged.uneven_times[path]:.1f}x"
+        return state.word or "-"
+
+    def _group_state(self, row: int) -> str:
+        members = self.members(row)
+        levels = self.layout.levels[members]
+        down, count = int((levels == PathLevel.DOWN).sum()), len(members)
+        gone = len(self.gone_of(row))
+        if gone:
+            return _some(gone, count + gone, "gone")
+        if down:
+            return _some(down, count, "down")
+        sick = 0 if self.judged is None else int((~np.isnan(self.judged.sick_times[members])).sum())
+        if sick:
+            return _some(sick, count, "sick")
+        marginal = int((levels == PathLevel.MARGINAL).sum())
+        if marginal:
+            return _some(marginal, count, "marg")
+        standby = int((levels == PathLevel.STANDBY).sum())
+        return _some(count - standby, count, "act") if standby else f"{count} active"
+
+    def _busy_range(self, row: int) -> str | None:
+        low, high = (self.table.value(field_id, row) for field_id in ("busy_low_pct", "busy_high_pct"))
+        if row >= self.layout.group_count or np.isnan(low) or not np.isnan(self._known_busy(row)):
+            return None
+        return f"{low:.0f}-{high:.0f}"
+
+    def _known_busy(self, row: int) -> float:
+        return self.table.value(_EXACT_BUSY, row)
+
+
+def _some(number: int, count: int, word: str) -> str:
+    """Say how many of all; without "of all" where there is no room."""
+    words = f"{number} of {count} {word}"
+    return words if len(words) <= STATE_ROOM else f"{number:,} {word}"
+
+
+_EXACT_BUSY = "busy_union_pct"
+"""The busy time itself, missing where only its range is known."""
+
+
+_NONE_GONE = GonePaths()
+
+
+def path_board(
+    frame: Frame, by: GroupBy, only: Only, fields: Sequence[str], gone: GonePaths = _NONE_GONE
+) -> PathBoard | None:
+    """Put a frame in order; None where it has no paths.
+
+    Args:
+        frame: any.
+        by: what paths are grouped by.
+        only: which are shown.
+        fields: columns that are wanted besides those that the board needs itself.
+        gone: paths that vanished.
+    """
+    paths = frame.tables.get("paths")
+    if paths is None:
+        return None
+    layout = path_layout(paths.rows, frame.topology, by)
+    groups = roll_up(frame, layout.groups)
+    judged = judge_paths(frame)
+    wanted = dict.fromkeys((*fields, "iops", "busy_pct", "busy_low_pct", "busy_high_pct"))
+    table = joined(layout.rows, groups, paths, tuple(wanted))
+    busy = table.columns["busy_pct"]
+    state = severities(layout, judged, gone)
+    columns = {**table.columns, STATE: state, VERDICT: state, _EXACT_BUSY: busy}
+    columns["busy_pct"] = np.where(np.isnan(busy), table.columns["busy_low_pct"], busy)
+    table = FrameTable(layout.rows, columns, table.tiers)
+    return PathBoard(frame, layout, judged, table, _passes(only, layout, table, state), gone)
+
+
+def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    if only is Only.ALL:
+        return None
+    if only is Only.NOT_ACTIVE:
+        chosen = np.concatenate((np.zeros(layout.group_count, np.intp), layout.levels)) >= PathLevel.STANDBY
+    elif only is Only.SICK:
+        chosen = (state >= UNEVEN) & (state < DOWN)
+    else:
+        chosen = hot_rows(table)
+    passes: NDArray[np.bool_] = chosen & ~layout.branch
+    if only is Only.NOT_ACTIVE:
+        passes |= state == GONE
+    return passes

@@ -1,0 +1,51 @@
+"""What is known of a device besides its numbers, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectors.model import Device
+from engine.job.sizes import format_size
+from engine.text import safe_text
+
+UNKNOWN = "-"
+
+
+def facts_of(device: Device) -> Iterator[tuple[str, str]]:
+    """Title and value of each fact, made safe; what the device does not say is "-"."""
+    yield "name", _text(device.name)
+    yield "called", _text(device.friendly_name)
+    yield "kind", _text(device.kind)
+    yield "model", _text(" ".join(word for word in (device.vendor, device.model) if word))
+    yield "serial", _text(device.serial)
+    yield "id", _text(device.persistent_id)
+    yield "number", f"{device.major}:{device.minor}, sequence {_number(device.diskseq)}"
+    yield "size", UNKNOWN if device.size_bytes is None else format_size(device.size_bytes)
+    yield "blocks", f"logical {_number(device.logical_block_bytes)}, physical {_number(device.physical_block_bytes)}"
+    yield "limits", f"nr_requests {_number(device.nr_requests)}, device queue {_number(device.queue_limit)}"
+    yield "scheduler", _text(device.scheduler)
+    yield "write cache", _text(device.write_cache)
+    yield "flags", ", ".join(_flags(device)) or UNKNOWN
+    yield "stands on", _text(" ".join(device.slaves))
+    yield "held by", _text(" ".join(device.holders))
+
+
+def _flags(device: Device) -> Iterator[str]:
+    if device.rotational is not None:
+        yield "rotating" if device.rotational else "solid state"
+    if device.read_only:
+        yield "read only"
+    if device.removable:
+        yield "removable"
+    if device.bio_based:
+        yield "bio based: no queue of its own, only total time is known"
+    if device.iostats is False:
+        yield "iostats OFF: its numbers do not move"
+
+
+def _text(text: str) -> str:
+    return safe_text(text) if text else UNKNOWN
+
+
+def _number(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)

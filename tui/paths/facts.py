@@ -1,0 +1,64 @@
+"""What is known of a path or an HBA port besides its numbers, as titles and values that are safe to print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from collectors.model import Frame
+from collectors.paths.groups import lun_name, policy_name, port_name
+from collectors.paths.state import PathLevel, state_of
+from collectors.topology.graph import Path, Port
+from engine.text import safe_text
+from tui.paths.device_facts import UNKNOWN
+from tui.paths.text import luns_by_key, ports_by_key, targets_by_key
+
+
+def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
+    """Yield where a path leads and what the kernel, the storage and the map make of it."""
+    graph = frame.topology.graph
+    port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
+    lun = luns_by_key(graph).get(path.lun)
+    yield "name", safe_text(path.name)
+    yield "LUN", "itself" if path.lun == path.key else lun_name(path.lun, frame.topology)
+    yield "address", _text(path.address)
+    yield "HBA port", port_name(port) if port else UNKNOWN
+    yield "port at", _text(port.address or port.parent) if port else UNKNOWN
+    yield "target port", _text(f"{target.name} {target.label}".rstrip()) if target else UNKNOWN
+    yield "array", _text(target.array) if target else UNKNOWN
+    yield "policy", policy_name(lun) if lun else UNKNOWN
+    yield "state", _text(path.state)
+    yield "access", _text(path.access) + (", preferred" if path.preferred else "")
+    yield "in the map", _text(path.map_state) + (", marginal" if path.marginal else "")
+    yield "failures", _number(path.failures)
+    yield "group", _number(path.group)
+    yield "weight", _number(path.weight)
+    yield "limit", _number(path.queue_limit)
+
+
+def port_facts(port: Port, frame: Frame) -> Iterator[tuple[str, str]]:
+    """Yield what a port is and what hangs on it."""
+    paths = [path for path in frame.topology.graph.paths if path.port == port.key]
+    levels = Counter(state_of(path).level for path in paths)
+    yield "name", safe_text(f"{port.name} {port.label}".rstrip())
+    yield "members", _text(" ".join(port.members))
+    yield "transport", _text(port.transport)
+    yield "driver", _text(port.driver)
+    yield "address", _text(port.address)
+    yield "part of", _text(port.parent)
+    yield "state", _text(port.state)
+    yield "speed", _text(port.speed)
+    yield "limit", _number(port.queue_limit)
+    yield "paths", f"{len(paths):,}"
+    yield "down", f"{levels[PathLevel.DOWN]:,}"
+    yield "standby", f"{levels[PathLevel.STANDBY]:,}"
+    yield "LUNs", f"{len({path.lun for path in paths}):,}"
+    yield "target ports", f"{len({path.target for path in paths if path.target}):,}"
+
+
+def _text(text: str) -> str:
+    return safe_text(text) if text else UNKNOWN
+
+
+def _number(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)

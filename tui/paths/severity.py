@@ -1,0 +1,49 @@
+"""How bad it is with each row of the screen of paths, as a figure to sort, mark and filter by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.paths.groups import GroupBy
+from collectors.paths.state import PathLevel
+from collectors.paths.verdict import PathJudgement
+from tui.paths.gone import GonePaths
+from tui.paths.layout import PathLayout
+
+UNEVEN, SICK, DOWN, GONE = 2.0, 3.0, 4.0, 5.0
+_BY_LEVEL = {
+    PathLevel.ACTIVE: 0.0,
+    PathLevel.SECONDARY: 0.5,
+    PathLevel.STANDBY: 1.0,
+    PathLevel.MARGINAL: UNEVEN,
+    PathLevel.DOWN: DOWN,
+}
+_PER_OCTAVE, _MOST_OCTAVES = 0.1, 9.0
+"""Of sick paths the slowest come first; in octaves, so that rows do not dance."""
+
+
+def severities(layout: PathLayout, judged: PathJudgement | None, gone: GonePaths) -> NDArray[np.float64]:
+    """One figure for each row of a layout; a group is as bad as its worst path."""
+    values = np.array([_BY_LEVEL[level] for level in PathLevel])[layout.levels]
+    if judged is not None:
+        values = np.maximum(values, np.where(np.isnan(judged.uneven_times), 0.0, UNEVEN))
+        values = np.maximum(values, _sickness(judged.sick_times))
+    worst = np.zeros(layout.group_count)
+    grouped = layout.groups.group_of_row >= 0
+    np.maximum.at(worst, layout.groups.group_of_row[grouped], values[grouped])
+    return np.concatenate((np.where(_with_gone(layout, gone), GONE, worst), values))
+
+
+def _sickness(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Put sick paths between those that are uneven and those that are down, 0 for all others."""
+    sick = ~np.isnan(times)
+    octaves = np.minimum(np.floor(np.log2(np.where(sick, times, 1.0))), _MOST_OCTAVES)
+    return np.where(sick, SICK + _PER_OCTAVE * octaves, 0.0)
+
+
+def _with_gone(layout: PathLayout, gone: GonePaths) -> NDArray[np.bool_]:
+    """Mark the groups that are LUNs which lost a path."""
+    if not len(gone) or layout.groups.by is not GroupBy.LUN:
+        return np.zeros(layout.group_count, np.bool_)
+    return np.array([bool(gone.of_lun(key)) for key in layout.groups.of], np.bool_)

@@ -1,0 +1,158 @@
+"""Paths, LUNs and ports in sentences: what a person must know besides the figures. Everything is safe to print."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from collectors.fields import Unit
+from collectors.model import Frame, FrameTable
+from collectors.paths.groups import GroupBy, lun_name, policy_name, port_name, target_name
+from collectors.paths.state import PathLevel
+from collectors.session.moments import clock_text
+from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
+from engine.text import safe_text
+from tui.paths.board import MOST_NAMED, PathBoard
+from tui.text.format import MISSING_TEXT, format_quantity
+
+
+@functools.lru_cache(maxsize=4)
+def paths_by_key(graph: Graph) -> Mapping[str, Path]:
+    """All paths by their keys."""
+    return {path.key: path for path in graph.paths}
+
+
+@functools.lru_cache(maxsize=4)
+def ports_by_key(graph: Graph) -> Mapping[str, Port]:
+    """All HBA ports by their keys."""
+    return {port.key: port for port in graph.ports}
+
+
+@functools.lru_cache(maxsize=4)
+def targets_by_key(graph: Graph) -> Mapping[str, TargetPort]:
+    """All target ports by their keys."""
+    return {target.key: target for target in graph.targets}
+
+
+@functools.lru_cache(maxsize=4)
+def luns_by_key(graph: Graph) -> Mapping[str, Lun]:
+    """All LUNs by their keys."""
+    return {lun.key: lun for lun in graph.luns}
+
+
+def summary(board: PathBoard) -> str:
+    """Say what there is in all, and what is not as it should be."""
+    graph, layout = board.frame.topology.graph, board.layout
+    count = len(layout.states)
+    if not any(lun.multipath for lun in graph.luns):
+        disks = "1 disk" if count == 1 else f"{count:,} disks"
+        each = "the disk is its" if count == 1 else "each disk is its"
+        return f"{disks}, no multipath: {each} own only path"
+    luns = {path.lun for path in graph.paths}
+    ports = {path.port for path in graph.paths if path.port}
+    return f"{', '.join(_troubles(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
+
+
+def _troubles(board: PathBoard) -> Iterator[str]:
+    levels = board.layout.levels
+    found = {
+        "gone": len(board.gone),
+        "down": int((levels == PathLevel.DOWN).sum()),
+        "marginal": int((levels == PathLevel.MARGINAL).sum()),
+        "sick": 0 if board.judged is None else int((~np.isnan(board.judged.sick_times)).sum()),
+        "uneven": 0 if board.judged is None else int((~np.isnan(board.judged.uneven_times)).sum()),
+        "standby": int((levels == PathLevel.STANDBY).sum()),
+    }
+    named = [f"{number:,} {word}" for word, number in found.items() if number]
+    yield from named or ["none down or sick"]
+
+
+def told(board: PathBoard, row: int) -> str:
+    """Say about one row what its columns do not."""
+    path = board.path_row(row)
+    if path is not None:
+        key = board.layout.rows.keys[row]
+        return path_told(board.frame, key, board.verdict_words(row))
+    of = board.layout.groups.of[row]
+    by, graph = board.layout.groups.by, board.frame.topology.graph
+    if by is GroupBy.LUN:
+        return lun_told(board, row, luns_by_key(graph).get(of))
+    if by is GroupBy.PORT and of in ports_by_key(graph):
+        return port_told(board.frame, ports_by_key(graph)[of])
+    paths = len(board.members(row))
+    name = board.layout.rows.names[row]
+    odd = board.verdict_words(row)
+    array = targets_by_key(graph)[of].array if by is GroupBy.TARGET and of in targets_by_key(graph) else ""
+    parts = [f"{name}: {_counted(paths, 'path')}, {board.state_words(row)}", safe_text(array), odd]
+    return "; ".join(filter(None, parts))
+
+
+def path_told(frame: Frame, key: str, odd: str) -> str:
+    """Tell the way a path takes, its state, and what is odd about it."""
+    graph = frame.topology.graph
+    path = paths_by_key(graph).get(key)
+    if path is None:
+        return "this path is gone"
+    of = "" if path.lun == path.key else f" of {lun_name(path.lun, frame.topology)}"
+    state = ", ".join(filter(None, map(safe_text, (path.state, path.access))))
+    words = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
+    if path.marginal:
+        words += ", marginal: used only while no other works"
+    if path.map_state:
+        words += f", map {safe_text(path.map_state)}"
+    if path.failures:
+        words += f", failed {_counted(path.failures, 'time')} so far"
+    if odd:
+        return f"{words}; {odd.removeprefix(f'path {safe_text(path.name)} ')}"
+    return f"{words}; {way(graph, path)}"
+
+
+def way(graph: Graph, path: Path) -> str:
+    """From the HBA port to the target port."""
+    port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
+    ends = [port_name(port)] if port else []
+    ends += [target_name(target)] if target else []
+    return " -> ".join(ends) or "way not known"
+
+
+def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
+    """Tell how many paths a LUN has left, and by name those that do not work."""
+    graph, name = board.frame.topology.graph, board.layout.rows.names[row]
+    members = [graph.paths[place] for place in graph.paths_of[board.layout.groups.of[row]]]
+    words = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
+    if lun is not None and lun.policy:
+        words += f", {policy_name(lun)}"
+    for gone in board.gone_of(row)[:MOST_NAMED]:
+        words += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({way(graph, gone.path)})"
+    odd = board.verdict_words(row)
+    return f"{words}; {odd}" if odd else words
+
+
+def port_told(frame: Frame, port: Port) -> str:
+    """Tell what a port is, how busy it is and how near its limit."""
+    facts = (port_name(port), port.driver, port.address, port.state, port.speed)
+    words = "  ".join(filter(None, map(safe_text, facts)))
+    hbas = frame.tables.get("hbas")
+    row = None if hbas is None else hbas.rows.positions.get(port.key)
+    if hbas is None or row is None:
+        return f"{words}; no path through it"
+    return f"{words}; {busy_words(hbas, row)}"
+
+
+def busy_words(hbas: FrameTable, row: int) -> str:
+    """Tell the busy time of a port as what is known of it: the union, or between which bounds it is."""
+    busy, low, high = (hbas.value(name, row) for name in ("busy_pct", "busy_low_pct", "busy_high_pct"))
+    if not np.isnan(busy):
+        words = f"busy {busy:.0f} %"
+    elif np.isnan(low) or np.isnan(high):
+        return "busy not known"
+    else:
+        words = f"busy between {low:.0f} and {high:.0f} %: its paths may be busy at once"
+    limit = format_quantity(hbas.value("limit_pct", row), Unit.PERCENT, 4)
+    return words if limit == MISSING_TEXT else f"{words}, {limit} % of its command limit"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -1,0 +1,145 @@
+"""The tree of the device graph with live figures: which nodes are there, and what is known of each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import Frame, FrameTable, Rows, Topology
+from collectors.paths.groups import GroupBy
+from collectors.topology.branches import Branches, Node, NodeKind
+from tui.paths.board import STATE, Only, PathBoard, path_board
+
+Places = NDArray[np.intp]
+
+FIELDS = ("busy_pct", "iops", "service_ms", "queue_ms", "await_ms", "in_flight", "bytes_per_s")
+MOST_NODES = 200_000
+"""Nodes beyond which a tree is not opened any further: more than any host has, fewer than a circle would make."""
+_BOARDS = {
+    NodeKind.PORT: GroupBy.PORT,
+    NodeKind.TARGET: GroupBy.WAY,
+    NodeKind.PATH: GroupBy.LUN,
+    NodeKind.LUN: GroupBy.LUN,
+}
+"""Whose rows have the states of a kind of node."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeLayout:
+    """The nodes that are there, as rows of a table; a parent stands before its children."""
+
+    nodes: tuple[Node, ...]
+    rows: Rows
+    parents: Places
+    branch: NDArray[np.bool_]
+
+
+@functools.lru_cache(maxsize=2)
+def branches(topology: Topology) -> Branches:
+    """Look-ups of the topology at hand."""
+    return Branches(topology)
+
+
+def tree_layout(topology: Topology, opened: Set[str], *, everything: bool) -> TreeLayout:
+    """Lay out the nodes of open branches, or of all."""
+    tree = branches(topology)
+    nodes = list(tree.roots())
+    parents = [-1] * len(nodes)
+    place = 0
+    while place < len(nodes) < MOST_NODES:
+        node = nodes[place]
+        if node.branch and (everything or node.key in opened):
+            found = list(tree.children(node))
+            nodes += found
+            parents += [place] * len(found)
+        place += 1
+    rows = Rows(tuple(node.key for node in nodes), tuple(node.name for node in nodes))
+    return TreeLayout(tuple(nodes), rows, np.array(parents, np.intp), np.array([node.branch for node in nodes], bool))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeBoard:
+    """Figures and words of the nodes of one frame."""
+
+    frame: Frame
+    layout: TreeLayout
+    table: FrameTable
+    boards: Mapping[GroupBy, PathBoard]
+    state_rows: Mapping[GroupBy, Places]
+    """Row of each node in the board of a grouping, -1 where it has none."""
+
+    def words(self, field_id: str, row: int) -> str | None:
+        """Text of a cell that has words: the state of a node and what stands for it."""
+        if field_id not in {STATE, "busy_pct"}:
+            return None
+        by = _BOARDS.get(self.layout.nodes[row].kind)
+        board = None if by is None else self.boards.get(by)
+        at = -1 if by is None or board is None else int(self.state_rows[by][row])
+        if board is None or at < 0:
+            return "" if field_id == STATE else None
+        return board.words(field_id, at)
+
+
+def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeBoard:
+    """Gather the figures of all nodes of a layout."""
+    boards: dict[GroupBy, PathBoard] = {}
+    kinds = {node.kind for node in layout.nodes}
+    for by in dict.fromkeys(by for kind, by in _BOARDS.items() if kind in kinds):
+        board = path_board(frame, by, Only.ALL, fields)
+        if board is not None:
+            boards[by] = board
+    rows = {by: state_rows(layout, boards[by], by) for by in boards}
+    columns = {field_id: np.full(len(layout.nodes), np.nan) for field_id in (*fields, STATE)}
+    tiers: dict[str, NDArray[np.uint8]] = {}
+    for by, board in boards.items():
+        _fill(columns, tiers, board.table, rows[by])
+    disks = frame.tables.get("disks")
+    if disks is not None:
+        _fill(columns, tiers, disks, _disk_rows(layout, disks.rows))
+    return TreeBoard(frame, layout, FrameTable(layout.rows, columns, tiers), boards, rows)
+
+
+def _fill(
+    columns: dict[str, NDArray[np.float64]], tiers: dict[str, NDArray[np.uint8]], table: FrameTable, at: Places
+) -> None:
+    """Put figures of a table into the nodes that have a row in it."""
+    there = at >= 0
+    for field_id, column in columns.items():
+        if field_id in table.columns:
+            column[there] = table.columns[field_id][at[there]]
+        if field_id in table.tiers:
+            codes = tiers.setdefault(field_id, np.zeros(len(at), np.uint8))
+            codes[there] = table.tiers[field_id][at[there]]
+
+
+@functools.lru_cache(maxsize=8)
+def _rows_by_key(rows: Rows, layout: TreeLayout, kinds: frozenset[NodeKind], prefix: str) -> Places:
+    return np.array(
+        [rows.positions.get(prefix + node.of, -1) if node.kind in kinds else -1 for node in layout.nodes], np.intp
+    )
+
+
+def state_rows(layout: TreeLayout, board: PathBoard, by: GroupBy) -> Places:
+    """Row of each node in the board of a grouping, -1 where it has none."""
+    rows = board.layout.rows
+    groups = _rows_by_key(rows, layout, _GROUPS[by], f"{by}:")
+    if by is not GroupBy.LUN:
+        return groups
+    alone = _rows_by_key(rows, layout, frozenset({NodeKind.PATH, NodeKind.LUN}), "")
+    return np.where(groups >= 0, groups, alone)
+
+
+_GROUPS = {
+    GroupBy.PORT: frozenset({NodeKind.PORT}),
+    GroupBy.WAY: frozenset({NodeKind.TARGET}),
+    GroupBy.LUN: frozenset({NodeKind.LUN}),
+}
+
+
+def _disk_rows(layout: TreeLayout, rows: Rows) -> Places:
+    """Rows of LUNs and layers in the table of disks, whose own figures go before those of their paths."""
+    return _rows_by_key(rows, layout, frozenset({NodeKind.LUN, NodeKind.LAYER}), "")

@@ -1,0 +1,1 @@
+"""Figures, times, names and marks as text of exact width."""

@@ -1,0 +1,191 @@
+"""The marks drawn beside text, in two sets: for UTF-8 terminals, and in plain ASCII for all others."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.dom import DOMNode
+
+from collectors.latency.waterfall import Stage
+from engine.events import EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One set of marks, each one cell wide; colour repeats what they say and never says it alone."""
+
+    braille: bool
+    """Whether curves are drawn in braille dots, two by four to a cell."""
+    tier_marks: tuple[str, str, str, str]
+    """By value of Tier: none, kernel, sampled, exact; the best tier bears no mark."""
+    hot: str
+    warm: str
+    cursor: str
+    descending: str
+    ascending: str
+    more_left: str
+    more_right: str
+    ellipsis: str
+    """No mark of a tier: `~` would read as sampled."""
+    strengths: tuple[str, str, str, str, str, str]
+    """Of the cells of a wall: not known, none, and four more."""
+    caret: str
+    vertical: str
+    horizontal: str
+    corner: str
+    tick_left: str
+    tick_below: str
+    grid_line: str
+    event_line: str
+    inspect_line: str
+    played: str
+    unplayed: str
+    position: str
+    bar_start: str
+    bar_end: str
+    event_marks: Mapping[EventKind, str]
+    curve_samples: tuple[str, ...]
+    """How the legend shows the pattern of each curve: solid, dashed, dotted, and both in turn."""
+    curve_marks: tuple[str, ...]
+    """What draws a curve where there is no braille."""
+    heat: tuple[str, ...]
+    """From none to most: how full a cell of a heat map is, so that it reads without colour."""
+    heat_lines: tuple[str, str, str]
+    """Median, 99th percentile and peak over a heat map."""
+    stages: Mapping[Stage, str]
+    """What a stage of the waterfall is drawn with."""
+    unknown: str
+    """What is not known, in a picture where a blank is nothing."""
+
+
+UNICODE = Glyphs(
+    braille=True,
+    tier_marks=(" ", "·", "~", " "),
+    hot="▲",
+    warm="△",
+    cursor="▸",
+    descending="▼",
+    ascending="▲",
+    more_left="◂",
+    more_right="▸",
+    ellipsis="…",
+    strengths=("?", "·", "░", "▒", "▓", "█"),
+    caret="▏",
+    vertical="│",
+    horizontal="─",
+    corner="└",
+    tick_left="┤",
+    tick_below="┬",
+    grid_line="┈",
+    event_line="┊",
+    inspect_line="│",
+    played="━",
+    unplayed="─",
+    position="●",
+    bar_start="├",
+    bar_end="┤",
+    event_marks={
+        EventKind.KNOB: "◆",
+        EventKind.LOAD: "►",
+        EventKind.HOTPLUG: "±",
+        EventKind.NOTE: "¶",
+        EventKind.MONITOR: "!",
+        EventKind.PATH: "≠",
+    },
+    curve_samples=("━━", "╺╸", "··", "━·"),
+    curve_marks=(),
+    heat=(" ", "·", "░", "░", "▒", "▒", "▓", "▓", "█"),
+    heat_lines=("─", "═", "▴"),
+    stages={
+        Stage.SUBMIT: "▚",
+        Stage.TAG: "▒",
+        Stage.QUEUE: "▓",
+        Stage.SERVICE: "█",
+        Stage.REAP: "▞",
+        Stage.OUTSIDE: "░",
+    },
+    unknown="┄",
+)
+
+ASCII = Glyphs(
+    braille=False,
+    tier_marks=(" ", ":", "~", " "),
+    hot="!",
+    warm="*",
+    cursor=">",
+    descending="v",
+    ascending="^",
+    more_left="<",
+    more_right=">",
+    ellipsis="+",
+    strengths=("?", ".", "-", "+", "*", "#"),
+    caret="_",
+    vertical="|",
+    horizontal="-",
+    corner="+",
+    tick_left="+",
+    tick_below="+",
+    grid_line=".",
+    event_line=":",
+    inspect_line="|",
+    played="=",
+    unplayed="-",
+    position="O",
+    bar_start="[",
+    bar_end="]",
+    event_marks={
+        EventKind.KNOB: "K",
+        EventKind.LOAD: "L",
+        EventKind.HOTPLUG: "H",
+        EventKind.NOTE: "N",
+        EventKind.MONITOR: "M",
+        EventKind.PATH: "P",
+    },
+    curve_samples=("*", "o", "x", "+"),
+    curve_marks=("*", "o", "x", "+"),
+    heat=(" ", ".", ":", ";", "+", "x", "X", "#", "@"),
+    heat_lines=("-", "=", "^"),
+    stages={
+        Stage.SUBMIT: "s",
+        Stage.TAG: "t",
+        Stage.QUEUE: "q",
+        Stage.SERVICE: "#",
+        Stage.REAP: "r",
+        Stage.OUTSIDE: ".",
+    },
+    unknown="/",
+)
+
+GlyphSetting = Literal["auto", "unicode", "ascii"]
+
+_CONSOLES = ("linux", "vt100", "vt220", "dumb")
+"""Terminal types whose fonts lack braille and most marks."""
+
+
+def choose_glyphs(setting: GlyphSetting, environ: Mapping[str, str] = os.environ) -> Glyphs:
+    """Choose the set a setting asks for; "auto" asks the locale and the terminal type.
+
+    A locale that names no character set is taken for UTF-8 as Python itself does, unless LC_ALL insists on C.
+    """
+    if setting != "auto":
+        return UNICODE if setting == "unicode" else ASCII
+    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    charset = locale.partition(".")[2].partition("@")[0].replace("-", "").lower()
+    plain_c = environ.get("LC_ALL") in ("C", "POSIX")
+    narrow = charset not in ("", "utf8") or plain_c or environ.get("TERM", "").startswith(_CONSOLES)
+    return ASCII if narrow else UNICODE
+
+
+@functools.cache
+def _detected() -> Glyphs:
+    return choose_glyphs("auto")
+
+
+def glyphs_of(node: DOMNode) -> Glyphs:
+    """Find the set of the app a widget lives in: its attribute `glyphs`, or what the terminal allows."""
+    chosen = getattr(node.app, "glyphs", None)
+    return chosen if isinstance(chosen, Glyphs) else _detected()

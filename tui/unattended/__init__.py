@@ -1,0 +1,1 @@
+"""Loads without a screen, and the signals that end them."""

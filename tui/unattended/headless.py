@@ -1,0 +1,132 @@
+"""A load without a screen: bounded, summed up at its end, and ended cleanly by a signal."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from collectors.model import Step
+from collectors.rates import derive
+from engine.errors import StoppedError
+from engine.job.scenario import Turn
+from engine.job.spec import JobSpec, Permissions
+from engine.results.result import RunResult, nothing_measured
+from engine.running.control import LoadControl, LoadState, LoadStatus
+from tui.unattended.monitor import Monitor
+from tui.unattended.signals import EndingSignals
+
+DEFAULT_RUNTIME_S = 10.0
+_LOOK_S = 0.05
+_TELL_S = 1.0
+
+Tell = Callable[[str], None]
+"""Shows one line of progress, instead of the one before."""
+
+
+def bounded(job: JobSpec, last_turn_s: float = 0.0) -> JobSpec:
+    """Give a job without a runtime one, past the last turn of its knobs: nobody is there to stop it."""
+    return job if job.runtime_s is not None else replace(job, runtime_s=last_turn_s + DEFAULT_RUNTIME_S)
+
+
+class HeadlessRun:
+    """Takes one job from its preparation to its result, in the main thread, which alone hears signals."""
+
+    def __init__(
+        self,
+        control: LoadControl,
+        monitor: Monitor,
+        signals: EndingSignals,
+        tell: Tell,
+        turns: Sequence[Turn] = (),
+    ) -> None:
+        self._control = control
+        self._monitor = monitor
+        self._signals = signals
+        self._tell = tell
+        self._turns = deque(turns)
+
+    def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
+        """Prepare and run until the runtime is over or a signal comes, with the turns of the knobs at their times.
+
+        Raises:
+            LunscopeError: the job cannot be prepared or started, or a turn is refused; nothing is left behind.
+        """
+        try:
+            self._prepare(job, permissions)
+            if self._signals.wait(0) is None:
+                self._control.start()
+                self._follow()
+        except StoppedError:
+            pass
+        finally:
+            self._control.stop(verify=self._signals.wait(0) is None)
+            self._tell("")
+        return self._control.result() or nothing_measured(job)
+
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            preparation = pool.submit(self._control.arm, job, permissions)
+            while not preparation.done():
+                if self._signals.wait(_LOOK_S) is not None:
+                    self._control.stop()
+                    break
+                progress = self._control.status.progress
+                if progress:
+                    self._tell(f"preparing: {100 * progress:.0f} %")
+            preparation.result()
+
+    def _follow(self) -> None:
+        told_s = time.monotonic()
+        while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
+            self._turn_what_is_due()
+            if time.monotonic() - told_s >= _TELL_S:
+                told_s += _TELL_S
+                self._tell(progress_line(self._control.status, self._monitor.step))
+
+    def _pause_s(self) -> float:
+        """How long to look at nothing but signals: until the next turn at most."""
+        if not self._turns:
+            return _LOOK_S
+        return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _LOOK_S)
+
+    def _turn_what_is_due(self) -> None:
+        while self._turns and self._turns[0].at_s <= self._control.status.elapsed_s:
+            knobs = self._control.status.knobs
+            assert knobs is not None
+            self._control.turn(self._turns.popleft().turned(knobs))
+
+
+def progress_line(status: LoadStatus, step: Step | None) -> str:
+    """Say in one line how the load does: IOPS, mean latency and queue depth of the last sample."""
+    if status.state is LoadState.STOPPING and status.progress is not None:
+        return f"reading back what was written: {100 * status.progress:.0f} %"
+    figures = "" if step is None else _figures(step)
+    depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
+    errors = f"  {status.errors:,} errors" if status.errors else ""
+    skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
+    damaged = f"  {status.damaged:,} damaged" if status.damaged else ""
+    tail = f"  {status.tail}" if status.tail else ""
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{damaged}{skipped}{tail}"
+
+
+def _figures(step: Step) -> str:
+    total = derive(step.previous, step.current).tables.get("load_total")
+    if total is None or not len(total.rows):
+        return ""
+    iops, await_ms = total.value("iops", 0), total.value("await_ms", 0)
+    if math.isnan(iops):
+        return ""
+    latency = "" if math.isnan(await_ms) else f"  lat {await_ms:.3f} ms"
+    return f"  {iops:,.0f} IOPS{latency}"
+
+
+def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
+    """Tell 0 from 1 (the load or its I/Os failed, or its data are damaged) and 128 + the signal that ended it."""
+    signal = signals.wait(0)
+    if signal is not None:
+        return 128 + signal
+    return 1 if state is LoadState.FAILED or result.failed_ios or result.is_damaged else 0
