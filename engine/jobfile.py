@@ -21,14 +21,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from engine.distribution_text import format_distribution
 from engine.errors import LunscopeError, UsageError
 from engine.job import JobSpec, Knobs
 from engine.job_values import READERS, WrongTypeError
-from engine.jobformats.text_file import read_text
 from engine.read_write import access_and_mix, rw_word
 from engine.sizes import format_blocks, format_duration, format_number, format_size
 from engine.target_text import format_target
@@ -161,16 +159,6 @@ def parse_toml(text: str, path: str, what: str = "job file") -> dict[str, Any]:
         raise UsageError(f"{path}: not a {what} in TOML: {error}") from None
 
 
-def load_job(path: str | Path) -> JobSpec:
-    """Read a job file.
-
-    Raises:
-        LunscopeError: it cannot be read.
-        UsageError: as parse_job.
-    """
-    return parse_job(read_text(path), safe_text(str(path)))
-
-
 def quoted(text: str) -> str:
     """Write a TOML basic string, which holds Unicode only.
 
@@ -187,7 +175,7 @@ def quoted(text: str) -> str:
 
 
 def dump_job(job: JobSpec) -> str:
-    """Write a job as a job file that `load_job` reads back as the same job."""
+    """Write a job as a job file that `parse_job` reads back as the same job."""
     knobs = job.knobs
     lines = {
         "name": quoted(job.name),

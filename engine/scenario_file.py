@@ -21,32 +21,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from engine.errors import UsageError
 from engine.job_values import WrongTypeError
 from engine.jobfile import JobSource, dump_job, job_of, parse_toml, quoted, read_values
 from engine.jobformats.place import quoted as shown_value
-from engine.jobformats.text_file import read_text
 from engine.knob_text import FIELDS, KNOB_TEXTS
 from engine.scenario import MAX_TURNS, Scenario, Turn, validate_scenario
 from engine.sizes import format_duration, parse_duration
-from engine.text import safe_text
 
 SCHEMA = "lunscope.scenario/1"
 _TURN = re.compile(r"\s*\[\[\s*turn\s*\]\]")
 _TABLES = ("schema", "job", "turn")
-
-
-def load_scenario(path: str | Path) -> Scenario:
-    """Read a scenario file.
-
-    Raises:
-        LunscopeError: it cannot be read.
-        UsageError: as parse_scenario.
-    """
-    return parse_scenario(read_text(path, "scenario"), safe_text(str(path)))
 
 
 def parse_scenario(text: str, path: str = "scenario") -> Scenario:

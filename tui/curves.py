@@ -52,6 +52,7 @@ def draw(chart: Chart, series: Series, panel: Panel, scope: Scope) -> None:
     """Draw the past of a row; curves without a single value are left out, so that the legend names what is there."""
     curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
     shown = [curve for curve in curves if np.isfinite(curve.values).any()]
+    chart.set_log(scope.log_latency and panel.unit is Unit.MILLISECONDS)
     least_ns = round(FIRST_SPAN_INTERVALS * scope.interval_s * 1e9)
     chart.show(series.times_ns, shown, scope.events.all(), span_ns=min(least_ns, scope.span_ns))
 

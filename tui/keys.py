@@ -80,6 +80,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.wall", "Wall: a cell for every disk", "7"),
     Action("view.longer", "Charts show a longer past", "z"),
     Action("view.shorter", "Charts show a shorter past", "Z"),
+    Action("view.log", "Charts of latency with a logarithmic axis, or a linear one", "y"),
     Action("view.theme", "Next theme", "ctrl+t"),
     Action("session.tags", "Waits for free tags: watched, not watched, or by need", "ctrl+w", replay=False),
     Action("view.disk", "Details of the disk under the cursor", "enter", Place.OVERVIEW, "Details"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -13,7 +12,6 @@ from engine.distribution import Distribution
 from engine.distribution_text import parse_distribution
 from engine.errors import LunscopeError, UsageError
 from engine.job import Access, Arrival, Backend, BlockShare, JobSpec, Mode, PathPolicy, Permissions, TargetSpec
-from engine.jobfile import load_job
 from engine.policy_text import POLICY_NAMES, parse_policy
 from engine.read_write import READ_WRITE, access_and_mix
 from engine.sizes import parse_blocks, parse_duration, parse_size
@@ -184,18 +182,6 @@ def _decorated(command: _Command, options: tuple[Callable[[_Command], _Command],
 def make_permissions(allow_write: tuple[str, ...], *, destroy_data: bool) -> Permissions:
     """Gather what the operator allowed."""
     return Permissions(frozenset(allow_write), destroy_data)
-
-
-def make_job(job_file: Path | None, options: LoadOptions) -> JobSpec:
-    """Merge options over a job file, or over the defaults; an option that was given wins.
-
-    What it makes is not validated: scratch files may still be added.
-
-    Raises:
-        LunscopeError: the job file cannot be read.
-        UsageError: it says what cannot be meant, or --rw and --read-pct contradict each other.
-    """
-    return job_with(JobSpec() if job_file is None else load_job(job_file), options)
 
 
 def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:

@@ -33,11 +33,6 @@ class PathLayout:
         """Rows that are groups."""
         return len(self.groups.rows)
 
-    def count_by_group(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Chosen paths in each group."""
-        group = self.groups.group_of_row[chosen]
-        return np.bincount(group[group >= 0], minlength=self.group_count)
-
 
 @functools.lru_cache(maxsize=4)
 def path_layout(paths: Rows, topology: Topology, by: GroupBy) -> PathLayout:

@@ -45,6 +45,8 @@ class Scope:
     """The operator's own keys by action id."""
     span_ns: int = 300 * 1_000_000_000
     """How much of the past the charts show."""
+    log_latency: bool = False
+    """Whether charts of latency have a logarithmic axis: a mean shows beside a peak a hundred times as high."""
     frame: Frame | None = None
     """The frame on the screen."""
     latest: Frame | None = None

@@ -101,6 +101,13 @@ class SessionActions(ThemedApp[None]):
         """Show a shorter past in the charts."""
         self._change_span(-1)
 
+    def action_view_log(self) -> None:
+        """Change the axis of the charts of latency."""
+        self.scope.log_latency = not self.scope.log_latency
+        axis = "logarithmic" if self.scope.log_latency else "linear"
+        self.notify(f"charts of latency: {axis} axis", timeout=2, markup=False)
+        self.paint()
+
     def _change_span(self, direction: int) -> None:
         position = SPANS_S.index(self.scope.span_ns // SECOND_NS) + direction
         self.scope.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS

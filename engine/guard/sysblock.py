@@ -77,14 +77,6 @@ def look_up(sysfs: Path, number: int) -> BlockDevice | None:
         return None
 
 
-def look_up_name(sysfs: Path, name: str) -> BlockDevice | None:
-    """Find a device by its kernel name; None where there is no such."""
-    try:
-        return _describe((sysfs / "class" / "block" / name).resolve(strict=True))
-    except OSError:
-        return None
-
-
 def list_disks(sysfs: Path) -> Iterator[Path]:
     """List the folders of all whole disks, hidden NVMe paths included."""
     try:

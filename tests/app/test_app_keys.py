@@ -209,6 +209,15 @@ async def policy_has_nothing_to_choose(stage: Stage) -> None:
     assert "one way to the data only" in screen_text(stage.pilot)
 
 
+async def axis(stage: Stage) -> None:
+    linear = screen_text(stage.pilot)
+    await stage.press()
+    assert any("logarithmic axis" in note.message for note in stage.app._notifications)
+    assert screen_text(stage.pilot) != linear
+    await stage.press()
+    assert not stage.app.scope.log_latency
+
+
 async def start_asks_before_it_writes(stage: Stage) -> None:
     await stage.pilot.press("2")
     await stage.press()
@@ -408,6 +417,7 @@ CASES: dict[str, Case] = {
     "session.tags": tags,
     "view.longer": longer,
     "view.shorter": shorter,
+    "view.log": axis,
     "view.disk": details,
     "disk.back": back,
     "view.subject": subject,

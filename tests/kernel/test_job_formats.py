@@ -14,7 +14,7 @@ import pytest
 
 from collectors.session.reader import SessionReader
 from engine.events import EventKind
-from engine.scenario_file import load_scenario
+from engine.jobformats.formats import read_job
 from engine.scratch import FOLDER_VARIABLE
 from tests import needs
 
@@ -198,7 +198,7 @@ def test_a_recorded_run_is_run_again_with_the_same_turns(data: Path) -> None:
     assert done.returncode == 0, done.stderr
     done = lunscope("export", session, "--format", "scenario", "-o", again, folder=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    wanted, found = load_scenario(first), load_scenario(again)
+    (wanted,), (found,) = read_job(first).scenarios, read_job(again).scenarios
     assert found.job == wanted.job
     assert [set(turn.changes) for turn in found.turns] == [set(turn.changes) for turn in wanted.turns]
     done = lunscope("run", again, "--json", "--record", second, folder=folder)

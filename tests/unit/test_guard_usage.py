@@ -12,7 +12,7 @@ from engine.guard.census import Census
 from engine.guard.exports import read_exports
 from engine.guard.mounts import parse_mountinfo, pooled_devices
 from engine.guard.roots import Roots
-from engine.guard.sysblock import look_up_name
+from engine.guard.sysblock import look_up, parse_device_number
 from engine.guard.usage import block_use
 
 MIB_SECTORS = 2048
@@ -85,7 +85,7 @@ class FakeHost:
         return Census(Roots(self.folder / "proc", self.sysfs, self.folder / "dev"))
 
     def use(self, name: str) -> str | None:
-        device = look_up_name(self.sysfs, name)
+        device = look_up(self.sysfs, parse_device_number(self.number(name)) or 0)
         assert device is not None
         found = block_use(self.census(), name, device)
         return found.text if found else None

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from engine.errors import LunscopeError, UsageError
 from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
-from engine.jobfile import dump_job, load_job, parse_job
+from engine.jobfile import dump_job, parse_job
+from engine.jobformats.formats import read_job
 from engine.read_write import access_and_mix
 from tests.unit.test_distribution import DISTRIBUTIONS
 
@@ -108,17 +109,17 @@ def test_errors_name_file_line_and_key(text: str, words: str) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(LunscopeError, match=r"missing\.toml: cannot read the job file: No such file"):
-        load_job(tmp_path / "missing.toml")
+        read_job(tmp_path / "missing.toml")
     with pytest.raises(LunscopeError, match="Is a directory"):
-        load_job(tmp_path)
+        read_job(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="not text in UTF-8"):
-        load_job(tmp_path / "binary")
+        read_job(tmp_path / "binary")
     (tmp_path / "large").write_bytes(b"#" * (1024 * 1024 + 1))
     with pytest.raises(UsageError, match="larger than 1 MiB"):
-        load_job(tmp_path / "large")
-    (tmp_path / "good").write_text("qd = 5\n")
-    assert load_job(tmp_path / "good").knobs.queue_depth == 5
+        read_job(tmp_path / "large")
+    (tmp_path / "good.toml").write_text("qd = 5\n")
+    assert read_job(tmp_path / "good.toml").scenarios[0].job.knobs.queue_depth == 5
 
 
 _NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from engine.distribution import Zipf, locality
 from engine.errors import UsageError
 from engine.job import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
+from engine.jobformats.formats import read_job
 from engine.validate import validate
-from tui.options import LoadOptions, load_options, make_job, make_permissions, permission_options, with_scratch_targets
+from tui.options import LoadOptions, job_with, load_options, make_permissions, permission_options, with_scratch_targets
 
 
 def parse(*arguments: str) -> LoadOptions:
@@ -29,12 +30,12 @@ def parse(*arguments: str) -> LoadOptions:
 
 
 def test_without_options_the_job_is_the_default() -> None:
-    assert make_job(None, parse()) == JobSpec()
+    assert job_with(JobSpec(), parse()) == JobSpec()
 
 
 def test_paths_copies_and_policies_reach_their_fields() -> None:
     arguments = ("--lun", "sda,sdb=3", "--lun", "sdc,sdd", "--prefer", "sdd", "-t", "/dev/x", "-t", "/dev/y")
-    job = make_job(None, parse(*arguments, "--mirror", "2", "--policy", "queue-length", "--qd-total", "--qd", "9"))
+    job = job_with(JobSpec(), parse(*arguments, "--mirror", "2", "--policy", "queue-length", "--qd-total", "--qd", "9"))
     first = TargetSpec.lun((PathSpec("/dev/sda"), PathSpec("/dev/sdb", 3)))
     second = TargetSpec.lun((PathSpec("/dev/sdc"), PathSpec("/dev/sdd", preferred=True)))
     assert job.targets == (TargetSpec("/dev/x"), TargetSpec("/dev/y"), first, second)
@@ -42,13 +43,13 @@ def test_paths_copies_and_policies_reach_their_fields() -> None:
     assert job.knobs.policy is PathPolicy.LEAST_COMMAND_LOAD
     validate(job)
     with pytest.raises(UsageError, match="--prefer: /dev/sde is no path"):
-        make_job(None, parse("--lun", "sda,sdb", "--prefer", "sde"))
+        job_with(JobSpec(), parse("--lun", "sda,sdb", "--prefer", "sde"))
     with pytest.raises(click.BadParameter, match="no path policy"):
         parse("--policy", "fastest")
 
 
 def test_a_mirror_of_scratch_files_has_as_many_as_it_needs() -> None:
-    job = with_scratch_targets(make_job(None, parse("--mirror", "3")), 1)
+    job = with_scratch_targets(job_with(JobSpec(), parse("--mirror", "3")), 1)
     assert (len(job.targets), job.knobs.stripe_width) == (3, 3)
     validate(job)
 
@@ -69,12 +70,12 @@ def test_a_mirror_of_scratch_files_has_as_many_as_it_needs() -> None:
 )
 def test_layouts_that_cannot_be_are_refused_by_their_option(arguments: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        validate(make_job(None, parse(*arguments)))
+        validate(job_with(JobSpec(), parse(*arguments)))
 
 
 def test_every_option_reaches_its_field() -> None:
-    job = make_job(
-        None,
+    job = job_with(
+        JobSpec(),
         parse(
             *("--target", "/dev/a", "-t", "/dev/b", "--bs", "4k:60,16k:40", "--rw", "rw", "--read-pct", "80"),
             *("--qd", "10", "--stripe-width", "1", "--stripe-unit", "128k", "--threads", "3", "--rate", "500"),
@@ -100,19 +101,19 @@ def test_every_option_reaches_its_field() -> None:
 
 
 def test_distributions_of_both_directions_reach_their_fields() -> None:
-    job = make_job(None, parse("--distribution", "zipf:1.2", "--write-distribution", "locality:50,30,20"))
+    job = job_with(JobSpec(), parse("--distribution", "zipf:1.2", "--write-distribution", "locality:50,30,20"))
     assert job.knobs.distribution == Zipf(1.2)
     assert job.knobs.write_distribution == locality([50, 30, 20])
     validate(job)
 
 
 def test_named_targets_are_all_used_unless_the_width_says_otherwise() -> None:
-    assert make_job(None, parse("-t", "a", "-t", "b")).knobs.stripe_width == 2
-    assert make_job(None, parse("-t", "a", "-t", "b", "--stripe-width", "1")).knobs.stripe_width == 1
+    assert job_with(JobSpec(), parse("-t", "a", "-t", "b")).knobs.stripe_width == 2
+    assert job_with(JobSpec(), parse("-t", "a", "-t", "b", "--stripe-width", "1")).knobs.stripe_width == 1
 
 
 def test_a_width_of_zero_is_not_the_default() -> None:
-    job = with_scratch_targets(make_job(None, parse("--stripe-width", "0")), 1)
+    job = with_scratch_targets(job_with(JobSpec(), parse("--stripe-width", "0")), 1)
     with pytest.raises(UsageError, match="--stripe-width"):
         validate(job)
 
@@ -120,21 +121,22 @@ def test_a_width_of_zero_is_not_the_default() -> None:
 def test_an_option_wins_over_the_job_file_and_leaves_the_rest(tmp_path: Path) -> None:
     file = tmp_path / "job.toml"
     file.write_text('target = ["/dev/a"]\nrw = "randrw"\nread_pct = 30\nqd = 7\nseed = 3\nmode = "sync"\n')
-    job = make_job(file, parse("--qd", "9"))
+    base = read_job(file).scenarios[0].job
+    job = job_with(base, parse("--qd", "9"))
     assert (job.knobs.queue_depth, job.knobs.read_pct, job.seed, job.knobs.mode) == (9, 30.0, 3, Mode.SYNC)
-    assert make_job(file, parse("--read-pct", "60")).knobs.read_pct == 60.0
-    other = make_job(file, parse("--rw", "write"))
+    assert job_with(base, parse("--read-pct", "60")).knobs.read_pct == 60.0
+    other = job_with(base, parse("--rw", "write"))
     assert (other.access, other.knobs.read_pct) == (Access.SEQUENTIAL, 0.0)
-    assert make_job(file, parse("-t", "/dev/b")).targets == (TargetSpec("/dev/b"),)
+    assert job_with(base, parse("-t", "/dev/b")).targets == (TargetSpec("/dev/b"),)
 
 
 def test_scratch_targets_are_as_many_as_the_stripe_is_wide() -> None:
     def count(width: int, at_least: int) -> int:
-        job = make_job(None, parse("--stripe-width", str(width)))
+        job = job_with(JobSpec(), parse("--stripe-width", str(width)))
         return len(with_scratch_targets(job, at_least).targets)
 
     assert [count(1, 1), count(3, 1), count(1, 4), count(6, 4)] == [1, 3, 4, 6]
-    named = make_job(None, parse("-t", "/dev/a"))
+    named = job_with(JobSpec(), parse("-t", "/dev/a"))
     assert with_scratch_targets(named, 4) is named
 
 

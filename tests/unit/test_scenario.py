@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from engine.job import BlockShare, JobSpec, Knobs, Mode, PathPolicy, Permissions
 from engine.jobfile import dump_job
 from engine.knob_text import KNOB_TEXTS
 from engine.scenario import Scenario, Turn, require_permission, turn_between
-from engine.scenario_file import dump_scenario, load_scenario, parse_scenario
+from engine.scenario_file import dump_scenario, parse_scenario
 
 BASE = JobSpec((TargetSpec("/dev/x"), TargetSpec("/dev/y")), Knobs(stripe_width=2), runtime_s=60.0)
 OTHER = Knobs(
@@ -109,11 +108,6 @@ def test_errors_name_file_line_and_key(text: str, words: str) -> None:
         parse_scenario(text, "s.toml")
     assert str(caught.value).startswith(words)
     assert str(caught.value).isprintable()
-
-
-def test_devices_are_no_scenarios() -> None:
-    with pytest.raises(UsageError, match="/dev/zero: not a scenario: it is a device"):
-        load_scenario(Path("/dev/zero"))
 
 
 def test_a_turn_that_writes_needs_permission_before_the_start() -> None:

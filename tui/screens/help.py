@@ -25,6 +25,11 @@ TIER_TEXTS = (
     (Tier.KERNEL, "from the kernel's counters alone: means over the interval, %busy over-reports on parallel devices"),
 )
 
+_TOP_LINE = (
+    ("cost", "CPU time of reading and counting, in % of one processor; drawing and the load are not in it"),
+    ("late", "how much later than due the last sample was taken"),
+)
+
 
 class HelpScreen(ModalScreen[None]):
     """All keys and all figures; `?` or Esc closes it."""
@@ -51,7 +56,7 @@ class HelpScreen(ModalScreen[None]):
 def help_lines(
     keys_text: Callable[[Action], str], notices: Sequence[str], losses: Mapping[str, int]
 ) -> Iterator[Content]:
-    """Write the page: notices, keys by place, what tiers mean, what exact time missed, figures by table."""
+    """Write the page: notices, keys by place, tiers, the top line, what exact time missed, figures by table."""
     yield Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
     if notices:
         yield from _heading("Notices on this host")
@@ -65,6 +70,8 @@ def help_lines(
     yield from (_key_line(*entry) for entry in _table_keys())
     yield from _heading("Where a figure comes from")
     yield from (Content.assemble((f"  {tier.name.lower():<18}", "bold"), text) for tier, text in TIER_TEXTS)
+    yield from _heading("The line at the top")
+    yield from (Content.assemble((f"  {word:<18}", "bold"), text) for word, text in _TOP_LINE)
     if losses:
         yield from _heading("I/Os that exact time missed since it began")
         yield from map(Content, loss_lines(losses))

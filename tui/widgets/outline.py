@@ -93,12 +93,6 @@ class Outline:
         """Open or close a branch."""
         self.opened ^= {key}
 
-    def parent_of(self, key: str) -> str | None:
-        """Key of the branch a row hangs on; None at the top."""
-        row = self._rows.positions.get(key)
-        parent = -1 if row is None else int(self._parents[row])
-        return None if parent < 0 else self._rows.keys[parent]
-
     def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
         """Order siblings by the field, from the top down into what is open."""
         if table.rows is not self._rows:
