@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
-from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, Mode, TargetSpec
+from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
 from engine.running.backend import LoadBackend
 
 _QUEUE_DEPTH_ROOM = 1024
 """Rings are sized once: this leaves the operator room to turn the queue depth up."""
 _ASKED_FOR = "asked for"
-_BLOCKING = "buffered reads of it block, and threads do them 3 to 7 times faster than a ring"
+_BLOCKING = "reads of it block, and threads do them 3 to 15 times faster than a ring"
 _AIO_NOTICE = "the aio engine is the readable reference: expect 0.02 to 0.25 of the IOPS of the others, and its latency"
 
 
@@ -45,8 +45,8 @@ def choose(job: JobSpec, *, uring_refusal: str, blocking: str) -> Choice:
 
 
 def blocking_target(knobs: Knobs, targets: Sequence[OpenTarget]) -> str:
-    """Name the first target in use that this mode cannot read without blocking; empty if there is none."""
-    if knobs.mode is Mode.DIRECT or knobs.read_pct == 0:
+    """Name the first target in use that cannot be read without blocking; empty if there is none, or nothing is read."""
+    if knobs.read_pct == 0:
         return ""
     return next((target.name for target in targets[: knobs.stripe_width] if target.facts.reads_block), "")
 
