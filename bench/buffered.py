@@ -12,12 +12,11 @@ import random
 import shutil
 import statistics
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from bench.contenders import RUN_S, Result
+from bench.contenders import RUN_S, Result, measured
 from bench.engine import quartiles
 from bench.places import SIZE_BYTES, scratch
 from engine._native import LoadEngine, LoadTarget
@@ -44,17 +43,7 @@ def run_engine(path: str, threads: int, backend: Literal["threads", "uring"]) ->
     finally:
         os.close(fd)
     knobs = Knobs(queue_depth=threads, mode=Mode.BUFFERED)
-    engine = LoadEngine([target], knobs, backend=backend, runtime_s=RUN_S)
-    engine.start()
-    while engine.running:
-        time.sleep(0.05)
-    assert engine.stop()
-    (epoch,) = engine.epochs()
-    assert epoch.start_ns is not None
-    assert epoch.end_ns is not None
-    measured = int(epoch.counts[0, 0, 0])
-    iops = measured / (epoch.end_ns - epoch.start_ns) * 1e9
-    return Result(iops, engine.cpu_ns() / (measured + epoch.transient_ios) / 1e3)
+    return measured(LoadEngine([target], knobs, backend=backend, runtime_s=RUN_S))
 
 
 def run_fio(path: str, threads: int) -> Result:

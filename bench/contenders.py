@@ -37,14 +37,18 @@ class Result:
 
 
 def run_engine(cell: Cell, *, poll: bool) -> Result:
-    """Run the engine once; what is counted begins once it has settled."""
+    """Run the engine once."""
     fd = os.open(cell.path, os.O_RDONLY | os.O_DIRECT)
     try:
         target = LoadTarget(fd, cell.path, SIZE_BYTES, 4096, writable=False)
     finally:
         os.close(fd)
     knobs = Knobs(queue_depth=cell.depth * cell.threads, threads=cell.threads)
-    engine = LoadEngine([target], knobs, backend="uring", runtime_s=RUN_S, poll=poll)
+    return measured(LoadEngine([target], knobs, backend="uring", runtime_s=RUN_S, poll=poll))
+
+
+def measured(engine: LoadEngine) -> Result:
+    """Let a load of reads of one target run to its end; what is counted begins once it has settled."""
     engine.start()
     while engine.running:
         time.sleep(0.05)
@@ -52,9 +56,9 @@ def run_engine(cell: Cell, *, poll: bool) -> Result:
     (epoch,) = engine.epochs()
     assert epoch.start_ns is not None
     assert epoch.end_ns is not None
-    measured = int(epoch.counts[0, 0, 0])
-    iops = measured / (epoch.end_ns - epoch.start_ns) * 1e9
-    return Result(iops, engine.cpu_ns() / (measured + epoch.transient_ios) / 1e3)
+    ios = int(epoch.counts[0, 0, 0])
+    iops = ios / (epoch.end_ns - epoch.start_ns) * 1e9
+    return Result(iops, engine.cpu_ns() / (ios + epoch.transient_ios) / 1e3)
 
 
 def run_fio(cell: Cell, *, poll: bool) -> Result:
