@@ -360,7 +360,7 @@ def percentiles(
     unit_ns: int,
     sub_bits: int,
 ) -> NDArray[np.float64]:
-    """Nearest-rank percentiles of sparse histograms (collectors.percentiles.percentiles_ns), shape (len(wanted), rows).
+    """Nearest-rank percentiles of sparse histograms (collectors.latency.percentiles), shape (len(wanted), rows).
 
     `wanted` are thousandths of a percent and the I/Os a row must have; NaN where it has fewer. Cells are taken fastest
     by row and bucket, and left out from row `rows` on.

@@ -138,7 +138,7 @@ def device_of(
 
 
 def _numbers(key: str) -> tuple[int, int, int | None]:
-    """Numbers out of a key; see collectors.identity.device_key."""
+    """Numbers out of a key; see collectors.kernel.identity.device_key."""
     match = _KEY.search(key)
     if match is None:
         return 0, 0, None

@@ -1,4 +1,4 @@
-"""The asyncio engine behind engine.backend.LoadBackend."""
+"""The asyncio engine behind engine.running.backend.LoadBackend."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ CpuTimes: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochSnapshot:
-    """Statistics of one epoch as engine.backend.EpochStats."""
+    """Statistics of one epoch as engine.running.backend.EpochStats."""
 
     index: int
     knobs: Knobs

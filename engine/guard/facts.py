@@ -31,7 +31,7 @@ class TargetFacts:
     write_cache: str | None = None
     """`write back` or `write through` of the disk below, None where it is not known."""
     reads_block: bool = False
-    """Whether reads through the page cache block (engine.nowait)."""
+    """Whether reads through the page cache block (engine.running.nowait)."""
 
 
 def file_facts(sysfs: Path, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:

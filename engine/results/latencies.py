@@ -19,7 +19,7 @@ class Latencies:
     least_ns: int | None
     largest_ns: int | None
     buckets: NDArray[np.uint16]
-    """Buckets of engine.histogram that hold any I/O, ascending."""
+    """Buckets of engine.results.histogram that hold any I/O, ascending."""
     counts: NDArray[np.uint64]
 
     @property

@@ -12,7 +12,7 @@ from engine.running.backend import Cells, EpochStats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelStats:
-    """Statistics of one level in the shape that engine.measured reads: rows as EpochStats has them of targets."""
+    """Statistics of one level as engine.results.measured reads them: rows as EpochStats has them of targets."""
 
     counts: NDArray[np.uint64]
     peaks: NDArray[np.uint64]

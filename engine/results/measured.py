@@ -33,7 +33,7 @@ class Measured:
     peak_seconds: int
     """Seconds that had any I/O."""
     buckets: NDArray[np.uint16]
-    """Buckets of engine.histogram that hold any I/O, ascending."""
+    """Buckets of engine.results.histogram that hold any I/O, ascending."""
     counts: NDArray[np.uint64]
     service: Latencies | None = None
     """Times from submit to reap, where latencies count from an intended start; None where they are the same."""

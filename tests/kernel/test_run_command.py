@@ -210,7 +210,7 @@ def test_a_target_smaller_than_asked_for_or_given_twice_is_refused(run: Run, tmp
 
 
 AS_NOBODY = """
-import os, sys, engine.driver, tui.commands.run
+import os, sys, engine.running.driver, tui.commands.run
 from tui.cli import run_cli
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 sys.exit(run_cli(sys.argv[1:]))

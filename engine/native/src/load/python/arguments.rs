@@ -32,7 +32,7 @@ fn block_shares(shares: Vec<BlockShareArgument>) -> PyResult<Vec<BlockShare>> {
         .collect()
 }
 
-/// engine.distribution.Distribution by its attributes.
+/// engine.job.distribution.Distribution by its attributes.
 #[derive(FromPyObject)]
 struct DistributionArgument {
     kind: String,
@@ -45,7 +45,7 @@ impl DistributionArgument {
     }
 }
 
-/// engine.job.Knobs by its attributes.
+/// engine.job.spec.Knobs by its attributes.
 #[derive(FromPyObject)]
 pub struct KnobsArgument {
     queue_depth: i64,
