@@ -355,7 +355,8 @@ def test_each_kind_of_damage_is_named_and_located(backend: str, tmp_path: Path) 
     assert "bit 0 of byte 10000" in texts[0]
     assert "what belongs at 131072" in texts[1]
     assert "what belongs at 65536" in texts[2]
-    assert f"one write ends at byte {409_600 + 300}" in texts[5]
+    # Where both writes have the same bytes the tear is seen after them.
+    assert any(f"one write ends at byte {409_600 + 300 + alike}" in texts[5] for alike in range(4)), texts[5]
     # Whole but old blocks, and blocks overwritten as a whole, leave nothing behind that would tell.
     alone = check(path, use_journal=False)
     assert ranges(alone.damage) == [one for one in expected if one[0] not in {"stale", "lost"}]

@@ -18,7 +18,7 @@ use crate::load::pattern::mix;
 pub const UNIT_BYTES: usize = 512;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"LUNSCOP1");
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-const CRC_AT: usize = UNIT_BYTES - 4;
+pub const CRC_AT: usize = UNIT_BYTES - 4;
 /// Words of fields after magic and salt.
 const FIELDS: usize = 6;
 const WORDS: usize = UNIT_BYTES / 8;
