@@ -30,7 +30,6 @@ from tui.tag_waits import TagWaitChoice
 from tui.text.glyphs import choose_glyphs
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
-from tui.widgets.wall import Wall
 
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
@@ -133,7 +132,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Whether what has the focus needs the keys itself: a text field all, charts and walls the arrows."""
         if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
             return True
-        takes_arrows = isinstance(self.focused, Wall) or getattr(self.focused, "TAKES_ARROWS", False)
+        takes_arrows = getattr(self.focused, "TAKES_ARROWS", False)
         return takes_arrows and action.id in ARROW_ACTIONS
 
     def action_view_overview(self) -> None:

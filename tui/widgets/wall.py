@@ -28,6 +28,7 @@ _NO_PLACES: NDArray[np.intp] = np.empty(0, np.intp)
 class Wall(Paged, can_focus=True, inherit_bindings=False):
     """Cells in an order that is given, with a cursor that keeps to its row; only lines that changed are sent."""
 
+    TAKES_ARROWS = True
     DEFAULT_CSS = """
     Wall { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
