@@ -16,7 +16,7 @@ from engine.aio.epoch import CpuTimes, EpochSnapshot
 from engine.aio.ledger import Ledger
 from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs
 from engine.aio.loop import SlotLoop, run_loop
-from engine.aio.mode import turn_mode
+from engine.aio.mode import OpenFiles
 from engine.aio.plan import Plan
 from engine.aio.pool import CallPool
 from engine.aio.tally import CellCounter
@@ -54,12 +54,13 @@ class AioEngine:
         self._stripe_unit_bytes = stripe_unit_bytes
         plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
         self._fds = [os.dup(target.fd) for target in targets]
+        self._files = OpenFiles(self._fds, targets)
         self._pool = CallPool(MAX_OUTSTANDING)
         self._ledger = Ledger(len(targets), knobs, self._cpu_times)
         self._stopping = threading.Event()
         self._broken: list[Exception] = []
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
-        loop = SlotLoop(self._fds, plan, self._ledger, self._pool, self._stopping)
+        loop = SlotLoop(self._files, plan, self._ledger, self._pool, self._stopping)
         work = (loop, runtime_s, self._pool, self._fds, self._broken)
         # Not a daemon: the interpreter waits for it at exit, rather than to cut it off with I/Os in flight.
         self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=False)
@@ -96,13 +97,16 @@ class AioEngine:
 
         Raises:
             ValueError: a knob is out of range, and the load goes on with the old ones; or the load has ended.
+            OSError: a target takes no direct I/O, and the load goes on with the old ones.
         """
         if self._stopping.is_set():
             raise ValueError("the load has ended")
         check_knobs(knobs, self._targets, self._max_queue_depth, self._stripe_unit_bytes)
         direct = knobs.mode is Mode.DIRECT
-        if direct != (self._ledger.knobs.mode is Mode.DIRECT):
-            turn_mode(self._fds, [target.name for target in self._targets], direct=direct)
+        if direct:
+            self._files.check_direct()
+        if self._thread.ident is None:
+            self._files.turn(direct=direct)
         return self._ledger.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:

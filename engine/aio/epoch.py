@@ -98,6 +98,8 @@ class Epoch:
         self.index = index
         self.knobs = knobs
         self.turned_ns = turned_ns
+        self.opened_ns: int | None = turned_ns
+        """From when its I/Os are issued; None while it waits for those of epochs before."""
         self.start_ns: int | None = None
         self.end_ns: int | None = None
         self._transient_ios = 0
@@ -111,7 +113,7 @@ class Epoch:
 
     def begin(self, now_ns: int) -> None:
         """Start measuring if the settling time is over; all I/Os of earlier epochs must be done."""
-        if self.start_ns is None and now_ns - self.turned_ns >= SETTLE_NS:
+        if self.start_ns is None and self.opened_ns is not None and now_ns - self.opened_ns >= SETTLE_NS:
             self._cpu_at_start = self._cpu()
             self.start_ns = now_ns
 

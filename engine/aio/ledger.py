@@ -15,7 +15,7 @@ from engine.aio.fsyncs import Fsyncs
 from engine.aio.plan import PlannedIo
 from engine.aio.slowest import Slowest
 from engine.aio.tally import READ, WRITE, CellCounter, Tally
-from engine.job.spec import Knobs
+from engine.job.spec import Knobs, Mode
 from engine.running.backend import Cells
 
 _LOOK_NS = 10_000_000
@@ -81,7 +81,7 @@ class Ledger:
     def open(self, now_ns: int) -> None:
         """Note when the load starts."""
         with self._lock:
-            self._epoch.turned_ns = now_ns
+            self._epoch.turned_ns = self._epoch.opened_ns = now_ns
             self._opened = True
 
     def turn(self, knobs: Knobs, now_ns: int) -> int:
@@ -96,8 +96,31 @@ class Ledger:
             self._epoch.end(now_ns)
             self._older_outstanding += self._outstanding
             self._outstanding = 0
-            self._epochs.append(Epoch(self._epoch.index + 1, knobs, now_ns, len(self._books), self._cpu))
+            next_epoch = Epoch(self._epoch.index + 1, knobs, now_ns, len(self._books), self._cpu)
+            if self._epoch.opened_ns is None or _is_direct(knobs) != _is_direct(self._epoch.knobs):
+                next_epoch.opened_ns = None
+            self._epochs.append(next_epoch)
             return self._epoch.index
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing may be issued until all I/Os of epochs before are back.
+
+        Direct and cached writes under way together collide in the kernel, which then fails one with EIO
+        (mm/filemap.c: dio_warn_stale_pagecache).
+        """
+        return self._epoch.opened_ns is None
+
+    def settled_and_waiting(self) -> Epoch | None:
+        """Return the present epoch, if it waits and no older I/O is outstanding any more."""
+        with self._lock:
+            return self._epoch if self.waits and not self._older_outstanding else None
+
+    def open_epoch(self, epoch: Epoch, now_ns: int) -> None:
+        """Let an epoch's I/Os be issued, unless another was opened since."""
+        with self._lock:
+            if epoch is self._epoch:
+                epoch.opened_ns = now_ns
 
     def close(self, now_ns: int) -> None:
         """Close the last epoch: what completes from now on is transient."""
@@ -113,7 +136,7 @@ class Ledger:
     def issue(self, target: int, knobs: Knobs) -> int | None:
         """Note one I/O as outstanding; returns its epoch, or None if its knobs are no longer in force."""
         with self._lock:
-            if knobs is not self._epoch.knobs:
+            if knobs is not self._epoch.knobs or self.waits:
                 return None
             self._outstanding += 1
             self._books[target].in_flight += 1
@@ -140,9 +163,17 @@ class Ledger:
             self._return(epoch, target)
             self._books[target].errors_in_row += 1
             self._books[target].tallies[io.direction].errors += 1
-            first, count = self._errors.get((target, io.direction, errno), (io.offset, 0))
-            self._errors[target, io.direction, errno] = (first, count + 1)
+            self._note_error(target, io.direction, errno, io.offset)
             self._epoch.record_error(target, io.direction)
+
+    def fail_write_back(self, target: int, errno: int) -> None:
+        """Count cached writes of a target that did not reach the medium."""
+        with self._lock:
+            self._note_error(target, WRITE, errno, 0)
+
+    def _note_error(self, target: int, direction: int, errno: int, offset: int) -> None:
+        first, count = self._errors.get((target, direction, errno), (offset, 0))
+        self._errors[target, direction, errno] = (first, count + 1)
 
     def _return(self, epoch: int, target: int) -> None:
         self._books[target].in_flight -= 1
@@ -207,3 +238,7 @@ class Ledger:
         """All epochs so far, none before the load is open."""
         with self._lock:
             return [epoch.snapshot() for epoch in self._epochs] if self._opened else []
+
+
+def _is_direct(knobs: Knobs) -> bool:
+    return knobs.mode is Mode.DIRECT

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
 
 from engine.aio.ledger import Ledger
-from engine.aio.mode import WRITE_FLAGS
+from engine.aio.mode import WRITE_FLAGS, OpenFiles
 from engine.aio.pace import Pace
 from engine.aio.plan import FSYNC, Plan, PlannedIo
 from engine.aio.pool import CallPool
 from engine.aio.slot import Slot
 from engine.aio.tally import READ
-from engine.job.spec import Knobs
+from engine.job.spec import Knobs, Mode
 
 _TICK_S = 0.01
 _PROBE_S = 0.1
@@ -24,10 +23,8 @@ _BLOCKED_S = 0.001
 class SlotLoop:
     """Tasks, one per outstanding I/O, that come and go with queue depth and stripe width."""
 
-    def __init__(
-        self, fds: Sequence[int], plan: Plan, ledger: Ledger, pool: CallPool, stopping: threading.Event
-    ) -> None:
-        self._fds = fds
+    def __init__(self, files: OpenFiles, plan: Plan, ledger: Ledger, pool: CallPool, stopping: threading.Event) -> None:
+        self._files = files
         self._plan = plan
         self._ledger = ledger
         self._pool = pool
@@ -42,6 +39,7 @@ class SlotLoop:
             while self._goes_on(ends_ns):
                 self._pace.set_rate(self._ledger.knobs.rate_iops)
                 self._fill_slots()
+                await self._open_settled()
                 self._ledger.settle(time.monotonic_ns())
                 await asyncio.sleep(_TICK_S)
         finally:
@@ -57,6 +55,21 @@ class SlotLoop:
         """Whether to issue more; the interpreter takes the executor away when the main thread has ended."""
         over = ends_ns is not None and time.monotonic_ns() >= ends_ns
         return not over and not self._stopping.is_set() and threading.main_thread().is_alive()
+
+    async def _open_settled(self) -> None:
+        """Turn the mode for an epoch that waits for it, once nothing is outstanding."""
+        epoch = self._ledger.settled_and_waiting()
+        if epoch is None:
+            return
+        direct = epoch.knobs.mode is Mode.DIRECT
+        if direct:
+            await asyncio.get_running_loop().run_in_executor(self._pool.executor, self._write_back)
+        self._files.turn(direct=direct)
+        self._ledger.open_epoch(epoch, time.monotonic_ns())
+
+    def _write_back(self) -> None:
+        for target, errno in self._files.write_back():
+            self._ledger.fail_write_back(target, errno)
 
     def _fill_slots(self) -> None:
         knobs = self._ledger.knobs
@@ -74,8 +87,11 @@ class SlotLoop:
         return not self._stopping.is_set() and target < knobs.stripe_width and place < knobs.queue_depth
 
     async def _keep_busy(self, target: int, place: int) -> None:
-        slot = Slot(self._fds[target], f"{target}/{place}", self._pool.executor)
+        slot = Slot(self._files.fds[target], f"{target}/{place}", self._pool.executor)
         while self._wanted(target, place):
+            if self._ledger.waits:
+                await asyncio.sleep(_BLOCKED_S)
+                continue
             if self._ledger.failing(target):
                 await asyncio.sleep(_PROBE_S)
                 if place:

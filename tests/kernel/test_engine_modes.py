@@ -50,6 +50,7 @@ def test_the_mode_turns_on_the_open_file(backend: str, tmp_path: Path) -> None:
         _goes_on(engine)
         for mode in (Mode.BUFFERED, Mode.DIRECT, Mode.SYNC, Mode.DIRECT, Mode.DSYNC):
             engine.apply(knobs_of(mode=mode, read_pct=50.0))
+            eventually(lambda: measuring(engine), "the epoch")
             assert _is_direct(targets[0]) == (mode is Mode.DIRECT)
             _goes_on(engine)
         engine.apply(knobs_of(4, 1000, mode=Mode.BUFFERED))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::arrival::{Arrival, Beginning, Schedule};
 use super::cpu_span::CpuTimes;
-use super::crew::Backend;
+use super::crew::{self, Backend};
 use super::dealing;
 use super::epoch::{Epoch, Instant, Turn};
 use super::fanout::FanOut;
@@ -102,7 +102,7 @@ impl Core {
     }
 
     /// Runs until the load stops, fails or has lasted for `runtime`.
-    pub fn coordinate(&self, runtime: Option<Duration>) {
+    pub fn coordinate(self: &Arc<Self>, runtime: Option<Duration>) {
         let deadline = runtime.map(|runtime| std::time::Instant::now() + runtime);
         loop {
             let nudges = self.run.nudges();
@@ -121,7 +121,7 @@ impl Core {
     }
 
     /// Does what is due in the open epoch; how long until there is more.
-    fn look(&self) -> Duration {
+    fn look(self: &Arc<Self>) -> Duration {
         let timeline = lock(&self.timeline);
         let (epoch, now) = (timeline.current(), self.run.now());
         if let Some(schedule) = &epoch.schedule {
@@ -134,11 +134,15 @@ impl Core {
             self.deal(epoch);
             return SETTLED_YET;
         }
-        let settling_ns = (epoch.turned.ns + SETTLE_NS).saturating_sub(now.ns);
+        if !epoch.opening.is_open() {
+            self.open_settled(epoch);
+            return SETTLED_YET;
+        }
+        let settling_ns = (epoch.opening.ns() + SETTLE_NS).saturating_sub(now.ns);
         if settling_ns > 0 {
             return Duration::from_nanos(settling_ns);
         }
-        let arrived = |schedule: &Arc<Schedule>| schedule.has_passed(epoch.turned.ticks);
+        let arrived = |schedule: &Arc<Schedule>| schedule.has_passed(epoch.opening.ticks());
         if self.all_settled(epoch.index) && epoch.schedule.as_ref().is_none_or(arrived) {
             epoch.cpu.begin(CpuTimes::now(self.cpu_ns()));
             epoch.begin(self.run.now());
@@ -200,8 +204,16 @@ impl Core {
         }
     }
 
-    fn all_settled(&self, index: u32) -> bool {
+    pub fn all_settled(&self, index: u32) -> bool {
         self.seats().iter().all(|seat| seat.has_settled(index))
+    }
+
+    /// Wakes the workers that have something to do in an epoch, and those that had.
+    pub fn wake_users(&self, epoch: &Epoch) {
+        self.seats()
+            .iter()
+            .filter(|seat| !seat.is_parked() || crew::is_used(seat, epoch))
+            .for_each(|seat| seat.waker.wake());
     }
 
     /// Ends the load: closes its last epoch and lets the workers bring in what is outstanding.
@@ -260,6 +272,11 @@ fn epoch(
         && before.is_some_and(|before| {
             !before.is_dealt() || before.settings.threads != settings.threads
         });
+    let waits = run.started()
+        && before.is_some_and(|before| {
+            !before.opening.is_open()
+                || before.settings.mode.is_direct() != settings.mode.is_direct()
+        });
     let turn = Turn {
         index,
         settings,
@@ -268,6 +285,7 @@ fn epoch(
         schedule,
         fan_out,
         sink,
+        waits,
         redeal,
     };
     Ok(Epoch::new(

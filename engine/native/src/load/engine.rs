@@ -171,14 +171,17 @@ impl Engine {
         let (current, started) = (Arc::clone(timeline.current()), run.started());
         settings.follow(&current.settings);
         let settings = Arc::new(settings);
-        let (threads, _) = crew::hire(&self.core, self.backend, &current, &settings)?;
-        lock(&self.threads).extend(threads);
         let direct = settings.mode.is_direct();
         let mode_turns = direct != current.settings.mode.is_direct();
+        if mode_turns && direct {
+            mode::check_direct(&run.targets)?;
+        }
+        let (threads, _) = crew::hire(&self.core, self.backend, &current, &settings)?;
+        lock(&self.threads).extend(threads);
         let next = self
             .core
             .next_epoch(current.index + u32::from(started), settings, &current)?;
-        if mode_turns {
+        if mode_turns && !started {
             mode::turn(&run.targets, direct)?;
         }
         run.fsyncs.turn(next.settings.fsync_due());
@@ -186,14 +189,11 @@ impl Engine {
             self.core.end(&current, next.turned);
         }
         run.routes.turn(knobs.policy);
-        let seats = self.core.seats();
-        seats
+        self.core
+            .seats()
             .iter()
             .for_each(|seat| *seat.epoch() = Arc::clone(&next));
-        seats
-            .iter()
-            .filter(|seat| !seat.is_parked() || crew::is_used(seat, &next))
-            .for_each(|seat| seat.waker.wake());
+        self.core.wake_users(&next);
         let index = next.index;
         current.retire(&next);
         if started {
@@ -201,7 +201,6 @@ impl Engine {
         } else {
             timeline.replace(next);
         }
-        drop(seats);
         drop(timeline);
         run.notify();
         Ok(index)

@@ -11,6 +11,7 @@ use super::knobs::Settings;
 use super::levels::{Level, Levels, Rows, Served};
 use super::lock::lock;
 use super::memory::Memory;
+use super::opening::Opening;
 use super::pacing::Pacer;
 use super::packed::PackedCells;
 use super::pattern::Part;
@@ -38,6 +39,7 @@ pub struct Epoch {
     pub index: u32,
     pub settings: Arc<Settings>,
     pub turned: Instant,
+    pub opening: Opening,
     pub pacer: Option<Arc<Pacer>>,
     pub schedule: Option<Arc<Schedule>>,
     pub fan_out: Option<FanOut>,
@@ -69,6 +71,8 @@ pub struct Turn {
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
+    /// Whether it opens only once all older I/Os are back.
+    pub waits: bool,
     /// Whether the depths are dealt to another number of workers.
     pub redeal: bool,
 }
@@ -82,6 +86,11 @@ impl Epoch {
         Self {
             index: turn.index,
             turned: turn.turned,
+            opening: if turn.waits {
+                Opening::later()
+            } else {
+                Opening::at(turn.turned)
+            },
             pacer: turn.pacer,
             schedule: turn.schedule,
             fan_out: turn.fan_out,
@@ -102,10 +111,10 @@ impl Epoch {
         }
     }
 
-    /// What arrived before the turn that opened this epoch is not measured, whenever it comes back.
+    /// What arrived before this epoch opened is not measured, whenever it comes back.
     #[inline]
     pub fn levels_of<'a>(&'a self, part: &Part, worker: usize, levels: &'a Levels) -> &'a Levels {
-        if part.intended_ticks != 0 && part.intended_ticks < self.turned.ticks {
+        if part.intended_ticks != 0 && part.intended_ticks < self.opening.ticks() {
             &self.phases[worker].transient
         } else {
             levels

@@ -31,6 +31,7 @@ mod mirror;
 mod mode;
 mod multipath;
 mod node;
+mod opening;
 mod pacing;
 mod packed;
 mod pattern;

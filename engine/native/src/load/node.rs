@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::memory::Memory;
+use super::mode;
 
 /// `linux/fs.h`: size in bytes, and the number no other disk of this boot has (5.15 on).
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
@@ -19,12 +20,15 @@ pub struct Node {
     pub cell: Option<u32>,
     /// What it had outstanding, from anybody, when it was opened.
     pub outstanding_at_open: u32,
+    /// Errno with which it refuses direct I/O, if it does.
+    pub direct_refusal: Option<i32>,
     disk_sequence: Option<u64>,
 }
 
 impl Node {
     pub fn new(fd: OwnedFd, name: String) -> Self {
         let disk_sequence = ask(fd.as_raw_fd(), BLKGETDISKSEQ);
+        let direct_refusal = mode::direct_refusal(fd.as_raw_fd());
         Self {
             fd,
             name,
@@ -32,6 +36,7 @@ impl Node {
             preferred: false,
             cell: None,
             outstanding_at_open: 0,
+            direct_refusal,
             disk_sequence,
         }
     }

@@ -126,7 +126,7 @@ impl Run {
         }
     }
 
-    /// What a worker with room on a target does next. Asks for the target's permit first, then for the rate's.
+    /// What a worker with room on a target does next. Asks the epoch first, then the target, then the rate.
     #[inline]
     pub fn next(
         &self,
@@ -136,6 +136,9 @@ impl Run {
         gate: &mut Gate,
         now_ticks: u64,
     ) -> Next {
+        if !epoch.opening.is_open() {
+            return Next::Refused(now_ticks + self.probe_interval_ticks);
+        }
         if let Permit::NotBefore(due) =
             self.health[target].permit(now_ticks, self.probe_interval_ticks)
         {
