@@ -590,6 +590,12 @@ class LoadEngine:
     def running(self) -> bool:
         """Whether workers still issue; false after `stop`, after the runtime, or when every worker failed."""
     @property
+    def waits(self) -> bool:
+        """Whether nothing is issued yet in the open epoch.
+
+        Its knobs turn direct I/O on or off: older I/Os must be back first, and cached data on the medium.
+        """
+    @property
     def fault(self) -> str:
         """Why the load ended by itself, empty if it did not."""
     @property

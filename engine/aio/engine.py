@@ -72,6 +72,11 @@ class AioEngine:
         return self._thread.is_alive() and not self._stopping.is_set()
 
     @property
+    def waits(self) -> bool:
+        """Whether nothing is issued yet in the open epoch, as older I/Os must be back first."""
+        return self._ledger.waits
+
+    @property
     def fault(self) -> str:
         """Why the load ended by itself, empty if it did not."""
         return f"the aio engine broke: {self._broken[0]!r}" if self._broken else ""

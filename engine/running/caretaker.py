@@ -37,7 +37,8 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
         if counters is None:
             return None
         now_ns = time.monotonic_ns()
-        board.change(errors=int(counters[:, ERRORS].sum()), skipped=int(counters[:, SKIPPED].sum()))
+        errors, skipped = (int(counters[:, column].sum()) for column in (ERRORS, SKIPPED))
+        board.change(errors=errors, skipped=skipped, waits=driver.waits)
         if now_ns >= next_tell_ns:
             next_tell_ns = now_ns + _TELL_NS
             board.change(badges=driver.badges, tail=driver.tail())

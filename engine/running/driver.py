@@ -85,6 +85,11 @@ class LoadDriver:
         return self._started_ns is not None and self._rig is not None and self._rig.engine.running
 
     @property
+    def waits(self) -> bool:
+        """Whether the knobs turn the page cache, and older I/Os or dirty pages hold up those of the new epoch."""
+        return self._rig is not None and self._rig.engine.waits
+
+    @property
     def fault(self) -> str:
         """Why the engine ended by itself, empty if it did not or if its runtime was over."""
         return "" if self._rig is None else self._rig.engine.fault

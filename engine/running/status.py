@@ -44,6 +44,8 @@ class LoadStatus:
     """What the fan-out over several targets costs now; empty where no I/O is cut or copied."""
     badges: tuple[Badge, ...] = ()
     """What makes the figures less than they seem, by what is known so far."""
+    waits: bool = False
+    """Whether I/Os of the last knobs must wait for older ones and for cached data to reach the medium."""
     epoch: int = 0
     elapsed_s: float = 0.0
     errors: int = 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
+import mmap
 import os
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.job.spec import Knobs, Mode
@@ -71,6 +74,56 @@ def test_a_file_without_direct_io_refuses_the_turn_and_the_load_goes_on(backend:
             assert not _is_direct(targets[0])
             _goes_on(engine, 50)
             assert len(engine.epochs()) == 1
+
+
+@needs.loop
+@throttle
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_mode_waits_for_what_is_outstanding(backend: str, make_loop: MakeLoop) -> None:
+    device = make_loop(8 * MIB)
+    with opened(device, size_bytes=8 * MIB) as targets:
+        engine = make_engine(backend, targets, knobs_of(4))
+        with stalled(device):
+            engine.start()
+            eventually(lambda: int(engine.counters()[0, IN_FLIGHT]) == 4, "4 outstanding")
+            assert not engine.waits
+            engine.apply(knobs_of(8, mode=Mode.BUFFERED))
+            time.sleep(0.15)
+            assert engine.waits
+            # One a second gets through and is not replaced.
+            assert 1 <= int(engine.counters()[0, IN_FLIGHT]) <= 4
+            assert _is_direct(targets[0])
+        eventually(lambda: measuring(engine), "the epoch")
+        assert not engine.waits
+        assert not _is_direct(targets[0])
+        assert engine.stop()
+    assert engine.errors() == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_cached_data_are_on_the_medium_and_out_of_memory_before_direct_io(backend: str, tmp_path: Path) -> None:
+    path = filled_file(tmp_path / "data")
+    knobs = knobs_of(read_pct=0.0, mode=Mode.BUFFERED)
+    files = opened(path, size_bytes=MIB, writable=True, direct=False)
+    with files as targets, running(backend, targets, knobs) as engine:
+        _goes_on(engine)
+        assert _cached_pages(path) > 0
+        engine.apply(knobs_of(read_pct=0.0, mode=Mode.DIRECT))
+        eventually(lambda: not engine.waits, "direct I/O")
+        eventually(lambda: _cached_pages(path) == 0, "no page in memory")
+        _goes_on(engine)
+
+
+def _cached_pages(path: Path) -> int:
+    """Pages of a file in memory, by mincore(2)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE) as memory:
+        data = np.frombuffer(memory, np.uint8)
+        resident = np.zeros(-(-len(data) // mmap.PAGESIZE), np.uint8)
+        address, length = ctypes.c_void_p(data.ctypes.data), ctypes.c_size_t(len(data))
+        assert libc.mincore(address, length, ctypes.c_void_p(resident.ctypes.data)) == 0
+        del data
+    return int((resident & 1).sum())
 
 
 @needs.loop

@@ -53,6 +53,8 @@ def _middle(status: LoadStatus, desk: LoadDesk) -> str:
         errors = f"{status.damaged:,} DAMAGED, {errors}"
     if status.skipped:
         errors = f"{status.skipped:,} arrivals skipped, {errors}"
+    if status.waits and status.state is LoadState.RUNNING:
+        errors = f"waits for cached data to be written back, {errors}"
     return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
 
 

@@ -210,6 +210,11 @@ impl Engine {
         self.core.run.started() && !self.core.run.stopping()
     }
 
+    /// Whether the open epoch issues nothing yet.
+    pub fn waits(&self) -> bool {
+        !lock(&self.core.timeline).current().opening.is_open()
+    }
+
     pub fn fault(&self) -> String {
         self.core.run.fault()
     }

@@ -163,6 +163,11 @@ impl LoadEngine {
     }
 
     #[getter]
+    fn waits(&self) -> bool {
+        self.engine.waits()
+    }
+
+    #[getter]
     fn fault(&self) -> String {
         self.engine.fault()
     }
