@@ -11,6 +11,7 @@ import click
 
 from engine.errors import LunscopeError
 from engine.text import safe_text
+from tui.loading import loading
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
@@ -38,7 +39,8 @@ class LazyVerbs(click.Group):
         """One verb, or None if there is no such."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"tui.commands.{cmd_name}").command
+        with loading():
+            command: click.Command = importlib.import_module(f"tui.commands.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -9,16 +9,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tui.loading import loading
+
 YOUNG_OBJECTS = 50_000
-"""What loading makes stays: looking through it for garbage every 700 objects costs a tenth of the start."""
+"""New objects until they are looked through for garbage: a screen makes and drops many that are none."""
 
 
 def main() -> None:
     """Run lunscope; a missing native core is one line and exit 1, not a traceback."""
     with _quiet_interrupts():
         _start_lightly()
-        _check_core()
-        from tui.cli import run_cli  # noqa: PLC0415
+        with loading():
+            _check_core()
+            from tui.cli import run_cli  # noqa: PLC0415
     sys.exit(run_cli())
 
 
@@ -33,7 +36,7 @@ def _quiet_interrupts() -> Iterator[None]:
 
 
 def _start_lightly() -> None:
-    """Leave out what only costs: looking for garbage, and numpy's threads for linear algebra."""
+    """Leave out what only costs: looking for garbage all the time, and numpy's threads for linear algebra."""
     gc.set_threshold(YOUNG_OBJECTS)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
+from tui.loading import loading
 
 if TYPE_CHECKING:
     from collectors.model import Source
@@ -73,10 +74,11 @@ def _make_app(
 ) -> LunscopeApp:
     from dataclasses import replace  # noqa: PLC0415 - with textual, whose constants read the environment set above
 
-    from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
-    from tui.app import LunscopeApp  # noqa: PLC0415
-    from tui.load.desk import LoadDesk  # noqa: PLC0415
-    from tui.looks.settings import load_settings  # noqa: PLC0415
+    with loading():
+        from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
+        from tui.app import LunscopeApp  # noqa: PLC0415
+        from tui.load.desk import LoadDesk  # noqa: PLC0415
+        from tui.looks.settings import load_settings  # noqa: PLC0415
 
     settings = load_settings()
     if theme is not None:

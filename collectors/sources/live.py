@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Event as StopFlag
 from typing import TYPE_CHECKING
@@ -13,14 +13,8 @@ from collectors.exact.live_tier import LiveTier
 from collectors.exact.opening import open_tracer, refusal_of
 from collectors.exact.tracer import Tracer
 from collectors.kernel.block import BlockCollector
-from collectors.kernel.hostfacts import read_host_facts
-from collectors.kernel.hotplug import HotplugMonitor
 from collectors.kernel.inflight import InflightWatch, start_watch
-from collectors.kernel.inventory import Inventory
-from collectors.kernel.port_readers import PortReaders
-from collectors.kernel.processes import ProcessCollector
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
-from collectors.paths.watch import PathWatch
 from collectors.sources.guarded import Guarded
 from collectors.sources.reading import Collector, Reading
 from collectors.sources.reading_settings import ReadingSettings
@@ -30,7 +24,7 @@ from engine.errors import LunscopeError, UsageError
 from engine.events import Event
 
 if TYPE_CHECKING:
-    from collectors.kernel.host import HostCollector
+    from collectors.sources.host_readers import HostReaders
 
 __all__ = ["Collector", "LiveSource", "Reading"]
 
@@ -89,14 +83,13 @@ class LiveSource:
             tier, patience_s, lambda: open_tracer(*self._roots), lambda: self._block.rows, self._topology
         )
         self._extra = extra_collectors
-        self._host: _HostReaders | None = None
+        self._host: HostReaders | None = None
         self._skips = SkipReporter()
         self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
         self._seen_rows: Rows | None = None
         self._seen_changes = 0
         self._background_ns = 0
         self._settings = settings or ReadingSettings()
-        self._path_watch = PathWatch()
         self._first_topology_s = first_topology_s
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
@@ -128,9 +121,11 @@ class LiveSource:
         """Watch waits for free tags from the next tick on, or not; None leaves it to whether a queue is full."""
         self._exact.collector.ask_tag_wait(on)
 
-    def _start(self) -> _HostReaders:
+    def _start(self) -> HostReaders:
         if self._host is None:
-            self._host = _HostReaders.start(*self._roots, self._block, self._lesser_tier, self._settings)
+            from collectors.sources.host_readers import HostReaders  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
+
+            self._host = HostReaders.start(*self._roots, self._block, self._lesser_tier, self._settings)
             collectors: tuple[Collector, ...] = (
                 self._block,
                 self._exact.collector,
@@ -140,7 +135,7 @@ class LiveSource:
             self._collectors = [Guarded(collector) for collector in collectors]
         return self._host
 
-    def _sample(self, host: _HostReaders, due_ns: int, skipped: int) -> Sample:
+    def _sample(self, host: HostReaders, due_ns: int, skipped: int) -> Sample:
         cpu_ns = time.thread_time_ns()
         time_ns, monotonic_ns = self._clock.time_ns(), self._clock.monotonic_ns()
         tables: dict[str, Table] = {}
@@ -161,11 +156,11 @@ class LiveSource:
             histograms=histograms,
             late_ns=max(0, monotonic_ns - due_ns),
         )
-        told = (*events, *self._path_watch.look(sample))
+        told = (*events, *host.path_watch.look(sample))
         cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
         return replace(sample, events=told, cost_ns=cost_ns)
 
-    def _rest_looks(self, host: _HostReaders) -> None:
+    def _rest_looks(self, host: HostReaders) -> None:
         """Spare the samplers while exact counters make their looks needless."""
         if self._watch is not None:
             self._watch.resting = self._exact.delivers
@@ -180,7 +175,7 @@ class LiveSource:
     def _topology(self) -> Topology:
         return Topology() if self._host is None else self._host.inventory.topology
 
-    def _await_topology(self, host: _HostReaders, stop: StopFlag) -> None:
+    def _await_topology(self, host: HostReaders, stop: StopFlag) -> None:
         """Have everything scanned before the schedule starts, so that no tick is late for it."""
         if self._seen_rows is None:
             self._seen_rows = self._block.rows
@@ -190,7 +185,7 @@ class LiveSource:
                 if stop.is_set() or time.monotonic() >= end_s:
                     return
 
-    def _follow_topology(self, host: _HostReaders) -> None:
+    def _follow_topology(self, host: HostReaders) -> None:
         """Have devices scanned when rows came or went, or uevents said that facts changed."""
         changes = host.hotplug.changes
         if changes != self._seen_changes:
@@ -199,38 +194,11 @@ class LiveSource:
             host.inventory.request(self._block.rows, host.hotplug.take_touched())
         self._seen_changes, self._seen_rows = changes, self._block.rows
 
-    def _background_cost_ns(self, host: _HostReaders) -> int:
+    def _background_cost_ns(self, host: HostReaders) -> int:
         """CPU time the threads have used since the last call."""
         threads = (self._block, self._exact.collector, host.hotplug, host.processes, host.inventory, host.ports)
         before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
         return self._background_ns - before
-
-
-@dataclass(frozen=True, slots=True)
-class _HostReaders:
-    """Everything that is read beside the block counters, most of it by threads of its own."""
-
-    hotplug: HotplugMonitor
-    processes: ProcessCollector
-    inventory: Inventory
-    load: HostCollector
-    ports: PortReaders
-
-    @classmethod
-    def start(
-        cls, procfs: str, sysfs: str, block: BlockCollector, tier: Tier, settings: ReadingSettings
-    ) -> _HostReaders:
-        from collectors.kernel.host import HostCollector  # noqa: PLC0415 (psutil can wait until the first screen is drawn)
-
-        hotplug = HotplugMonitor(sysfs)
-        facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
-        inventory = Inventory(procfs, sysfs, facts, settings=settings)
-        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier, fabric_counters=settings.fabric_counters)
-        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), ports)
-
-    @property
-    def collectors(self) -> tuple[Collector, ...]:
-        return self.load, self.processes, self.hotplug, self.inventory, *self.ports.collectors
 
 
 def _start_watch(tier: str, procfs: str, sysfs: str) -> InflightWatch | None:

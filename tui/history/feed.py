@@ -8,7 +8,6 @@ from collections.abc import Callable
 from textual.message import Message
 
 from collectors.model import Frame, Source, Step
-from collectors.rates import derive
 from engine.errors import LunscopeError
 from tui.history.charts import History
 from tui.history.events_log import EventLog
@@ -84,7 +83,7 @@ class Feed:
 
     def _take(self, step: Step) -> None:
         generation = self._transport.seeks
-        frame = derive(step.previous, step.current)
+        frame = _frame_of(step)
         jumped = self._is_jump(step)
         if not jumped:
             self._keep(step, frame)
@@ -113,7 +112,13 @@ class Feed:
                 self._keep(step, frame)
                 return
             self._history.latencies.replace(past)
-            self._history.replace([derive(earlier.previous, earlier.current) for earlier in past])
+            self._history.replace([_frame_of(earlier) for earlier in past])
             self._post(FrameArrived(frame))
             if len(past) < count or self._transport.seeks != generation or self._stop.is_set():
                 return
+
+
+def _frame_of(step: Step) -> Frame:
+    from collectors.rates import derive  # noqa: PLC0415 (what it needs can wait until the first screen is drawn)
+
+    return derive(step.previous, step.current)
