@@ -44,8 +44,11 @@ def mend_path(device: str) -> None:
 
 def detach_path(device: str) -> None:
     """Take the bytes of a path away, as the node of a disk that is gone has none (`del_gendisk` of block/genhd.c)."""
-    break_path(device)
-    subprocess.run(["losetup", "--set-capacity", device], check=True)
+    sectors = Path("/sys/block", Path(device).name, "size")
+    while int(sectors.read_text()):
+        # Writes on their way make the file grow again before its size is looked at.
+        break_path(device)
+        subprocess.run(["losetup", "--set-capacity", device], check=True)
 
 
 @contextmanager
