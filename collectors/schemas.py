@@ -219,8 +219,8 @@ service time together. Histograms of the same name have the series of TRACE_SERI
 TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
 
 TRACE_GROUP = Schema("trace_group", (Column("busy_ns", _COUNTER), Column("busy_devices_now", _GAUGE)))
-"""One row per HBA port, target port and NVMe head: time with any of its devices busy. Keys as
-collectors.exact.groups makes them."""
+"""One row per HBA port, target port and NVMe head: time with any of its devices busy. Keys
+as group_key makes them."""
 
 TRACER = Schema(
     "tracer",
@@ -300,3 +300,11 @@ SCHEMAS: dict[str, Schema] = {
         SLOW_LOAD,
     )
 }
+
+LOST_SHARE = 0.05
+"""Of all I/Os of the host in an interval: with more of them lost, means, largest and busy time may be anyone's."""
+
+
+def group_key(kind: str, key: str) -> str:
+    """Key in TRACE_GROUP of a thing of the graph; kind is "lun", "hba" or "target"."""
+    return f"{kind} {key}"

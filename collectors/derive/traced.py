@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.derive.cells import rows_of_cells
 from collectors.derive.growth import Raw, Values, aligned, growth
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Table
-from collectors.schemas import TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.schemas import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 
 SUMMED = (
     "reads",
@@ -32,8 +32,6 @@ SUMMED = (
 LARGEST = ("in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns")
 """Quantities of which the largest counts."""
 
-LOST_SHARE = 0.05
-"""Of all I/Os of the host in an interval: with more of them lost, means, largest and busy time may be anyone's."""
 
 _MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
 """Columns of which one moves whenever a device does anything: an open busy interval grows too."""

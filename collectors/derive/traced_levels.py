@@ -14,13 +14,8 @@ from collectors.derive.roles import Places, roles
 from collectors.derive.traced import LARGEST, SUMMED, Traced
 from collectors.latency.percentiles import RowCells
 from collectors.model import Rows
-from collectors.schemas import TRACE_SERIES
+from collectors.schemas import TRACE_SERIES, group_key
 from collectors.topology.graph import Graph
-
-
-def group_key(kind: str, key: str) -> str:
-    """Key in TRACE_GROUP of a thing of the graph; kind is "lun", "hba" or "target"."""
-    return f"{kind} {key}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collectors.derive.traced_levels import group_key
 from collectors.model import Rows
+from collectors.schemas import group_key
 from collectors.topology.graph import Graph
 
 

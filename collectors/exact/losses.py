@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from collectors.derive.traced import LOST_SHARE
 from collectors.model import MISSING, Rows, Table
-from collectors.schemas import TRACER
+from collectors.schemas import LOST_SHARE, TRACER
 from engine.events import Event, EventKind
 
 TELL_EVERY_NS = 60_000_000_000
