@@ -38,7 +38,9 @@ class View(Screen[None]):
     VERTICAL_BREAKPOINTS = HEIGHTS
 
     def __init__(self, scope: Scope) -> None:
-        super().__init__()
+        size = self.app.size
+        # Textual finds them only when the screen is resized, and then lays all of it out once more.
+        super().__init__(classes=f"{_reached(WIDTHS, size.width)} {_reached(HEIGHTS, size.height)}")
         self.scope = scope
 
     def compose(self) -> ComposeResult:
@@ -108,3 +110,7 @@ class View(Screen[None]):
         if self.is_mounted:
             self.show(self.scope.frame)
             self.query_one(KeyLine).show(self.PLACE, self.scope, self.key_text)
+
+
+def _reached(breakpoints: list[tuple[int, str]], size: int) -> str:
+    return [name for least, name in breakpoints if size >= least][-1]
