@@ -1,11 +1,18 @@
-"""What every test of the terminal screens needs: a clock zone that does not depend on the machine."""
+"""What every test of the terminal screens needs: a clock zone of its own, and a pilot that waits on a busy host too."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+QUIET_LOOKS = 3
+PATIENCE_S = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +23,30 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the pilot wait until no message waits: by itself it goes by CPU time, of which a busy host gives little."""
+    press, pause = Pilot.press, Pilot.pause
+
+    async def patient_press(pilot: Pilot[Any], *keys: str) -> None:
+        for key in keys:
+            await press(pilot, key)
+            await _worked_off(pilot.app)
+
+    async def patient_pause(pilot: Pilot[Any], delay: float | None = None) -> None:
+        await pause(pilot, delay)
+        await _worked_off(pilot.app)
+        pilot.app.screen._on_timer_update()
+
+    monkeypatch.setattr(Pilot, "press", patient_press)
+    monkeypatch.setattr(Pilot, "pause", patient_pause)
+
+
+async def _worked_off(app: App[Any]) -> None:
+    deadline_s, quiet_looks = time.monotonic() + PATIENCE_S, 0
+    while quiet_looks < QUIET_LOOKS and time.monotonic() < deadline_s:
+        await asyncio.sleep(0.001)
+        waiting = any(pump.message_queue_size or pump._next_callbacks for pump in (app, *app._registry))
+        quiet_looks = 0 if waiting else quiet_looks + 1
