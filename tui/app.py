@@ -199,7 +199,13 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             return
         text = "The load is writing. Type quit to stop it and leave:"
         question = TypeToConfirm("Quit", text, expected="quit", warning="")
-        self.push_screen(question, lambda answer: self.exit() if answer else None)
+        self.push_screen(question, self._quit_if)
+
+    def _quit_if(self, answer: str | None) -> None:
+        if answer:
+            self.exit()
+        else:
+            self.notify("quit not typed: the load goes on", markup=False)
 
     def _keys_text(self, action: Action) -> str:
         keys = keys_in_force(action, self.scope.keys)

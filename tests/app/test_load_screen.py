@@ -118,6 +118,22 @@ async def test_start_turn_and_stop(size: tuple[int, int], scratch_folder: Path) 
 
 
 @needs.io_uring
+async def test_a_load_that_writes_is_left_by_the_word_only() -> None:
+    async with load_stage(replace(SCRATCH, knobs=replace(WRITING, stripe_width=2)), SIZES[0]) as stage:
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        await stage.press("q")
+        await stage.shows("Type quit to stop it")
+        await stage.press(*"qui", "enter")
+        await until(stage.pilot, lambda: any("quit not typed" in note.message for note in stage.app._notifications))
+        assert stage.control.status.state is LoadState.RUNNING
+        assert not stage.app._exit
+        await stage.press("q", *"quit")
+        await stage.pilot.press("enter")
+        await until(stage.pilot, lambda: stage.app._exit)
+
+
+@needs.io_uring
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_policy_of_a_mirror_is_turned_live(size: tuple[int, int], scratch_folder: Path) -> None:
     targets = (TargetSpec(),) * 2

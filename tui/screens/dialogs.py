@@ -44,7 +44,7 @@ class Dialog(ModalScreen[str | None]):
                 yield Static(safe_text(self._warning), markup=False, classes="warning")
             yield Static(self._text, markup=False)
             yield Input(self._value, compact=True)
-            yield Static("Enter: go on   Esc: leave", markup=False)
+            yield Static("Enter: confirm   Esc: cancel", markup=False)
 
     def answer_of(self, typed: str) -> str | None:
         """Make the answer of what was typed."""

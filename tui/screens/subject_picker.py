@@ -71,7 +71,7 @@ class SubjectPicker(ModalScreen[LatencySubject | None]):
         if self._listed:
             listing.highlighted = self._listed.index(self._present) if self._present in self._listed else 0
         rest = f", the first {MOST_LISTED} listed: type more" if len(found) > MOST_LISTED else ""
-        self.query_one(TextLine).put(f"{len(found)} of {len(self._subjects)}{rest}   Enter: show   Esc: leave")
+        self.query_one(TextLine).put(f"{len(found)} of {len(self._subjects)}{rest}   Enter: show   Esc: cancel")
 
     def action_move(self, lines: int) -> None:
         """Move the cursor of the list while typing."""
