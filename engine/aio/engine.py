@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -56,7 +57,7 @@ class AioEngine:
         self._fds = [os.dup(target.fd) for target in targets]
         self._files = OpenFiles(self._fds, targets)
         self._pool = CallPool(MAX_OUTSTANDING)
-        self._ledger = Ledger(len(targets), knobs, self._cpu_times)
+        self._ledger = Ledger(len(targets), knobs, functools.partial(_cpu_times, self._pool))
         self._stopping = threading.Event()
         self._broken: list[Exception] = []
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
@@ -154,9 +155,6 @@ class AioEngine:
         """CPU time of the event loop and the executor."""
         return self._pool.cpu_ns()
 
-    def _cpu_times(self) -> CpuTimes:
-        return self._pool.cpu_ns(), *host_cpu_ns()
-
     def stop(self, timeout_s: float = 10.0) -> bool:
         """Stop issuing, wait for what is outstanding, join; whether all came back in time."""
         self._stopping.set()
@@ -166,6 +164,10 @@ class AioEngine:
             return False
         _release(self._pool, self._fds)
         return True
+
+
+def _cpu_times(pool: CallPool) -> CpuTimes:
+    return pool.cpu_ns(), *host_cpu_ns()
 
 
 def _run(loop: SlotLoop, runtime_s: float | None, pool: CallPool, fds: list[int], broken: list[Exception]) -> None:

@@ -44,7 +44,8 @@ def _load_threads() -> int:
             names.append((task / "comm").read_text())
         except FileNotFoundError:
             continue
-    return sum(name.startswith("load") for name in names)
+    names += [thread.name for thread in threading.enumerate()]
+    return sum(name.startswith(("load", "lunscope-aio")) for name in names)
 
 
 def _resident_bytes() -> int:
