@@ -105,17 +105,18 @@ impl Core {
     pub fn coordinate(self: &Arc<Self>, runtime: Option<Duration>) {
         let deadline = runtime.map(|runtime| std::time::Instant::now() + runtime);
         loop {
-            let nudges = self.run.nudges();
+            let nudges = self.run.life.nudges();
             let left = deadline
                 .map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
-            if self.run.stopping() {
+            if self.run.life.stopping() {
                 return;
             }
-            if left.is_some_and(|left| left.is_zero()) || !self.run.fault().is_empty() {
+            if left.is_some_and(|left| left.is_zero()) || !self.run.life.fault().is_empty() {
                 return self.finish();
             }
             let next_look = self.look();
             self.run
+                .life
                 .pause(nudges, left.unwrap_or(next_look).min(next_look));
         }
     }
@@ -219,10 +220,10 @@ impl Core {
     /// Ends the load: closes its last epoch and lets the workers bring in what is outstanding.
     pub fn finish(&self) {
         let timeline = lock(&self.timeline);
-        if self.run.started() && !self.run.stopping() {
+        if self.run.life.started() && !self.run.life.stopping() {
             self.end(timeline.current(), self.run.now());
         }
-        if self.run.begin_stop() {
+        if self.run.life.begin_stop() {
             let seats = self.seats();
             // Whoever was counting when the epoch ended has finished once its seat was free.
             seats.iter().for_each(|seat| drop(seat.epoch()));
@@ -233,7 +234,7 @@ impl Core {
             seats.iter().for_each(|seat| seat.waker.wake());
         }
         drop(timeline);
-        self.run.notify();
+        self.run.life.notify();
     }
 }
 
@@ -267,12 +268,12 @@ fn epoch(
     } else {
         (None, schedule(run, &settings, before, turned.ticks))
     };
-    let redeal = run.started()
+    let redeal = run.life.started()
         && backend == Backend::Uring
         && before.is_some_and(|before| {
             !before.is_dealt() || before.settings.threads != settings.threads
         });
-    let waits = run.started()
+    let waits = run.life.started()
         && before.is_some_and(|before| {
             !before.opening.is_open()
                 || before.settings.mode.is_direct() != settings.mode.is_direct()
@@ -342,5 +343,5 @@ fn schedule(
 
 /// The epoch before, if anything was issued in it.
 fn live<'a>(run: &Run, before: Option<&'a Epoch>) -> Option<&'a Epoch> {
-    before.filter(|before| before.index > 0 || run.started())
+    before.filter(|before| before.index > 0 || run.life.started())
 }

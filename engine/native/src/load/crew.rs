@@ -142,7 +142,7 @@ fn spawn(
     work: impl FnOnce(&Run, &Seat) -> io::Result<usize> + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let (run, seat) = (Arc::clone(&core.run), Arc::clone(seat));
-    run.worker_begins();
+    run.life.worker_begins();
     let presence = Presence {
         run: Arc::clone(&run),
         lost_ios: 0,
@@ -154,7 +154,9 @@ fn spawn(
         seat.cpu.begin();
         match work(&run, &seat) {
             Ok(lost_ios) => presence.lost_ios = lost_ios,
-            Err(error) => run.set_fault(format!("worker {}: {}", seat.worker, words(&error))),
+            Err(error) => run
+                .life
+                .set_fault(format!("worker {}: {}", seat.worker, words(&error))),
         }
         seat.cpu.end();
         presence.finished = true;
@@ -182,9 +184,9 @@ struct Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.finished {
-            self.run.set_fault("a worker panicked".into());
+            self.run.life.set_fault("a worker panicked".into());
         }
-        self.run.worker_ends(self.lost_ios);
+        self.run.life.worker_ends(self.lost_ios);
     }
 }
 

@@ -140,7 +140,7 @@ impl Engine {
     /// Opens epoch 0 and lets the workers go.
     pub fn start(&self) -> Result<(), Failure> {
         let mut timeline = lock(&self.core.timeline);
-        if self.core.run.stopping() || self.core.run.started() {
+        if self.core.run.life.stopping() || self.core.run.life.started() {
             return Err(Failure::Value("the load was started before".into()));
         }
         let settings = Arc::clone(&timeline.current().settings);
@@ -151,7 +151,7 @@ impl Engine {
             .for_each(|seat| *seat.epoch() = Arc::clone(&first));
         timeline.replace(first);
         drop(timeline);
-        self.core.run.start();
+        self.core.run.life.start();
         let (core, runtime) = (Arc::clone(&self.core), self.runtime);
         let coordinator = std::thread::Builder::new()
             .name("load-clock".into())
@@ -165,10 +165,10 @@ impl Engine {
         let run = &self.core.run;
         let mut settings = Settings::new(knobs, &run.limits, &run.targets)?;
         let mut timeline = lock(&self.core.timeline);
-        if run.stopping() {
+        if run.life.stopping() {
             return Err(Failure::Value("the load has ended".into()));
         }
-        let (current, started) = (Arc::clone(timeline.current()), run.started());
+        let (current, started) = (Arc::clone(timeline.current()), run.life.started());
         settings.follow(&current.settings);
         let settings = Arc::new(settings);
         let direct = settings.mode.is_direct();
@@ -202,12 +202,12 @@ impl Engine {
             timeline.replace(next);
         }
         drop(timeline);
-        run.notify();
+        run.life.notify();
         Ok(index)
     }
 
     pub fn running(&self) -> bool {
-        self.core.run.started() && !self.core.run.stopping()
+        self.core.run.life.started() && !self.core.run.life.stopping()
     }
 
     /// Whether the open epoch issues nothing yet.
@@ -216,7 +216,7 @@ impl Engine {
     }
 
     pub fn fault(&self) -> String {
-        self.core.run.fault()
+        self.core.run.life.fault()
     }
 
     pub fn features(&self) -> &[&'static str] {
@@ -295,7 +295,7 @@ impl Engine {
 
     /// All epochs; none before the start.
     pub fn epochs(&self) -> Vec<AnyEpoch> {
-        if self.core.run.started() {
+        if self.core.run.life.started() {
             lock(&self.core.timeline).epochs()
         } else {
             Vec::new()
@@ -342,12 +342,12 @@ impl Engine {
     pub fn stop(&self, timeout: Duration) -> bool {
         let run = &self.core.run;
         self.core.finish();
-        let timely = run.wait_for_end(timeout);
+        let timely = run.life.wait_for_end(timeout);
         run.routes.end();
         if !timely {
-            run.abandon();
+            run.life.abandon();
             self.core.seats().iter().for_each(|seat| seat.waker.wake());
-            run.wait_for_end(LEAVE_PATIENCE);
+            run.life.wait_for_end(LEAVE_PATIENCE);
         }
         let mut threads = lock(&self.threads);
         // A thread inside a stalled system call owns what it uses and goes when that returns.
@@ -374,7 +374,7 @@ fn grain_bytes(knobs: &Knobs, limits: &Limits) -> Result<u64, String> {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let given_up = self.core.run.abandoned();
+        let given_up = self.core.run.life.abandoned();
         self.stop(if given_up {
             Duration::ZERO
         } else {

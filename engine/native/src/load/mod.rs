@@ -24,6 +24,7 @@ mod histogram;
 mod io_workers;
 mod knobs;
 mod levels;
+mod life;
 pub mod lock;
 mod logical;
 mod memory;

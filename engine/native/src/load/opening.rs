@@ -90,16 +90,16 @@ impl Core {
         let thread = std::thread::Builder::new().name("load-writeback".into());
         if let Err(error) = thread.spawn(written_back) {
             let text = format!("a thread to write back cached data: {}", words(&error));
-            self.run.set_fault(text);
+            self.run.life.set_fault(text);
         }
     }
 
     fn open(&self, epoch: &Epoch) {
         if let Err(error) = mode::turn(&self.run.targets, epoch.settings.mode.is_direct()) {
-            return self.run.set_fault(words(&error));
+            return self.run.life.set_fault(words(&error));
         }
         epoch.opening.open(self.run.now());
         self.wake_users(epoch);
-        self.run.notify();
+        self.run.life.notify();
     }
 }

@@ -1,8 +1,7 @@
 //! What all workers of a run share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant as Deadline};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::arrival::Skipped;
 use super::clock::{Clock, monotonic_ns};
@@ -13,7 +12,7 @@ use super::fanout::{Asker, FanOut, Next};
 use super::fsyncs::Fsyncs;
 use super::knobs::{Limits, Settings};
 use super::levels::{Level, Levels, Rows};
-use super::lock::lock;
+use super::life::Life;
 use super::logical::{ALONE, LogicalIos};
 use super::multipath::{Outcome, Routes};
 use super::pacing::Gate;
@@ -25,7 +24,7 @@ use super::stats::Direction;
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 use super::verify::Verifier;
 
-/// Everything fixed for a run, its targets' health, and how it ends.
+/// Everything fixed for a run, its targets' health, and its life.
 pub struct Run {
     pub targets: Vec<Arc<Target>>,
     pub limits: Limits,
@@ -45,20 +44,7 @@ pub struct Run {
     health: Vec<Health>,
     /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
     streams: Vec<Streams>,
-    stopping: AtomicBool,
-    abandoned: AtomicBool,
-    fault: Mutex<String>,
-    life: Mutex<Life>,
-    life_changed: Condvar,
-}
-
-#[derive(Default)]
-struct Life {
-    started: bool,
-    workers: usize,
-    lost_ios: usize,
-    /// Grows whenever something changed that the coordinator should look at.
-    nudges: u64,
+    pub life: Life,
 }
 
 impl Run {
@@ -84,11 +70,7 @@ impl Run {
             health: targets.iter().map(|_| Health::default()).collect(),
             streams: streams.unwrap_or_default(),
             targets,
-            stopping: AtomicBool::new(false),
-            abandoned: AtomicBool::new(false),
-            fault: Mutex::default(),
-            life: Mutex::default(),
-            life_changed: Condvar::new(),
+            life: Life::default(),
         }
     }
 
@@ -310,103 +292,5 @@ impl Run {
         } else if part.intended_ticks != 0 {
             self.skipped[part.target].fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    #[inline]
-    pub fn stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    /// Says that nothing more is to be issued; false if that was said before.
-    pub fn begin_stop(&self) -> bool {
-        !self.stopping.swap(true, Ordering::SeqCst)
-    }
-
-    /// Whether nobody waits any longer for what is outstanding.
-    pub fn abandoned(&self) -> bool {
-        self.abandoned.load(Ordering::Relaxed)
-    }
-
-    pub fn abandon(&self) {
-        self.abandoned.store(true, Ordering::SeqCst);
-    }
-
-    pub fn fault(&self) -> String {
-        lock(&self.fault).clone()
-    }
-
-    /// Notes why the load ends by itself; the first reason stays.
-    pub fn set_fault(&self, text: String) {
-        let mut fault = lock(&self.fault);
-        if fault.is_empty() {
-            *fault = text;
-        }
-        drop(fault);
-        self.notify();
-    }
-
-    pub fn start(&self) {
-        lock(&self.life).started = true;
-        self.life_changed.notify_all();
-    }
-
-    pub fn started(&self) -> bool {
-        lock(&self.life).started
-    }
-
-    /// Holds a worker back until the run starts, or is given up.
-    pub fn wait_for_start(&self) {
-        let life = lock(&self.life);
-        drop(
-            self.life_changed
-                .wait_while(life, |life| !life.started && !self.stopping()),
-        );
-    }
-
-    pub fn worker_begins(&self) {
-        lock(&self.life).workers += 1;
-    }
-
-    pub fn worker_ends(&self, lost_ios: usize) {
-        let mut life = lock(&self.life);
-        life.workers -= 1;
-        life.lost_ios += lost_ios;
-        drop(life);
-        self.life_changed.notify_all();
-    }
-
-    /// Waits until every worker has ended; whether that came in time with all I/Os back.
-    pub fn wait_for_end(&self, timeout: Duration) -> bool {
-        let deadline = Deadline::now() + timeout;
-        let mut life = lock(&self.life);
-        while life.workers > 0 {
-            let left = deadline.saturating_duration_since(Deadline::now());
-            if left.is_zero() {
-                return false;
-            }
-            life = match self.life_changed.wait_timeout(life, left) {
-                Ok((life, _)) => life,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
-        }
-        life.lost_ios == 0
-    }
-
-    /// Wakes everyone who waits for the run to start, turn or end.
-    pub fn notify(&self) {
-        lock(&self.life).nudges += 1;
-        self.life_changed.notify_all();
-    }
-
-    /// How often `notify` was called.
-    pub fn nudges(&self) -> u64 {
-        lock(&self.life).nudges
-    }
-
-    /// Sleeps until the time has passed, or `notify` was called since there were this many nudges.
-    pub fn pause(&self, nudges: u64, duration: Duration) {
-        let life = lock(&self.life);
-        let same = |life: &mut Life| life.nudges == nudges;
-        drop(self.life_changed.wait_timeout_while(life, duration, same));
     }
 }

@@ -50,7 +50,7 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
     if run.limits.arrival != Arrival::Closed {
         clock::wake_in_time();
     }
-    run.wait_for_start();
+    run.life.wait_for_start();
     let target = seat.served.first;
     let mut worker = Worker {
         run,
@@ -66,7 +66,7 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
         expected: Vec::new(),
         sequence: (seat.worker as u64) << 48,
     };
-    while !run.stopping() {
+    while !run.life.stopping() {
         if worker.adopt()? {
             worker.drive();
         } else {
@@ -156,7 +156,7 @@ impl Worker<'_> {
                         return;
                     };
                     now_ticks = back_ticks;
-                    if self.epoch_turned || self.run.stopping() {
+                    if self.epoch_turned || self.run.life.stopping() {
                         return;
                     }
                 }
@@ -202,7 +202,7 @@ impl Worker<'_> {
         if left_ns > WATCH_NS {
             std::thread::park_timeout(Duration::from_nanos(left_ns - WATCH_NS));
         } else if schedule.watch(stream) {
-            while clock.now() < due_ticks && !self.run.stopping() {
+            while clock.now() < due_ticks && !self.run.life.stopping() {
                 std::hint::spin_loop();
             }
             schedule.unwatch(stream);

@@ -76,7 +76,7 @@ pub fn work(
     if run.limits.arrival != Arrival::Closed {
         clock::wake_in_time();
     }
-    run.wait_for_start();
+    run.life.wait_for_start();
     let outcome = worker.run();
     let lost = worker.room.in_flight();
     if lost > 0 {
@@ -141,7 +141,7 @@ impl<'a> Worker<'a> {
 
     fn run(&mut self) -> io::Result<()> {
         self.adopt()?;
-        while !self.run.stopping() {
+        while !self.run.life.stopping() {
             let wake_ticks = if self.epoch.schedule.is_some() {
                 self.refill_by_arrival()?
             } else {
@@ -151,7 +151,7 @@ impl<'a> Worker<'a> {
             self.pass(wake_ticks)?;
             self.reap()?;
         }
-        while self.room.in_flight() > 0 && !self.run.abandoned() {
+        while self.room.in_flight() > 0 && !self.run.life.abandoned() {
             self.stamp();
             self.ring.wait(None, false)?;
             self.reap()?;

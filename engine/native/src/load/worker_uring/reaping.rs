@@ -26,7 +26,7 @@ impl Worker<'_> {
             count += 1;
             let flight = self.flights.get(number);
             let result = self.result(&flight.part, completion.result());
-            if !(result == -libc::ECANCELED && self.run.abandoned()) {
+            if !(result == -libc::ECANCELED && self.run.life.abandoned()) {
                 // A worker just hired has no place in the epoch before, and nothing to count there.
                 let levels =
                     *levels.get_or_insert_with(|| epoch.levels(self.seat.worker, reaped_ticks));

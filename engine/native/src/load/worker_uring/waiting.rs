@@ -69,7 +69,7 @@ impl Worker<'_> {
             }
             if self.ring.has_completions()
                 || self.run.clock.now() >= wake_ticks
-                || self.run.stopping()
+                || self.run.life.stopping()
             {
                 return Ok(());
             }
