@@ -5,28 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.slow_load import LoadIo
+from collectors.latency.stage import Stage
 
 CLOCK_SLACK_NS = 50_000
 """By what stamps of the engine and of the kernel may seem to cross: the engine reads its clock for a batch at once."""
 _LEAST_SHARE = 0.5
 """A part that owns at least this much is named alone."""
-
-
-class Stage(StrEnum):
-    """Where an I/O of the load can spend its time, in the order it passes."""
-
-    SUBMIT = "submit"
-    TAG = "tag wait"
-    QUEUE = "queue"
-    SERVICE = "service"
-    REAP = "reap"
-    OUTSIDE = "outside"
-    """Before and after the block layer together, where the two cannot be told apart."""
-
 
 _WORDS = {
     Stage.SUBMIT: "passes before the block layer",

@@ -10,7 +10,8 @@ import pytest
 
 from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
 from collectors.latency.slow_load import LoadIo, slow_load_ios
-from collectors.latency.waterfall import Stage, match, mean_waterfall
+from collectors.latency.stage import Stage
+from collectors.latency.waterfall import match, mean_waterfall
 from collectors.model import MISSING, Device, Rows, Sample, Table, Topology
 from collectors.schemas import LOAD, SLOW_IO, SLOW_LOAD
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from collectors.model import Frame, FrameTable
 from tui.history.followed import Followed
 from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring, Series
-from tui.latency.past import LatencyPast
 from tui.paths.gone import GonePaths
 from tui.text.totals import ALL_DISKS, total_disks
+
+if TYPE_CHECKING:
+    from tui.latency.past import LatencyPast
 
 __all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History", "Series"]
 
@@ -51,8 +54,17 @@ class History:
         self._followed = Followed(budget_bytes)
         self.gone_paths = GonePaths()
         """Paths that vanished; it looks at every frame, also where the past is exchanged."""
-        self.latencies = LatencyPast()
+        self._latencies: LatencyPast | None = None
+
+    @property
+    def latencies(self) -> LatencyPast:
         """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
+        with self._lock:
+            if self._latencies is None:
+                from tui.latency.past import LatencyPast  # noqa: PLC0415 (it can wait until the first screen is drawn)
+
+                self._latencies = LatencyPast()
+            return self._latencies
 
     def _empty(self) -> dict[str, Ring]:
         return {table: Ring(fields, self._budget_bytes) for table, fields in KEPT.items()}

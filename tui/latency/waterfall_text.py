@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
-from collectors.latency.waterfall import MatchedIo, Stage, Waterfall
+from collectors.latency.stage import Stage
+from collectors.latency.waterfall import MatchedIo, Waterfall
 from engine.text import safe_text
 from tui.latency.load_waterfall import LoadWaterfall
 from tui.text.clock import precise_clock

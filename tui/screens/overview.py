@@ -18,7 +18,6 @@ from tui.keys import Place, bindings_of
 from tui.latency.subjects import traced_subject
 from tui.scope import Scope
 from tui.screens.base import View
-from tui.screens.disk import DiskView
 from tui.text.columns import grid_columns
 from tui.text.fitting import fit_to_rows
 from tui.text.host import host_line
@@ -134,13 +133,18 @@ class OverviewScreen(View):
 
     @on(Grid.RowSelected, "#disks")
     def _selected(self, event: Grid.RowSelected) -> None:
-        self.app.push_screen(DiskView(self.scope, event.key))
+        self._show_disk(event.key)
 
     def action_view_disk(self) -> None:
         """Show what is known of the disk; with the grid in focus its own Enter comes first."""
         key = self._followed(self.scope.frame) if self.scope.frame is not None else None
         if key is not None:
-            self.app.push_screen(DiskView(self.scope, key))
+            self._show_disk(key)
+
+    def _show_disk(self, key: str) -> None:
+        from tui.screens.disk import DiskView  # noqa: PLC0415 (it can wait until the first screen is drawn)
+
+        self.app.push_screen(DiskView(self.scope, key))
 
     def action_view_subject(self) -> None:
         """Draw another subject."""
