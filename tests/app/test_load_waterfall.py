@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from collectors.latency.stage import Stage
-from collectors.latency.waterfall import 
 from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
 from collectors.schemas import LOAD, SLOW_LOAD
 from collectors.topology.graph import Graph, Layer
