@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
+import sys
 
 PARTS = {
     "engine": "IOPS and CPU per I/O against fio, both as they come and polling",
@@ -32,6 +34,8 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="which; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer pairs: a look, not a result")
     arguments = parser.parse_args()
+    # Loop devices and scratch files go by `finally`.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     for part in arguments.parts or PARTS:
         print(f"\n== {part}: {PARTS[part]}", flush=True)
         importlib.import_module(f"bench.{part}").main(quick=arguments.quick)

@@ -16,14 +16,28 @@ class CpuUse:
     engine_ns: int
     """Of the engine's threads and of the kernel's helpers behind their rings."""
     host_busy_ns: int
-    """Of all processors, whoever used them; waiting for I/O is not busy."""
+    """Of all processors, whoever used them, as the kernel counted; waiting for I/O is not busy."""
     host_ns: int
     """Of all processors, idle or not."""
 
     @property
+    def host_is_least(self) -> bool:
+        """Whether the host used more than was counted.
+
+        Kernels that count by the tick miss what begins and ends between two (kernel/sched/cputime.c), while the engine's
+        own threads are timed.
+        """
+        return self.host_busy_ns < self.engine_ns
+
+    @property
+    def host_used_ns(self) -> int:
+        """What the host used, or at least used: never less than the engine did."""
+        return max(self.host_busy_ns, self.engine_ns)
+
+    @property
     def host_busy_pct(self) -> float | None:
-        """Share of the host's processors that was busy."""
-        return 100 * self.host_busy_ns / self.host_ns if self.host_ns else None
+        """Share of the host's processors that was busy, or at least was."""
+        return 100 * self.host_used_ns / self.host_ns if self.host_ns else None
 
 
 def per_io_us(cpu_ns: int, ios: int) -> float | None:

@@ -188,9 +188,10 @@ def _cpu(cpu: CpuUse | None, split: Split) -> Document | None:
     return {
         "engine_us_per_io": per_io_us(cpu.engine_ns, total.ios),
         "engine_s_per_gb": per_gb_s(cpu.engine_ns, total.bytes),
-        "host_us_per_io": per_io_us(cpu.host_busy_ns, total.ios),
-        "host_s_per_gb": per_gb_s(cpu.host_busy_ns, total.bytes),
+        "host_us_per_io": per_io_us(cpu.host_used_ns, total.ios),
+        "host_s_per_gb": per_gb_s(cpu.host_used_ns, total.bytes),
         "host_busy_pct": cpu.host_busy_pct,
+        "host_is_least": cpu.host_is_least,
     }
 
 

@@ -87,9 +87,10 @@ def _costs(cpu: CpuUse | None, done: Measured, fsyncs: Sequence[FsyncResult]) ->
     if cpu is not None and done.ios:
         of_engine, of_host = (
             f"{ns / done.ios / 1e3:.2f} us/IO, {per_gb_s(ns, done.bytes):.3g} s/GB"
-            for ns in (cpu.engine_ns, cpu.host_busy_ns)
+            for ns in (cpu.engine_ns, cpu.host_used_ns)
         )
-        yield f"cpu  engine {of_engine}; host {of_host}" + (
+        least = "at least " if cpu.host_is_least else ""
+        yield f"cpu  engine {of_engine}; host {least}{of_host}" + (
             "" if cpu.host_busy_pct is None else f", {cpu.host_busy_pct:.0f} % busy"
         )
     ios = sum(one.ios for one in fsyncs)

@@ -76,6 +76,17 @@ def test_a_busy_host_is_told() -> None:
     assert badge_labels(replace(one_epoch(), epochs=(full,))) == ["host busy 98 %"]
 
 
+def test_a_host_counted_by_the_tick_used_at_least_what_the_engine_did() -> None:
+    (epoch,) = one_epoch().epochs
+    missed = replace(one_epoch(), epochs=(replace(epoch, cpu=CpuUse(400_000_000, 100_000_000, 4_000_000_000)),))
+    (line,) = (line for line in summary_lines(missed) if line.startswith("cpu"))
+    assert "; host at least " in line
+    assert line.endswith(", 10 % busy")
+    seen = replace(one_epoch(), epochs=(replace(epoch, cpu=CpuUse(400_000_000, 500_000_000, 4_000_000_000)),))
+    (line,) = (line for line in summary_lines(seen) if line.startswith("cpu"))
+    assert "at least" not in line
+
+
 def test_few_and_short_are_told() -> None:
     assert badge_labels(one_epoch(ios=999)) == ["few samples"]
     assert badge_labels(one_epoch(ios=2000, duration_s=0.9)) == ["short"]
