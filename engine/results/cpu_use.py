@@ -24,8 +24,8 @@ class CpuUse:
     def host_is_least(self) -> bool:
         """Whether the host used more than was counted.
 
-        Kernels that count by the tick miss what begins and ends between two (kernel/sched/cputime.c), while threads of the
-        engine are timed.
+        Kernels that count by the tick miss what begins and ends between two (kernel/sched/cputime.c); the engine's
+        threads are timed.
         """
         return self.host_busy_ns < self.engine_ns
 
