@@ -219,8 +219,7 @@ service time together. Histograms of the same name have the series of TRACE_SERI
 TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
 
 TRACE_GROUP = Schema("trace_group", (Column("busy_ns", _COUNTER), Column("busy_devices_now", _GAUGE)))
-"""One row per HBA port, target port and NVMe head: time with any of its devices busy. Keys
-as group_key makes them."""
+"""One row per HBA port, target port and NVMe head: time with any of its devices busy; keys as group_key makes them."""
 
 TRACER = Schema(
     "tracer",

@@ -5,9 +5,8 @@
 //! synchronous write with EIO (mm/filemap.c: `dio_warn_stale_pagecache`).
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::coordinator::Core;
 use super::epoch::{Epoch, Instant};
@@ -83,7 +82,8 @@ impl Core {
         let written_back = move || {
             mode::write_back(&core.run.targets, &core.run.errors);
             let timeline = lock(&core.timeline);
-            if Arc::ptr_eq(timeline.current(), &epoch) {
+            // After the end the descriptors stay as they were for whoever reads back what was written.
+            if !core.run.life.stopping() && Arc::ptr_eq(timeline.current(), &epoch) {
                 core.open(&epoch);
             }
         };
