@@ -10,7 +10,7 @@ export MATURIN_NO_INSTALL_RUST := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lab-test lint format wheel bench bpf bpf-accept clean snapshots
+.PHONY: help build run test test-fast fuzz lab-test lint format wheel bench soak bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -44,7 +44,14 @@ lint: build ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
 
 test: lint ## everything: lint, Rust tests, Python tests
 	cargo test -q --manifest-path $(CRATE)/Cargo.toml
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto tests/unit tests/app
+	$(BIN)/pytest --ignore=tests/unit --ignore=tests/app
+
+test-fast: build ## the tests that need no devices, on all processors
+	$(BIN)/pytest -q -n auto tests/unit tests/app
+
+fuzz: build ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
 lab-test: build ## tests against captured hosts and in guests with real multipath; LUNSCOPE_LAB names the lab's folder
 	LUNSCOPE_GUEST=1 $(BIN)/pytest tests/lab
@@ -54,6 +61,12 @@ snapshots: build ## accept the screens as they are now as the new snapshots
 
 bench: build ## measure against the numbers in docs/numbers.md; needs root and fio
 	$(BIN)/python -m bench
+
+SOAK_MINUTES ?= 10
+SOAK_ENDINGS ?= 50
+
+soak: build ## SOAK_MINUTES of random keys and resizes with a load, then SOAK_ENDINGS terminals that go away
+	$(BIN)/python -m bench.soak --minutes $(SOAK_MINUTES) --endings $(SOAK_ENDINGS)
 
 BPF := $(CRATE)/bpf
 BPF_CLANG ?= clang-16

@@ -12,7 +12,7 @@ import numpy as np
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from collectors.latency.percentiles import bucket_midpoints_ns
 from collectors.latency.subject import LatencySubject
 from collectors.latency.ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks

@@ -10,20 +10,46 @@ import signal
 import struct
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class Terminal:
     """Runs a command on a pty; the caller owns the process and must `close` it."""
 
-    def __init__(self, command: Sequence[str], columns: int = 160, lines: int = 50) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        columns: int = 160,
+        lines: int = 50,
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.output = bytearray()
+        self._status: int | None = None
         self.started_ns = time.monotonic_ns()
         self.pid, self._descriptor = pty.fork()
         if self.pid == 0:
-            environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-            os.execvpe(command[0], list(command), environment)
+            variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+            os.execvpe(command[0], list(command), variables)
+        self.resize(columns, lines)
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give the terminal another size, which its program is told."""
         fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def hang_up(self) -> None:
+        """Close our end, as a terminal window or a broken connection does."""
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
+
+    def gone_after_s(self, limit_s: float) -> float | None:
+        """Seconds until the program has ended, reading nothing of it; None if it has not in time."""
+        started_s = time.monotonic()
+        while self.alive():
+            if time.monotonic() - started_s > limit_s:
+                return None
+            time.sleep(0.01)
+        return time.monotonic() - started_s
 
     def press(self, keys: str) -> int:
         """Type keys; returns the monotonic time in ns just before they were written."""
@@ -33,6 +59,9 @@ class Terminal:
 
     def drain(self, seconds: float, until: bytes | None = None) -> int | None:
         """Read output for a while; with `until`, return the monotonic ns at which it was seen, or None."""
+        if self._descriptor < 0:
+            time.sleep(seconds)
+            return None
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             if not select.select([self._descriptor], [], [], left)[0]:
@@ -49,15 +78,19 @@ class Terminal:
         return None
 
     def close(self, timeout_s: float = 15.0) -> int:
-        """End the program (SIGTERM, then SIGKILL) if it still runs and return its exit status."""
+        """End the program (SIGTERM, then SIGKILL) if it still runs and return its exit status; may be called again."""
+        if self._status is not None:
+            return self._status
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self.alive():
                 os.kill(self.pid, number)
             deadline = time.monotonic() + timeout_s
             while self.alive() and time.monotonic() < deadline:
                 self.drain(0.05)
-        os.close(self._descriptor)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._status
 
     def wait(self, timeout_s: float) -> None:
         """Drain until the program ends by itself or the time is over."""
@@ -67,4 +100,4 @@ class Terminal:
 
     def alive(self) -> bool:
         """Whether the program still runs; does not reap it."""
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return self._status is None and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None

@@ -28,7 +28,7 @@ from collectors.rates import derive
 from collectors.schemas import PATH_ERRORS
 from collectors.session.writer import SessionWriter
 from collectors.topology.scanner import TopologyScanner
-from collectors.topology.states import changed_paths
+from collectors.topology.state_poll import StatePoll
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi
 
@@ -58,7 +58,9 @@ def measure(kernel: FakeKernel, pairs: int) -> None:
         found["cold"].append(seconds(partial(scanner.scan, table.rows)))
         found["change"].append(seconds(partial(scanner.scan, table.rows, frozenset({"sdab"}))))
         devices, graph = scanner.scan(table.rows, frozenset())
-        found["look"].append(seconds(partial(changed_paths, str(kernel.sysfs), graph)))
+        poll = StatePoll(str(kernel.sysfs), keep=True)
+        poll.changed(graph)
+        found["look"].append(seconds(partial(poll.changed, graph)))
         found["errors"].append(seconds(partial(PathErrors(str(kernel.sysfs)).take, graph)))
         for name, topology in (("plain", Topology(devices)), ("rolled_up", Topology(devices, graph=graph))):
             steps = samples(table, topology)

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.fields import get_field
 from collectors.model import Frame, FrameTable, Tier
 from engine.text import safe_text
 
@@ -104,14 +103,16 @@ def _latency_words(disks: FrameTable, row: int, *, bio_based: bool) -> str:
     if math.isnan(queue_ms + service_ms):
         if math.isnan(await_ms):
             return "too little I/O to time"
-        below = "look at the disks below it" if bio_based else "queue and disk not told apart"
+        below = "look at the disks below it" if bio_based else "queue/service split unavailable (kernel tier)"
         return f"await {await_ms:.2f} ms, {below}"
     if queue_ms <= 0:
-        return f"no queueing: {service_ms:.2f} ms is the disk's own time"
+        return f"no queueing: {service_ms:.2f} ms is device service time"
     about = "" if _tier(disks, "queue_ms", row) is Tier.EXACT else "about "
     share = queue_ms / (queue_ms + service_ms)
     cause = (
-        "the queue, not the disk, is slow" if share >= _QUEUE_RULES else f"most is the disk's own {service_ms:.2f} ms"
+        "the queue, not the disk, is slow"
+        if share >= _QUEUE_RULES
+        else f"mostly device service time, {service_ms:.2f} ms"
     )
     return f"{about}{100 * share:.0f} % of await is queueing: {cause}"
 
@@ -125,4 +126,4 @@ def _share_words(disks: FrameTable, row: int) -> str:
 
 def _tier(disks: FrameTable, field_id: str, row: int) -> Tier:
     codes = disks.tiers.get(field_id)
-    return get_field("disks", field_id).tier if codes is None else Tier(int(codes[row]))
+    return Tier.KERNEL if codes is None else Tier(int(codes[row]))

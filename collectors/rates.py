@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import math
 
-from collectors.derive.block_tables import block_tables, silent_rows
-from collectors.derive.disk_interval import disk_intervals
-from collectors.derive.errors import with_errors
-from collectors.derive.exact import with_exact
-from collectors.derive.group_looks import group_looks
-from collectors.derive.host import host_table
-from collectors.derive.load import load_tables
-from collectors.derive.load_layout import load_logical_table, load_path_table
-from collectors.derive.processes import process_table
-from collectors.derive.tape import tape_table
-from collectors.derive.traced import losses_of, traced
-from collectors.model import Frame, FrameTable, Sample, Table
+from collectors.derive.traced import losses_of
+from collectors.model import Frame, Sample
+from collectors.registry import derive_tables
+from collectors.subject import Interval, interval_s
+from collectors.topology.state_age import state_age_s
 
 
 def derive(previous: Sample | None, current: Sample) -> Frame:
@@ -37,46 +30,11 @@ def derive(previous: Sample | None, current: Sample) -> Frame:
         time_ns=current.time_ns,
         monotonic_ns=current.monotonic_ns,
         elapsed_s=elapsed_s,
-        tables=_tables(previous, current, elapsed_s),
+        tables=derive_tables(Interval(previous, current, elapsed_s)),
         topology=current.topology,
         events=current.events,
         late_s=current.late_ns / 1e9,
         cost_pct=100.0 * current.cost_ns / 1e9 / elapsed_s,
         losses=losses_of(current),
+        states_age_s=state_age_s(current.tables),
     )
-
-
-def interval_s(previous: Sample | None, current: Sample) -> float:
-    """Length of the interval between two samples, NaN where there is none."""
-    if previous is None or current.monotonic_ns <= previous.monotonic_ns:
-        return float("nan")
-    return (current.monotonic_ns - previous.monotonic_ns) / 1e9
-
-
-def _tables(previous: Sample | None, current: Sample, elapsed_s: float) -> dict[str, FrameTable]:
-    def before(name: str) -> Table | None:
-        return None if previous is None else previous.tables.get(name)
-
-    tables: dict[str, FrameTable] = {}
-    for name, table in current.tables.items():
-        if name == "disk":
-            intervals = list(disk_intervals(before(name), table, elapsed_s, current.topology.host.long_bits))
-            looks = group_looks(before("group"), current.tables.get("group"), elapsed_s)
-            silent = silent_rows(table)
-            block = block_tables(table.rows, intervals, current.topology, elapsed_s, silent, looks=looks)
-            tables |= with_exact(block, traced(previous, current), table.rows, current.topology.graph, silent)
-        elif name == "host":
-            tables["host"] = host_table(before(name), table, elapsed_s)
-        elif name == "process":
-            tables["processes"] = process_table(table)
-        elif name == "tape":
-            tables["tapes"] = tape_table(before(name), table, elapsed_s)
-        elif name == "load":
-            service = current.histograms.get("load_service")
-            tables |= load_tables(before(name), table, current.histograms.get("load"), elapsed_s, service)
-        elif name == "load_path":
-            tables["load_paths"] = load_path_table(before(name), table, elapsed_s)
-        elif name == "load_logical":
-            tables["load_logical"] = load_logical_table(before(name), table, elapsed_s)
-    raw_before = None if previous is None else previous.tables
-    return with_errors(tables, raw_before, current.tables, current.topology.graph)

@@ -36,10 +36,18 @@ DISK = Schema(
         Column("driver_in_flight_samples", _COUNTER),
         Column("driver_busy_samples", _COUNTER),
         Column("driver_in_flight_peak", _PEAK),
+        Column("driver_accounted_sum", _COUNTER),
+        Column("driver_accounted_samples", _COUNTER),
+        Column("driver_accounted_squares", _COUNTER),
+        Column("driver_queued_sum", _COUNTER),
+        Column("driver_unbroken_us", _GAUGE),
     ),
 )
 """One row per whole block device. The `driver_*` columns come from the in-flight sampler: sum of the requests seen in
-the driver, number of looks, looks that saw at least one, and the most seen at once."""
+the driver, number of samples, samples that saw at least one, and the most seen at once; from `driver_accounted_sum` on
+what `in_flight_now` was at the same instants: its sum, samples with any, the sum of its squares, the sum of what was
+waiting for a full driver, and for how long every sample had seen some. Sessions of earlier versions do not have those
+five."""
 
 HOST = Schema(
     "host",
@@ -174,6 +182,9 @@ PATH_ERRORS = Schema(
 """One row per path whose errors the kernel counts; read more seldom than disks, so that several ticks may have the same
 values."""
 
+PATH_STATE = Schema("path_state", (Column("age_ms", _GAUGE),))
+"""One row: how long before the sample the states of all paths were last read."""
+
 PORT_ERRORS = Schema(
     "port_errors",
     (
@@ -291,6 +302,7 @@ SCHEMAS: dict[str, Schema] = {
         TAPE,
         GROUP,
         PATH_ERRORS,
+        PATH_STATE,
         PORT_ERRORS,
         TRACE,
         TRACE_GROUP,

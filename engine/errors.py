@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 
 class LunscopeError(Exception):
     """Something failed that a person can read and mend; the command line prints it and exits with `exit_code`."""
@@ -28,6 +30,12 @@ def words_of(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
+def more_open_files() -> str:
+    """Say how many descriptors a process may have, and how to get more."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return f"the limit is {limit}: raise ulimit -n"
+
+
 def too_many_open(subject: str) -> LunscopeError:
     """Say that no descriptor is left (EMFILE, ENFILE) and how to get more."""
-    return LunscopeError(f"{subject}: too many open files: raise ulimit -n, or use fewer targets")
+    return LunscopeError(f"{subject}: too many open files: {more_open_files()}, or use fewer targets")

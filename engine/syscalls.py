@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
 import struct
 from dataclasses import dataclass
 
@@ -14,8 +15,11 @@ _AT_STATX_DONT_SYNC = 0x4000
 _STATX_BASIC_STATS = 0x7FF
 _STATX_DIOALIGN = 0x2000
 _STATX_BYTES = 256
+_PR_SET_PDEATHSIG = 1
 _CACHESTAT = 451
 """Number of cachestat(2), the same on all architectures; Linux 6.5 and newer."""
+_KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "ppc64le": 354, "s390x": 343}
+_KCMP_FILES = 2
 _FALLOCATE_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -83,3 +87,17 @@ def cached_bytes(fd: int, size_bytes: int) -> int | None:
     if _libc.syscall(ctypes.c_long(_CACHESTAT), fd, span, counts, 0):
         return None
     return min(int(counts[0]) * os.sysconf("SC_PAGE_SIZE"), size_bytes)
+
+
+def share_files(first: int, second: int) -> bool:
+    """Tell whether two threads share one table of descriptors; False where the kernel does not say (kcmp(2))."""
+    number = _KCMP.get(os.uname().machine)
+    return number is not None and _libc.syscall(ctypes.c_long(number), first, second, _KCMP_FILES, 0, 0) == 0
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the one with this number ends (PR_SET_PDEATHSIG of prctl(2))."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        # It had ended before the kernel was asked.
+        os._exit(128 + signal.SIGKILL)

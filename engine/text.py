@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
+MOST_SHOWN = 1000
+"""Characters of a message that are shown: more than any path has, less than a screen."""
+
 
 def safe_text(text: str) -> str:
     r"""Make everything that is not plain printable text visible instead of effective.
@@ -15,6 +18,14 @@ def safe_text(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else _visible(character) for character in text)
+
+
+def short_text(text: str, most: int = MOST_SHOWN) -> str:
+    """Shorten text of any length to its beginning and its end, so that an error stays a line that can be read."""
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    return f"{text[:head]} ... ({len(text) - most} characters left out) ... {text[head - most :]}"
 
 
 def _visible(character: str) -> str:

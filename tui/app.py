@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import ClassVar
 
 from textual.app import SystemCommand
@@ -13,13 +15,14 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
 from collectors.model import Source
+from engine.results.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.history.charts import History
 from tui.history.events_log import EventLog
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import BY_METHOD, Action, Place, actions_at, bindings_of, is_usable, keys_in_force
 from tui.latency.subjects import LatencyJump
-from tui.load.desk import LoadDesk
+from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
 from tui.looks.settings import Settings
 from tui.scope import Recording, Scope
 from tui.screens.base import View
@@ -27,10 +30,12 @@ from tui.screens.dialogs import TypeToConfirm
 from tui.screens.of_place import SCREENS, make_screen
 from tui.session_actions import SessionActions
 from tui.tag_waits import TagWaitChoice
+from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
 from tui.transport import transport_of
 from tui.widgets.chart import Chart
 
+WAITS_PERIOD_S = 0.25
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
 
@@ -53,6 +58,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
         self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
+        self._leaving = self._named_waits = False
         self._start_at_load = desk is not None and autostart
         self.scope = Scope(
             transport=transport_of(source),
@@ -77,6 +83,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if self._start_at_load:
             self.switch_mode(Place.LOAD.value)
         self.call_after_refresh(self._feed.start)
+        if self.scope.desk is not None:
+            self.set_interval(WAITS_PERIOD_S, self._name_waits)
 
     def on_unmount(self) -> None:
         """End the feed before the loop that it posts to."""
@@ -130,6 +138,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def _is_taken(self, action: Action) -> bool:
         """Whether what has the focus needs the keys itself: a text field all, charts and walls the arrows."""
+        if action.id == "session.suspend":
+            return False
         if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
             return True
         takes_arrows = getattr(self.focused, "TAKES_ARROWS", False)
@@ -191,11 +201,18 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Have waits for free tags watched always, never, or while a queue is full."""
         self.notify(self._tags.turn(), markup=False)
 
+    def action_session_suspend(self) -> None:
+        """Stop the process and give the terminal to the shell until `fg`."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.suspend()
+        else:
+            self.notify("there is no shell to go back to", markup=False)
+
     def action_session_quit(self) -> None:
         """Leave; a load that writes asks first, any other is simply stopped."""
         desk = self.scope.desk
         if desk is None or desk.status.state is not LoadState.RUNNING or desk.knobs.read_pct >= 100:
-            self.exit()
+            self._leave()
             return
         text = "The load is writing. Type quit to stop it and leave:"
         question = TypeToConfirm("Quit", text, expected="quit", warning="")
@@ -203,9 +220,35 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def _quit_if(self, answer: str | None) -> None:
         if answer:
-            self.exit()
+            self._leave()
         else:
             self.notify("quit not typed: the load goes on", markup=False)
+
+    def _leave(self) -> None:
+        """Leave at once, or while I/Os do not come back once they are given up: at the limit, or when asked again."""
+        desk = self.scope.desk
+        if desk is None or not desk.status.outstanding or desk.status.state not in LIVE_STATES | BUSY_STATES:
+            self.exit()
+        elif self._leaving:
+            desk.control.abandon()
+        else:
+            self._leaving = True
+            text = f"{waiting_text(desk.status.outstanding)}: quit again to give up"
+            self.notify(text, severity="warning", timeout=desk.job.give_up_s, markup=False)
+            threading.Thread(target=self._stop_and_leave, args=(desk,), name="lunscope-leave", daemon=True).start()
+
+    def _stop_and_leave(self, desk: LoadDesk) -> None:
+        desk.control.close()
+        with suppress(RuntimeError):  # The app was left meanwhile, by a signal.
+            self.call_from_thread(self.exit)
+
+    def _name_waits(self) -> None:
+        """Keep what is said of I/Os that do not come back as new as it is, between frames."""
+        desk = self.scope.desk
+        waits = desk is not None and bool(desk.status.outstanding)
+        if (waits or self._named_waits) and isinstance(self.screen, View) and self.screen.is_attached:
+            self.screen.show_note()
+        self._named_waits = waits
 
     def _keys_text(self, action: Action) -> str:
         keys = keys_in_force(action, self.scope.keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -9,16 +10,19 @@ from collections.abc import Sequence
 
 import click
 
-from engine.errors import LunscopeError
-from engine.text import safe_text
+from engine.errors import LunscopeError, more_open_files
+from engine.text import safe_text, short_text
+from tui.crash import crash_line, report_threads
 from tui.loading import loading
+from tui.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
+from tui.unattended.leaving import OWN_PROCESS
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
     "run": "watch this host and drive a load beside it",
     "verify": "find damaged blocks after a load with --verify",
     "report": "disks, paths and HBA ports as text or JSON lines, like sar",
-    "scan": "the device graph: HBA ports, paths, LUNs, what stands on them",
+    "scan": "the device graph: HBA ports, paths, LUNs, what is built on them",
     "record": "this host into a session file, without a screen",
     "replay": "a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",
@@ -49,8 +53,23 @@ class LazyVerbs(click.Group):
             formatter.write_dl(list(VERBS.items()))
 
 
+def _show_version(context: click.Context, _param: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from engine.version import version  # noqa: PLC0415 (reads the list of what is installed)
+
+        click.echo(f"lunscope, version {version()}")
+        context.exit()
+
+
 @click.command(cls=LazyVerbs, invoke_without_command=True, subcommand_metavar="[VERB] [ARGS]...")
-@click.version_option(package_name="lunscope")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def cli(context: click.Context) -> int | None:
     """Lunscope: an oscilloscope for storage. Without a verb it watches this host."""
@@ -62,30 +81,64 @@ def cli(context: click.Context) -> int | None:
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
     """Run one command; whatever goes wrong is one line on stderr and an exit code, never a traceback."""
+    prepare_streams()
+    report_threads()
     try:
-        result = cli.main(None if arguments is None else list(arguments), prog_name="lunscope", standalone_mode=False)
-        sys.stdout.flush()
+        return _run(arguments)
     except BrokenPipeError:
         # The reader has had enough; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return 1
-    except (KeyboardInterrupt, click.Abort):
-        return 130
-    except click.ClickException as error:
-        return _complain(_with_hint(error), error.exit_code)
-    except LunscopeError as error:
-        return _complain(str(error), error.exit_code)
-    except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+    except SystemExit:
+        raise
+    except BaseException as error:  # also what a panic of the native core becomes
+        return _ended_by(error)
+
+
+def _ended_by(error: BaseException) -> int:
+    match error:
+        case KeyboardInterrupt() | click.Abort():
+            return 130
+        case click.ClickException():
+            return _complain(_with_hint(error), error.exit_code)
+        case LunscopeError():
+            return _complain(_with_limit(str(error)), error.exit_code)
+        case OSError():
+            return _complain(_reason(error), 1)
+        case _:
+            return _complain(crash_line(error), 1)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    own = None if arguments is not None else OWN_PROCESS
+    given = None if arguments is None else list(arguments)
+    result = cli.main(given, prog_name="lunscope", standalone_mode=False, obj=own)
+    sys.stdout.flush()
     return result if isinstance(result, int) else 0
+
+
+def _reason(error: OSError) -> str:
+    if error.filename == OUTPUT_NAME:
+        drop_output()
+    if error.filename is None:
+        return _with_limit(str(error))
+    # Without a descriptor to spare the first that fails may be the next module.
+    subject = "" if str(error.filename).endswith((".py", ".so")) else f"{error.filename}: "
+    return f"{subject}{_with_limit(str(error.strerror))}"
+
+
+def _with_limit(text: str) -> str:
+    """Add what the limit is to an error that descriptors are missing, wherever it comes from."""
+    missing = any(os.strerror(number) in text for number in (errno.EMFILE, errno.ENFILE))
+    return f"{text}: {more_open_files()}" if missing and "ulimit" not in text else text
 
 
 def _with_hint(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
-    message = " ".join(error.format_message().split())
+    message = short_text(" ".join(error.format_message().split()))
     return message if context is None else f"{message} (see {context.command_path} --help)"
 
 
 def _complain(text: str, exit_code: int) -> int:
-    click.echo(f"lunscope: {safe_text(text)}", err=True)
+    click.echo(f"lunscope: {safe_text(short_text(text))}", err=True)
     return exit_code

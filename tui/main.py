@@ -11,8 +11,13 @@ from contextlib import contextmanager
 
 from tui.loading import loading
 
-YOUNG_OBJECTS = 50_000
+YOUNG_OBJECTS = 20_000
 """New objects until they are looked through for garbage: a screen makes and drops many that are none."""
+COLLECTIONS_UNTIL_OLDER = 3
+"""After so many collections of the youngest generation the next one is collected too, and so on (gc.set_threshold).
+
+Dialogs and screens are garbage in cycles that survives the first collection; with Python's ten it piles up for minutes.
+"""
 
 
 def main() -> None:
@@ -37,7 +42,7 @@ def _quiet_interrupts() -> Iterator[None]:
 
 def _start_lightly() -> None:
     """Leave out what only costs: looking for garbage all the time, and numpy's threads for linear algebra."""
-    gc.set_threshold(YOUNG_OBJECTS)
+    gc.set_threshold(YOUNG_OBJECTS, COLLECTIONS_UNTIL_OLDER, COLLECTIONS_UNTIL_OLDER)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 

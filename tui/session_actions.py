@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from collectors.session.when import parse_when
-from engine.errors import UsageError
+from engine.errors import LunscopeError, UsageError
+from engine.text import safe_text
 from tui.looks.themed_app import ThemedApp
 from tui.scope import Scope
 from tui.screens.dialogs import Dialog
+from tui.screenshot import picture_folders, save_picture
 from tui.text.clock import SECOND_NS, span_text
 from tui.transport import ReplayTransport
 
@@ -29,6 +33,22 @@ class SessionActions(ThemedApp[None]):
         transport = self.scope.transport
         assert isinstance(transport, ReplayTransport), "check_action keeps these keys from a live host"
         return transport
+
+    def deliver_screenshot(
+        self,
+        filename: str | None = None,  # noqa: ARG002 - Textual's signature
+        path: str | None = None,
+        time_format: str | None = None,  # noqa: ARG002 - as above
+    ) -> str | None:
+        """Save a picture of the screen and say where, or why not; the palette calls this."""
+        folders = picture_folders() if path is None else iter((Path(path),))
+        try:
+            saved = save_picture(self.export_screenshot(), folders)
+        except LunscopeError as error:
+            self.notify(safe_text(str(error)), severity="error", timeout=15, markup=False)
+            return None
+        self.notify(f"screenshot saved: {safe_text(str(saved))}", timeout=10, markup=False)
+        return str(saved)
 
     def action_session_pause(self) -> None:
         """Hold the picture, or go on."""

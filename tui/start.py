@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
 from tui.loading import loading
+from tui.terminal.end_watch import EndWatch
+from tui.terminal.stops import Stops
+from tui.terminal.tty import Tty, open_terminal
+from tui.unattended.end_load import end_load
 
 if TYPE_CHECKING:
     from collectors.model import Source
+    from collectors.sources.recorder import RecordingSource
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
     from tui.app import LunscopeApp
-    from tui.scope import Recording
 
-LEAVING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LAST_WORDS_S = 0.3
+"""How long a terminal that reads slowly is waited for before what is said after the screens."""
 SLOW_LINK_FPS = "15"
+HASTY_S = 0.4
+"""How long I/Os that are outstanding may take to come back once the terminal has gone."""
 
 
 def require_terminal(instead: str) -> None:
-    """Insist on a terminal at both ends.
+    """Insist on a terminal to read keys from; the screens are drawn there, wherever stdout and stderr lead.
 
     Raises:
-        UsageError: input or output is a pipe or a file; the text names what works there.
+        UsageError: input is a pipe or a file; the text names what works there.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not (sys.stdin is not None and sys.stdin.isatty()):
         raise UsageError(f"no terminal here: use {instead}")
 
 
@@ -40,7 +47,7 @@ def start_live(
     control: LoadControl | None = None,
     job: JobSpec | None = None,
     permissions: Permissions | None = None,
-    recording: Recording | None = None,
+    recording: RecordingSource | None = None,
     autostart: bool = False,
     theme: str | None = None,
 ) -> int:
@@ -49,12 +56,19 @@ def start_live(
     With `autostart` the job is armed and started at once. Everything the load made is removed before this returns.
     """
     _prepare_environment()
+    closing = _Closing(control, source, recording)
     try:
-        with _terminating():
-            app = _make_app(source, control, job, permissions, recording, autostart=autostart, theme=theme)
-            return _run(app)
+        with open_terminal() as tty, EndWatch(tty, closing.hasty_steps) as watch:
+            try:
+                app = _make_app(source, control, job, permissions, recording, autostart=autostart, theme=theme)
+                return _run(app, tty, watch, control)
+            finally:
+                watch.left()
+                closing.close()
+                if not tty.takes_output(LAST_WORDS_S):
+                    tty.silence_streams()
     finally:
-        _close(control, source)
+        closing.close()
 
 
 def start_replay(source: Source, *, theme: str | None = None) -> int:
@@ -67,7 +81,7 @@ def _make_app(
     control: LoadControl | None,
     job: JobSpec | None,
     permissions: Permissions | None,
-    recording: Recording | None,
+    recording: RecordingSource | None,
     *,
     autostart: bool,
     theme: str | None,
@@ -95,57 +109,67 @@ def _prepare_environment() -> None:
     os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
 
 
-def _run(app: LunscopeApp) -> int:
-    caught = asyncio.run(_run_with_signals(app))
-    if caught is not None:
-        return 128 + caught
-    return app.return_code or 0
+def _run(app: LunscopeApp, tty: Tty, watch: EndWatch, control: LoadControl | None) -> int:
+    from tui.terminal.use import TerminalUse  # noqa: PLC0415 - as textual
+
+    stops = Stops(control)
+    app.terminal = TerminalUse(tty, watch.lose_terminal, lambda: watch.is_ending, stops.before, stops.after)
+    asyncio.run(_run_under(app, watch))
+    return app.return_code or 0 if watch.code is None else watch.code
 
 
-async def _run_with_signals(app: LunscopeApp) -> int | None:
-    """Run the app; a signal ends it the way the quit key does, so that the terminal is given back."""
+async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
+    """Run the app; what ends it from outside does so the way the quit key does, so that the terminal is given back."""
     loop = asyncio.get_running_loop()
-    caught: list[int] = []
 
-    def leave(number: int) -> None:
-        caught.append(number)
-        app.exit(return_code=128 + number)
+    def leave(code: int) -> None:
+        with suppress(RuntimeError):  # The loop is closed: the app has been left already.
+            loop.call_soon_threadsafe(functools.partial(app.exit, return_code=code))
 
-    for number in LEAVING_SIGNALS:
-        loop.add_signal_handler(number, leave, number)
-    try:
-        await app.run_async()
-    finally:
-        for number in LEAVING_SIGNALS:
-            loop.remove_signal_handler(number)
-    return caught[0] if caught else None
+    watch.run_under(leave)
+    await app.run_async()
 
 
-@contextmanager
-def _terminating() -> Iterator[None]:
-    """Let a signal outside the loop unwind like an exception instead of killing what would not be cleaned up."""
+class _Closing:
+    """The load, then the source and its recording; each is closed even if another fails."""
 
-    def unwind(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
+    def __init__(self, control: LoadControl | None, source: Source, recording: RecordingSource | None) -> None:
+        self._control = control
+        self._recording = recording
+        self._steps: tuple[Callable[[], None], ...] = (self._end_load, self._record_the_end, source.close)
+        self._is_done = False
 
-    before = {number: signal.signal(number, unwind) for number in LEAVING_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    @property
+    def hasty_steps(self) -> tuple[Callable[[], None], ...]:
+        """The same in little time: the recording is completed without waiting for what it records."""
+        finish = () if self._recording is None else (self._recording.finish,)
+        return (self._stop_load_hastily, self._record_the_end, *finish)
 
+    def close(self) -> None:
+        """Close all of it once; raises what failed first."""
+        if self._is_done:
+            return
+        self._is_done = True
+        failures = []
+        for close in self._steps:
+            try:
+                close()
+            except Exception as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
-def _close(control: LoadControl | None, source: Source) -> None:
-    """Stop the load, then close the source and its recording, each even if the other fails."""
-    closers: list[Callable[[], None]] = [source.close]
-    if control is not None:
-        closers.insert(0, control.close)
-    failures = []
-    for close in closers:
-        try:
-            close()
-        except Exception as error:
-            failures.append(error)
-    if failures:
-        raise failures[0]
+    def _end_load(self) -> None:
+        """End the load, if there is one, and say on stderr what is waited for; in the main thread."""
+        if self._control is not None:
+            end_load(self._control)
+
+    def _stop_load_hastily(self) -> None:
+        if self._control is not None:
+            self._control.stop(verify=False, give_up_s=HASTY_S)
+
+    def _record_the_end(self) -> None:
+        """Record what happened after the last sample: that the load ended, and why."""
+        if self._recording is not None and self._control is not None:
+            for event in self._control.take_events():
+                self._recording.add_event(event)

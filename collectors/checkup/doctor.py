@@ -25,6 +25,7 @@ def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
         lambda: _accounting(sysfs),
         _libudev,
         _io_uring,
+        _read_only_rings,
         _rights,
         lambda: _processes(procfs),
         _locked_memory,
@@ -87,6 +88,17 @@ def _io_uring() -> Check:
     if refusal:
         return Check("io_uring", Status.LIMITED, f"{refusal}; loads use threads")
     return Check("io_uring", Status.OK, "available")
+
+
+def _read_only_rings() -> Check:
+    """Whether the kernel itself refuses writes of a load that may only read; files are open for reading only anyway."""
+    if _native.uring_refusal():
+        return Check("read-only rings", Status.LIMITED, "no io_uring: loads that read have files open for reading only")
+    refusal = _native.read_only_ring_refusal()
+    if refusal:
+        mend = "needs Linux 5.10 and no filter on io_uring_register; files are open for reading only all the same"
+        return Check("read-only rings", Status.LIMITED, f"not in force: {refusal}", mend)
+    return Check("read-only rings", Status.OK, "in force: the kernel refused a write on a ring not armed for writing")
 
 
 def _rights() -> Check:

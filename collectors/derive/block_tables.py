@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.disk_figures import (
+    counts_queued,
     disk_table,
     figures_of,
     splits_at_driver,
@@ -21,7 +22,7 @@ from collectors.derive.groups import GroupSums, group_sums
 from collectors.derive.growth import Values, ratio
 from collectors.derive.queue_split import busy_by_looks
 from collectors.derive.roles import Places, Roles, roles
-from collectors.model import MISSING, FrameTable, Rows, Table, Tier, Topology
+from collectors.model import MISSING, FrameTable, HostFacts, Rows, Table, Tier, Topology
 from collectors.schemas import DISKSTATS_COLUMNS
 
 _SAME_BUSY = 0.005
@@ -60,7 +61,7 @@ def block_tables(
     return {
         "disks": disks,
         "paths": _path_table(_taken(everything, part.paths, part.path_at), part),
-        "hbas": _port_table(sums, part, looks.of(part.ports.keys), splits=splits_at_driver(topology.host)),
+        "hbas": _port_table(sums, part, looks.of(part.ports.keys), host=topology.host),
     }
 
 
@@ -118,16 +119,17 @@ def _looked_at(interval: DiskInterval, looks: GroupLooks) -> DiskInterval:
     return DiskInterval(interval.at, with_group_looks(interval.sums, looks), np.fmax(interval.peaks, looks.peaks))
 
 
-def _port_table(sums: GroupSums, part: Roles, looks: GroupLooks, *, splits: bool) -> FrameTable:
+def _port_table(sums: GroupSums, part: Roles, looks: GroupLooks, *, host: HostFacts) -> FrameTable:
     count = len(part.ports)
     columns, tiers = when_idle("hbas", count)
     looked_busy_pct = np.full(count, np.nan)
     if "outstanding_io_s" in sums.interval.sums:
         none = np.zeros(count, np.bool_)
         interval = _looked_at(sums.interval, looks)
-        figures, tiers = figures_of(interval, none, none if splits else ~none)
+        unsplit, counted = none if splits_at_driver(host) else ~none, counts_queued(host)
+        figures, tiers = figures_of(interval, none, unsplit, counts_queued=counted)
         columns |= {field_id: values for field_id, values in figures.items() if field_id in columns}
-        looked_busy_pct = 100.0 * busy_by_looks(interval.sums)
+        looked_busy_pct = 100.0 * busy_by_looks(interval.sums, counts_queued=counted)
     elapsed_s = sums.interval.sums["elapsed_s"]
     low, high = (100.0 * ratio(busy_s, elapsed_s) for busy_s in (sums.interval.sums["busy_s"], sums.most_busy_s))
     looked, one_figure = ~np.isnan(looked_busy_pct), high - low <= 100.0 * _SAME_BUSY

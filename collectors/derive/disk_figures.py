@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.growth import Values, ratio
 from collectors.derive.queue_split import busy_by_looks, queue_split
-from collectors.fields import fields_of
 from collectors.heat import heat
 from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
+from collectors.tables.block_fields import BLOCK_FIELDS
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.uint8]
@@ -61,10 +62,11 @@ def disk_table(
         bio_based[heads.at] = False
         blind[heads.at] = False
     unsplit = bio_based if splits_at_driver(topology.host) else np.ones(len(rows), np.bool_)
+    counted = counts_queued(topology.host)
     columns, tiers = when_idle("disks", len(rows))
     for interval in (*intervals, *([] if heads is None else [heads])):
         at = interval.at
-        figures, marks = figures_of(interval, bio_based[at], unsplit[at])
+        figures, marks = figures_of(interval, bio_based[at], unsplit[at], counts_queued=counted)
         for field_id, values in figures.items():
             columns[field_id][at] = values
         for field_id, codes in marks.items():
@@ -85,8 +87,23 @@ def splits_at_driver(host: HostFacts) -> bool:
     True from 5.0, where every request queue is blk-mq; before, it may count queued ones too. A host that does not tell
     its kernel is taken for a current one.
     """
-    major = host.kernel.partition(".")[0]
-    return not (major.isascii() and major.isdecimal()) or int(major[:6]) >= 5
+    version = _version(host)
+    return version is None or version >= (5, 0)
+
+
+def counts_queued(host: HostFacts) -> bool:
+    """Whether `in_flight_now` is known to count I/Os from their accounted start on, queued ones among them.
+
+    True from 6.16; before, most kernels count requests in the driver (`part_in_flight` of block/genhd.c). A host that
+    does not tell its kernel is taken for a current one.
+    """
+    version = _version(host)
+    return version is None or version >= (6, 16)
+
+
+def _version(host: HostFacts) -> tuple[int, int] | None:
+    found = re.match(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?", host.kernel)
+    return None if found is None else (int(found[1]), int(found[2] or 0))
 
 
 def uncounted_rows(rows: Rows, topology: Topology) -> Mask:
@@ -104,7 +121,7 @@ def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes
     """Columns and tiers of disks or ports of which nothing moved; those that need probes share one of NaN."""
     columns: dict[str, Values] = {}
     unknown = np.full(rows, np.nan)
-    for field in fields_of(table):
+    for field in BLOCK_FIELDS[table]:
         if field.id in _ZERO_WHEN_IDLE or field.id.endswith("_per_s"):
             columns[field.id] = np.zeros(rows)
         else:
@@ -121,11 +138,13 @@ def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes
             marks[blind] = Tier.NONE
 
 
-def figures_of(interval: DiskInterval, bio_based: Mask, unsplit: Mask) -> tuple[dict[str, Values], dict[str, Codes]]:
+def figures_of(
+    interval: DiskInterval, bio_based: Mask, unsplit: Mask, *, counts_queued: bool
+) -> tuple[dict[str, Values], dict[str, Codes]]:
     """Fields and tiers of the disks or groups of an interval; fields that need probes or peers are left out."""
     sums = interval.sums
-    looked_busy = busy_by_looks(sums)
-    figures = _rates(sums) | _means(sums, bio_based) | queue_split(sums, unsplit)
+    looked_busy = busy_by_looks(sums, counts_queued=counts_queued)
+    figures = _rates(sums) | _means(sums, bio_based) | queue_split(sums, unsplit, counts_queued=counts_queued)
     figures["busy_pct"] = 100.0 * np.where(np.isnan(looked_busy), ratio(sums["busy_s"], sums["elapsed_s"]), looked_busy)
     figures["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
     figures["in_flight_peak"] = interval.peaks

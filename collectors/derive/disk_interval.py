@@ -74,7 +74,8 @@ def _interval(before: Raw, current: Table, at: NDArray[np.intp] | slice, elapsed
     grown = growth(columns, old, new, source_of=_source, wrap=wrap)
     in_flight = _in_flight(columns, old), _in_flight(columns, new)
     sums = _counted(grown, elapsed_s) | _outstanding(grown, in_flight, elapsed_s)
-    sums |= driver_looks(grown, np.fmax(*in_flight), elapsed_s)
+    unbroken_s = np.maximum(*(instant(columns, values, "driver_unbroken_us") for values in (old, new))) / 1e6
+    sums |= driver_looks(grown, np.fmax(*in_flight), unbroken_s, elapsed_s)
     seen_at_once = np.fmax(grown["driver_in_flight_peak"], in_flight[1])
     return DiskInterval(at, sums, np.where(sums["looks"] > 0, seen_at_once, np.nan))
 

@@ -7,7 +7,28 @@ from numpy.typing import NDArray
 
 from collectors.derive.growth import Grown, Values, present
 
-_SUMS = ("looks", "looked_s", "looked_busy_s", "paired_looks", "paired_io_s", "paired_ios", "paired_ms")
+ACCOUNTED = (
+    "paired_accounted_looks",
+    "paired_accounted_io_s",
+    "paired_accounted_busy_s",
+    "paired_accounted_squares_s",
+    "paired_queued_io_s",
+)
+"""Sums that only looks at single disks have."""
+
+_SUMS = (
+    "looks",
+    "looked_s",
+    "looked_busy_s",
+    "paired_looks",
+    "paired_s",
+    "paired_held_s",
+    "paired_busy_s",
+    "paired_io_s",
+    "paired_ios",
+    "paired_ms",
+    *ACCOUNTED,
+)
 
 _SEEN_FACTOR = 4.0
 """How far the outstanding I/Os by Little's law may exceed the most that anyone saw.
@@ -16,17 +37,26 @@ By default the block layer admits twice what the driver takes (`blk_mq_init_sche
 interval ended I/Os which had waited long before it, and their time must not be taken for queueing.
 """
 
+_SHORT = 0.03
+"""Share of an interval that an I/O in flight at an end may have taken of it without being missed."""
 
-def driver_looks(grown: Grown, in_flight: Values, elapsed_s: float) -> dict[str, Values]:
+
+def driver_looks(grown: Grown, in_flight: Values, unbroken_s: Values, elapsed_s: float) -> dict[str, Values]:
     """Sum up the sampler over one interval; all 0 where it did not look, so that sums of any intervals add up.
 
     - `looks`; `looked_s`: time it looked over; `looked_busy_s`: of that, with a request in the driver
-    - of the intervals where looks and counters describe the same I/Os: `paired_looks` that saw a request,
-      `paired_io_s`: requests in the driver times seconds, `paired_ios` completed and `paired_ms`, their whole time
+    - of the intervals where looks and counters describe the same I/Os: `paired_looks` that saw a request in the
+      driver; `paired_s`: time they speak for; `paired_held_s`: of that, intervals with an I/O in flight at an end that
+      may be a long one, as its time is counted where it completes; `paired_busy_s`: with a request in the driver;
+      `paired_io_s`: requests in the driver times seconds; `paired_ios` completed and `paired_ms`, their whole time
+    - of the same looks at I/Os that the kernel accounts as in flight: `paired_accounted_looks` that saw one,
+      `paired_accounted_busy_s` with one, `paired_accounted_io_s`: I/Os times seconds, `paired_accounted_squares_s`:
+      their squares times seconds, `paired_queued_io_s`: I/Os times seconds that waited for a full driver
 
     Args:
         grown: growth of the disk columns.
         in_flight: the larger of the outstanding I/Os at both ends.
+        unbroken_s: for how long at most an I/O that was in flight at an end may have been so; NaN if that is not known.
         elapsed_s: length of the interval.
     """
     looks, total = grown["driver_in_flight_samples"], grown["driver_in_flight_sum"]
@@ -38,14 +68,31 @@ def driver_looks(grown: Grown, in_flight: Values, elapsed_s: float) -> dict[str,
     per_look_s = elapsed_s / np.where(looked, looks, 1.0)
     seen = np.fmax(np.fmax(grown["driver_in_flight_peak"], in_flight), total * per_look_s / elapsed_s)
     paired = looked & is_paired(ios, time_ms, seen, elapsed_s)
+    with np.errstate(invalid="ignore"):
+        short = unbroken_s <= _SHORT * elapsed_s
+    weight_s = np.where(paired, per_look_s, 0.0)
     return {
         "looks": np.where(looked, looks, 0.0),
         "looked_s": np.where(looked, elapsed_s, 0.0),
         "looked_busy_s": np.where(looked, busy_looks * per_look_s, 0.0),
         "paired_looks": np.where(paired, busy_looks, 0.0),
-        "paired_io_s": np.where(paired, total * per_look_s, 0.0),
+        "paired_s": np.where(paired, elapsed_s, 0.0),
+        "paired_held_s": np.where(paired & ~(in_flight == 0) & ~short, elapsed_s, 0.0),
+        "paired_busy_s": np.where(paired, busy_looks * weight_s, 0.0),
+        "paired_io_s": np.where(paired, total * weight_s, 0.0),
         "paired_ios": np.where(paired, ios, 0.0),
         "paired_ms": np.where(paired, time_ms, 0.0),
+    } | _accounted(grown, paired, weight_s)
+
+
+def _accounted(grown: Grown, paired: NDArray[np.bool_], weight_s: Values) -> dict[str, Values]:
+    sources = ("accounted_samples", "accounted_sum", "accounted_samples", "accounted_squares", "queued_sum")
+    columns = [grown[f"driver_{source}"] for source in sources]
+    known = paired & ~np.isnan(np.sum(columns, axis=0))
+    weights = [np.ones(grown.rows), *[weight_s] * (len(columns) - 1)]
+    return {
+        name: np.where(known, column * weight, 0.0)
+        for name, column, weight in zip(ACCOUNTED, columns, weights, strict=True)
     }
 
 

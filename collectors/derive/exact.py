@@ -12,9 +12,9 @@ from collectors.derive.disk_figures import with_heat
 from collectors.derive.growth import Values, ratio, share_pct
 from collectors.derive.traced import Traced
 from collectors.derive.traced_levels import Level, LevelSums, level_sums, levels
-from collectors.fields import fields_of
 from collectors.latency.percentiles import percentiles_ns
 from collectors.model import FrameTable, Rows, Tier
+from collectors.tables.block_fields import BLOCK_FIELDS
 from collectors.topology.graph import Graph
 
 _NS_PER_MS = 1e6
@@ -67,7 +67,7 @@ def _fits(table: FrameTable, level: Level | None) -> bool:
 
 def _overlaid(name: str, table: FrameTable, traced: Traced, level: Level, rows: _Known) -> FrameTable:
     sums = level_sums(traced, level)
-    ids = {field.id for field in fields_of(name)}
+    ids = {field.id for field in BLOCK_FIELDS[name]}
     speaks = _speaks(table, sums, level, rows)
     columns, tiers = dict(table.columns), dict(table.tiers)
     _put_idle(columns, tiers, _idle(table, sums, level, rows))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.derive.driver_looks import is_paired
+from collectors.derive.driver_looks import ACCOUNTED, is_paired
 from collectors.derive.growth import Values, aligned, growth, positions
 from collectors.derive.queue_split import MIN_LOOKS
 from collectors.model import Rows, Table
@@ -90,8 +90,12 @@ def with_group_looks(sums: Mapping[str, Values], looks: GroupLooks) -> dict[str,
         "looked_s": seen["looked_s"],
         "looked_busy_s": seen["busy_s"],
         "paired_looks": np.where(paired, seen["busy_looks"], 0.0),
+        "paired_s": np.where(paired, elapsed_s, 0.0),
+        "paired_held_s": np.where(paired, elapsed_s, 0.0),
+        "paired_busy_s": np.where(paired, seen["busy_s"], 0.0),
         "paired_io_s": seen["in_driver_io_s"],
         "paired_ios": ios,
         "paired_ms": time_ms,
+        **dict.fromkeys(ACCOUNTED, np.zeros(len(ios))),
     }
     return {**sums, **{name: np.where(covers, values, sums[name]) for name, values in replaced.items()}}

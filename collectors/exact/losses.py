@@ -16,11 +16,11 @@ TELL_SHARE = 0.001
 
 _ROWS = Rows(("tracer",), ("tracer",))
 _WORDS = {
-    "table_full": "found no room among those under way",
-    "unseen": "were first seen when they ended",
-    "stale": "were not seen to end",
-    "healed": "were over without being seen to end",
-    "untracked_devices": "devices found no room",
+    "table_full": "not tracked (table full)",
+    "unseen": "issue missed",
+    "stale": "completion missed",
+    "healed": "completion missed, found ended later",
+    "untracked_devices": "devices not tracked (table full)",
 }
 """Losses a person is told of. What the kernel skipped one copy of a program for the other one mostly saw."""
 
@@ -75,7 +75,7 @@ class LossReporter:
             return ()
         self._quiet_until_ns = now_ns + TELL_EVERY_NS
         lost = "; ".join(f"{count:,} {_WORDS[name]}" for name, count in new.items() if count > 0)
-        text = f"exact time: beside {since:,} I/Os {lost}"
+        text = f"exact time: of {since + sum(new.values()):,} I/Os {lost}"
         if sum(new.values()) > LOST_SHARE * since:
             text += "; while it loses so many, figures are those of the next tier"
         return (Event.now(EventKind.MONITOR, text, **{name: count for name, count in new.items() if count > 0}),)

@@ -9,6 +9,9 @@ from collectors.kernel.sysfs_text import text
 _IDS = ("wwid", "device/wwid", "nguid", "eui", "uuid", "dm/uuid", "md/uuid")
 """NVMe has `wwid` at the namespace, SCSI below the device (naa., eui., t10.), device mapper and md have their own."""
 
+VIRTIO_VENDOR = "0x1af4"
+"""Red Hat's number, which all virtio devices have (virtio 1.2, 4.1.2)."""
+
 _NO_IDS = frozenset({"", "00000000-0000-0000-0000-000000000000", "none"})
 
 
@@ -24,6 +27,20 @@ def persistent_id(found: Mapping[str, bytes | None]) -> str:
 def serial(found: Mapping[str, bytes | None]) -> str:
     """Return the serial number: of virtio-blk at the disk, of NVMe at the controller, of SCSI in VPD page 80h."""
     return text(found["serial"]) or text(found["device/serial"]) or unit_serial(found["device/vpd_pg80"])
+
+
+def vendor_name(vendor: str) -> str:
+    """Name the vendor of a virtio disk, of which sysfs has the PCI number; others have a name."""
+    return "Red Hat (virtio)" if vendor.lower() == VIRTIO_VENDOR else vendor
+
+
+def plain_wwid(identity: str) -> str:
+    """Write an identity as `multipath -ll` and `scsi_id` do: 36000... for naa.6000... and for mpath-36000...
+
+    Identities of other kinds (NVMe, serials) are as they are.
+    """
+    plain = identity.removeprefix("mpath-")
+    return f"3{plain.removeprefix('naa.')}" if plain.startswith("naa.") else plain
 
 
 def unit_serial(page: bytes | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from collectors.kernel.device_ids import persistent_id, serial
+from collectors.kernel.device_ids import persistent_id, serial, vendor_name
 from collectors.kernel.identity import SECTOR_BYTES, sysfs_name
 from collectors.kernel.sysfs_text import flag, number, text
 from collectors.model import Device
@@ -31,6 +31,7 @@ _COMMON = (
     "device/queue_depth",
     "device/wwid",
     "device/vpd_pg80",
+    "device/vpd_pg83",
     "device/state",
     "device/access_state",
     "device/preferred_path",
@@ -67,7 +68,7 @@ _KINDS = (
 STACKED = frozenset({"dm", "md", "bcache", "drbd"})
 """Kinds that may stand on other devices."""
 _THREADS = 4
-_KEY = re.compile(r":(\d+):(\d+)#(\d*)")
+_KEY = re.compile(r":(\d{1,20}):(\d{1,20})#(\d{0,20})", re.ASCII)
 
 
 def read_devices(sysfs: str, names: Sequence[str]) -> dict[str, Attributes]:
@@ -118,7 +119,7 @@ def device_of(
         persistent_id=persistent_id(found),
         size_bytes=None if sectors is None else sectors * SECTOR_BYTES,
         model=text(found["device/model"]),
-        vendor=text(found["device/vendor"]),
+        vendor=vendor_name(text(found["device/vendor"])),
         serial=serial(found),
         rotational=flag(found["queue/rotational"]),
         scheduler=_scheduler(found["queue/scheduler"]),

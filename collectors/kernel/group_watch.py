@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from collectors.derive.roles import Roles, roles
 from collectors.kernel.identity import sysfs_name
-from collectors.kernel.inflight import RATE_HZ
 from collectors.model import Rows, Table
 from collectors.schemas import DISK, GROUP
 from collectors.sources.reading import Reading
 from collectors.topology.graph import Graph, Path, Port
 from engine._native import InflightSampler
 
+RATE_HZ = 1000.0
 CPU_SHARE = 0.02
 """Of one core; the sampler slows down when looks are expensive."""
 MAX_FILES = 48
@@ -82,7 +82,7 @@ class GroupWatch:
         if [name for name, _ in chosen] != names or self._files_changed:
             self._sampler.watch_groups(chosen)
             self._files_changed = False
-        return Reading({GROUP.name: Table(GROUP, self._rows, sums)} if keys else {})
+        return Reading({GROUP.name: Table(GROUP, self._rows, sums[:, : len(GROUP.columns)])} if keys else {})
 
     def _follow(self, part: Roles, graph: Graph) -> None:
         """Find files and members of every group anew when the topology changed; the sampler drops what vanished."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,10 +12,16 @@ import psutil
 from collectors.model import MISSING, Rows, Table
 from collectors.schemas import HOST
 from collectors.sources.reading import Reading
+from engine.numbers import whole_number
 
 _ROWS = Rows(("host",), ("host",))
 _PRESSURES = (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))
-_WRITING = {"Dirty": "dirty_bytes", "Writeback": "writeback_bytes"}
+_MEMORY = {
+    "MemTotal": "memory_total_bytes",
+    "MemAvailable": "memory_available_bytes",
+    "Dirty": "dirty_bytes",
+    "Writeback": "writeback_bytes",
+}
 
 
 class HostCollector:
@@ -28,7 +35,7 @@ class HostCollector:
         # psutil keeps its root for the whole process, and another reader may have set it.
         psutil.PROCFS_PATH = str(self._procfs)
         found = {**self._cpu(), **self._memory(), **self._pressure()}
-        values = np.array([[found.get(column.id, MISSING) for column in HOST.columns]], np.uint64)
+        values = np.array([[_counter(found.get(column.id)) for column in HOST.columns]], np.uint64)
         return Reading({HOST.name: Table(HOST, _ROWS, values)})
 
     def close(self) -> None:
@@ -38,7 +45,7 @@ class HostCollector:
         """Read the times of all CPUs (proc_stat(5)); guest time is part of user time already."""
         try:
             times, cpus = psutil.cpu_times(), len(psutil.cpu_times(percpu=True))
-        except (OSError, ValueError, IndexError, TypeError):
+        except (OSError, ValueError, IndexError, TypeError, OverflowError):
             return {}
         spent = {
             "cpu_user_us": times.user + times.nice,
@@ -48,20 +55,18 @@ class HostCollector:
             "cpu_irq_us": times.irq + times.softirq,
             "cpu_steal_us": getattr(times, "steal", 0.0),
         }
-        return {column: round(seconds * 1e6) for column, seconds in spent.items()} | {"cpus": cpus}
+        finite = {column: seconds for column, seconds in spent.items() if math.isfinite(seconds)}
+        return {column: round(seconds * 1e6) for column, seconds in finite.items()} | {"cpus": cpus}
 
     def _memory(self) -> Mapping[str, int]:
+        """Read meminfo (proc_meminfo(5)); MemAvailable since 3.14."""
         found = {}
-        try:
-            memory = psutil.virtual_memory()
-            found = {"memory_total_bytes": memory.total, "memory_available_bytes": memory.available}
-        except (OSError, ValueError, KeyError):
-            pass
         for line in self._text("meminfo").splitlines():
             name, _, amount = line.partition(":")
             kilobytes = amount.split()[:1]
-            if name in _WRITING and kilobytes and kilobytes[0].isdigit():
-                found[_WRITING[name]] = int(kilobytes[0]) * 1024
+            count = whole_number(kilobytes[0]) if name in _MEMORY and kilobytes else None
+            if count is not None:
+                found[_MEMORY[name]] = count * 1024
         return found
 
     def _pressure(self) -> Mapping[str, int]:
@@ -69,9 +74,9 @@ class HostCollector:
         found = {}
         for resource, share in _PRESSURES:
             for line in self._text(f"pressure/{resource}").splitlines():
-                total = line.rpartition("total=")[2]
-                if line.startswith(share) and total.isdigit():
-                    found[f"psi_{resource}_{share}_us"] = int(total)
+                total = whole_number(line.rpartition("total=")[2])
+                if line.startswith(share) and total is not None:
+                    found[f"psi_{resource}_{share}_us"] = total
         return found
 
     def _text(self, name: str) -> str:
@@ -80,3 +85,8 @@ class HostCollector:
             return (self._procfs / name).read_text("utf-8", "replace")
         except OSError:
             return ""
+
+
+def _counter(value: int | None) -> int:
+    """Keep what a counter can be; a procfs that is not the kernel's may say anything."""
+    return value if value is not None and 0 <= value < MISSING else int(MISSING)

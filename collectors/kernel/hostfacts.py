@@ -37,7 +37,7 @@ def read_host_facts(procfs: str = "/proc", tier: Tier = Tier.KERNEL, notices: It
 
 def kernel_notices(release: str) -> tuple[str, ...]:
     """Tell what this kernel is known to count wrong."""
-    version = re.match(r"(\d+)\.(\d+)", release)
+    version = re.match(r"(\d{1,9})\.(\d{1,9})", release, re.ASCII)
     if version is None:
         return ()
     number = int(version[1]), int(version[2])

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from collectors.kernel.block_listing import BlockListing
 from collectors.kernel.hotplug_changes import changes_between, describe
 from collectors.kernel.identity import Incarnation, kernel_name, read_incarnations
 from collectors.kernel.uevent_listener import UeventListener
@@ -20,6 +21,8 @@ from engine.events import Event, EventKind
 
 RESCAN_S = 60.0
 """Everything is looked at again so often, whatever the kernel announced."""
+LIST_S = 1.0
+"""The listing of disks is compared so often, for those that come and go without an announcement."""
 SETTLE_S = 0.05
 """Uevents come in bursts, some before the attributes are there; they are looked at together after this pause."""
 
@@ -43,11 +46,16 @@ class Listener(Protocol):
 class HotplugMonitor:
     """Listens to the kernel's uevents on a thread of its own; each only says which disk to look at again.
 
-    Without libudev or netlink the disks are compared every minute instead, and `notice` says so.
+    Disks that come and go without one are noticed by their listing; without libudev or netlink, changes of size are
+    noticed within a minute only, and `notice` says so.
     """
 
     def __init__(
-        self, sysfs: str = "/sys", listen: Callable[[], Listener] = UeventListener, rescan_s: float = RESCAN_S
+        self,
+        sysfs: str = "/sys",
+        listen: Callable[[], Listener] = UeventListener,
+        rescan_s: float = RESCAN_S,
+        list_s: float = LIST_S,
     ) -> None:
         self._sysfs = sysfs
         self._known: dict[str, Incarnation] = {}
@@ -59,13 +67,16 @@ class HotplugMonitor:
         self._touched: frozenset[str] | None = frozenset()
         self.notice = ""
         """Why changes are seen late; empty if they are not."""
+        self._unready: frozenset[str] = frozenset()
+        """Disks that are listed and have no size yet."""
         self._rescan_s = rescan_s
+        self._list_s = list_s
         self._budget = Budget(STORM_SHARE)
         self._listener: Listener | None = None
         try:
             self._listener = listen()
         except (ImportError, OSError) as error:
-            self.notice = f"hot-plug is noticed within {rescan_s:.0f} s only: {error}; install libudev"
+            self.notice = f"hot-plug: a new size of a disk is noticed within {rescan_s:.0f} s: {error}; install libudev"
         self._thread = BackgroundThread("hotplug", self._run)
         self._thread.start()
 
@@ -100,16 +111,27 @@ class HotplugMonitor:
             os.close(self._wake)
 
     def _run(self, stop: threading.Event) -> None:
+        listing = BlockListing(self._sysfs)
         self._known = snapshot(self._sysfs, None)
         rescan_at = time.monotonic() + self._rescan_s
         while not stop.is_set():
-            self._sleep(rescan_at - time.monotonic())
+            self._sleep(min(self._list_s, rescan_at - time.monotonic()))
             names = self._announced(stop)
             if names is None or time.monotonic() >= rescan_at:
                 rescan_at = time.monotonic() + self._rescan_s
                 self._look_at(None)
-            elif names:
+                continue
+            if names:
                 self._look_at(names)
+            if self._budget.allows():
+                self._look_at_listed(listing)
+        listing.close()
+
+    def _look_at_listed(self, listing: BlockListing) -> None:
+        names = listing.changed() | self._unready
+        if names:
+            self._look_at(names, announced=False)
+            self._unready = (names & listing.lasting) - self._known.keys()
 
     def _sleep(self, timeout_s: float) -> None:
         poller = select.poll()
@@ -125,8 +147,8 @@ class HotplugMonitor:
         stop.wait(max(SETTLE_S, self._budget.pause_s))
         return self._listener.take()
 
-    def _look_at(self, names: frozenset[str] | None) -> None:
-        """Compare some disks, or all, with what was known of them."""
+    def _look_at(self, names: frozenset[str] | None, *, announced: bool = True) -> None:
+        """Compare some disks, or all, with what was known of them; an announced one may have other facts now."""
         started_s = time.thread_time()
         now = snapshot(self._sysfs, names)
         others = {name: life for name, life in self._known.items() if names is not None and name not in names}
@@ -134,7 +156,7 @@ class HotplugMonitor:
         self._known = others | now
         changes = changes_between(before, now)
         # What never was there, an empty loop device or one of another sysfs, is no news.
-        if changes or (names is not None and (before or now)):
+        if changes or (announced and names is not None and (before or now)):
             events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in describe(self._sysfs, changes)]
             with self._lock:
                 self._events += events

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import _native
+from engine.numbers import whole_number
 
 SECTOR_BYTES = 512
 """Unit of `size` and of all sector counters, whatever the device (include/linux/blk_types.h)."""
@@ -49,7 +50,8 @@ def device_key(name: str, major: int, minor: int, diskseq: int | None) -> str:
 def number_of(key: str) -> tuple[int, int] | None:
     """Device number in a key that `device_key` made; None where it is none."""
     _, major, minor = ("::" + key.rpartition("#")[0]).rsplit(":", 2)
-    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else None
+    numbers = whole_number(major), whole_number(minor)
+    return None if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 
 def read_incarnations(sysfs: str, names: Sequence[str]) -> list[Incarnation]:
@@ -60,7 +62,7 @@ def read_incarnations(sysfs: str, names: Sequence[str]) -> list[Incarnation]:
 
 
 def _number(text: bytes | None) -> int | None:
-    return int(text) if text is not None and text.strip().isdigit() else None
+    return None if text is None else whole_number(text.strip())
 
 
 def _bytes(sectors: bytes | None) -> int | None:

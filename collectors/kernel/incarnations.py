@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from collectors.kernel.identity import Incarnation, read_incarnations, sysfs_name
 from collectors.kernel.sysfs_text import number
-from collectors.topology.multipathd import same_kernel
-from engine._native import read_attributes
+from engine._native import is_sysfs, read_attributes
 
-_MADE_ONCE = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+(c\d+)?n\d+)")
+MADE_ONCE = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+(c\d+)?n\d+)")
 """Devices that keep their diskseq as long as they are there, if their medium cannot be changed. Others, such as loop,
 get another one with every medium or backing file while their entry in sysfs stays."""
 
@@ -31,7 +30,7 @@ class IncarnationReader:
             unique_inodes: whether inode numbers are never given again there; None: if it is a kernel's sysfs.
         """
         self._sysfs = sysfs
-        self._unique = same_kernel(sysfs) if unique_inodes is None else unique_inodes
+        self._unique = is_sysfs(sysfs) if unique_inodes is None else unique_inodes
         self._known: dict[str, tuple[int, Incarnation]] = {}
 
     def read(self, names: Sequence[str]) -> list[Incarnation]:
@@ -61,7 +60,7 @@ class IncarnationReader:
         names = [
             name
             for name, life in fresh.items()
-            if life.diskseq is not None and life.size_bytes and name in inodes and _MADE_ONCE.fullmatch(name)
+            if life.diskseq is not None and life.size_bytes and name in inodes and MADE_ONCE.fullmatch(name)
         ]
         removable = read_attributes(f"{self._sysfs}/block", list(map(sysfs_name, names)), ["removable"])
         return {

@@ -15,6 +15,7 @@ from pathlib import Path
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING
 from engine._native import read_attributes
+from engine.numbers import whole_number
 
 MAX_PROCESSES = 64
 KEPT_S = 30.0
@@ -61,7 +62,7 @@ class ProcessScanner:
     def scan(self) -> tuple[ProcessIo, ...]:
         """Scan once; processes that did storage I/O of late, the last and most first."""
         now_s = time.monotonic()
-        pids = [entry for entry in os.listdir(self._procfs) if entry.isdigit()]  # noqa: PTH208 names only, thousands
+        pids = [entry for entry in os.listdir(self._procfs) if whole_number(entry) is not None]  # noqa: PTH208 names only, thousands
         texts = [io for (io,) in read_attributes(self._procfs, pids, ["io"])]
         seen = {pid: text for pid, text in zip(pids, texts, strict=True) if text is not None}
         if self._seen is None:
@@ -109,7 +110,8 @@ def _parse_io(text: bytes) -> tuple[int, ...]:
 
 
 def _count(text: bytes | None) -> int:
-    return int(text) if text is not None and text.isdigit() else _MISSING
+    count = None if text is None else whole_number(text)
+    return count if count is not None and count < _MISSING else _MISSING
 
 
 def _parse_stat(text: bytes) -> tuple[str, str]:

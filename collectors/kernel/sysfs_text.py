@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collectors.kernel.identity import storable_name
+from engine.numbers import whole_number
 
 
 def text(value: bytes | None) -> str:
@@ -11,11 +12,9 @@ def text(value: bytes | None) -> str:
 
 
 def number(value: bytes | None) -> int | None:
-    """Parse a decimal number."""
-    if value is None:
-        return None
-    digits = value.strip()
-    return int(digits) if digits.isdigit() else None
+    """Parse a decimal number of up to 64 bits."""
+    found = None if value is None else whole_number(value.strip())
+    return found if found is not None and found < 1 << 64 else None
 
 
 def flag(value: bytes | None) -> bool | None:

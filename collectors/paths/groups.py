@@ -22,6 +22,7 @@ class GroupBy(StrEnum):
     LUN = "LUN"
     PORT = "HBA port"
     TARGET = "target port"
+    CONTROLLER = "controller"
     WAY = "way"
     POLICY = "policy"
 
@@ -40,7 +41,7 @@ class PathGroups:
 
 
 _ARROW = " -> "
-NO_TARGET, NO_PORT = "no target port", "no HBA port"
+NO_TARGET, NO_PORT, NO_CONTROLLER = "no target port", "no HBA port", "controller not known"
 
 
 @lru_cache(maxsize=8)
@@ -63,6 +64,7 @@ _SHARED: Mapping[GroupBy, Callable[[Path], str]] = {
     GroupBy.LUN: lambda path: path.lun,
     GroupBy.PORT: lambda path: path.port,
     GroupBy.TARGET: lambda path: path.target,
+    GroupBy.CONTROLLER: lambda path: path.controller or path.target,
     GroupBy.WAY: lambda path: way_key(path.port, path.target),
 }
 
@@ -110,6 +112,8 @@ def _names(topology: Topology, by: GroupBy, keys: Iterable[str]) -> Iterator[str
             yield from (ports.get(key, NO_PORT) for key in keys)
         elif by is GroupBy.TARGET:
             yield from (targets.get(key, NO_TARGET) for key in keys)
+        elif by is GroupBy.CONTROLLER:
+            yield from (targets.get(key) or safe_text(key) or NO_CONTROLLER for key in keys)
         else:
             for port, _, target in (key.partition(_ARROW) for key in keys):
                 yield f"{ports.get(port, NO_PORT)}{_ARROW}{targets.get(target, NO_TARGET)}"

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.growth import Values, ratio
-from collectors.fields import Field, Unit, fields_of
+from collectors.field import Field, Unit
 from collectors.model import Frame, FrameTable, Rows, Tier
 from collectors.paths.groups import GroupBy, PathGroups
+from collectors.tables.block_fields import PATH_FIELDS, PORT_FIELDS
 
 Codes = NDArray[np.uint8]
 
@@ -32,7 +33,7 @@ _SPOKEN_FOR = 0.9
 """Share of a group's I/Os whose mean must be known to speak for all of them."""
 _SAME_PCT = 0.5
 """Percentage points within which least and most busy time are one figure."""
-ONLY_OF_PORTS = tuple(field.id for field in fields_of("hbas") if field.id not in {one.id for one in fields_of("paths")})
+ONLY_OF_PORTS = tuple(field.id for field in PORT_FIELDS if field.id not in {one.id for one in PATH_FIELDS})
 """Fields that ports have and paths have not: errors of links, resets of controllers."""
 _OF_A_PORT = ("busy_pct", "queue_limit", "limit_pct", *ONLY_OF_PORTS)
 _OF_A_LUN = ("busy_pct",)
@@ -50,7 +51,7 @@ def roll_up(frame: Frame, groups: PathGroups) -> FrameTable:
     of = _Members(np.flatnonzero(member), groups.group_of_row[member], len(groups.rows))
     columns: dict[str, Values] = {}
     tiers: dict[str, Codes] = {}
-    for field in fields_of("paths"):
+    for field in PATH_FIELDS:
         values = paths.columns.get(field.id)
         if values is not None:
             columns[field.id] = _rolled(field, values, paths, of)

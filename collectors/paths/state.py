@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -51,6 +53,17 @@ def state_of(path: Path) -> PathState:
         return PathState(PathLevel.SECONDARY, access)
     known = path.state or path.access or path.map_state
     return PathState(PathLevel.ACTIVE, "active" if known else "")
+
+
+def access_mix(paths: Iterable[Path]) -> str:
+    """Say how many usable paths the storage prefers: "3 optimized + 1 non-optimized"; empty where all are alike."""
+    states = (path.access.removeprefix("active/") for path in paths if path.usable)
+    counts = Counter(states)
+    return " + ".join(f"{count} {safe_text(access) or 'without access state'}" for access, count in _ordered(counts))
+
+
+def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: one[0] != "optimized") if len(counts) > 1 else []
 
 
 @lru_cache(maxsize=4)

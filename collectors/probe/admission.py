@@ -9,11 +9,41 @@ import socket
 import struct
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Self
 
 from engine.errors import UsageError
 
 _CREDENTIALS = struct.Struct("iII")
 """struct ucred of unix(7): process, user and group id."""
+_SO_PEERGROUPS = 59
+"""asm-generic/socket.h, from Linux 4.13 on: the other side's supplementary groups, as 32-bit ids."""
+_MOST_OPTION_BYTES = 1024
+"""The most that getsockopt of Python hands over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The process at the other end of a connection, as the kernel knew it when it connected."""
+
+    user: int
+    groups: frozenset[int]
+
+    @classmethod
+    def of(cls, connection: socket.socket) -> Self:
+        """Ask the kernel (SO_PEERCRED, SO_PEERGROUPS), and nothing that may take long, as a directory service may.
+
+        A process in more than 256 groups is known by its first group only.
+
+        Raises:
+            OSError: the connection has no other end.
+        """
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        _, user, group = _CREDENTIALS.unpack(raw)
+        try:
+            more = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, _MOST_OPTION_BYTES)
+        except OSError:
+            more = b""
+        return cls(user, frozenset({group, *struct.unpack(f"{len(more) // 4}I", more)}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +55,7 @@ class Admission:
 
     @classmethod
     def of(cls, users: Collection[str], group: str | None) -> Admission:
-        """Look names up; where none are given the user who called sudo is let in.
+        """Find the ids of names; where none are given the user who called sudo is let in.
 
         Raises:
             UsageError: there is no such user or group.
@@ -40,15 +70,6 @@ class Admission:
             ids = {int(sudo)}
         return cls(frozenset(ids), gid)
 
-    def lets_in(self, connection: socket.socket) -> bool:
-        """Whether the process at the other end may read, by what the kernel says of it (SO_PEERCRED)."""
-        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        _, user, group = _CREDENTIALS.unpack(raw)
-        return user == 0 or user in self.users or (self.group is not None and self.group in _groups(user, group))
-
-
-def _groups(user: int, group: int) -> set[int]:
-    try:
-        return {group, *os.getgrouplist(pwd.getpwuid(user).pw_name, group)}
-    except KeyError:
-        return {group}
+    def lets_in(self, peer: Peer) -> bool:
+        """Whether a process may read."""
+        return peer.user == 0 or peer.user in self.users or (self.group is not None and self.group in peer.groups)

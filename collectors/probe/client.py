@@ -18,6 +18,7 @@ from engine.errors import LunscopeError
 ENTER_S = 5.0
 """The helper attaches for its first reader, which takes a moment."""
 ANSWER_S = 2.0
+"""Within which an answer must be whole."""
 
 
 def helper_path() -> Path:
@@ -36,7 +37,7 @@ def connect(path: Path) -> HelperTracer:
     try:
         connection.settimeout(ENTER_S)
         connection.connect(str(path))
-        welcome = receive(connection)
+        welcome = receive(connection, ENTER_S)
         if welcome.head.get("error"):
             raise LunscopeError(f"{path}: {welcome.head['error']}")
         if welcome.head.get("version") != VERSION:
@@ -55,7 +56,6 @@ class HelperTracer:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._connection.settimeout(ANSWER_S)
         self._names: list[str] = []
         self._numbers = np.zeros((0, 2), np.uint32)
         self._values = np.zeros((0, len(TRACE.columns)), np.uint64)
@@ -134,8 +134,9 @@ class HelperTracer:
 
     def _ask(self, request: Mapping[str, object]) -> Message:
         try:
+            self._connection.settimeout(ANSWER_S)
             send(self._connection, Message(request))
-            answer = receive(self._connection)
+            answer = receive(self._connection, ANSWER_S)
         except MessageError as error:
             raise OSError(f"the probe helper is gone ({error}): start it again, or run as root") from error
         except OSError as error:

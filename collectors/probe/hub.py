@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,19 @@ from collectors.exact.tracer import Tracer
 from collectors.probe.backlog import Backlog
 from collectors.probe.message import Message
 
+Group = tuple[str, ...]
+"""Kernel names of the members."""
+
+MOST_KEPT_CELLS = 1 << 21
+"""Added-up histogram cells kept for all readers that are behind: 64 MiB."""
+_MOST_QUOTED = 40
+
 
 class Reader:
     """What one reader wants, and what it has not seen yet."""
 
     def __init__(self) -> None:
-        self.groups: list[list[str]] = []
+        self.groups: tuple[Group, ...] = ()
         self.tag_wait = False
         self.backlog = Backlog()
 
@@ -29,7 +35,7 @@ class Hub:
         self._open = open_tracer
         self._tracer: Tracer | None = None
         self._readers: list[Reader] = []
-        self._groups: list[list[str]] = []
+        self._groups: list[Group] = []
         self._tag_wait = False
 
     def enter(self) -> Reader:
@@ -45,30 +51,43 @@ class Hub:
         return reader
 
     def leave(self, reader: Reader) -> None:
-        """Let a reader go."""
+        """Let a reader go, and stop what only it wanted.
+
+        Raises:
+            OSError: the kernel refuses.
+            ValueError: the kernel's side refuses what the others want.
+        """
         self._readers.remove(reader)
-        if not self._readers:
+        if self._readers:
+            self._apply_wishes()
+        else:
             self.close()
+
+    def behind(self) -> Collection[Reader]:
+        """Readers that must go because keeping what they have not seen takes too much memory."""
+        if sum(reader.backlog.kept_cells for reader in self._readers) <= MOST_KEPT_CELLS:
+            return ()
+        return (max(self._readers, key=lambda reader: reader.backlog.kept_cells),)
 
     def answer(self, reader: Reader, request: Message) -> Message:
         """Do what a reader asks for.
 
         Raises:
             OSError: the kernel refuses.
-            ValueError: it asks for what cannot be.
+            ValueError: it asks for what is not possible.
         """
         verb = request.head.get("verb")
         if verb == "turn":
             return self._turn(reader)
         if verb == "regroup":
-            reader.groups = _checked_groups(request.head.get("groups"))
+            self._regroup(reader, _checked_groups(request.head.get("groups")))
         elif verb == "tag_wait":
             reader.tag_wait = bool(request.head.get("on"))
+            self._apply_wishes()
         elif verb == "rescan":
             self._traced().rescan()
         else:
-            raise ValueError(f"no request {verb!r}")
-        self._follow_wishes()
+            raise ValueError(f"no request {verb[:_MOST_QUOTED]!r}" if isinstance(verb, str) else "a request has a verb")
         return Message({"error": ""}, {"groups": self._groups_of(reader)})
 
     def close(self) -> None:
@@ -84,22 +103,32 @@ class Hub:
     def _turn(self, reader: Reader) -> Message:
         """End the interval for all, and hand over what this reader has not seen."""
         tracer = self._traced()
-        values, cells, slow = tracer.read(), tracer.cells(), tracer.slowest()
+        values, slow = tracer.read(), tracer.slowest()
+        # One array for all: readers that are behind share what they have not seen.
+        cells = np.stack([column.astype(np.uint64) for column in tracer.cells()], axis=1)
         for one in self._readers:
             one.backlog.add(values, cells, *slow)
         handed = reader.backlog.take(tracer, values)
         head = {"error": "", "losses": dict(tracer.losses()), **handed.head}
         return Message(head, {**handed.arrays, "groups": self._groups_of(reader)})
 
+    def _regroup(self, reader: Reader, groups: tuple[Group, ...]) -> None:
+        before, reader.groups = reader.groups, groups
+        try:
+            self._apply_wishes()
+        except BaseException:
+            # What is refused would be refused again at every request of the others.
+            reader.groups = before
+            raise
+
     def _groups_of(self, reader: Reader) -> NDArray[np.uint64]:
-        places = [self._groups.index(group) for group in reader.groups]
+        place_of = {group: place for place, group in enumerate(self._groups)}
+        places = [place_of[group] for group in reader.groups]
         return self._traced().read_groups()[places].reshape(-1, 2)
 
-    def _follow_wishes(self) -> None:
+    def _apply_wishes(self) -> None:
         """Count the groups of all readers, and watch tags if any of them wants it."""
-        groups: list[list[str]] = []
-        for reader in self._readers:
-            groups += [group for group in reader.groups if group not in groups]
+        groups = list(dict.fromkeys(group for reader in self._readers for group in reader.groups))
         if groups != self._groups:
             self._traced().regroup(groups)
             self._groups = groups
@@ -109,10 +138,11 @@ class Hub:
             self._tag_wait = tag_wait
 
 
-def _checked_groups(groups: Any) -> list[list[str]]:  # noqa: ANN401 (comes from the other side)
+def _checked_groups(groups: object) -> tuple[Group, ...]:
     well_formed = isinstance(groups, list) and all(
         isinstance(group, list) and all(isinstance(name, str) for name in group) for group in groups
     )
     if not well_formed:
         raise ValueError("groups are lists of names")
-    return [[str(name) for name in group] for group in groups]
+    assert isinstance(groups, list)
+    return tuple(tuple(group) for group in groups)

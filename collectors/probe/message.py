@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,13 +23,21 @@ PATH_VARIABLE = "LUNSCOPE_PROBE"
 MOST_HEAD_BYTES = 4 << 20
 MOST_ARRAY_BYTES = 64 << 20
 """Peaks of 19,200 busy devices are under 1 MiB."""
+MOST_REQUEST_BYTES = 1 << 20
+"""Of a request's head: the names of 19,200 devices in groups are a third of it."""
 
 _FRAME = struct.Struct("<II")
-_TYPES = {"u4": np.uint32, "u8": np.uint64}
+_TYPES: dict[str, np.dtype[Any]] = {"u4": np.dtype("<u4"), "u8": np.dtype("<u8")}
+_MOST_DIMENSIONS = 2
+_PART_BYTES = 1 << 20
 
 
 class MessageError(OSError):
-    """The other side sent what cannot be a message, or went away in the middle of one."""
+    """The other side sent what is not a message, or went away in the middle of one."""
+
+
+class ConnectionEnded(MessageError):  # noqa: N818 - the ordinary end between two messages
+    """The other side closed the connection between two messages."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,54 +49,139 @@ class Message:
     """uint32 or uint64, one or two dimensions."""
 
 
-def send(connection: socket.socket, message: Message) -> None:
-    """Send a message.
+class Incoming:
+    """Puts one message after the other together from the parts in which they arrive.
 
-    Raises:
-        OSError: the other side is gone or takes nothing.
+    A sender chooses all lengths, so nothing is allocated for bytes that have not come.
     """
+
+    def __init__(self, most_head: int = MOST_HEAD_BYTES, most_arrays: int = MOST_ARRAY_BYTES) -> None:
+        self._most = (most_head, most_arrays)
+        self._lengths: tuple[int, int] | None = None
+        self._held = bytearray()
+
+    @property
+    def wanted(self) -> int:
+        """Bytes to the end of the frame, or of the message once the frame is known; never those of the next message."""
+        return (_FRAME.size if self._lengths is None else sum(self._lengths)) - len(self._held)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a message has begun to arrive."""
+        return bool(self._held) or self._lengths is not None
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the unfinished message takes."""
+        return len(self._held)
+
+    def add(self, part: bytes) -> Message | None:
+        """Take what came, at most `wanted` bytes; returns the message that it completes.
+
+        Raises:
+            MessageError: it is too long, is not a message, or the connection ended (`part` is empty).
+        """
+        if not part:
+            raise (
+                MessageError("the connection ended in a message")
+                if self.begun
+                else ConnectionEnded("the connection ended")
+            )
+        self._held += part
+        if self._lengths is None and not self.wanted:
+            self._lengths = self._checked(*_FRAME.unpack(self._held))
+            self._held.clear()
+        if self._lengths is None or self.wanted:
+            return None
+        head, body = bytes(self._held[: self._lengths[0]]), bytes(self._held[self._lengths[0] :])
+        self._lengths, self._held = None, bytearray()
+        return decode(head, body)
+
+    def _checked(self, head_bytes: int, array_bytes: int) -> tuple[int, int]:
+        if head_bytes > self._most[0] or array_bytes > self._most[1]:
+            raise MessageError("a message is too long")
+        if not head_bytes:
+            raise MessageError("a message has no head")
+        return head_bytes, array_bytes
+
+
+def encode(message: Message) -> bytes:
+    """Put a message into its frame."""
     arrays = {name: np.ascontiguousarray(array) for name, array in message.arrays.items()}
     shapes = {name: [array.dtype.str[1:], *array.shape] for name, array in arrays.items()}
     head = json.dumps({**message.head, "arrays": shapes}).encode()
     body = b"".join(array.tobytes() for array in arrays.values())
-    connection.sendall(_FRAME.pack(len(head), len(body)) + head + body)
+    return _FRAME.pack(len(head), len(body)) + head + body
 
 
-def receive(connection: socket.socket) -> Message:
-    """Wait for a message.
+def decode(head: bytes, body: bytes) -> Message:
+    """Read a message whose two parts came whole.
 
     Raises:
-        MessageError: the connection ended, or what came is none.
-        OSError: nothing came in the time that the socket allows.
+        MessageError: they are not a message; whatever the bytes, nothing else is raised.
     """
-    head_bytes, body_bytes = _FRAME.unpack(_exactly(connection, _FRAME.size))
-    if head_bytes > MOST_HEAD_BYTES or body_bytes > MOST_ARRAY_BYTES:
-        raise MessageError("a message is too long")
-    head, body = _exactly(connection, head_bytes), _exactly(connection, body_bytes)
     try:
-        known = json.loads(head)
-        arrays = dict(_arrays(known.pop("arrays"), body))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MessageError(f"not a message of the probe helper: {error}") from None
+        known = json.loads(head.decode())
+        if not isinstance(known, dict):
+            raise TypeError("the head is not an object")
+        arrays = dict(_arrays(known.pop("arrays", None), body))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise MessageError(f"not a message of the probe helper: {_short(error)}") from None
     return Message(known, arrays)
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    parts = []
-    while count:
-        part = connection.recv(min(count, 1 << 20))
-        if not part:
-            raise MessageError("the connection ended")
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+def send(connection: socket.socket, message: Message) -> None:
+    """Send a message, waiting as long as the socket's timeout allows.
+
+    Raises:
+        OSError: the other side is gone or takes nothing.
+    """
+    connection.sendall(encode(message))
 
 
-def _arrays(shapes: Mapping[str, Sequence[Any]], body: bytes) -> list[tuple[str, NDArray[Any]]]:
-    found, start = [], 0
-    for name, (kind, *shape) in shapes.items():
-        count = int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(body, _TYPES[kind], count, start).reshape(shape)
-        found.append((name, array))
-        start += array.nbytes
-    return found
+def receive(connection: socket.socket, within_s: float) -> Message:
+    """Wait for a whole message.
+
+    Raises:
+        MessageError: the connection ended, or what came is not a message.
+        OSError: it was not complete in time; ETIMEDOUT.
+    """
+    incoming, deadline_s = Incoming(), time.monotonic() + within_s
+    while True:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError(f"no whole message within {within_s:g} s")
+        connection.settimeout(left_s)
+        message = incoming.add(connection.recv(min(incoming.wanted, _PART_BYTES)))
+        if message is not None:
+            return message
+
+
+def _arrays(shapes: object, body: bytes) -> Iterator[tuple[str, NDArray[Any]]]:
+    if not isinstance(shapes, dict):
+        raise TypeError("the head does not describe its arrays")
+    start = 0
+    for name, described in shapes.items():
+        kind, shape = _described(described)
+        end = start + math.prod(shape) * kind.itemsize
+        if end > len(body):
+            raise ValueError("an array is larger than what came")
+        yield name, np.frombuffer(body[start:end], kind).reshape(shape)
+        start = end
+    if start != len(body):
+        raise ValueError("bytes that belong to no array")
+
+
+def _described(described: object) -> tuple[np.dtype[Any], list[int]]:
+    if not isinstance(described, list) or not described or not isinstance(described[0], str):
+        raise TypeError("an array is not described by its type and shape")
+    kind, shape = _TYPES.get(described[0]), described[1:]
+    # Each dimension has a bound of its own: beside a 0 any number would fit.
+    plain = all(type(size) is int and 0 <= size <= MOST_ARRAY_BYTES for size in shape)
+    if kind is None or not 1 <= len(shape) <= _MOST_DIMENSIONS or not plain:
+        raise TypeError("an array has a type or shape that is never sent")
+    return kind, shape
+
+
+def _short(error: Exception) -> str:
+    return str(error)[:100]

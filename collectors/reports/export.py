@@ -8,10 +8,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from collectors.fields import FIELDS, fields_of
 from collectors.model import Frame, FrameTable, Sample, Step, Tier
 from collectors.rates import derive
-from collectors.reports.labels import row_identity
+from collectors.registry import SUBJECTS, fields_of, subject_of
 from collectors.reports.slow_io_export import SLOW_TABLE, slow_io_lines
 from collectors.session.moments import iso_time
 from collectors.session.reader import SessionReader
@@ -19,7 +18,7 @@ from engine.errors import UsageError
 from engine.text import safe_text
 
 SCHEMA = "lunscope.export/1"
-TABLES = tuple(dict.fromkeys(field.table for field in FIELDS))
+TABLES = tuple(subject.table for subject in SUBJECTS)
 """What can be exported."""
 
 _HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
@@ -143,7 +142,7 @@ FORMATS: dict[str, Callable[[Iterable[ExportRow], Selection], Iterator[str]]] = 
 
 def _row(frame: Frame, name: str, table: FrameTable, row: int, fields: tuple[str, ...]) -> ExportRow:
     key = table.rows.keys[row]
-    identity = row_identity(name, key, frame.topology)
+    identity = subject_of(name).identity(key, frame.topology)
     head = (iso_time(frame.time_ns), frame.time_ns, frame.elapsed_s, name)
     tiers = {field: table.tiers[field][row] for field in fields if field in table.tiers}
     return ExportRow(

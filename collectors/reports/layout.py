@@ -8,62 +8,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.fields import TIER_MARKS, Unit, get_field
+from collectors.field import TIER_MARKS, Unit
 from collectors.model import FrameTable, Tier
+from collectors.registry import get_field
+from collectors.subject import Report, Subject
 from engine.text import safe_text
 
-_FIGURES = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight")
-_SPLIT = (
-    "reads_per_s",
-    "writes_per_s",
-    "read_bytes_per_s",
-    "write_bytes_per_s",
-    "read_await_ms",
-    "write_await_ms",
-    "queue_ms",
-    "service_ms",
-    "in_flight",
-)
-_DISTRIBUTION = (
-    "iops",
-    "p50_ms",
-    "p99_ms",
-    "p999_ms",
-    "service_max_ms",
-    "queue_p99_ms",
-    "queue_max_ms",
-    "tag_wait_ms",
-    "max_ms",
-)
-_BUSY = {
-    "disks": ("busy_pct",),
-    "paths": ("busy_pct", "lun_share_pct"),
-    "hbas": ("busy_pct", "busy_low_pct", "busy_high_pct", "limit_pct"),
-    "tapes": ("busy_pct",),
-}
-"""Busy of a port is a range where only the kernel's counters tell of it: paths may be busy at the same time."""
 
-_NOT_OF_TAPES = frozenset({"queue_ms", "service_ms"})
-"""The kernel does not split the time of tape commands."""
+def report_of(subject: Subject) -> Report:
+    """Return how a subject is reported.
 
-TITLES = {"disks": "disk", "paths": "path", "hbas": "port", "tapes": "tape"}
-"""What stands over the names of a table."""
+    Raises:
+        KeyError: it is in no report.
+    """
+    if subject.report is None:
+        raise KeyError(subject.table)
+    return subject.report
 
 
-def report_fields(table: str, *, split: bool, distribution: bool = False) -> tuple[str, ...]:
-    """Columns of a table in the report; those of disks fit into 80 but for the split ones.
+def report_fields(report: Report, *, split: bool, distribution: bool = False) -> tuple[str, ...]:
+    """Columns of a subject in the report.
 
     Args:
-        table: its frame table.
+        report: how the subject is shown.
         split: reads and writes apart.
-        distribution: percentiles and largest latencies instead of means; tapes have none.
+        distribution: percentiles and largest latencies instead of means, where there are any.
     """
-    if distribution and table != "tapes":
-        return _DISTRIBUTION
-    figures: tuple[str, ...] = _SPLIT if split else _FIGURES
-    if table == "tapes":
-        figures = (*(field_id for field_id in figures if field_id not in _NOT_OF_TAPES), "others_per_s")
-    return (*figures, *_BUSY[table])
+    if distribution:
+        return report.distribution_columns
+    return report.split_columns if split else report.columns
 
 
 LEGEND = "~ sampled (estimate), : kernel counters, - not known; exact bears no mark"
@@ -84,29 +57,29 @@ _READ_AS = {
 class Layout:
     """Lays out the lines of one table; a figure whose tier varies carries its mark behind it."""
 
-    table: str
+    subject: Subject
     fields: tuple[str, ...]
     names: tuple[str, ...]
     """What the rows are called, safe to print."""
     name_width: int
 
     @classmethod
-    def of(cls, table: str, fields: tuple[str, ...], names: Sequence[str]) -> Layout:
+    def of(cls, subject: Subject, fields: tuple[str, ...], names: Sequence[str]) -> Layout:
         """Make the name column as wide as the names need, within reason."""
         safe = tuple(safe_text(name) for name in names)
         longest = max(map(len, safe), default=0)
-        return cls(table, fields, safe, min(max(_NAME_WIDTH, longest), _NAME_LIMIT))
+        return cls(subject, fields, safe, min(max(_NAME_WIDTH, longest), _NAME_LIMIT))
 
     def header(self, stamp: str, table: FrameTable) -> list[str]:
         """Two lines: titles, and their units below."""
         titles, units = [], []
         for field_id in self.fields:
-            field = get_field(self.table, field_id)
+            field = get_field(self.subject.table, field_id)
             unit, _, width = _READ_AS[field.unit]
             mark = " " if field_id in table.tiers else ""
             titles.append(f" {field.title:>{width}}{mark}")
             units.append(f" {unit:>{width}}{mark}")
-        return [self._line(stamp, TITLES[self.table], titles), self._line("", "", units)]
+        return [self._line(stamp, self.subject.title, titles), self._line("", "", units)]
 
     def row(self, stamp: str, table: FrameTable, row: int) -> str:
         """Format one row."""
@@ -114,7 +87,7 @@ class Layout:
         return self._line(stamp, _shortened(self.names[row]), cells)
 
     def _cell(self, table: FrameTable, field_id: str, row: int) -> str:
-        unit = get_field(self.table, field_id).unit
+        unit = get_field(self.subject.table, field_id).unit
         _, divisor, width = _READ_AS[unit]
         text = _number(table.value(field_id, row) / divisor, unit)
         codes = table.tiers.get(field_id)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import Frame, FrameTable, HostFacts, Step, Topology
-from collectors.paths.verdict import path_verdicts
-from collectors.reports.labels import row_labels
-from collectors.reports.layout import LEGEND, TITLES, Layout, report_fields, shown_rows
+from collectors.registry import REPORTED, subject_of
+from collectors.reports.layout import LEGEND, Layout, report_fields, report_of, shown_rows
 from collectors.session.moments import clock_text, iso_time
 from engine.text import safe_text
 
 _LONG_SECOND = 1.5
+_TABLES = frozenset(subject.table for subject in REPORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class ReportPage:
     def __init__(self, tables: Sequence[str], options: PageOptions) -> None:
         self._sections = [Section(table, options) for table in tables]
         self._started = False
+        self._measured = False
 
     def lines(self, step: Step, frame: Frame) -> Iterator[str]:
         """Lines of one step: its events and figures; the first of a report brings the banner."""
@@ -45,12 +46,12 @@ class ReportPage:
             yield _banner(frame.topology.host, frame.time_ns)
             yield LEGEND
         yield from (f"{stamp} << {safe_text(event.text)} >>" for event in frame.events)
-        if step.previous is not None and not frame.tables.keys().isdisjoint({"disks", "tapes"}):
+        if step.previous is not None and not frame.tables.keys().isdisjoint(_TABLES):
             for section in self._sections:
                 yield from section.lines(stamp, frame.tables, frame.topology)
-                if section.table == "paths":
-                    yield from (f"{stamp} ! {verdict}" for verdict in path_verdicts(frame))
-        elif self._started:
+                yield from (f"{stamp} {remark}" for remark in section.report.remarks(frame))
+            self._measured = True
+        elif self._measured:
             yield f"{stamp} (gap)"
         self._started = True
 
@@ -63,17 +64,19 @@ class ReportPage:
         """Lines of the average peak latency of all that had a peak."""
         for section in self._sections:
             table = tables.get(section.table)
-            if table is not None and section.table != "tapes":
+            if table is not None and "max_ms" in table.columns:
                 yield from section.average_peaks(table, peaks, topology)
 
 
 class Section:
-    """One table of a report: disks, paths, ports or tapes."""
+    """One subject of a report."""
 
     def __init__(self, table: str, options: PageOptions) -> None:
         self.table = table
+        self._subject = subject_of(table)
+        self.report = report_of(self._subject)
         self._options = options
-        self._fields = report_fields(table, split=options.split, distribution=options.distribution)
+        self._fields = report_fields(self.report, split=options.split, distribution=options.distribution)
         self._layout: Layout | None = None
         self._keys: tuple[str, ...] = ()
         self._since_header = 0
@@ -82,7 +85,7 @@ class Section:
         """Lines of one interval."""
         table = tables.get(self.table)
         if table is None:
-            yield f"{stamp} (no {TITLES[self.table]}s known)"
+            yield f"{stamp} (no {self._subject.title}s known)"
             return
         layout = self._layout
         if layout is None or self._keys != table.rows.keys or self._since_header >= self._options.header_every:
@@ -114,11 +117,11 @@ class Section:
             yield ""
             each = "second" if peaks.each_s < _LONG_SECOND else f"{peaks.each_s:.0f} seconds"
             yield f"Average peak latency (mean of the largest of each {each}):"
-        labels = row_labels(self.table, table.rows, topology)
+        labels = self._subject.labels(table.rows, topology)
         yield from (f"         {safe_text(labels[row])} {means_ms[row]:.3f} ms" for row in known)
 
     def _layout_of(self, table: FrameTable, topology: Topology) -> Layout:
-        return Layout.of(self.table, self._fields, row_labels(self.table, table.rows, topology))
+        return Layout.of(self._subject, self._fields, self._subject.labels(table.rows, topology))
 
 
 def _banner(host: HostFacts, time_ns: int) -> str:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from collectors.derive.coarser import coarser
 from collectors.latency.average_peaks import AveragePeaks
-from collectors.model import Frame, Step
+from collectors.model import Frame, FrameTable, Step, Topology
 from collectors.rates import derive
-from collectors.reports.averages import DiskAverages
+from collectors.registry import REPORTED
 from collectors.reports.document import ALL_TABLES, report_line
 from collectors.reports.page import PageOptions, ReportPage
-from collectors.reports.tapes import TapeAverages
+from collectors.subject import Averages
 
 __all__ = ["ReportOptions", "report_json", "report_line", "report_text"]
 
@@ -24,13 +24,13 @@ class ReportOptions:
     """What `lunscope report` shows."""
 
     tables: tuple[str, ...] = ()
-    """Of "disks", "paths", "hbas" and "tapes"; nothing chosen is disks in text and all of them in JSON."""
+    """Of subjects with a report; nothing chosen is disks in text and all of them in JSON."""
     split: bool = False
     """Reads and writes apart (-R)."""
     distribution: bool = False
     """Percentiles and peaks instead of means, and average peak latencies at the end (-P)."""
     all_disks: bool = False
-    """Also disks without I/O."""
+    """Also disks without I/O in text; JSON always has them, so that all its lines have the same rows."""
     count: int | None = None
     """Intervals after which it ends; None: as many as the source has."""
     header_every: int = 20
@@ -47,20 +47,22 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     options = options or ReportOptions()
     looks = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
     page = ReportPage(options.tables or ("disks",), looks)
-    averages, tapes, peaks = DiskAverages(), TapeAverages(), AveragePeaks()
+    averages, peaks, topology = _averages(), AveragePeaks(), Topology()
     if options.interval_s is not None:
         steps = coarser(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
     for step, frame in _intervals(steps, options.count):
-        averages.add(step)
-        tapes.add(step)
+        topology = step.current.topology
+        for added in averages:
+            added.add(step)
         if options.interval_s is None:
             peaks.add(frame)
         yield from page.lines(step, frame)
-    tape_table = tapes.table()
-    tables = averages.tables() | ({} if tape_table is None else {"tapes": tape_table})
-    yield from page.averages(tables, averages.topology)
+    tables: dict[str, FrameTable] = {}
+    for added in averages:
+        tables |= added.tables()
+    yield from page.averages(tables, topology)
     if options.distribution:
-        yield from page.average_peaks(tables, peaks, averages.topology)
+        yield from page.average_peaks(tables, peaks, topology)
 
 
 def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
@@ -70,8 +72,14 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
         steps = coarser(steps, options.interval_s)
     for _, frame in _intervals(steps, options.count):
         if not math.isnan(frame.elapsed_s):
-            line = report_line(frame, options.tables or ALL_TABLES, all_disks=options.all_disks)
+            line = report_line(frame, options.tables or ALL_TABLES)
             yield json.dumps(line, allow_nan=False, separators=(",", ":"))
+
+
+def _averages() -> list[Averages]:
+    """One of each kind, whatever is shown: those of disks give the tables of paths and ports, too."""
+    makers = dict.fromkeys(subject.report.averages for subject in REPORTED if subject.report is not None)
+    return [make() for make in makers]
 
 
 def _noting(steps: Iterable[Step], peaks: AveragePeaks) -> Iterator[Step]:

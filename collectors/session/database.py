@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from collectors.session.failure import result_code
 from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION, DamageError
+from collectors.session.structure import structure_damage
 from engine.errors import LunscopeError
 
 _BUSY_TIMEOUT_S = 2.0
@@ -20,18 +22,24 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 2,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 20,
+    sqlite3.SQLITE_LIMIT_COLUMN: 16,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 1_000,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 4,
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 8,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 _HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NOT_A_SESSION = "not a lunscope session"
 
 
-_COMPANIONS = ("-wal", "-shm", "-journal")
+COMPANIONS = ("-wal", "-shm", "-journal")
 """Files SQLite keeps beside a database."""
 
 
 def companions(path: Path) -> list[Path]:
     """Companion files that are there."""
-    beside = (path.with_name(path.name + suffix) for suffix in _COMPANIONS)
+    beside = (path.with_name(path.name + suffix) for suffix in COMPANIONS)
     return [file for file in beside if os.path.lexists(file)]
 
 
@@ -54,6 +62,8 @@ class Database:
         _refuse_oddities(path)
         self._connection, self.notice = _open(path)
         """What the file lacks, in one line; empty if nothing."""
+        self.damage = structure_damage(self._connection, self.size_bytes())
+        """What a check of a small file finds first; empty if nothing, or if the file is too large to check it now."""
 
     def select(self, query: str, *values: int) -> list[tuple[Any, ...]]:
         """All rows of a query.
@@ -67,7 +77,7 @@ class Database:
         except sqlite3.ProgrammingError:
             raise
         except (sqlite3.DatabaseError, OverflowError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _HELD:
+            if result_code(error) in _HELD:
                 raise LunscopeError(f"{self.path}: held by another program; try again") from error
             raise DamageError(str(error)) from None
 
@@ -129,7 +139,7 @@ def _ways_in(path: Path) -> list[tuple[str, str]]:
 
 def _worth_another_try(error: sqlite3.DatabaseError) -> bool:
     # A log without its index, or a folder where none can be made, has nothing to do with what the file is.
-    return error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR}
+    return result_code(error) in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR}
 
 
 def _harden(connection: sqlite3.Connection) -> None:

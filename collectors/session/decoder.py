@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from collectors.model import Histograms, Rows, Sample, Schema, Table
-from collectors.session.format import DamageError
+from collectors.session.format import MAX_TICK_CELLS, DamageError
 from collectors.session.library import Library
 from collectors.session.record import Record, Section
 from collectors.session.state import TickState
@@ -90,14 +90,21 @@ class Decoder:
     def _remember(self, tick: int, state: TickState) -> None:
         self._starts[tick] = state.copy()
         self._starts.move_to_end(tick)
-        while len(self._starts) > _STATES_KEPT:
+        while len(self._starts) > _STATES_KEPT or (len(self._starts) > 1 and self._cells() > MAX_TICK_CELLS):
             self._starts.popitem(last=False)
+
+    def _cells(self) -> int:
+        return sum(state.cells for state in self._starts.values())
 
     def _advance(self, state: TickState, stored: StoredTick) -> _Tables:
         tables: _Tables = {}
         record = Record.from_bytes(stored.data)
+        cells = 0
         for section in record.tables:
             schema, rows = self._library.schema(section.shape_id), self._library.rows(section.rows_id)
+            cells += len(rows) * len(schema.columns)
+            if cells > MAX_TICK_CELLS:
+                raise DamageError("tables too large for any host")
             codec = state.codec(schema, rows)
             codec.apply(section.data)
             tables[schema.name] = (schema, rows, codec)

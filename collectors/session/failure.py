@@ -5,10 +5,16 @@ from __future__ import annotations
 import sqlite3
 
 
+def result_code(error: Exception) -> int:
+    """Primary result code of SQLite; 0 for an error that Python raised by itself, as for text that is not UTF-8."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
 def failure_reason(error: Exception) -> str:
     """Say what happened and the mend, for the line that begins with the path."""
-    if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
-        match error.sqlite_errorcode & 0xFF:
+    if isinstance(error, sqlite3.Error):
+        match result_code(error):
             case sqlite3.SQLITE_FULL:
                 return "the disk is full; what was recorded so far can be replayed; free space or record elsewhere"
             case sqlite3.SQLITE_READONLY:

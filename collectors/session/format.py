@@ -38,6 +38,14 @@ CHAPTER_TICKS = 30 * KEYFRAME_TICKS
 MAX_BLOB_BYTES = 64 << 20
 """Largest value read from a file: 19,200 busy devices need under 1 MiB."""
 
+MAX_JSON_BYTES = 16 << 20
+"""Largest object: the topology of 19,200 paths takes 5 MB."""
+MAX_JSON_ITEMS = 1_500_000
+MAX_JSON_CONTAINERS = 300_000
+"""Python needs twenty times the bytes of `[[],[],...]`: what may be in an object is bounded before it is read."""
+MAX_TICK_CELLS = 1 << 21
+"""Numbers in all tables of a tick; 19,200 disks with exact figures have a million."""
+
 TABLES = {
     "ticks": (
         "CREATE TABLE ticks (tick INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, drift_ns INTEGER NOT NULL, "

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 from collectors.model import Rows, Schema, Topology
 from collectors.session import objects
 from collectors.session.database import Database
-from collectors.session.format import MAX_BLOB_BYTES, DamageError, ObjectKind, unseal
+from collectors.session.format import MAX_JSON_BYTES, DamageError, ObjectKind, unseal
 from collectors.session.objects import HistogramShape
 from engine import _native
 
 _KEPT = 64
+_KEPT_BYTES = MAX_JSON_BYTES
 _LONGEST_CHAIN = 64
 _MOST_EXPANSION = 512
 """How much longer than stored an object may be: JSON of many like devices shrinks to a 100th, a bomb to a 10,000th."""
@@ -27,6 +28,8 @@ class Library:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._bytes: dict[int, int] = {}
+        """How long the JSON of each kept object was."""
         self._latest_topology: Topology | None = None
 
     def schema(self, number: int) -> Schema:
@@ -91,8 +94,9 @@ class Library:
 
     def _keep(self, number: int, value: _T) -> _T:
         self._kept[number] = value
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        self._bytes = {kept: length for kept, length in self._bytes.items() if kept in self._kept}
+        while len(self._kept) > _KEPT or (len(self._kept) > 1 and sum(self._bytes.values()) > _KEPT_BYTES):
+            self._bytes.pop(self._kept.popitem(last=False)[0], None)
         return value
 
     def _one_object(self, rows: Rows) -> Rows:
@@ -112,9 +116,10 @@ class Library:
     def _json(self, number: int, kind: ObjectKind) -> dict[str, Any]:
         packed = self._data(number, kind)
         try:
-            raw = _native.decompress(packed, min(MAX_BLOB_BYTES, _MOST_EXPANSION * len(packed)))
+            raw = _native.decompress(packed, min(MAX_JSON_BYTES, _MOST_EXPANSION * len(packed)))
         except ValueError as error:
             raise DamageError(str(error)) from None
+        self._bytes[number] = len(raw)
         return objects.load(raw)
 
     def _data(self, number: int, kind: ObjectKind) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Rows, Schema, Topology
 from collectors.session.columns import columns_of, records_of, typed
-from collectors.session.format import DamageError
+from collectors.session.format import MAX_JSON_CONTAINERS, MAX_JSON_ITEMS, DamageError
 from collectors.session.graph import graph_from_json, graph_to_json
 from engine.events import Event, EventKind
 
@@ -40,6 +40,8 @@ def load(data: bytes) -> dict[str, Any]:
     Raises:
         DamageError: the bytes are not one.
     """
+    if data.count(b",") > MAX_JSON_ITEMS or data.count(b"[") + data.count(b"{") > MAX_JSON_CONTAINERS:
+        raise DamageError("too much in an object")
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

@@ -6,12 +6,13 @@ import os
 import stat
 from pathlib import Path
 
-from collectors.session.database import Database, companions
+from collectors.session.database import COMPANIONS, Database, companions
+from collectors.session.lock import RecordingLock, is_recording
 from engine.errors import LunscopeError, RefusedError, UsageError
 
 
-def create_private(path: Path) -> None:
-    """Make an empty file that only its owner may read.
+def create_private(path: Path) -> RecordingLock:
+    """Make an empty file that only its owner may read, locked as a recording in progress.
 
     Raises:
         RefusedError: the way there leads through another user's link, or companions of another recording are there.
@@ -19,25 +20,42 @@ def create_private(path: Path) -> None:
         LunscopeError: the folder is missing or not writable.
     """
     refuse_foreign_links(path)
+    _refuse_long_name(path)
     if not os.path.lexists(path) and (left := companions(path)):
         raise RefusedError(f"{path}: {left[0].name} of another recording is beside it; remove it or use another name")
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return RecordingLock(descriptor)
+    except BlockingIOError:
+        raise RefusedError(f"{path}: another process records to it; use another name") from None
     except FileExistsError:
         raise UsageError(f"{path}: exists; use another name or --overwrite") from None
     except OSError as error:
         raise LunscopeError(f"{path}: cannot be made: {error.strerror}; record to another folder") from error
 
 
+def _refuse_long_name(path: Path) -> None:
+    """Check that SQLite can keep its log beside the file, which has a longer name."""
+    try:
+        longest = os.pathconf(path.parent, "PC_NAME_MAX") - max(map(len, COMPANIONS))
+    except OSError:
+        return
+    length = len(os.fsencode(path.name))
+    if length > longest:
+        raise UsageError(f"{path}: a name of {length} bytes: give one of at most {longest}, for the log beside it")
+
+
 def make_way(path: Path) -> None:
     """Remove a recording that is to be overwritten.
 
     Raises:
-        RefusedError: it is not a session, or nothing of it can be read.
+        RefusedError: it is not a session, nothing of it can be read, or it is being recorded.
         LunscopeError: it cannot be removed.
     """
     if path.is_symlink() or not path.is_file():
         raise RefusedError(f"{path}: not a regular file; it is not overwritten")
+    if is_recording(path):
+        raise RefusedError(f"{path}: not overwritten: another process records to it; end that one or use another name")
     if path.stat().st_size:
         try:
             Database(path).close()

@@ -15,7 +15,7 @@ from collectors.session.damage import DamageLog
 from collectors.session.database import Database
 from collectors.session.decoder import Decoder, Moment, UnreadableError
 from collectors.session.eventlog import EventLog
-from collectors.session.format import DamageError
+from collectors.session.format import MAX_TICK_CELLS, DamageError
 from collectors.session.library import Library
 from collectors.session.moments import clock_text
 from collectors.session.ticks import TickTable
@@ -90,8 +90,10 @@ class SessionReader:
     def notice(self) -> str:
         """One line on what of the file is missing, as far as it was read; empty if nothing."""
         with self._lock:
-            parts = (self._ending(), self._damage.notice(), self._events.notice())
-            return "; ".join(part for part in parts if part)
+            parts = [part for part in (self._ending(), self._damage.notice(), self._events.notice()) if part]
+            if self._database.damage and not any("damaged" in part for part in parts):
+                parts.append(f"damaged: what was read is sound, but not all of the file is ({self._database.damage})")
+            return "; ".join(parts)
 
     def sample_at(self, index: int) -> Sample | None:
         """Return a sample, None where it cannot be read.
@@ -177,9 +179,13 @@ class SessionReader:
                 self._damage.add(error.culprit)
                 return None
             self._kept[index] = moment
-            while len(self._kept) > _MOMENTS_KEPT:
+            while len(self._kept) > _MOMENTS_KEPT or (len(self._kept) > 2 and self._cells() > MAX_TICK_CELLS):
                 self._kept.popitem(last=False)
             return moment
+
+    def _cells(self) -> int:
+        """Count the numbers in the samples that are kept."""
+        return sum(table.values.size for moment in self._kept.values() for table in moment.sample.tables.values())
 
     def _find_first(self) -> int:
         index, count = 0, self._ticks.count()

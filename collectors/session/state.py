@@ -25,6 +25,11 @@ class TickState:
     def __init__(self) -> None:
         self._tables: dict[str, _Held] = {}
 
+    @property
+    def cells(self) -> int:
+        """Numbers in all tables."""
+        return sum(len(held.rows) * len(held.schema.columns) for held in self._tables.values())
+
     def copy(self) -> TickState:
         """Return an independent copy."""
         other = TickState()

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from engine.errors import UsageError
 
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
-_OFFSET = re.compile(r"\+(?=\d)(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?")
-_EPOCH = re.compile(r"\d{9,11}(?:\.\d+)?")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
+_OFFSET = re.compile(r"\+(?=\d)(?:(\d{1,12})h)?(?:(\d{1,12})m)?(?:(\d{1,12}(?:\.\d{1,12})?)s?)?", re.ASCII)
+_EPOCH = re.compile(r"\d{9,11}(?:\.\d{1,12})?", re.ASCII)
 _MEND = "write 14:30, 14:30:05, 2025-11-21T14:30:05, seconds since 1970, or +90s after the start"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,12 +14,13 @@ from collectors.session import objects
 from collectors.session.checkpoint import Checkpointer
 from collectors.session.database import companions, connect
 from collectors.session.encoder import EncodedTick, Encoder
-from collectors.session.failure import failure_reason
+from collectors.session.failure import failure_reason, result_code
 from collectors.session.format import APPLICATION_ID, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
 from collectors.session.place import create_private, make_way
 from collectors.session.shelf import Shelf
 from engine.errors import LunscopeError
 from engine.events import Event
+from engine.version import version
 
 _CHECKPOINT_NS = 60 * 10**9
 
@@ -42,7 +42,7 @@ class SessionWriter:
         self.path = Path(path)
         if overwrite and os.path.lexists(self.path):
             make_way(self.path)
-        create_private(self.path)
+        self._recording_lock = create_private(self.path)
         self._lock = threading.Lock()
         self._failure = ""
         self._clock_ns: int | None = None
@@ -52,10 +52,10 @@ class SessionWriter:
         """Nominal time between samples, told to readers if set before the first; else they measure it."""
         self._shelf = Shelf()
         self._encoder = Encoder(self._shelf)
-        self._connection = self._set_up()
+        self._checkpointer: Checkpointer | None
+        self._connection, self._checkpointer = self._set_up()
         status = self.path.stat()
         self._identity = (status.st_dev, status.st_ino)
-        self._checkpointer: Checkpointer | None = Checkpointer(self.path)
 
     @property
     def ticks(self) -> int:
@@ -119,6 +119,7 @@ class SessionWriter:
                 raise LunscopeError(f"{self.path}: not closed ({error}); keep it together with {log.name}") from error
             finally:
                 self._connection.close()
+                self._recording_lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -128,25 +129,19 @@ class SessionWriter:
     ) -> None:
         self.close()
 
-    def _set_up(self) -> sqlite3.Connection:
-        connection = connect(self.path, "mode=rw")
+    def _set_up(self) -> tuple[sqlite3.Connection, Checkpointer]:
+        connection: sqlite3.Connection | None = None
         try:
-            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0"):
-                connection.execute(f"PRAGMA {pragma}")
-            connection.execute("BEGIN")
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version={VERSION}")
-            for statement in TABLES.values():
-                connection.execute(statement)
-            connection.execute("COMMIT")
-            # From here on the main file alone tells what it is.
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection = connect(self.path, "mode=rw")
+            _make_tables(connection)
+            return connection, Checkpointer(self.path)
         except sqlite3.Error as error:
-            connection.close()
+            if connection is not None:
+                connection.close()
             for file in (*companions(self.path), self.path):
                 file.unlink(missing_ok=True)
+            self._recording_lock.release()
             raise self._fail(error) from error
-        return connection
 
     def _commit(self, encoded: EncodedTick, sample: Sample) -> None:
         clock_ns = sample.time_ns - sample.monotonic_ns
@@ -165,7 +160,7 @@ class SessionWriter:
             raise
 
     def _put_header(self, clock_ns: int) -> None:
-        header = {"clock_ns": clock_ns, "interval_s": self.interval_s, "lunscope": metadata.version("lunscope")}
+        header = {"clock_ns": clock_ns, "interval_s": self.interval_s, "lunscope": version()}
         self._shelf.put(ObjectKind.HEADER, objects.dump(header))
 
     def _put_objects(self) -> None:
@@ -192,7 +187,7 @@ class SessionWriter:
             self._connection.execute("PRAGMA journal_mode=DELETE")
         except sqlite3.OperationalError as error:
             # Someone reads it at this moment: the file is complete, its empty companions go with the last reader.
-            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            if result_code(error) not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
                 raise
 
     def _check(self) -> None:
@@ -211,3 +206,18 @@ class SessionWriter:
     def _fail(self, error: Exception) -> LunscopeError:
         self._failure = f"{self.path}: {failure_reason(error)}"
         return LunscopeError(self._failure)
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    # Nothing is in the file yet that a power cut could take: it waits for no disk before its first tick.
+    for pragma in ("synchronous=OFF", "journal_mode=WAL", "wal_autocheckpoint=0"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("BEGIN")
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version={VERSION}")
+    for statement in TABLES.values():
+        connection.execute(statement)
+    connection.execute("COMMIT")
+    # From here on the main file alone tells what it is.
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    connection.execute("PRAGMA synchronous=NORMAL")

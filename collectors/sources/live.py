@@ -15,6 +15,8 @@ from collectors.exact.tracer import Tracer
 from collectors.kernel.block import BlockCollector
 from collectors.kernel.inflight import InflightWatch, start_watch
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
+from collectors.paths.evidence import contradicted_paths
+from collectors.schemas import DISK
 from collectors.sources.guarded import Guarded
 from collectors.sources.reading import Collector, Reading
 from collectors.sources.reading_settings import ReadingSettings
@@ -45,8 +47,8 @@ class LiveSource:
 
     `tier` is what may be used: the best there is for "auto", or that one of TIERS. `extra_collectors` are read at every
     tick after the disks and closed with the source. The first sample waits up to `patience_s` for exact counters and up
-    to `first_topology_s` for the device graph; `settings` are the operator's about
-    reading.
+    to `first_topology_s` for the device graph; with `sample_at_once` one more is taken before, when the source is made,
+    which nothing is measured against. `settings` are the operator's about reading.
     """
 
     seekable = False
@@ -61,11 +63,12 @@ class LiveSource:
         *,
         clock: Clock | None = None,
         first_topology_s: float = FIRST_TOPOLOGY_S,
+        sample_at_once: bool = False,
         patience_s: float = 0.0,
         open_tracer: Callable[[str, str], Tracer] = open_tracer,
         settings: ReadingSettings | None = None,
     ) -> None:
-        """Open what is needed; nothing is read yet.
+        """Open what is needed; nothing is read yet, but for a sample that is wanted at once.
 
         Raises:
             UsageError: the interval or tier cannot be.
@@ -88,18 +91,24 @@ class LiveSource:
         self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
         self._seen_rows: Rows | None = None
         self._seen_changes = 0
+        self._disks: Table | None = None
         self._background_ns = 0
         self._settings = settings or ReadingSettings()
         self._first_topology_s = first_topology_s
+        self._first = self._sample_now() if sample_at_once else None
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield a first step at once, one soon after, then one per interval until `stop` is set.
 
-        The threads start here and not before, so that they do not compete with a screen that is being drawn.
+        The threads start here and not before, so that they do not compete with a screen that is being drawn. Who
+        wants a sample at once has no screen: the threads started with the source.
         """
         host = self._start()
+        if self._first is not None:
+            yield Step(None, self._first)
+            self._first = None
         self._exact.before_first_sample()
-        self._await_topology(host, stop)
+        self._await_topology(host, stop, self._first_topology_s)
         schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
         due_ns, skipped, previous = schedule.start_ns, 0, None
         while not stop.is_set():
@@ -135,6 +144,12 @@ class LiveSource:
             self._collectors = [Guarded(collector) for collector in collectors]
         return self._host
 
+    def _sample_now(self) -> Sample:
+        """Take a sample that is there when the file of a recording is made, so that none is without."""
+        host = self._start()
+        self._await_topology(host, StopFlag(), FIRST_TOPOLOGY_S)
+        return self._sample(host, self._clock.monotonic_ns(), 0)
+
     def _sample(self, host: HostReaders, due_ns: int, skipped: int) -> Sample:
         cpu_ns = time.thread_time_ns()
         time_ns, monotonic_ns = self._clock.time_ns(), self._clock.monotonic_ns()
@@ -147,6 +162,7 @@ class LiveSource:
             histograms |= reading.histograms
             events += reading.events
         self._follow_topology(host)
+        self._confirm_states(host, tables.get(DISK.name))
         self._rest_looks(host)
         sample = Sample(
             time_ns=time_ns,
@@ -159,6 +175,13 @@ class LiveSource:
         told = (*events, *host.path_watch.look(sample))
         cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
         return replace(sample, events=told, cost_ns=cost_ns)
+
+    def _confirm_states(self, host: HostReaders, disks: Table | None) -> None:
+        """Have the states read again of paths that complete I/O although they are called unusable."""
+        before, self._disks = self._disks, disks
+        names = frozenset() if disks is None else contradicted_paths(before, disks, host.inventory.topology.graph)
+        if names:
+            host.inventory.confirm(names)
 
     def _rest_looks(self, host: HostReaders) -> None:
         """Spare the samplers while exact counters make their looks needless."""
@@ -175,15 +198,15 @@ class LiveSource:
     def _topology(self) -> Topology:
         return Topology() if self._host is None else self._host.inventory.topology
 
-    def _await_topology(self, host: HostReaders, stop: StopFlag) -> None:
+    def _await_topology(self, host: HostReaders, stop: StopFlag, patience_s: float) -> None:
         """Have everything scanned before the schedule starts, so that no tick is late for it."""
         if self._seen_rows is None:
             self._seen_rows = self._block.rows
             host.inventory.request(self._seen_rows)
-            end_s = time.monotonic() + self._first_topology_s
-            while not host.inventory.wait(min(_STOP_CHECK_S, self._first_topology_s)):
-                if stop.is_set() or time.monotonic() >= end_s:
-                    return
+        end_s = time.monotonic() + patience_s
+        while not host.inventory.wait(min(_STOP_CHECK_S, patience_s)):
+            if stop.is_set() or time.monotonic() >= end_s:
+                return
 
     def _follow_topology(self, host: HostReaders) -> None:
         """Have devices scanned when rows came or went, or uevents said that facts changed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.config import config_file
-from engine.text import safe_text
+from engine.text import safe_text, short_text
 
 SECTIONS = frozenset({"aliases", "fabric_counters"})
 """Settings that are read here; all others are of the screens."""
@@ -53,8 +53,8 @@ def load_reading_settings(path: Path | None = None) -> ReadingSettings:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return ReadingSettings()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return ReadingSettings(problems=(f"{file}: {error}",))
+    except (OSError, ValueError, RecursionError) as error:
+        return ReadingSettings(problems=(f"{file}: {short_text(str(error))}",))
     problems: list[str] = []
     aliases = _aliases(document.get("aliases", {}), file, problems)
     fabric = document.get("fabric_counters", True)

@@ -105,10 +105,18 @@ class RecordingSource:
         try:
             self._source.close()
         finally:
-            if self._thread.is_alive():
-                self._queue.put(None)
-                self._thread.join()
-            self._writer.close()
+            self.finish()
+
+    def finish(self) -> None:
+        """Complete the file while the other source may still be read; what it gives then is not recorded.
+
+        Raises:
+            LunscopeError: the file could not be completed.
+        """
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        self._writer.close()
 
     def _with_own_event(self, step: Step) -> Step:
         """Tell once that recording stopped."""
@@ -153,6 +161,8 @@ class RecordingSource:
                     job.write(self._writer)
             except LunscopeError as error:
                 self._trouble = str(error)
+            except BaseException as error:  # a thread has nobody above it; the file is not to go on without it
+                self._trouble = f"{self.path}: cannot be recorded: {type(error).__name__}: {error}"
             finally:
                 job.done.set()
 

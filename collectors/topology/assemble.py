@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from collectors.topology.buses import Buses
 from collectors.topology.class_folder import Facts
+from collectors.topology.controllers import controller_of
 from collectors.topology.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.topology.maps import multipath_maps
+from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
 from collectors.topology.partitions import Partition
 from collectors.topology.place import Place
 from collectors.topology.ports import PortBook, find_ports, nvme_limit
@@ -32,8 +34,8 @@ class Assembly:
     ports: PortBook
     maps: frozenset[str]
     """Keys of dm-multipath maps."""
-    avoided: Mapping[str, bool]
-    """Whether multipathd calls a path marginal, by kernel name."""
+    daemon: Mapping[str, DaemonPath]
+    """What multipathd says of paths, by kernel name."""
     targets: dict[str, TargetPort] = field(default_factory=dict)
     luns: list[Lun] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
@@ -42,9 +44,9 @@ class Assembly:
     _ways: dict[Place, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], buses: Buses, avoided: Mapping[str, bool]) -> Assembly:
+    def of(cls, seen: Mapping[str, Seen], buses: Buses, daemon: Mapping[str, DaemonPath]) -> Assembly:
         """Start with the ports."""
-        return cls(seen, buses, find_ports(buses), multipath_maps(seen), avoided)
+        return cls(seen, buses, find_ports(buses), multipath_maps(seen), daemon)
 
     def add_disks(self) -> None:
         """Sort all devices into LUNs, paths and layers."""
@@ -109,7 +111,12 @@ class Assembly:
             preferred=one.preferred,
             group=one.group,
             queue_limit=self._limit(one),
-            marginal=is_marginal(one, self.avoided, self.buses.remote_ports),
+            marginal=is_marginal(one, self.daemon, self.buses.remote_ports),
+            target_port=one.far.port,
+            relative_port=one.far.relative_port,
+            port_group=one.far.group,
+            controller=controller_of(one, self.targets.get(target), self.buses),
+            priority=self.daemon.get(one.device.name, UNKNOWN_PATH).priority,
         )
 
     def _limit(self, one: Seen) -> int | None:
@@ -128,10 +135,10 @@ class Assembly:
         return self._ways[place]
 
 
-def is_marginal(one: Seen, avoided: Mapping[str, bool], remote_ports: Mapping[str, Facts]) -> bool | None:
+def is_marginal(one: Seen, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
     """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) calls a path marginal."""
     port_state = remote_ports.get(one.place.remote_port, {}).get("port_state", "")
-    told = [avoided.get(one.device.name), port_state == "Marginal" if port_state else None]
+    told = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
     known = [answer for answer in told if answer is not None]
     return any(known) if known else None
 
@@ -174,11 +181,11 @@ def _odd_slaves(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
     for key, one in assembly.seen.items():
         lost = [name for name in one.device.slaves if name not in keys]
         if lost:
-            yield f"{one.device.name}: stands on {', '.join(lost)}, which is not there"
+            yield f"{one.device.name}: built on {', '.join(lost)}, which is not there"
         if key in assembly.maps:
             maps = [name for name in one.device.slaves if keys.get(name) in assembly.maps]
             if maps:
-                yield f"{one.device.name}: stands on {', '.join(maps)}, which cannot be a path: it is a map itself"
+                yield f"{one.device.name}: built on {', '.join(maps)}, which cannot be a path: it is a map itself"
 
 
 def _same_identity(assembly: Assembly) -> Iterator[str]:

@@ -69,7 +69,7 @@ class Branches:
         if "" in self._ways:
             yield Node("no port", NodeKind.PORT, "", "on no HBA port that is known", branch=True)
         if any(True for _ in self._rest("")):
-            yield Node("virtual", NodeKind.REST, "", "on no hardware: loop, zram and others", branch=True)
+            yield Node("virtual", NodeKind.REST, "", "virtual devices: loop, zram and others", branch=True)
 
     def children(self, node: Node) -> Iterator[Node]:
         """Yield what hangs on a node."""
@@ -117,7 +117,7 @@ class Branches:
         return bool(self._above.get(key) or self._mounts.get(key))
 
     def _on(self, node: Node) -> Iterator[Node]:
-        """Mounts of a device, then what stands on it; a device that stands on itself is not followed."""
+        """Mounts of a device, then what stands on it; a device that is built on itself is not followed."""
         for mount in self._mounts.get(node.of, ()):
             key = _step(node, mount.point)
             yield Node(key, NodeKind.MOUNT, node.of, safe_text(f"{mount.point} ({mount.filesystem})"), branch=False)
@@ -127,7 +127,7 @@ class Branches:
     def _layer(self, above: Node, layer: Layer) -> Node:
         name = f"{layer.name} {layer.label}" if layer.label and layer.label != layer.name else layer.name
         circular = layer.key in above.key.split(_BETWEEN)
-        name = f"{name} stands on itself" if circular else f"{name} {layer.kind}"
+        name = f"{name} is built on itself" if circular else f"{name} {layer.kind}"
         branch = self._bears(layer.key) and not circular
         return Node(_step(above, layer.key), NodeKind.LAYER, layer.key, safe_text(name), branch)
 

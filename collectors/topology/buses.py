@@ -14,13 +14,15 @@ _ISCSI_CONNECTION = ("persistent_address", "persistent_port")
 _FC_TARGET = ("port_name", "node_name")
 _REMOTE_PORT = (*_FC_TARGET, "port_state")
 _SAS_DEVICE = ("sas_address",)
-_NVME = ("transport", "address", "state", "queue_count", "sqsize", "subsysnqn", "cntlid", "serial")
+_SAS_PHY = ("negotiated_linkrate",)
+_ATA_LINK = ("sata_spd",)
+_NVME = ("transport", "address", "state", "queue_count", "sqsize", "subsysnqn", "cntlid", "serial", "hostnqn")
 _SUBSYSTEM = ("iopolicy", "subsysnqn")
 
 
 @dataclass(frozen=True, slots=True)
 class Buses:
-    """Facts by kernel name; Documentation/ABI/testing/sysfs-class-{fc_host,iscsi...}, scsi_transport_*.c, nvme/host."""
+    """Facts by kernel name; Documentation/ABI/testing/sysfs-class-* and sysfs-ata, scsi_transport_*.c, nvme/host."""
 
     scsi_hosts: dict[str, Facts]
     host_links: dict[str, str]
@@ -32,6 +34,8 @@ class Buses:
     iscsi_connections: dict[str, Facts]
     sas_hosts: dict[str, Facts]
     sas_devices: dict[str, Facts]
+    sas_phys: dict[str, Facts]
+    ata_links: dict[str, Facts]
     controllers: dict[str, Facts]
     controller_links: dict[str, str]
     subsystems: dict[str, Facts]
@@ -52,6 +56,8 @@ def read_buses(sysfs: str) -> Buses:
         iscsi_connections=read_class(sysfs, "iscsi_connection", _ISCSI_CONNECTION),
         sas_hosts=read_class(sysfs, "sas_host", ()),
         sas_devices=read_class(sysfs, "sas_device", _SAS_DEVICE),
+        sas_phys=read_class(sysfs, "sas_phy", _SAS_PHY),
+        ata_links=read_class(sysfs, "ata_link", _ATA_LINK),
         controllers=controllers,
         controller_links={name: class_link(sysfs, "nvme", name) for name in controllers},
         subsystems=read_class(sysfs, "nvme-subsystem", _SUBSYSTEM),

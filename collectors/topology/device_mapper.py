@@ -15,17 +15,17 @@ from collectors.topology.multipathd import same_kernel
 
 CONTROL = "/dev/mapper/control"
 
-_HEADER = struct.Struct("=3I I I I i I I I Q 128s 129s 7x")
+HEADER = struct.Struct("=3I I I I i I I I Q 128s 129s 7x")
 """struct dm_ioctl (include/uapi/linux/dm-ioctl.h)."""
 _TARGET = struct.Struct("=Q Q i I 16s")
 """struct dm_target_spec."""
-_TABLE_STATUS = 0xC000FD0C | _HEADER.size << 16
+_TABLE_STATUS = 0xC000FD0C | HEADER.size << 16
 _STATUS_TABLE = 1 << 4
 """Ask for the table instead of the status."""
-_BUFFER_FULL = 1 << 8
+BUFFER_FULL = 1 << 8
 _NO_FLUSH = 1 << 11
 """Do not make the target write anything before it answers."""
-_VERSION = (4, 0, 0)
+VERSION = (4, 0, 0)
 _BUFFER = 16 * 1024
 _LARGEST = 1024 * 1024
 
@@ -91,17 +91,21 @@ def _ask(control: int, number: Number, flags: int) -> str | None:
     size = _BUFFER
     while size <= _LARGEST:
         buffer = bytearray(size)
-        header = (*_VERSION, size, _HEADER.size, 0, 0, flags | _NO_FLUSH, 0, 0, _encoded(number), b"", b"")
-        _HEADER.pack_into(buffer, 0, *header)
+        HEADER.pack_into(buffer, 0, *header_of(number, size, flags | _NO_FLUSH))
         try:
             fcntl.ioctl(control, _TABLE_STATUS, buffer)
         except OSError:
             return None
-        _, _, _, _, start, targets, _, answered, *_ = _HEADER.unpack_from(buffer)
-        if not answered & _BUFFER_FULL:
+        _, _, _, _, start, targets, _, answered, *_ = HEADER.unpack_from(buffer)
+        if not answered & BUFFER_FULL:
             return _multipath(buffer, start) if targets else None
         size *= 4
     return None
+
+
+def header_of(number: Number, size: int, flags: int) -> tuple[int | bytes, ...]:
+    """Fields of a request's header, in the order of `HEADER`."""
+    return (*VERSION, size, HEADER.size, 0, 0, flags, 0, 0, _encoded(number), b"", b"")
 
 
 def _multipath(buffer: bytearray, start: int) -> str | None:
@@ -116,3 +120,8 @@ def _encoded(number: Number) -> int:
     """Write a device number as the kernel's interfaces do (new_encode_dev, include/linux/kdev_t.h)."""
     major, minor = number
     return (minor & 0xFF) | major << 8 | (minor & ~0xFF) << 12
+
+
+def decoded(device: int) -> Number:
+    """Undo `_encoded` (new_decode_dev)."""
+    return (device & 0xFFF00) >> 8, (device & 0xFF) | ((device >> 12) & 0xFFF00)

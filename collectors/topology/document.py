@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 
+from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Device, Topology
 from collectors.topology.graph import Layer, Mount, Path, Port, Tape, TargetPort
 from engine.text import safe_text
@@ -28,7 +30,7 @@ def scan_document(topology: Topology) -> dict[str, object]:
                 "name": safe_text(lun.name),
                 "multipath": lun.multipath,
                 "policy": safe_text(lun.policy),
-                **_facts(topology.devices.get(lun.key)),
+                **_facts(topology.devices.get(lun.key), [topology.devices.get(path.key) for path in graph.of_lun(lun)]),
                 "paths": [safe_text(graph.paths[place].name) for place in graph.paths_of[lun.key]],
             }
             for lun in graph.luns
@@ -41,17 +43,19 @@ def scan_document(topology: Topology) -> dict[str, object]:
     }
 
 
-def _facts(device: Device | None) -> dict[str, object]:
-    """Tell what a LUN is beside its place."""
+def _facts(device: Device | None, paths: Sequence[Device | None]) -> dict[str, object]:
+    """Tell what a LUN is beside its place; a map has no maker and no serial number, its paths do."""
     if device is None:
         return {}
+    known = [one for one in (device, *paths) if one is not None]
     return {
         "id": safe_text(device.persistent_id),
+        "wwid": safe_text(plain_wwid(device.persistent_id)),
         "label": safe_text(device.friendly_name),
         "size_bytes": device.size_bytes,
-        "vendor": safe_text(device.vendor),
-        "model": safe_text(device.model),
-        "serial": safe_text(device.serial),
+        "vendor": safe_text(next((one.vendor for one in known if one.vendor), "")),
+        "model": safe_text(next((one.model for one in known if one.model), "")),
+        "serial": safe_text(next((one.serial for one in known if one.serial), "")),
     }
 
 

@@ -40,6 +40,12 @@ class Port:
     """Those of the members that have a host_busy."""
     label: str = ""
     """What the operator calls it."""
+    serial: str = ""
+    """Of an NVMe controller."""
+    subsystem: str = ""
+    """NQN of the subsystem of an NVMe controller."""
+    host_nqn: str = ""
+    """NQN by which an NVMe target knows this host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,16 @@ class Path:
     queue_limit: int | None = None
     marginal: bool | None = None
     """Whether multipathd or the FC transport avoids it because it fails now and then; None where neither tells."""
+    target_port: str = ""
+    """Name of the port of the storage by VPD page 83h: naa., eui. or a SCSI name."""
+    relative_port: int | None = None
+    """Number of that port in its target."""
+    port_group: int | None = None
+    """Target port group: the ports of one controller change their ALUA state together."""
+    controller: str = ""
+    """Controller of the storage, as far as identities tell: its array and port group, else the target port."""
+    priority: int | None = None
+    """What multipathd orders groups by."""
 
     @property
     def usable(self) -> bool:
@@ -171,6 +187,10 @@ class Graph:
         for place, path in enumerate(self.paths):
             paths_of.setdefault(path.lun, []).append(place)
         object.__setattr__(self, "paths_of", {lun: tuple(places) for lun, places in paths_of.items()})
+
+    def of_lun(self, lun: Lun) -> tuple[Path, ...]:
+        """Paths of a LUN."""
+        return tuple(self.paths[place] for place in self.paths_of[lun.key])
 
     @property
     def records(self) -> tuple[tuple[object, ...], ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from engine.numbers import whole_number
+
 Number = tuple[int, int]
 
 
@@ -67,7 +69,7 @@ def _table(words: Iterator[str]) -> tuple[str, dict[Number, tuple[int, int | Non
         for _ in range(count):
             number = _number(next(words))
             values = [next(words) for _ in range(arguments)]
-            paths[number] = group, int(values[-1]) if values and values[-1].isdecimal() else None
+            paths[number] = group, whole_number(values[-1]) if values else None
     return "/".join(dict.fromkeys(policies)), paths
 
 

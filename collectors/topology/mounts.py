@@ -8,6 +8,7 @@ from pathlib import Path
 from collectors.kernel.identity import storable_name
 from collectors.topology.graph import Mount
 from engine.kernel_names import unescape_octal
+from engine.numbers import whole_number
 from engine.text import safe_text
 
 Numbers = Mapping[tuple[int, int], str]
@@ -48,7 +49,8 @@ def _swaps(text: str, by_name: Mapping[str, str]) -> Iterator[Mount]:
 
 def _number(text: str) -> tuple[int, int]:
     major, _, minor = text.partition(":")
-    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (-1, -1)
+    numbers = whole_number(major), whole_number(minor)
+    return (-1, -1) if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 
 def _read(procfs: str, name: str) -> str:

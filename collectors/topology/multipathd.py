@@ -1,11 +1,15 @@
-"""What multipathd says that neither sysfs nor the device mapper does: which paths it calls marginal. Only ever asks."""
+"""What multipathd says that neither sysfs nor the device mapper does: marginal paths, priorities. Only ever asks."""
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
+import threading
 import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine._native import is_sysfs
 
 SOCKETS = ("\0/org/kernel/linux/storage/multipathd", "/run/multipathd.socket")
 """Abstract since 0.4.8, in the filesystem beside it since 0.9.9 (multipath-tools, libmpathcmd/mpath_cmd.h)."""
@@ -17,17 +21,26 @@ SILENT_S = 60.0
 _TIMEOUT_S = 2.0
 _LENGTH = struct.Struct("@N")
 _LONGEST = 8 << 20
-_COMMAND = b'show paths raw format "%d|%M"\0'
-"""Kernel name and marginal state of every path; %M since 0.8.2 (libmultipath/print.c)."""
+_COMMAND = b'show paths raw format "%d|%M|%p"\0'
+"""Kernel name, marginal state and priority of every path; %M since 0.8.2 (libmultipath/print.c)."""
+
+
+class DaemonPath(NamedTuple):
+    """What multipathd says of one path."""
+
+    marginal: bool | None = None
+    priority: int | None = None
+
+
+UNKNOWN_PATH = DaemonPath()
 
 
 def same_kernel(sysfs: str) -> bool:
-    """Whether a sysfs is that of the kernel this process runs on, so that its daemons and ioctls speak of it."""
-    try:
-        here, there = os.stat("/sys"), os.stat(sysfs)  # noqa: PTH116 identity only
-    except OSError:
-        return False
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    """Whether a sysfs is that of the kernel this process runs on, so that its daemons and ioctls speak of it.
+
+    Every mount of sysfs is, those of containers as well, which have a device number of their own.
+    """
+    return is_sysfs(sysfs)
 
 
 class MultipathDaemon:
@@ -37,42 +50,63 @@ class MultipathDaemon:
         self._sockets = sockets
         self._ask_s = ask_s
         self._next_s = 0.0
-        self._marginal: dict[str, bool] = {}
+        self._paths: Mapping[str, DaemonPath] = {}
+        self._asked = False
+        self._asking: threading.Thread | None = None
 
-    def marginal(self) -> dict[str, bool]:
-        """Whether paths are marginal, by kernel name; those the daemon does not know are left out."""
-        if time.monotonic() >= self._next_s:
-            answer = self._ask()
-            self._marginal = {} if answer is None else parse_paths(answer)
-            self._next_s = time.monotonic() + (SILENT_S if answer is None else self._ask_s)
-        return self._marginal
+    def paths(self) -> Mapping[str, DaemonPath]:
+        """Return what the last answer said, by kernel name; paths the daemon does not know are left out.
+
+        Only the first call waits for the daemon: when many paths fail, it is slow exactly when others must not be.
+        """
+        is_asking = self._asking is not None and self._asking.is_alive()
+        if time.monotonic() >= self._next_s and not is_asking:
+            if not self._asked:
+                self._asked = True
+                self._update()
+            else:
+                self._asking = threading.Thread(target=self._update, name="lunscope-multipathd", daemon=True)
+                self._asking.start()
+        return self._paths
+
+    def _update(self) -> None:
+        answer = self._ask()
+        self._paths = {} if answer is None else parse_paths(answer)
+        self._next_s = time.monotonic() + (SILENT_S if answer is None else self._ask_s)
 
     def _ask(self) -> str | None:
         for address in self._sockets:
             try:
                 with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                    end_s = time.monotonic() + _TIMEOUT_S
                     connection.settimeout(_TIMEOUT_S)
                     connection.connect(address)
                     connection.sendall(_LENGTH.pack(len(_COMMAND)) + _COMMAND)
-                    (length,) = _LENGTH.unpack(_received(connection, _LENGTH.size))
-                    return _received(connection, min(length, _LONGEST)).decode("utf-8", "replace")
+                    (length,) = _LENGTH.unpack(_received(connection, _LENGTH.size, end_s))
+                    return _received(connection, min(length, _LONGEST), end_s).decode("utf-8", "replace")
             except (OSError, EOFError):
                 continue
         return None
 
 
-def parse_paths(answer: str) -> dict[str, bool]:
-    """Read lines such as `sda|normal`; anything else (an error, an older daemon's empty field) is passed over."""
+def parse_paths(answer: str) -> dict[str, DaemonPath]:
+    """Read lines such as `sda|normal|50`; anything else (an error, an older daemon's empty field) is passed over."""
     found = {}
     for line in answer.rstrip("\0").splitlines():
-        name, bar, state = line.partition("|")
-        if bar and state.strip() in {"marginal", "normal"}:
-            found[name.strip()] = state.strip() == "marginal"
+        name, *fields = (part.strip() for part in line.split("|"))
+        marginal, priority = (*fields, "", "")[:2]
+        one = DaemonPath(
+            {"marginal": True, "normal": False}.get(marginal), int(priority) if priority.isdecimal() else None
+        )
+        if one != UNKNOWN_PATH:
+            found[name] = one
     return found
 
 
-def _received(connection: socket.socket, length: int) -> bytes:
-    """Receive so many bytes.
+def _received(connection: socket.socket, length: int, end_s: float) -> bytes:
+    """Receive so many bytes by a time of CLOCK_MONOTONIC, however slowly they come.
+
+    Anybody may listen at the abstract address of a host that runs no multipathd.
 
     Raises:
         EOFError: the other side closed before.
@@ -80,6 +114,7 @@ def _received(connection: socket.socket, length: int) -> bytes:
     """
     parts, left = [], length
     while left:
+        connection.settimeout(max(0.001, end_s - time.monotonic()))
         part = connection.recv(min(left, 1 << 16))
         if not part:
             raise EOFError

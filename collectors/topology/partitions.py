@@ -10,6 +10,7 @@ from pathlib import Path
 from collectors.kernel.identity import SECTOR_BYTES, kernel_name, storable_name
 from collectors.kernel.sysfs_text import number, text
 from engine._native import read_attributes
+from engine.numbers import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ def _disk(folder: Path, entry: str) -> str:
 
 def _number(dev: str) -> tuple[int, int] | None:
     major, _, minor = dev.partition(":")
-    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else None
+    numbers = whole_number(major), whole_number(minor)
+    return None if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 
 def _bytes(sectors: int | None) -> int | None:

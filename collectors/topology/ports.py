@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from collectors.topology.buses import Buses
 from collectors.topology.class_folder import Facts
 from collectors.topology.graph import Port
+from collectors.topology.link_rates import link_rate
 from collectors.topology.place import Place, place_of
+from engine.numbers import whole_number
 
 _NATURAL = re.compile(r"(\d+)")
 
@@ -43,7 +45,8 @@ class PortBook:
 
 def natural(name: str) -> list[tuple[int, str]]:
     """Sort key that puts host10 behind host9."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _NATURAL.split(name)]
+    numbered = ((whole_number(part), part) for part in _NATURAL.split(name))
+    return [(-1, part) if number is None else (number, "") for number, part in numbered]
 
 
 def find_ports(buses: Buses) -> PortBook:
@@ -88,7 +91,7 @@ def _scsi_port(name: str, buses: Buses) -> Port:
         address=wwpn or iscsi.get("netdev", "") or iscsi.get("ipaddress", ""),
         parent=place.parent,
         state=fc.get("port_state") or facts["state"],
-        speed=fc.get("speed", ""),
+        speed=fc.get("speed", "") or link_rate(name, place, buses),
         queue_limit=_number(facts["can_queue"]),
         members=(name,),
         scsi_hosts=(name,),
@@ -122,6 +125,9 @@ def _nvme_port(name: str, buses: Buses) -> Port:
         state=facts["state"],
         queue_limit=nvme_limit(facts),
         members=(name,),
+        serial=facts["serial"],
+        subsystem=facts["subsysnqn"],
+        host_nqn=facts["hostnqn"],
     )
 
 
@@ -137,4 +143,4 @@ def nvme_limit(facts: Facts) -> int | None:
 
 
 def _number(value: str) -> int | None:
-    return int(value) if value.isdecimal() else None
+    return whole_number(value)

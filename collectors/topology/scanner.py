@@ -15,7 +15,7 @@ from collectors.topology.class_folder import read_class
 from collectors.topology.device_mapper import AskMaps, with_map_states
 from collectors.topology.graph import Graph, Mount
 from collectors.topology.mounts import read_mounts
-from collectors.topology.multipathd import MultipathDaemon, same_kernel
+from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
 from collectors.topology.seen import SeenDevices
 from collectors.topology.tapes import read_tapes
@@ -60,7 +60,7 @@ class TopologyScanner:
         partitions = read_partitions(self._sysfs, rows.names)
         keys = {device.name: key for key, device in devices.items()}
         keys |= partitions_by_name(partitions, keys)
-        assembly = Assembly.of(seen, read_buses(self._sysfs), self._avoided())
+        assembly = Assembly.of(seen, read_buses(self._sysfs), self._daemon_paths())
         assembly.add_disks()
         assembly.add_layers(partitions, keys)
         assembly.add_tapes(read_tapes(self._sysfs))
@@ -77,19 +77,21 @@ class TopologyScanner:
         return with_aliases(devices, self._with_map_states(graph, devices), self._settings)
 
     def marginal_changes(self, graph: Graph) -> frozenset[str]:
-        """Names of the paths of a scanned graph that became marginal or are so no more."""
-        avoided, remote_ports = self._avoided(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
-        if not avoided and not remote_ports:
+        """Names of the paths of a scanned graph that became marginal or are so no more, or have another priority."""
+        told, remote_ports = self._daemon_paths(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
+        if not told and not remote_ports:
             return frozenset()
         known = ((path, self._seen.known.get(path.key)) for path in graph.paths)
         return frozenset(
             path.name
             for path, one in known
-            if one is not None and path.marginal != is_marginal(one, avoided, remote_ports)
+            if one is not None
+            and (path.marginal, path.priority)
+            != (is_marginal(one, told, remote_ports), told.get(path.name, UNKNOWN_PATH).priority)
         )
 
-    def _avoided(self) -> dict[str, bool]:
-        return {} if self._daemon is None else self._daemon.marginal()
+    def _daemon_paths(self) -> Mapping[str, DaemonPath]:
+        return {} if self._daemon is None else self._daemon.paths()
 
     def _with_map_states(self, graph: Graph, devices: Mapping[str, Device]) -> Graph:
         if self._ask_maps is None:

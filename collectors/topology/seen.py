@@ -10,6 +10,7 @@ from collectors.kernel.devices import STACKED, Attributes, device_kind, device_o
 from collectors.kernel.identity import kernel_name, storable_name, sysfs_name
 from collectors.kernel.sysfs_text import flag, number, text
 from collectors.kernel.udev_facts import UdevLookup, with_udev
+from collectors.kernel.vpd_ids import NO_IDS, TargetIds, target_ids
 from collectors.model import Device, Rows
 from collectors.topology.place import NOWHERE, Place, place_of
 
@@ -29,6 +30,8 @@ class Seen:
     namespace: str
     level: str
     """RAID level of md."""
+    far: TargetIds = NO_IDS
+    """The port of the storage it was reached through."""
 
 
 class SeenDevices:
@@ -106,6 +109,7 @@ def _see(device: Device, found: Attributes, place: Place, address: str) -> Seen:
         group=number(found["ana_grpid"]),
         namespace=text(found["nsid"]),
         level=text(found["md/level"]),
+        far=target_ids(found["device/vpd_pg83"]),
     )
 
 

@@ -1,54 +1,19 @@
-"""States of paths between scans: what changed, and how to say it. The kernel announces few of these changes."""
+"""States of paths between two scans: what changed, as events."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from collectors.kernel.device_names import label_of
-from collectors.kernel.identity import sysfs_name
-from collectors.kernel.sysfs_text import number, text
 from collectors.model import Device
-from collectors.topology.class_folder import read_class
 from collectors.topology.graph import Graph, Path
-from engine._native import read_attributes
 from engine.text import safe_text
 
 MOST_EVENTS = 32
 """More changes than this at once (a port that is down) are told in one event."""
 
-_OF_SCSI = ("device/state", "device/access_state", "device/queue_depth")
-_OF_OTHERS = ("ana_state",)
 Told = tuple[str, dict[str, str | int]]
-
-
-def changed_paths(sysfs: str, graph: Graph) -> frozenset[str]:
-    """Names of the paths whose state, access or limit is not as the graph has it, but for those that vanished."""
-    scsi = [path for path in graph.paths if path.address.count(":") == 3]
-    others = [path for path in graph.paths if path.address.startswith("nvme")]
-    controllers = {name: facts["state"] for name, facts in read_class(sysfs, "nvme", ("state",)).items()}
-    names = {path.name for path, values in _read(sysfs, scsi, _OF_SCSI) if _scsi_differs(path, values)}
-    for path, (ana,) in _read(sysfs, others, _OF_OTHERS):
-        state, access = controllers.get(path.address.split()[0], ""), text(ana)
-        if (state and state != path.state) or (access and access != path.access):
-            names.add(path.name)
-    return frozenset(names)
-
-
-def _read(
-    sysfs: str, paths: Sequence[Path], attributes: Sequence[str]
-) -> Iterator[tuple[Path, Sequence[bytes | None]]]:
-    try:
-        found = read_attributes(f"{sysfs}/block", [sysfs_name(path.name) for path in paths], attributes)
-    except OSError:
-        return
-    yield from zip(paths, found, strict=True)
-
-
-def _scsi_differs(path: Path, values: Sequence[bytes | None]) -> bool:
-    state, access, limit = text(values[0]), text(values[1]), number(values[2])
-    changed = bool(state and state != path.state) or bool(access and access != path.access)
-    return changed or (limit is not None and limit != path.queue_limit)
 
 
 def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:

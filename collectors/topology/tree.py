@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from collectors.kernel.device_ids import plain_wwid
 from collectors.kernel.hotplug_changes import size_text
 from collectors.model import Device, Topology
-from collectors.paths.state import PathLevel, state_of
+from collectors.paths.state import PathLevel, access_mix, state_of
 from collectors.topology.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort
 from collectors.topology.ports import natural
 from collectors.topology.rootless import layers_above, rootless_layers
@@ -40,9 +41,10 @@ class _Tree:
             mine = [(target, count) for (its_port, target), count in ways.items() if its_port == port.key]
             for target, count in sorted(mine, key=lambda way: natural(way[0])):
                 far = self._targets.get(target)
+                of = f" of {far.array}" if far is not None and far.transport.startswith("nvme-") and far.array else ""
                 paths = "1 path" if count == 1 else f"{count:,} paths"
                 own = "its own disk" if count == 1 else "its own disks"
-                yield f"  {own if far is None or far.name == port.name else _target_name(far)}  {paths}"
+                yield f"  {own if far is None or far.name == port.name else _target_name(far) + of}  {paths}"
         for lun in sorted(self._graph.luns, key=lambda lun: natural(lun.name)):
             device = self._devices.get(lun.key)
             if device is None or device.size_bytes != 0:
@@ -67,11 +69,12 @@ class _Tree:
         if device is not None:
             # A map has no maker; its paths do.
             maker = next((made for one in (device, *map(self._device, paths)) if (made := _maker(one))), "")
-            parts += [_size(device.size_bytes), maker, device.persistent_id]
+            parts += [_size(device.size_bytes), maker, plain_wwid(device.persistent_id)]
         if lun.multipath:
             usable = sum(path.usable for path in paths)
+            mix = f", {access}" if (access := access_mix(paths)) else ""
             policy = f", {lun.policy}" if lun.policy else ""
-            parts.append(f"{usable} of {len(paths)} paths usable{policy}")
+            parts.append(f"{usable} of {len(paths)} paths usable{mix}{policy}")
         return "  ".join(filter(None, [*parts, *self._mounts.get(lun.key, ())]))
 
     def _tapes(self) -> Iterator[str]:
@@ -114,6 +117,8 @@ class _Tree:
             words.append("marginal")
         if path.group is not None:
             words.append(f"group {path.group}")
+        if path.priority is not None:
+            words.append(f"prio {path.priority}")
         if path.weight is not None and path.weight != 1:
             words.append(f"weight {path.weight}")
         if path.preferred:
@@ -122,13 +127,17 @@ class _Tree:
             words.append(f"failed {path.failures} times")
         if path.queue_limit is not None:
             words.append(f"limit {path.queue_limit}")
+        if path.port_group is not None:
+            words.append(f"port group {path.port_group}")
+        if path.target_port:
+            words.append(f"to {path.target_port}")
         yield from filter(None, words)
 
     def _stack(self, key: str, indent: str, seen: frozenset[str]) -> Iterator[str]:
         """Yield what stands on a device; a device that stands on itself is named once."""
         for layer in self._above.get(key, ()):
             if layer.key in seen:
-                yield f"{indent}{layer.name}  stands on itself"
+                yield f"{indent}{layer.name}  built on itself"
                 continue
             yield indent + self._layer(layer)
             yield from self._stack(layer.key, f"{indent}  ", seen | {layer.key})
@@ -163,6 +172,9 @@ def _port_line(port: Port) -> str:
                 port.state,
                 port.speed,
                 limit,
+                f"serial {port.serial}" if port.serial else "",
+                f"subsystem {port.subsystem}" if port.subsystem else "",
+                f"host {port.host_nqn}" if port.host_nqn else "",
             ],
         )
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine._native import host_cpu_ns
 from engine.aio.epoch import CpuTimes, EpochSnapshot
 from engine.aio.ledger import Ledger
-from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs
+from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs, own_descriptor
 from engine.aio.loop import SlotLoop, run_loop
 from engine.aio.mode import OpenFiles
 from engine.aio.plan import Plan
@@ -54,7 +54,7 @@ class AioEngine:
         self._max_queue_depth = max_queue_depth
         self._stripe_unit_bytes = stripe_unit_bytes
         plan = Plan([target.size_bytes for target in targets], stripe_unit_bytes, seed, sequential=sequential)
-        self._fds = [os.dup(target.fd) for target in targets]
+        self._fds = [own_descriptor(target) for target in targets]
         self._files = OpenFiles(self._fds, targets)
         self._pool = CallPool(MAX_OUTSTANDING)
         self._ledger = Ledger(len(targets), knobs, functools.partial(_cpu_times, self._pool))
@@ -85,7 +85,8 @@ class AioEngine:
     @property
     def features(self) -> list[str]:
         """What it is made of."""
-        return ["asyncio", "aiofiles"]
+        reads_only = any(not target.writable for target in self._targets)
+        return ["asyncio", "aiofiles", *(["read_only_files"] if reads_only else [])]
 
     def start(self) -> None:
         """Start the event loop; epoch 0 opens.
@@ -155,12 +156,27 @@ class AioEngine:
         """CPU time of the event loop and the executor."""
         return self._pool.cpu_ns()
 
-    def stop(self, timeout_s: float = 10.0) -> bool:
-        """Stop issuing, wait for what is outstanding, join; whether all came back in time."""
+    def outstanding(self, at_least_s: float = 0.0) -> NDArray[np.uint64]:
+        """Count I/Os outstanding for so long, with the moment the oldest began, or 0: shape (targets, 2)."""
+        return self._ledger.outstanding(at_least_s)
+
+    def drain(self, timeout_s: float) -> bool:
+        """Stop issuing and wait for what is outstanding, at most so long; whether all is back."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
         if self._thread.is_alive():
+            # The event loop does so too, unless it waits for cached data to be written back.
+            self._ledger.close(time.monotonic_ns())
+            return False
+        return True
+
+    def stop(self, timeout_s: float = 10.0) -> bool:
+        """Stop issuing, wait for what is outstanding, join; whether all came back in time.
+
+        Threads whose I/O does not return keep their descriptors and hold up the interpreter's exit.
+        """
+        if not self.drain(timeout_s):
             return False
         _release(self._pool, self._fds)
         return True

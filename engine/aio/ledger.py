@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,6 +71,8 @@ class Ledger:
         self._older_outstanding = 0
         self._epochs = [Epoch(0, knobs, 0, targets, cpu)]
         self._opened = False
+        self._begun: dict[int, tuple[int, int]] = {}
+        self._numbers = itertools.count()
 
     @property
     def _epoch(self) -> Epoch:
@@ -181,6 +186,28 @@ class Ledger:
             self._outstanding -= 1
         else:
             self._older_outstanding -= 1
+
+    @contextmanager
+    def waiting(self, target: int) -> Iterator[None]:
+        """Note that a call on a target is under way while the block runs."""
+        number = next(self._numbers)
+        with self._lock:
+            self._begun[number] = target, time.monotonic_ns()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._begun[number]
+
+    def outstanding(self, at_least_s: float) -> NDArray[np.uint64]:
+        """Count calls under way for so long, with the moment the oldest began: shape (targets, 2)."""
+        latest_ns = time.monotonic_ns() - round(at_least_s * 1e9)
+        found: list[list[int]] = [[] for _ in self._books]
+        with self._lock:
+            for target, since_ns in self._begun.values():
+                if since_ns <= latest_ns:
+                    found[target].append(since_ns)
+        return np.array([(len(since_ns), min(since_ns, default=0)) for since_ns in found], np.uint64)
 
     def take_fsync(self, target: int) -> bool:
         """Take one fsync to be issued, if one is due."""

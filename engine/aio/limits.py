@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +25,18 @@ class AioTarget:
     size_bytes: int
     align_bytes: int
     writable: bool
+
+
+def own_descriptor(target: AioTarget) -> int:
+    """Duplicate a target's descriptor or, where it could write and must not, open the same file for reading only.
+
+    Raises:
+        OSError: no descriptor is left, or the file cannot be opened for reading.
+    """
+    flags = fcntl.fcntl(target.fd, fcntl.F_GETFL)
+    if target.writable or flags & os.O_ACCMODE == os.O_RDONLY:
+        return os.dup(target.fd)
+    return os.open(f"/proc/self/fd/{target.fd}", os.O_RDONLY | os.O_CLOEXEC | flags & os.O_DIRECT)
 
 
 def check_knobs(knobs: Knobs, targets: Sequence[AioTarget], max_queue_depth: int, stripe_unit_bytes: int) -> None:

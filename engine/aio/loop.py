@@ -68,7 +68,7 @@ class SlotLoop:
         self._ledger.open_epoch(epoch, time.monotonic_ns())
 
     def _write_back(self) -> None:
-        for target, errno in self._files.write_back():
+        for target, errno in self._files.write_back(self._ledger.waiting):
             self._ledger.fail_write_back(target, errno)
 
     def _fill_slots(self) -> None:
@@ -114,7 +114,8 @@ class SlotLoop:
         if epoch is None:
             return
         try:
-            moved, latency_ns = await slot.transfer(io, WRITE_FLAGS[knobs.mode])
+            with self._ledger.waiting(target):
+                moved, latency_ns = await slot.transfer(io, WRITE_FLAGS[knobs.mode])
         except OSError as error:
             self._ledger.fail(epoch, target, io, error.errno or 0)
             return

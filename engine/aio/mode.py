@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 
 from engine.aio.limits import AioTarget
 from engine.job.spec import Mode
@@ -39,13 +39,17 @@ class OpenFiles:
         for fd in self.fds:
             _set_direct(fd, direct=direct)
 
-    def write_back(self) -> Iterator[tuple[int, int]]:
-        """Put dirty pages onto the medium and out of memory, so that direct I/O meets none; yields target and errno."""
+    def write_back(self, waiting: Callable[[int], AbstractContextManager[None]]) -> Iterator[tuple[int, int]]:
+        """Put dirty pages onto the medium and out of memory, so that direct I/O meets none; yields target and errno.
+
+        `waiting` is entered with the number of a target while that is written back.
+        """
         for position, (fd, target) in enumerate(zip(self.fds, self._targets, strict=True)):
             if not target.writable:
                 continue
             try:
-                os.fdatasync(fd)
+                with waiting(position):
+                    os.fdatasync(fd)
             except OSError as error:
                 yield position, error.errno or 0
             # Advice: pages that stay are invalidated by the writes that meet them.

@@ -7,8 +7,8 @@ engine/guard/permission.py; what counts as used by somebody, in engine/guard/usa
 from __future__ import annotations
 
 from engine.guard.filling import fill_scratch as fill_scratch
+from engine.guard.monitor import UseMonitor as UseMonitor
 from engine.guard.opening import open_targets as open_targets
 from engine.guard.target import OpenTarget as OpenTarget
 from engine.guard.target import TargetKind as TargetKind
 from engine.guard.target import recheck_targets as recheck_targets
-from engine.guard.vigil import Vigil as Vigil

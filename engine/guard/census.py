@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -13,8 +14,17 @@ from engine.guard.mounts import Mount, devices_of, pooled_devices, read_mounts
 from engine.guard.overlays import Inode, Overlay, inodes_below, read_overlays
 from engine.guard.roots import Roots
 from engine.guard.swaps import Swaps, read_swaps
-from engine.guard.sysblock import BlockDevice, list_disks, lun_of
+from engine.guard.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, slaves
+from engine.guard.visibility import writer_notices
 from engine.guard.writers import Writers, read_writers
+
+_Known = dict[Path, list[BlockDevice]]
+
+
+def _once(known: _Known, folder: Path, find: Callable[[], list[BlockDevice]]) -> list[BlockDevice]:
+    if folder not in known:
+        known[folder] = find()
+    return known[folder]
 
 
 class Census:
@@ -24,8 +34,13 @@ class Census:
     mounts, and then nothing may be written.
     """
 
-    def __init__(self, roots: Roots | None = None) -> None:
+    def __init__(self, roots: Roots | None = None, writers: Writers | None = None) -> None:
+        """Read from `roots`; `writers` are those already found, for who looks for them apart: that is the slow part."""
         self.roots = roots or Roots()
+        self._known_writers = writers
+        self._parts: _Known = {}
+        self._holders: _Known = {}
+        self._slaves: _Known = {}
 
     @cached_property
     def mounts(self) -> list[Mount]:
@@ -71,7 +86,12 @@ class Census:
     @cached_property
     def writers(self) -> Writers:
         """Other processes with storage open for writing."""
-        return read_writers(self.roots)
+        return read_writers(self.roots) if self._known_writers is None else self._known_writers
+
+    @cached_property
+    def writer_notices(self) -> tuple[str, ...]:
+        """Why writers may go unseen, for people; empty where all of them are seen."""
+        return writer_notices(self.roots, self.mounts, self.writers)
 
     @cached_property
     def exports(self) -> Exports:
@@ -91,6 +111,18 @@ class Census:
                 disks[lun].append(folder)
         return disks
 
+    def parts_of(self, disk_folder: Path) -> list[BlockDevice]:
+        """List the whole disk and its partitions."""
+        return _once(self._parts, disk_folder, lambda: on_disk(disk_folder))
+
+    def holders_of(self, device: BlockDevice) -> list[BlockDevice]:
+        """List the devices built on one: dm, md, bcache."""
+        return _once(self._holders, device.folder, lambda: holders(device))
+
+    def slaves_of(self, device: BlockDevice) -> list[BlockDevice]:
+        """List the devices one's disk is built on."""
+        return _once(self._slaves, device.disk_folder, lambda: slaves(device))
+
     def other_paths(self, disk_folder: Path) -> list[Path]:
         """Find the folders of the other disks that are the same LUN."""
         lun = lun_of(disk_folder)
@@ -98,4 +130,8 @@ class Census:
 
     def loop_at(self, device: BlockDevice) -> Loop | None:
         """Find the loop device a disk or partition belongs to."""
-        return next((loop for loop in self.loops if loop.device.folder == device.disk_folder), None)
+        return self._loop_by_folder.get(device.disk_folder)
+
+    @cached_property
+    def _loop_by_folder(self) -> dict[Path, Loop]:
+        return {loop.device.folder: loop for loop in self.loops}

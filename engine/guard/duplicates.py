@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from engine.errors import UsageError
 from engine.guard.census import Census
 from engine.guard.finding import Found
+from engine.guard.relatives import below
 from engine.guard.sysblock import BlockDevice, look_up, lun_of
-from engine.guard.usage import below
 from engine.text import safe_text
 
 _END = 1 << 63

@@ -12,6 +12,7 @@ from engine import _native
 from engine.errors import LunscopeError, StoppedError
 from engine.guard.target import OpenTarget
 from engine.running.scratch import free_bytes, no_room, scratch_folder
+from engine.waits import Waits
 
 _CHUNK_BYTES = 8 * 1024 * 1024
 _SEED_STEP = 0x9E3779B97F4A7C15
@@ -19,7 +20,11 @@ _SEED_STEP = 0x9E3779B97F4A7C15
 
 
 def fill_scratch(
-    targets: Sequence[OpenTarget], seed: int, progress: Callable[[float], None], stop: threading.Event
+    targets: Sequence[OpenTarget],
+    seed: int,
+    progress: Callable[[float], None],
+    stop: threading.Event,
+    waits: Waits | None = None,
 ) -> None:
     """Write incompressible data to every target lunscope made, each with its own.
 
@@ -28,21 +33,23 @@ def fill_scratch(
         seed: the same seed writes the same bytes.
         progress: called with the share done, 0 to 1, after every few MiB.
         stop: set from any thread to end early.
+        waits: gets every call that may hang.
 
     Raises:
         StoppedError: `stop` was set.
         LunscopeError: the disk is full, or failed; what was made is closed and removed.
     """
+    waits = waits or Waits()
     waiting = [(index, target) for index, target in enumerate(targets) if target.needs_fill]
     total = sum(target.size_bytes for _, target in waiting)
     done = 0
     try:
         for index, target in waiting:
             target_seed = (seed + index * _SEED_STEP) % 2**63
-            for step in _fill_steps(target, target_seed, stop):
+            for step in _fill_steps(target, target_seed, stop, waits):
                 done += step
                 progress(done / total)
-            _settle(target)
+            _settle(target, waits)
     except BaseException:
         for _, target in waiting:
             target.close()
@@ -50,7 +57,7 @@ def fill_scratch(
     progress(1.0)
 
 
-def _fill_steps(target: OpenTarget, seed: int, stop: threading.Event) -> Iterator[int]:
+def _fill_steps(target: OpenTarget, seed: int, stop: threading.Event, waits: Waits) -> Iterator[int]:
     """Fill one target, yielding the bytes of each step."""
     offset = 0
     while offset < target.size_bytes:
@@ -58,7 +65,8 @@ def _fill_steps(target: OpenTarget, seed: int, stop: threading.Event) -> Iterato
             raise StoppedError(f"{target.name}: stopped while it was filled; nothing is left of it")
         length = min(_CHUNK_BYTES, target.size_bytes - offset)
         try:
-            written = _native.fill(target.fd, offset, length, seed)
+            with waits.on(target.name):
+                written = _native.fill(target.fd, offset, length, seed)
         except OSError as error:
             raise _explain(target, error) from None
         if written <= 0:
@@ -67,10 +75,11 @@ def _fill_steps(target: OpenTarget, seed: int, stop: threading.Event) -> Iterato
         yield written
 
 
-def _settle(target: OpenTarget) -> None:
+def _settle(target: OpenTarget, waits: Waits) -> None:
     """Bring what was written to storage and out of the page cache, so that the load starts from a known state."""
     try:
-        os.fsync(target.fd)
+        with waits.on(target.name, "fsync"):
+            os.fsync(target.fd)
     except OSError as error:
         raise _explain(target, error) from None
     os.posix_fadvise(target.fd, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -30,6 +30,10 @@ _KERNEL_FILESYSTEMS = frozenset(
 )
 
 
+_PROCESS_MEMORY = ("/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage")
+"""Names the kernel gives to what has none (mm/memfd.c, ipc/shm.c, mm/shmem.c, fs/hugetlbfs/inode.c)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An inode found by name, held by an O_PATH descriptor that neither reads, writes nor wakes a device."""
@@ -133,9 +137,21 @@ def refuse_strange_kinds(found: Found, filesystems: dict[int, str]) -> None:
     strange = _STRANGE_KINDS.get(stat.S_IFMT(found.status.st_mode))
     if strange:
         raise UsageError(f"{shown}: {strange}, not storage: give a block device or a regular file")
+    if _is_process_memory(found, filesystems):
+        raise UsageError(f"{shown}: memory of a process (memfd, shared memory), not storage: give a file with a name")
     filesystem = filesystems.get(found.status.st_dev)
     if not found.is_block and filesystem in _KERNEL_FILESYSTEMS:
         raise UsageError(f"{shown}: a file of the kernel ({filesystem}), not storage: give a block device or a file")
+
+
+def _is_process_memory(found: Found, filesystems: dict[int, str]) -> bool:
+    """Whether a file without a name lies on the kernel's own instance of tmpfs or hugetlbfs, which is mounted nowhere.
+
+    Only /proc/PID/fd and /proc/PID/map_files lead there (memfd_create(2), shmat(2), mmap(2) of shared memory).
+    """
+    if found.is_block or found.status.st_nlink or found.status.st_dev in filesystems:
+        return False
+    return str(Path(f"/proc/self/fd/{found.fd}").readlink()).startswith(_PROCESS_MEMORY)
 
 
 READ_ONLY = "it is read-only"

@@ -53,6 +53,8 @@ def _attach_facts(roots: Roots, device: BlockDevice, path: str, overlays: Sequen
 def read_loops(roots: Roots, overlays: Sequence[Overlay]) -> Iterator[Loop]:
     """All attached loop devices (block/loop/backing_file in sysfs, then the device itself)."""
     for folder in list_disks(roots.sysfs):
+        if not folder.name.startswith("loop"):
+            continue
         path = read_text(folder / "loop" / "backing_file")
         if path is not None and (devices := on_disk(folder)):
             yield _attach_facts(roots, devices[0], path, overlays)

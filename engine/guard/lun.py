@@ -10,6 +10,7 @@ from engine.errors import UsageError
 from engine.guard.census import Census
 from engine.guard.finding import Found
 from engine.guard.sysblock import BlockDevice, look_up, lun_of, read_text
+from engine.numbers import whole_number
 from engine.text import safe_text
 
 _Store = tuple[str, str | int, int, int]
@@ -88,11 +89,11 @@ def _numa_node(folder: Path) -> int | None:
     for parent in folder.parents:
         text = read_text(parent / "numa_node")
         if text is not None:
-            return int(text) if text.isdigit() else None
+            return whole_number(text)
     return None
 
 
 def _outstanding(folder: Path) -> int:
     """Add up reads and writes of `inflight` (Documentation/ABI/stable/sysfs-block)."""
     fields = (read_text(folder / "inflight") or "").split()
-    return sum(int(field) for field in fields if field.isdigit())
+    return sum(whole_number(field) or 0 for field in fields)

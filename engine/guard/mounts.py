@@ -11,6 +11,7 @@ from pathlib import Path
 from engine.guard.roots import Roots
 from engine.guard.sysblock import parse_device_number, read_text
 from engine.kernel_names import unescape_octal
+from engine.numbers import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +60,25 @@ def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[
         )
 
 
-def _processes(procfs: Path) -> list[Path]:
-    return sorted((entry for entry in procfs.iterdir() if entry.name.isdigit()), key=lambda entry: int(entry.name))
+def _processes(procfs: Path) -> list[str]:
+    numbered = ((whole_number(name), name) for name in os.listdir(procfs))  # noqa: PTH208 - as in kernel_files
+    return [name for _, name in sorted((number, name) for number, name in numbered if number is not None)]
 
 
-def _namespace_id(process: Path) -> int | None:
+def _namespace_id(procfs: Path, process: str) -> int | None:
     try:
-        return (process / "ns" / "mnt").stat().st_ino
+        return os.stat(f"{procfs}/{process}/ns/mnt").st_ino  # noqa: PTH116 - as in kernel_files
     except OSError:
         return None
 
 
 def _other_namespaces(procfs: Path) -> Iterator[Path]:
-    seen = {_namespace_id(procfs / "self"), None}
+    seen = {_namespace_id(procfs, "self"), None}
     for process in _processes(procfs):
-        namespace = _namespace_id(process)
+        namespace = _namespace_id(procfs, process)
         if namespace not in seen:
             seen.add(namespace)
-            yield process
+            yield procfs / process
 
 
 def read_mounts(roots: Roots) -> list[Mount]:

@@ -33,10 +33,15 @@ class _Opener:
     job: JobSpec
     permissions: Permissions
     census: Census
+    held: set[int]
+    """Numbers of the devices claimed for this job."""
 
     @property
     def mode_flags(self) -> int:
         return MODE_FLAGS[self.job.knobs.mode]
+
+    def writer_notices(self, *, writable: bool) -> tuple[str, ...]:
+        return self.census.writer_notices if writable else ()
 
 
 def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
@@ -50,7 +55,7 @@ def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
         RefusedError: a target may not be written.
         LunscopeError: no right, no room, or a device that does not answer.
     """
-    opener = _Opener(job, permissions, Census())
+    opener = _Opener(job, permissions, Census(), set())
     with ExitStack() as found_ones, ExitStack() as opened_ones:
         found = [_find_all(spec, job, found_ones) for spec in job.targets]
         refuse_duplicates(opener.census, [nodes for nodes in found if nodes])
@@ -216,7 +221,7 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             size_bytes=size,
             align_bytes=align,
             writable=writable,
-            notices=file_notices(opener.census, fd),
+            notices=(*file_notices(opener.census, fd), *opener.writer_notices(writable=writable)),
             facts=file_facts(opener.census.roots.sysfs, fd, size, opener.job),
             nr_requests=None,
             identity=Identity.of(fd, size),
@@ -245,11 +250,15 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             size_bytes=size,
             align_bytes=align,
             writable=writable,
-            notices=block_notices(opener.census, device, opener.job),
+            notices=(
+                *block_notices(opener.census, device, opener.job),
+                *opener.writer_notices(writable=writable),
+            ),
             facts=block_facts(device, fd, size, opener.job),
             nr_requests=request_limit(device) if device else None,
             identity=Identity.of(fd, size),
             direct_align_bytes=direct_align_bytes(fd),
+            held=opener.held,
         )
     except BaseException:
         os.close(fd)
@@ -260,7 +269,14 @@ def _claim_block(opener: _Opener, found: Found) -> int:
     """Open a device for writing with an exclusive claim, which keeps mounts, swap and volume managers off it."""
     permission.refuse_used(opener.census, found.path, found.fd)
     try:
-        return reopen(found, os.O_RDWR | os.O_EXCL | opener.mode_flags)
+        fd = reopen(found, os.O_RDWR | os.O_EXCL | opener.mode_flags)
     except BlockingIOError:
         device = look_up(opener.census.roots.sysfs, found.status.st_rdev)
         raise permission.claimed(found, device) from None
+    try:
+        opener.held.add(found.status.st_rdev)
+        permission.refuse_claimed_elsewhere(opener.census, found.path, fd, opener.held)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd

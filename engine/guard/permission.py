@@ -11,13 +11,18 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
 
 from engine.errors import LunscopeError, RefusedError
 from engine.guard import blockio
 from engine.guard.census import Census
+from engine.guard.claims import Ask, claimed_relative, node_of, probes_of, stays_claimed
 from engine.guard.finding import READ_ONLY, Found, reopen
+from engine.guard.relatives import Relative
 from engine.guard.signatures import signatures_of
-from engine.guard.sysblock import BlockDevice, look_up
+from engine.guard.sysblock import BlockDevice, look_up, title
 from engine.guard.usage import Use, block_use, file_use
 from engine.guard.writers import has_unseen_writer
 from engine.job.sizes import human_size
@@ -78,6 +83,46 @@ def refuse_used(census: Census, name: str, fd: int) -> None:
         ) from None
     if use:
         raise RefusedError(f"{safe_text(use.text)}: never written to: {use.mend}")
+
+
+def refuse_claimed_elsewhere(census: Census, name: str, fd: int, held: Collection[int]) -> None:
+    """Refuse a device that we hold by O_EXCL while somebody has claimed another device with the same bytes.
+
+    `held` is the numbers of all devices this job has claimed. Files are not concerned: loop devices over them are
+    refused as such.
+
+    Raises:
+        RefusedError: names the device that is claimed, or the one that the kernel cannot be asked about.
+    """
+    status = os.fstat(fd)
+    device = look_up(census.roots.sysfs, status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
+    if device is None:
+        return
+    ask: Ask = partial(stays_claimed, devices=census.roots.devices)
+    for probe in probes_of(census, device, held):
+        try:
+            relative = claimed_relative(probe, held, ask)
+        except OSError as error:
+            raise cannot_ask(subject(name, device.node), probe.asked[0], error) from None
+        if relative:
+            raise claimed_relative_refusal(subject(name, device.node), relative)
+
+
+def cannot_ask(shown: str, device: BlockDevice, error: OSError) -> RefusedError:
+    """Build the refusal for a device whose claim is not known."""
+    return RefusedError(
+        f"{shown}: the kernel cannot be asked whether {device.node}, which shares its bytes, is in use "
+        f"({error.strerror}): never written to: run as root where {node_of(device, Path('/dev'))} is there"
+    )
+
+
+def claimed_relative_refusal(shown: str, relative: Relative) -> RefusedError:
+    """Build the refusal for a claim of a device that shares the target's bytes."""
+    device = safe_text(title(relative.device))
+    return RefusedError(
+        f"{shown} is in use: {relative.relation} {device} is claimed by the kernel (O_EXCL: busy): mounted where it "
+        "cannot be seen, or held by another program or volume: never written to: release it first"
+    )
 
 
 def refuse_hidden_writer(found: Found) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.guard.census import Census
 from engine.guard.facts import TargetFacts
 from engine.guard.identity import Identity, is_gone, refuse_changed, refuse_other_disk, refuse_replaced
-from engine.guard.permission import refuse_used
+from engine.guard.permission import refuse_claimed_elsewhere, refuse_used
 
 
 class TargetKind(StrEnum):
@@ -51,6 +51,8 @@ class OpenTarget:
     """NUMA node of its adapter, where it is a path of a LUN and has one."""
     outstanding: int = 0
     """What it had in flight when it was opened, where it is a path of a LUN."""
+    held: set[int] = field(default_factory=set)
+    """Numbers of the devices that are claimed for the job, this one among them; shared by all of its targets."""
     others: tuple[OpenTarget, ...] = ()
     """Further paths to the same LUN, each opened and checked like this one."""
 
@@ -78,7 +80,9 @@ class OpenTarget:
         if self.path is not None:
             refuse_replaced(self.path, self.identity)
         if self.writable and self.kind is not TargetKind.SCRATCH:
-            refuse_used(census or Census(), self.name, self.fd)
+            census = census or Census()
+            refuse_used(census, self.name, self.fd)
+            refuse_claimed_elsewhere(census, self.name, self.fd, self.held)
         for other in self.others:
             other.recheck(census)
 

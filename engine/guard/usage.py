@@ -6,13 +6,11 @@ same LUN by another path, a loop device over the same file, and what it stands o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.guard.census import Census
-from engine.guard.loops import Loop
-from engine.guard.sysblock import BlockDevice, holders, look_up, on_disk, slaves, title
+from engine.guard.relatives import Relative, below, sharing
+from engine.guard.sysblock import BlockDevice, is_multipath_map, title
 
 
 class Use(NamedTuple):
@@ -20,14 +18,6 @@ class Use(NamedTuple):
 
     text: str
     mend: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Relative:
-    """A device that shares bytes with the target, and how."""
-
-    device: BlockDevice
-    relation: str
 
 
 def _own_use(census: Census, number: int) -> Use | None:
@@ -45,12 +35,12 @@ def _own_use(census: Census, number: int) -> Use | None:
 def _above(census: Census, device: BlockDevice) -> list[BlockDevice]:
     """List devices built directly on this one or on a part of it."""
     loops = [loop.device for loop in census.loops if loop.backing_device == device.number]
-    return holders(device) + loops
+    return census.holders_of(device) + loops
 
 
 def _use_above(census: Census, device: BlockDevice, seen: set[int]) -> str:
     """Say what the topmost user does with a device built on the target: ", which is mounted on /x (ext4)"."""
-    for part in on_disk(device.disk_folder):
+    for part in census.parts_of(device.disk_folder):
         if part.number in seen:
             continue
         seen.add(part.number)
@@ -70,61 +60,25 @@ def _held_use(census: Census, device: BlockDevice, ignored: set[int]) -> Use | N
     return None
 
 
-def _sharing(census: Census, device: BlockDevice) -> Iterator[_Relative]:
-    """List the device, what overlaps it on its disk, and the same for every other way to its bytes."""
-    yield _Relative(device, "")
-    for part in on_disk(device.disk_folder):
-        if part.number != device.number and part.overlaps(device.start_bytes, device.end_bytes):
-            yield _Relative(part, "its partition" if part.is_partition else "its disk")
-    for folder in census.other_paths(device.disk_folder):
-        for part in on_disk(folder):
-            if part.overlaps(device.start_bytes, device.end_bytes):
-                yield _Relative(part, "the same LUN by another path,")
-    for loop in _loops_beside(census, device):
-        for part in on_disk(loop.device.disk_folder):
-            yield _Relative(part, "the same bytes by another loop device,")
-
-
-def _loops_beside(census: Census, device: BlockDevice) -> list[Loop]:
-    own = census.loop_at(device)
-    return [loop for loop in census.loops if own and loop is not own and loop.shares_backing(own)]
-
-
-def _directly_below(census: Census, device: BlockDevice) -> list[BlockDevice]:
-    loop = census.loop_at(device)
-    backing = look_up(census.roots.sysfs, loop.backing_device) if loop and loop.backing_device else None
-    return slaves(device) + ([backing] if backing else [])
-
-
-def below(census: Census, device: BlockDevice) -> list[BlockDevice]:
-    """List every device the bytes of this one are stored on, nearest first."""
-    found: dict[int, BlockDevice] = {}
-    waiting = _directly_below(census, device)
-    while waiting:
-        lower = waiting.pop(0)
-        if lower.number not in found:
-            found[lower.number] = lower
-            waiting += _directly_below(census, lower)
-    return list(found.values())
-
-
-def _sentence(subject: str, relative: _Relative, use: Use) -> Use:
+def _sentence(subject: str, relative: Relative, use: Use) -> Use:
     if not relative.relation:
         return Use(f"{subject} {use.text}", use.mend)
     return Use(f"{subject} is in use: {relative.relation} {title(relative.device)} {use.text}", use.mend)
 
 
-def _use_of_stack(census: Census, lower: BlockDevice, stack: set[int]) -> tuple[_Relative, Use] | None:
+def _use_of_stack(census: Census, lower: BlockDevice, stack: set[int]) -> tuple[Relative, Use] | None:
     """Find a use of one device under the target by anything that is not part of the target's own stack."""
-    is_member = any(higher.number in stack for higher in holders(lower))
-    for relative in _sharing(census, lower):
+    own_holders = [higher for higher in census.holders_of(lower) if higher.number in stack]
+    # A multipath map takes all of its paths, other volumes a part of their members.
+    has_neighbours = bool(own_holders) and not any(map(is_multipath_map, own_holders))
+    for relative in sharing(census, lower):
         use = _own_use(census, relative.device.number)
         is_other_path = relative.device.disk_folder != lower.disk_folder and relative.device.number not in stack
         # Other volumes on a shared member are neighbours; whoever holds a plain backing device or another path is not.
-        if use is None and (is_other_path or not is_member):
+        if use is None and (is_other_path or not has_neighbours):
             use = _held_use(census, relative.device, stack)
         if use:
-            return relative if relative.relation else _Relative(lower, "the device under it,"), use
+            return relative if relative.relation else Relative(lower, "the device under it,"), use
     return None
 
 
@@ -142,7 +96,7 @@ def _below_use(census: Census, subject: str, device: BlockDevice) -> Use | None:
 
 def block_use(census: Census, subject: str, device: BlockDevice) -> Use | None:
     """Find who uses a block device or anything that shares bytes with it; a sentence about `subject`."""
-    for relative in _sharing(census, device):
+    for relative in sharing(census, device):
         use = _own_use(census, relative.device.number) or _held_use(census, relative.device, {device.number})
         if use:
             return _sentence(subject, relative, use)

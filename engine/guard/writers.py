@@ -1,4 +1,4 @@
-"""Other processes that have a device or file open for writing: virtual machines, databases, other load drivers.
+"""Other processes that can write to a device or file: virtual machines, databases, other load drivers.
 
 They hold no exclusive claim, so O_EXCL does not see them.
 """
@@ -8,66 +8,87 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import signal
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from engine.guard.processes import WritableFile, writable_files
 from engine.guard.roots import Roots
 from engine.guard.sysblock import read_text
-from engine.syscalls import statx
-
-_FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
-_NO_STORAGE = ("socket:", "pipe:", "anon_inode:", "/dev/null", "/dev/pts/", "/dev/tty", "/memfd:")
+from engine.syscalls import Statx, statx
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Writers:
     """Who writes to what: words such as "is open for writing by qemu (pid 812)"."""
 
     devices: dict[int, str] = field(default_factory=dict)
     files: dict[tuple[int, int], str] = field(default_factory=dict)
+    unreadable: int = 0
+    """Processes of others, of which nothing is known."""
 
 
-def _is_for_writing(process: Path, descriptor: str) -> bool:
-    match = _FLAGS.search(read_text(process / "fdinfo" / descriptor) or "")
-    return match is not None and int(match[1], 8) & os.O_ACCMODE != os.O_RDONLY
+def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writers:
+    """Look through the descriptors and mappings of every process but our own.
 
-
-def _storage_descriptors(process: Path) -> Iterator[Path]:
-    try:
-        entries = list((process / "fd").iterdir())
-    except OSError:
-        return
-    for entry in entries:
-        try:
-            text = str(entry.readlink())
-        except OSError:
-            continue
-        if not text.startswith(_NO_STORAGE) and _is_for_writing(process, entry.name):
-            yield entry
-
-
-def read_writers(roots: Roots) -> Writers:
-    """Look through the descriptors of every process but our own; those we may not see are not in it."""
+    `pause` is called after each process, by who wants it to take its time.
+    """
     writers = Writers()
-    for process in roots.procfs.iterdir():
-        if not process.name.isdigit() or process.name == str(os.getpid()):
-            continue
-        text = ""
-        for entry in _storage_descriptors(process):
-            try:
-                status = statx(str(entry))
-            except OSError:
-                continue
-            text = text or f"is open for writing by {read_text(process / 'comm') or '?'} (pid {process.name})"
-            if stat.S_ISBLK(status.mode):
-                writers.devices.setdefault(status.rdev, text)
-            elif stat.S_ISREG(status.mode):
-                writers.files.setdefault((status.device, status.inode), text)
+    own = _own_name(roots)
+    for name in os.listdir(roots.procfs):  # noqa: PTH208 - as in kernel_files
+        if name.isdigit() and name != own:
+            _add_process(writers, roots, name)
+            pause()
     return writers
+
+
+def _own_name(roots: Roots) -> str:
+    """Return our number as /proc counts, which may be that of a pid namespace above ours."""
+    try:
+        return str((roots.procfs / "self").readlink())
+    except OSError:
+        return str(os.getpid())
+
+
+def _add_process(writers: Writers, roots: Roots, name: str) -> None:
+    try:
+        for written in writable_files(f"{roots.procfs}/{name}"):
+            _add(writers, roots, name, written)
+    except PermissionError:
+        writers.unreadable += 1
+
+
+def _add(writers: Writers, roots: Roots, name: str, written: WritableFile) -> None:
+    status = _inode_of(written)
+    if status is None:
+        return
+    if stat.S_ISBLK(status.mode) and status.rdev not in writers.devices:
+        writers.devices[status.rdev] = _words(roots, name, written)
+    elif stat.S_ISREG(status.mode) and (status.device, status.inode) not in writers.files:
+        writers.files[status.device, status.inode] = _words(roots, name, written)
+
+
+def _inode_of(written: WritableFile) -> Statx | None:
+    try:
+        return statx(written.path)
+    except PermissionError:
+        # map_files is for CAP_CHECKPOINT_RESTORE only.
+        return _inode_named(written)
+    except OSError:
+        return None
+
+
+def _inode_named(written: WritableFile) -> Statx | None:
+    try:
+        status = statx(written.name) if written.name else None
+    except OSError:
+        return None
+    return status if status is not None and status.inode == written.inode else None
+
+
+def _words(roots: Roots, name: str, written: WritableFile) -> str:
+    return f"is {written.how} by {read_text(roots.procfs / name / 'comm') or '?'} (pid {name})"
 
 
 def has_unseen_writer(fd: int) -> bool:

@@ -30,6 +30,7 @@ from engine.job.distribution import (
     whole_shares,
 )
 from engine.job.sizes import format_number
+from engine.numbers import decimal_number
 
 
 def parse_distribution(text: str) -> Distribution:
@@ -64,7 +65,14 @@ def _nothing(make: Callable[[], Distribution]) -> Callable[[str], Distribution]:
 
 
 def _numbers(text: str, separator: str) -> list[float]:
-    return [float(part.strip().removesuffix("%")) for part in text.split(separator)]
+    return [_number(part.strip().removesuffix("%")) for part in text.split(separator)]
+
+
+def _number(text: str) -> float:
+    value = decimal_number(text)
+    if value is None:
+        raise ValueError(text)
+    return value
 
 
 def _read_normal(rest: str) -> Normal:
@@ -96,8 +104,8 @@ def _read_zones(rest: str) -> Zones:
 _READERS: Mapping[str, Callable[[str], Distribution]] = {
     "uniform": _nothing(Uniform),
     "permutation": _nothing(Permutation),
-    "zipf": lambda rest: Zipf(float(rest)),
-    "pareto": lambda rest: Pareto(float(rest)),
+    "zipf": lambda rest: Zipf(_number(rest.strip())),
+    "pareto": lambda rest: Pareto(_number(rest.strip())),
     "normal": _read_normal,
     "hot": _read_hot,
     "locality": lambda rest: locality(_numbers(rest, ",")),

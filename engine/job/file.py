@@ -27,7 +27,7 @@ from engine.errors import LunscopeError, UsageError
 from engine.job.distribution_text import format_distribution
 from engine.job.read_write import access_and_mix, rw_word
 from engine.job.sizes import format_blocks, format_duration, format_number, format_size
-from engine.job.spec import JobSpec, Knobs
+from engine.job.spec import DEFAULT_GIVE_UP_S, JobSpec, Knobs
 from engine.job.target_text import format_target
 from engine.job.validate import knob_problems, setting_problems
 from engine.job.values import READERS, WrongTypeError
@@ -57,6 +57,7 @@ _SETTINGS = {
     "engine": "backend",
     "size": "size_bytes",
     "runtime": "runtime_s",
+    "give_up": "give_up_s",
     "seed": "seed",
     "arrival": "arrival",
     "poll": "poll",
@@ -202,6 +203,7 @@ def dump_job(job: JobSpec) -> str:
         "engine": quoted(job.backend),
         "size": None if job.size_bytes is None else quoted(format_size(job.size_bytes)),
         "runtime": None if job.runtime_s is None else quoted(format_duration(job.runtime_s)),
+        "give_up": None if job.give_up_s == DEFAULT_GIVE_UP_S else quoted(format_duration(job.give_up_s)),
         "seed": str(job.seed),
         "arrival": quoted(job.arrival),
         "poll": "true" if job.poll else "false",

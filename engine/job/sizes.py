@@ -5,7 +5,6 @@ Sizes count in 1024: `k`, `m`, `g`, `t`, `p`, also as `KiB`, `kb`, `K`; `4k` is 
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -13,10 +12,11 @@ from decimal import Decimal
 from engine.errors import UsageError
 from engine.job.shares import adds_up, scaled_to_100
 from engine.job.spec import BlockShare
+from engine.numbers import decimal_number
 
 _UNITS = "kmgtp"
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:([kmgtp])(?:i?b)?|b)?", re.IGNORECASE)
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s|m|h|d)?")
+_SIZE = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(?:([kmgtp])(?:i?b)?|b)?", re.IGNORECASE | re.ASCII)
+_DURATION = re.compile(r"([0-9]{1,400}(?:\.[0-9]{1,400})?)\s*(us|ms|s|m|h|d)?", re.ASCII)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _MAX_BYTES = 2**63 - 1
 
@@ -84,11 +84,8 @@ def parse_blocks(text: str) -> tuple[BlockShare, ...]:
 
 def _parse_share(part: str, text: str) -> BlockShare:
     size, colon, percent = part.partition(":")
-    try:
-        share = float(percent.strip().removesuffix("%"))
-    except ValueError:
-        share = math.nan
-    if not colon or not 0 < share <= 100:
+    share = decimal_number(percent.strip().removesuffix("%"))
+    if not colon or share is None or not 0 < share <= 100:
         raise UsageError(f"{text!r}: {part!r} needs a share above 0 and up to 100: write a mix like 4k:60,16k:40")
     return BlockShare(parse_size(size), share)
 

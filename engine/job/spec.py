@@ -17,6 +17,7 @@ MAX_PATHS = 32
 MAX_WEIGHT = 100
 MAX_ARRIVALS_PER_S = 10_000_000
 """More than any engine issues; each of them is drawn, even if only to be skipped."""
+DEFAULT_GIVE_UP_S = 30.0
 
 
 class Access(StrEnum):
@@ -170,6 +171,8 @@ class JobSpec:
     size_bytes: int | None = None
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
     runtime_s: float | None = None
+    give_up_s: float = DEFAULT_GIVE_UP_S
+    """How long the end waits for I/Os that do not come back."""
     seed: int = 1
     arrival: Arrival = Arrival.CLOSED
     poll: bool = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from engine.errors import UsageError
 from engine.job.spec import MAX_WEIGHT, PathSpec, TargetSpec
+from engine.numbers import whole_number
 from engine.text import safe_text
 
 SCRATCH = "scratch"
@@ -38,9 +39,10 @@ def _parse_path(part: str, text: str) -> PathSpec:
     name, equals, weight = part.removesuffix(_PREFERRED).partition("=")
     if not name:
         raise UsageError(f"{safe_text(text)}: an empty path: write the device nodes of one LUN as sda,sdb,sdc")
-    if equals and not weight.isdecimal():
+    number = whole_number(weight) if equals else 1
+    if number is None:
         raise UsageError(f"{safe_text(part)}: the weight is no whole number: write sda=3, with 0 to {MAX_WEIGHT}")
-    return PathSpec(node_name(name), int(weight) if equals else 1, preferred=preferred)
+    return PathSpec(node_name(name), number, preferred=preferred)
 
 
 def prefer(target: TargetSpec, names: frozenset[str]) -> TargetSpec:

@@ -78,6 +78,8 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
         yield Problem("size", f"{job.size_bytes} is out of range: at least one block")
     if job.runtime_s is not None and not 0 < job.runtime_s < math.inf:
         yield Problem("runtime", f"{format_number_or_nan(job.runtime_s)} is out of range: longer than 0s")
+    if not 0 <= job.give_up_s < math.inf:
+        yield Problem("give-up", f"{format_number_or_nan(job.give_up_s)} is out of range: 0s or longer")
 
 
 def _path_problems(target: TargetSpec) -> Iterator[Problem]:

@@ -132,6 +132,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "engine": _word(Backend),
     "size": _size,
     "runtime": _duration,
+    "give_up": _duration,
     "seed": _whole,
     "arrival": _word(Arrival),
     "poll": _switch,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from engine.results.measured import combine
 from engine.results.result import EpochResult, RunResult
 from engine.results.split import combine_splits
 from engine.running.load_interval import LoadInterval
+from engine.version import version
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +75,7 @@ def fio_document(setting: Setting) -> Figures:
     """Everything fio's JSON has that is known, ready for json.dumps."""
     now_s = time.time()
     return {
-        "fio version": f"lunscope-{importlib.metadata.version('lunscope')}",
+        "fio version": f"lunscope-{version()}",
         "timestamp": int(now_s),
         "timestamp_ms": int(now_s * 1000),
         "time": time.ctime(now_s),

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.place import quoted
+from engine.numbers import decimal_number
 
-_INTEGER = re.compile(r"(0x[0-9a-f]{1,16}|[0-9]{1,19})(?:([kmgtp])(ib)?[ib]?|b)?", re.IGNORECASE)
-_TIME = re.compile(r"([0-9]{1,19})\s*(d|h|m|s|sec|ms|msec|us|usec)?", re.IGNORECASE)
+_INTEGER = re.compile(r"(0x[0-9a-f]{1,16}|[0-9]{1,19})(?:([kmgtp])(ib)?[ib]?|b)?", re.IGNORECASE | re.ASCII)
+_TIME = re.compile(r"([0-9]{1,19})\s*(d|h|m|s|sec|ms|msec|us|usec)?", re.IGNORECASE | re.ASCII)
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
 _PREFIXES = "kmgtp"
 _MAX = 2**63 - 1
@@ -92,11 +93,8 @@ def fraction(option: Option, text: str) -> float:
     Raises:
         UsageError: it is none, negative or not finite.
     """
-    try:
-        value = float(text.strip().removesuffix("%"))
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
+    value = decimal_number(text.strip().removesuffix("%"))
+    if value is None or not 0 <= value < math.inf:
         raise option.error(f"{quoted(text)} is not a number from 0 up")
     return value
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.errors import UsageError
 from engine.jobformats.place import Place, quoted
+from engine.numbers import decimal_number
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*->(.*)")
 _COMMENT = re.compile(r"(?:^|\s)-(?:\s.*)?$")
@@ -56,11 +56,8 @@ class Parameter:
         return tuple(map(int, values))
 
     def _number(self, word: str, least: float, most: float) -> float:
-        try:
-            value = float(word)
-        except ValueError:
-            value = math.nan
-        if not least <= value <= most:
+        value = decimal_number(word)
+        if value is None or not least <= value <= most:
             raise self.place.error(self.name, f"{quoted(word)} is no number from {least:g} to {most:g}")
         return value
 

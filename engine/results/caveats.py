@@ -26,7 +26,7 @@ def caveats(result: RunResult) -> list[str]:
 def _unsettled(result: RunResult) -> Iterator[str]:
     for epoch in result.epochs:
         if epoch.start_s is None:
-            yield f"epoch {epoch.index} never settled; its {epoch.transient_ios:,} I/Os are in no statistic"
+            yield f"epoch {epoch.index} too short: {epoch.transient_ios:,} I/Os excluded"
 
 
 def _split_blocks(result: RunResult) -> Iterator[str]:

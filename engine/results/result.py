@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from engine.job.spec import JobSpec, Knobs
 from engine.results.badge import Badge
 from engine.results.cpu_use import CpuUse, add_up
 from engine.results.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
+from engine.results.outstanding import Outstanding, Stall
+from engine.results.path_outcome import PathOutcome
 from engine.results.split import Split, combine_splits, split_of
 from engine.running.backend import EpochStats, LoadBackend
 from engine.verify.run_result import Verified
@@ -113,6 +116,8 @@ class About:
     """From start to stop."""
     paths: tuple[tuple[str, ...], ...] = ()
     """Names of the paths of every target, none for one with a single path."""
+    started_ns: int = 0
+    """On the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +129,8 @@ class RunResult:
     total: Split
     """All epochs together; latencies are merged from their histograms."""
     errors: tuple[ErrorCount, ...]
-    """I/Os that failed at any time, transient ones too; the most frequent first."""
+    """I/Os that failed at any time, transient ones too; the most frequent first. An attempt that failed on one path and
+    was sent again over another is none: it is in `paths`."""
     cpu_ns: int
     """CPU time of the engine's threads over the whole run."""
     completed_ios: int
@@ -133,6 +139,24 @@ class RunResult:
     """All arrivals that found no room in time, transient ones too."""
     verified: Verified | None = None
     """Of a verified load."""
+    paths: tuple[PathOutcome, ...] = ()
+    """Failures of paths, where targets have several."""
+    outstanding: tuple[Outstanding, ...] = ()
+    """I/Os that never came back, which are in no other figure."""
+    stalls: tuple[Stall, ...] = ()
+    """Stretches in which I/Os did not come back for longer than a second."""
+
+    @property
+    def ended_ns(self) -> int:
+        """When it ended, on the monotonic clock; now for one that never began."""
+        if not self.about.started_ns:
+            return time.monotonic_ns()
+        return self.about.started_ns + round(self.about.elapsed_s * 1e9)
+
+    @property
+    def ended_in_stall(self) -> bool:
+        """Whether I/Os never came back, or were waited for after the end for so long that they were named."""
+        return bool(self.outstanding) or any(stall.at_end for stall in self.stalls)
 
     @property
     def is_damaged(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from typing import TypeAlias
 
 from engine.errno_text import error_message, error_name
@@ -14,10 +13,13 @@ from engine.results.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.results.latencies import Latencies
 from engine.results.layout_document import logical_document, path_documents, target_name
 from engine.results.measured import Measured
+from engine.results.outstanding import outstanding_document, stalls_document
+from engine.results.path_outcome import path_outcome_documents
 from engine.results.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
 from engine.results.run_badges import run_badges
 from engine.results.split import Split
 from engine.verify.run_result import verified_document
+from engine.version import version
 
 SCHEMA = "lunscope.run/1"
 
@@ -32,7 +34,7 @@ def run_document(result: RunResult) -> Document:
         "schema": SCHEMA,
         "engine": {
             "backend": about.engine.backend,
-            "version": importlib.metadata.version("lunscope"),
+            "version": version(),
             "features": list(about.engine.features),
             "why": about.engine.why,
         },
@@ -51,6 +53,9 @@ def run_document(result: RunResult) -> Document:
         "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
         "verify": None if result.verified is None else verified_document(result.verified),
         "errors": [_error(error) for error in result.errors],
+        "paths": path_outcome_documents(result.paths),
+        "outstanding": outstanding_document(result.outstanding, about.started_ns, result.ended_ns),
+        "stalls": stalls_document(result.stalls, about.started_ns),
     }
 
 
@@ -66,6 +71,7 @@ def _job(job: JobSpec) -> Document:
         "total_queue_depth": job.total_queue_depth,
         "size_bytes": job.size_bytes,
         "runtime_s": job.runtime_s,
+        "give_up_s": job.give_up_s,
         "seed": job.seed,
         "arrival": job.arrival.value,
         "poll": job.poll,

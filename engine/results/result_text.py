@@ -10,6 +10,7 @@ from engine.results.caveats import caveats
 from engine.results.cpu_use import CpuUse, per_gb_s
 from engine.results.latencies import Latencies
 from engine.results.measured import Measured, combine
+from engine.results.path_outcome import path_outcome_lines
 from engine.results.result import FsyncResult, RunResult
 from engine.results.run_badges import run_badges
 from engine.results.split import Split
@@ -37,8 +38,25 @@ def summary_lines(result: RunResult) -> list[str]:
         *(f"note: {caveat}" for caveat in caveats(result)),
         *(f"badge: {badge.line}" for badge in run_badges(result)),
         *(() if result.verified is None else verified_lines(result.verified)),
+        *path_outcome_lines(result.paths),
         *(f"error: {line}" for line in _errors(result)),
+        *(f"stall: {line}" for line in _stalls(result)),
+        *(f"outstanding: {line}" for line in _outstanding(result)),
     ]
+
+
+def _stalls(result: RunResult) -> Iterator[str]:
+    for stall in result.stalls[:_MOST_ROWS]:
+        begun_s = (stall.since_ns - result.about.started_ns) / 1e9
+        yield f"from {max(begun_s, 0):.1f} s on {stall.text}{', past the end' if stall.at_end else ''}"
+    if len(result.stalls) > _MOST_ROWS:
+        yield f"and {len(result.stalls) - _MOST_ROWS} more"
+
+
+def _outstanding(result: RunResult) -> Iterator[str]:
+    for each in result.outstanding:
+        waited = f"given up after {each.oldest_s(result.ended_ns):.1f} s"
+        yield f"{each.what} never came back: {waited}; in no figure above; the kernel still holds them"
 
 
 def _listed(names: tuple[str, ...]) -> str:

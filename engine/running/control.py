@@ -12,7 +12,10 @@ from engine.events import Event, EventKind
 from engine.job.describe import describe_job, knob_changes
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.job.validate import validate
+from engine.results.outstanding import Outstanding, given_up_text
 from engine.running.board import Board
+from engine.running.patience import Patience
+from engine.running.stall_watch import StallWatch
 from engine.running.status import LoadReading, LoadState, LoadStatus
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ __all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
 
 _PATIENCE_S = 0.05
 """How soon a stop gets through to a preparation."""
+_GATHER_S = 1.5
+"""How long an end that waits no longer may take to gather what is left."""
 _TURNED_IN_DRIVER = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING})
 
 
@@ -30,7 +35,8 @@ class LoadControl:
     """At most one load at a time; every member may be called from any thread.
 
     `arm`, `start` and `stop` block. A thread looks after a running load and ends it when its runtime is over or nothing
-    answers any more.
+    answers any more. What does not come back is named in the status; an end waits for it as long as the job says, or
+    until `abandon`.
     """
 
     def __init__(self) -> None:
@@ -42,6 +48,8 @@ class LoadControl:
         self._result: RunResult | None = None
         self._runs = 0
         self._ended = threading.Event()
+        self._patience = Patience()
+        self._watch: StallWatch | None = None
 
     @property
     def status(self) -> LoadStatus:
@@ -64,11 +72,14 @@ class LoadControl:
             self._let_go()
             self._runs += 1
             self._driver = driver = LoadDriver(job, permissions, self._runs)
+            self._patience = Patience()
+            self._watch = StallWatch(driver.outstanding, self._board)
             self._board.reset(LoadStatus(LoadState.PREPARING, job, job.knobs, progress=0.0))
             try:
                 driver.prepare(lambda share: self._board.change(progress=share))
             except BaseException as error:
                 state = LoadState.IDLE if isinstance(error, StoppedError) else LoadState.FAILED
+                self._watch.close()
                 self._board.change(state=state, message=str(error), progress=None)
                 raise
             self._board.change(
@@ -129,17 +140,45 @@ class LoadControl:
                 data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": epoch}
                 self._board.note(EventKind.KNOB, change.text, data)
 
-    def stop(self, *, verify: bool = True) -> None:
+    def part_epoch(self) -> None:
+        """Close the epoch of a running load and open another with the same knobs; outstanding I/Os are in neither.
+
+        For what would be measured wrongly otherwise, such as I/Os that complete while the process is stopped.
+        """
+        with self._turning:
+            driver, knobs = self._driver, self._board.status.knobs
+            if driver is None or knobs is None or self._board.status.state is not LoadState.RUNNING:
+                return
+            epoch = driver.turn(knobs)
+            if epoch is not None:
+                self._board.change(epoch=epoch)
+
+    def note_stop(self, seconds: float | None) -> None:
+        """Add an event: the whole process was stopped (Ctrl-Z) for so long; None if it was stopped without warning."""
+        if seconds is None:
+            text = "continued after SIGSTOP: the latency of I/Os outstanding then includes the stop"
+        else:
+            text = f"suspended for {seconds:.1f} s: no sample was taken and no I/O issued"
+        self._board.note(EventKind.MONITOR, text, {"suspended_s": seconds})
+
+    def stop(self, *, verify: bool = True, give_up_s: float | None = None) -> tuple[Outstanding, ...]:
         """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone.
 
-        A verified load is read back then if `verify` says so; a stop while that goes on ends it.
+        A verified load is read back then if `verify` says so; a stop while that goes on ends it. I/Os that do not come
+        back are waited for as long as the job says, or `give_up_s` if that is shorter; this bounds the whole call, but
+        for a second in which what is left is gathered.
+
+        Returns:
+            What is still outstanding; only the kernel holds it, and nothing of it keeps this process from ending but a
+            thread that the kernel does not let go.
         """
+        self._limit_patience(give_up_s)
         while not self._operation.acquire(timeout=_PATIENCE_S):
-            driver = self._driver
-            if driver is not None and self._board.status.state is LoadState.PREPARING:
-                driver.request_stop()
-            elif driver is not None and self._board.status.state is LoadState.STOPPING:
-                driver.hurry()
+            self._hasten()
+            if self._patience.over and not self._operation.acquire(timeout=_GATHER_S):
+                return self._leave_behind()
+            if self._patience.over:
+                break
         try:
             if self._board.status.state is LoadState.RUNNING:
                 if not verify and self._driver is not None:
@@ -148,12 +187,27 @@ class LoadControl:
             elif self._board.status.state is LoadState.ARMED:
                 self._let_go()
                 self._board.change(state=LoadState.IDLE, message="")
+            return self.outstanding
         finally:
             self._operation.release()
+
+    def abandon(self) -> None:
+        """Make a stop, whoever waits in it or will, wait no longer for what does not come back; never blocks."""
+        self._patience.end()
+        driver = self._driver
+        if driver is not None:
+            driver.hurry()
+            driver.request_stop()
 
     def close(self) -> None:
         """Stop whatever there is, at once; may be called twice."""
         self.stop(verify=False)
+
+    @property
+    def outstanding(self) -> tuple[Outstanding, ...]:
+        """Everything that is outstanding now, or that never came back."""
+        driver = self._driver
+        return () if driver is None else driver.outstanding()
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the run to end; whether it has."""
@@ -184,29 +238,63 @@ class LoadControl:
             else:
                 self._finish("runtime", LoadState.FINISHED, "load finished")
 
+    def _limit_patience(self, give_up_s: float | None) -> None:
+        job, patience = self._board.status.job, self._patience
+        if give_up_s is not None:
+            patience.limit(give_up_s)
+        if job is not None:
+            patience.limit(job.give_up_s)
+
+    def _hasten(self) -> None:
+        """Make whoever arms, starts or ends a load come to its end soon."""
+        driver, state = self._driver, self._board.status.state
+        if driver is not None and state is LoadState.PREPARING:
+            driver.request_stop()
+        elif driver is not None and state is LoadState.STOPPING:
+            driver.hurry()
+
+    def _leave_behind(self) -> tuple[Outstanding, ...]:
+        """Give up a preparation or a start that hangs; its thread goes when its call returns."""
+        waits, driver = self.outstanding, self._driver
+        if driver is not None:
+            driver.request_stop()
+        self._board.change(state=LoadState.FAILED, message=given_up_text(waits) or "given up", progress=None)
+        self._ended.set()
+        return waits
+
     def _finish(self, ended: str, state: LoadState, text: str) -> None:
-        driver = self._driver
+        driver, watch = self._driver, self._watch
         assert driver is not None
+        assert watch is not None
         self._board.change(state=LoadState.STOPPING)
-        message = "; ".join([text, *_stop(driver, ended, lambda share: self._board.change(progress=share))])
-        self._result = result = driver.result()
+        self._limit_patience(None)
+        watch.begin_end()
+        trouble = _stop(driver, ended, lambda share: self._board.change(progress=share), self._patience)
+        self._result = result = replace(driver.result(), stalls=watch.close())
         if result.verified is not None:
-            message += f"; {result.verified.verdict}"
+            trouble.append(result.verified.verdict)
             self._board.change(damaged=result.verified.damaged, progress=None)
+        state = LoadState.FAILED if result.outstanding else state
+        message = "; ".join([text, *trouble])
         self._board.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
-        self._board.note(EventKind.LOAD, f"{message} after {driver.elapsed_s:.1f} s", {"ended": ended})
+        event = "; ".join([f"{text} after {driver.elapsed_s:.1f} s", *trouble])
+        self._board.note(EventKind.LOAD, event, {"ended": ended})
         self._ended.set()
 
     def _let_go(self) -> None:
         if self._driver is not None:
-            self._driver.stop()
+            self._driver.stop(patience=self._patience)
+        if self._watch is not None:
+            self._watch.close()
 
 
-def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None]) -> list[str]:
+def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None], patience: Patience) -> list[str]:
     try:
-        return [] if driver.stop(ended, final_pass) else ["some I/Os never came back"]
+        if driver.stop(ended, final_pass, patience):
+            return []
     except OSError as error:
         return [str(error)]
+    return [given_up_text(driver.outstanding()) or "some I/Os came back only after they were given up"]
 
 
 def _notices(driver: LoadDriver) -> str:

@@ -10,22 +10,32 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import LunscopeError, UsageError
-from engine.guard import Vigil, recheck_targets
-from engine.job.spec import JobSpec, Knobs, Permissions
+from engine._native import VerifyPass
+from engine.errors import LunscopeError, StoppedError, UsageError
+from engine.guard import UseMonitor, recheck_targets
+from engine.helper import Helper
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions
 from engine.job.validate import validate
 from engine.results.badge import Badge
+from engine.results.outstanding import Outstanding
 from engine.results.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
 from engine.results.run_badges import run_badges
 from engine.running.layout_live import tail_line
 from engine.running.layout_tap import LayoutTap
+from engine.running.path_history import PathHistory
+from engine.running.patience import Patience
 from engine.running.rig import Rig, set_up
 from engine.running.status import LoadReading
 from engine.verify.passing import PassResult
 from engine.verify.run_result import Verified, final_passes, verified_so_far
+from engine.waits import Waits
 
 _DAMAGED_RANGES = 4
 """Position in LoadEngine.verified."""
+_TURN_S = 0.2
+"""How long a turn of the knobs may hold up the end once patience is over."""
+_CLOSE_S = 0.3
+"""How long closing may take where there is no patience."""
 
 
 class LoadDriver:
@@ -40,16 +50,21 @@ class LoadDriver:
         self._run_number = run_number
         self._knobs = job.knobs
         self._turning = threading.Lock()
-        self._vigil = Vigil()
+        self._monitor = UseMonitor()
         self._stop_requested = threading.Event()
         self._hurried = threading.Event()
         self._rig: Rig | None = None
         self._keys: tuple[str, ...] = ()
         self._layout_tap: LayoutTap | None = None
+        self._path_history = PathHistory()
         self._started_ns: int | None = None
         self._ended_ns: int | None = None
         self._result: RunResult | None = None
         self._last_reading: LoadReading | None = None
+        self._waits = Waits()
+        self._pass: tuple[VerifyPass, str] | None = None
+        self._cached_writes = False
+        self._never_returned: tuple[Outstanding, ...] = ()
 
     @property
     def knobs(self) -> Knobs:
@@ -111,7 +126,7 @@ class LoadDriver:
             LunscopeError: the disk is full, or the kernel refuses what the engine needs.
         """
         validate(self._job)
-        rig = set_up(self._job, self._permissions, progress, self._stop_requested)
+        rig = set_up(self._job, self._permissions, progress, self._stop_requested, self._waits)
         self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(rig.names)))
         self._layout_tap = LayoutTap(rig.engine, self._keys, rig.path_names)
         self._rig = rig
@@ -127,7 +142,11 @@ class LoadDriver:
                 return
             rig = self._prepared()
             rig.require_writable(self._knobs)
-            recheck_targets(rig.targets)
+            with self._waits.on(rig.names[0], "check"):
+                recheck_targets(rig.targets)
+            if self._stop_requested.is_set():
+                raise StoppedError("stopped before the load began")
+            self._note_mode(self._knobs)
             if self._knobs != self._job.knobs:
                 _apply(rig, self._knobs)
             if self._knobs.read_pct < 100:
@@ -145,6 +164,7 @@ class LoadDriver:
         with self._turning:
             validate(replace(self._job, knobs=knobs))
             epoch = None
+            self._note_mode(knobs)
             if self.running:
                 epoch = self._turn_live(self._prepared(), knobs)
             self._knobs = knobs
@@ -166,34 +186,76 @@ class LoadDriver:
         """End the final pass of a verified load, if one is being made; from any thread."""
         self._hurried.set()
 
-    def stop(self, ended: str = "stopped", final_pass: Callable[[float], None] | None = None) -> bool:
-        """Stop issuing, wait for what is outstanding, remove scratch files; whether all I/Os came back.
+    def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
+        """Return what has been outstanding for so long, and once it was given up, what never came back."""
+        rig, reads = self._rig, self._pass
+        own = self._never_returned if rig is None else rig.outstanding(at_least_s)
+        ios, since_ns = (0, 0) if reads is None else reads[0].outstanding(at_least_s)
+        of_pass = () if reads is None or not ios else (Outstanding(reads[1], ios, since_ns, "read-back"),)
+        return (*own, *of_pass, *self._waits.outstanding(at_least_s))
+
+    def stop(
+        self,
+        ended: str = "stopped",
+        final_pass: Callable[[float], None] | None = None,
+        patience: Patience | None = None,
+    ) -> bool:
+        """Stop issuing, wait for what is outstanding while patience lasts, remove scratch files.
 
         `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is there to be told
         of the share done. May be called twice.
+
+        Returns:
+            Whether all I/Os came back and everything is closed.
         """
         self.request_stop()
-        with self._turning:
-            rig = self._rig
-            if rig is None:
-                return True
-            badges = rig.badges(self._knobs)
-            try:
-                return rig.close()
-            finally:
-                if self._started_ns is not None:
-                    self._ended_ns = time.monotonic_ns()
-                    passes = self._final_passes(rig, final_pass)
-                    self._result = self._evaluate(rig, ended, badges, passes)
-                    self._last_reading = self._read(rig)
-                # The engine has descriptors of its own: scratch space is free when it is gone.
-                self._rig = self._layout_tap = None
+        self._monitor.stop()
+        patience = patience or Patience()
+        if not patience.limited:
+            patience.limit(self._job.give_up_s)
+        # A turn that hangs must not hold up the end.
+        turning = self._turning.acquire(timeout=min(patience.left_s + _TURN_S, threading.TIMEOUT_MAX))
+        try:
+            return True if self._rig is None else self._end(self._rig, ended, final_pass, patience)
+        finally:
+            if turning:
+                self._turning.release()
+
+    def _end(self, rig: Rig, ended: str, final_pass: Callable[[float], None] | None, patience: Patience) -> bool:
+        badges = rig.badges(self._knobs)
+        returned = rig.stop(patience)
+        closing = Helper(lambda: rig.close(self._waits, cached_writes=self._cached_writes), "lunscope-close")
+        closed = patience.wait_for(closing.done) or closing.done.wait(_CLOSE_S)
+        if self._started_ns is not None:
+            self._ended_ns = time.monotonic_ns()
+            passes = self._final_passes(rig, final_pass) if returned and closed else None
+            result = self._evaluate(rig, ended, badges, passes)
+            # After the counters: what comes back in between is in neither, rather than in both.
+            self._result = replace(result, outstanding=self.outstanding())
+            self._last_reading = self._read(rig)
+        self._never_returned = () if returned else rig.outstanding()
+        # The engine has descriptors of its own: scratch space is free when it is gone.
+        self._rig = self._layout_tap = None
+        if closed:
+            closing.result()
+        return returned and closed
 
     def _final_passes(self, rig: Rig, progress: Callable[[float], None] | None) -> list[PassResult | None] | None:
         engine = rig.verifying
         if engine is None or progress is None:
             return None
-        return final_passes(engine, rig.names, progress, self._hurried)
+
+        def begins(target_pass: VerifyPass, name: str) -> None:
+            self._pass = target_pass, name
+
+        passes = final_passes(engine, rig.names, progress, self._hurried, self._job.give_up_s, begins=begins)
+        if self._pass is not None and not self._pass[0].outstanding()[0]:
+            self._pass = None
+        return passes
+
+    def _note_mode(self, knobs: Knobs) -> None:
+        """Note whether writes may be left in the page cache."""
+        self._cached_writes = self._cached_writes or (knobs.mode is not Mode.DIRECT and knobs.read_pct < 100)
 
     def damaged_ranges(self) -> int:
         """How many ranges the reads of a verified load found damaged so far."""
@@ -220,7 +282,7 @@ class LoadDriver:
         if rig is None:
             return
         try:
-            self._vigil.look(rig.written(self._knobs))
+            self._monitor.check(rig.written(self._knobs))
         except OSError:
             # A stop closes the descriptors meanwhile.
             if rig.engine.running:
@@ -231,7 +293,9 @@ class LoadDriver:
         tap = self._layout_tap
         if self._rig is None or tap is None:
             return np.zeros((0, 12), np.uint64), ()
-        return tap.look(), tap.names
+        counters = tap.look()
+        self._path_history.observe(counters, self._rig.names, tap.names, self.elapsed_s)
+        return counters, tap.names
 
     def tail(self) -> str:
         """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
@@ -272,8 +336,11 @@ class LoadDriver:
             ended,
             self.elapsed_s,
             rig.path_names,
+            self._started_ns or 0,
         )
+        self.look_at_paths()
         result = evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
+        result = replace(result, paths=self._path_history.outcomes)
         engine = rig.verifying
         return result if engine is None else replace(result, verified=verified_so_far(engine, rig.names, passes))
 

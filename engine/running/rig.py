@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from engine._native import LoadEngine, uring_refusal
 from engine.errors import RefusedError, StoppedError
-from engine.guard import OpenTarget, fill_scratch, open_targets
+from engine.guard import OpenTarget, TargetKind, fill_scratch, open_targets
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.results.badge import Badge
+from engine.results.outstanding import Outstanding
 from engine.results.run_badges import live_badges
 from engine.running.backend import LoadBackend
+from engine.running.patience import Patience
 from engine.running.select import Choice, blocking_target, build, choose, notices_of
 from engine.running.tap import CounterTap
 from engine.running.target_badges import target_badges
 from engine.verify.journal import Journals, forget_journals
+from engine.waits import Waits
+
+_DRAIN_STEP_S = 0.02
+_LEAVE_S = 10.0
+"""How long workers without any I/O may take to end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,14 +91,35 @@ class Rig:
         else:
             forget_journals(self.targets)
 
-    def close(self) -> bool:
-        """Stop the engine and let go of the targets, scratch files included; whether all I/Os came back."""
+    def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
+        """Return what the engine has had outstanding for so long."""
+        rows = zip(self.names, self.engine.outstanding(at_least_s).tolist(), strict=True)
+        return tuple(Outstanding(name, ios, since_ns) for name, (ios, since_ns) in rows if ios)
+
+    def stop(self, patience: Patience) -> bool:
+        """Stop the engine, and wait for what is outstanding as long as patience lasts; whether all I/Os came back."""
+        while not self.engine.drain(min(_DRAIN_STEP_S, patience.left_s)):
+            if patience.over or not any(self.engine.outstanding()[:, 0]):
+                break
+        return self.engine.stop(0.0 if patience.over else _LEAVE_S)
+
+    def close(self, waits: Waits, *, cached_writes: bool) -> None:
+        """Let go of the targets, scratch files included; blocks while a device takes `cached_writes`."""
         try:
-            return self.engine.stop()
+            # The kernel writes them back in close(2) of the last descriptor, where nobody can say what it waits for.
+            for node in [node for target in self.targets for node in target.nodes] if cached_writes else ():
+                if node.writable and node.kind is TargetKind.BLOCK:
+                    with waits.on(node.name, "fsync"), suppress(OSError):
+                        os.fsync(node.fd)
         finally:
             close_all(self.targets)
             if self.journals is not None:
                 self.journals.close()
+
+
+def _all_names(job: JobSpec) -> str:
+    first, *others = (target.path or "scratch" for target in job.targets)
+    return f"{first} and {len(others)} more" if others else first
 
 
 def _path_names(targets: Sequence[OpenTarget]) -> tuple[tuple[str, ...], ...]:
@@ -107,7 +137,9 @@ def close_all(targets: Sequence[OpenTarget]) -> None:
             raise
 
 
-def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], None], stop: threading.Event) -> Rig:
+def set_up(
+    job: JobSpec, permissions: Permissions, progress: Callable[[float], None], stop: threading.Event, waits: Waits
+) -> Rig:
     """Open and check the targets, fill scratch files, choose an engine and build it; blocks.
 
     Raises:
@@ -116,10 +148,11 @@ def set_up(job: JobSpec, permissions: Permissions, progress: Callable[[float], N
         StoppedError: `stop` was set.
         LunscopeError: the disk is full, or the kernel refuses what the engine needs.
     """
-    targets = open_targets(job, permissions)
+    with waits.on(_all_names(job), "open"):
+        targets = open_targets(job, permissions)
     journals = Journals(targets) if job.verify else None
     try:
-        fill_scratch(targets, job.seed, progress, stop)
+        fill_scratch(targets, job.seed, progress, stop, waits)
         if stop.is_set():
             raise StoppedError("stopped before the load began")
         wanted = choose(job, uring_refusal=uring_refusal(), blocking=blocking_target(job.knobs, targets))

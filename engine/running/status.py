@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.job.spec import JobSpec, Knobs
 from engine.results.badge import Badge
+from engine.results.outstanding import Outstanding
 from engine.running.backend import Cells
 from engine.running.layout_tap import LayoutReading
 
@@ -51,6 +52,8 @@ class LoadStatus:
     errors: int = 0
     skipped: int = 0
     """Arrivals of an open loop that found no room in time."""
+    outstanding: tuple[Outstanding, ...] = ()
+    """I/Os that have not come back for longer than a second."""
     damaged: int = 0
     """Ranges that a verified load found damaged."""
 

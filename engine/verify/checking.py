@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable
@@ -43,7 +44,12 @@ class Checked:
 
 
 def check_target(
-    path: str, progress: Callable[[float], None], stop: threading.Event, *, use_journal: bool = True
+    path: str,
+    progress: Callable[[float], None],
+    stop: threading.Event,
+    *,
+    use_journal: bool = True,
+    begins: Callable[[VerifyPass, str], None] = lambda _pass, _name: None,
 ) -> Checked:
     """Read a whole device or file and judge all that a verified load wrote there.
 
@@ -52,6 +58,7 @@ def check_target(
         progress: called with the share done, 0 to 1.
         stop: set from any thread to end early.
         use_journal: whether to use what the last verified run on this name left.
+        begins: called with every pass that is made and the target's name, to ask what it waits for.
 
     Raises:
         StoppedError: `stop` was set.
@@ -59,7 +66,7 @@ def check_target(
     """
     target = _open(path)
     try:
-        return _check(target, path, progress, stop, use_journal=use_journal)
+        return _check(target, path, functools.partial(_pass, target, progress, stop, begins), use_journal=use_journal)
     except OSError as error:
         raise LunscopeError(f"{safe_text(path)}: cannot be checked: {error.strerror}") from error
     finally:
@@ -82,28 +89,34 @@ def _open(path: str) -> OpenTarget:
 
 
 def _check(
-    target: OpenTarget, path: str, progress: Callable[[float], None], stop: threading.Event, *, use_journal: bool
+    target: OpenTarget, path: str, make_pass: Callable[[int | None], PassResult], *, use_journal: bool
 ) -> Checked:
     journal = open_journal(path) if use_journal else None
     notice = _NO_JOURNAL if journal is None else ""
     try:
-        result = _pass(target, journal, progress, stop)
+        result = make_pass(journal)
     finally:
         if journal is not None:
             os.close(journal)
     if journal is not None and not result.journal_bytes:
         journal, notice = None, _OTHER_JOURNAL
-        result = _pass(target, None, progress, stop)
+        result = make_pass(None)
     if not (result.good_bytes or result.damage):
         raise LunscopeError(f"{target.name}: nothing here was written by a load with --verify{_moved(result)}")
     return Checked(target.size_bytes, result, journal is not None, notice)
 
 
 def _pass(
-    target: OpenTarget, journal: int | None, progress: Callable[[float], None], stop: threading.Event
+    target: OpenTarget,
+    progress: Callable[[float], None],
+    stop: threading.Event,
+    begins: Callable[[VerifyPass, str], None],
+    journal: int | None,
 ) -> PassResult:
     native = LoadTarget(target.fd, target.name, target.size_bytes, target.align_bytes, writable=False)
-    result = run_pass(VerifyPass(native, journal), target.name, progress, stop)
+    target_pass = VerifyPass(native, journal)
+    begins(target_pass, target.name)
+    result = run_pass(target_pass, target.name, progress, stop)
     if result is None:
         raise StoppedError(f"{target.name}: stopped before all of it was checked")
     return result

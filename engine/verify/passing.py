@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from engine._native import VerifyPass
+from engine.helper import Helper
 from engine.verify.damage import Damage, damage_of, damaged_bytes_by_kind
 
 _LOOK_S = 0.05
 _THREADS = 4
+_CANCEL_S = 1.0
+"""How long a read may be outstanding after the pass was cancelled."""
+_FOREVER_S = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +45,28 @@ class PassResult:
 
 
 def run_pass(
-    target_pass: VerifyPass, name: str, progress: Callable[[float], None], stop: threading.Event
+    target_pass: VerifyPass,
+    name: str,
+    progress: Callable[[float], None],
+    stop: threading.Event,
+    give_up_s: float = math.inf,
 ) -> PassResult | None:
-    """Run one pass; None if `stop` was set before it was done.
+    """Run one pass; None if `stop` was set before it was done, or a read did not return for `give_up_s`.
 
     Raises:
         OSError: no memory or no thread.
     """
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(target_pass.run, _THREADS)
-        while not running.done():
-            wait((running,), _LOOK_S)
-            progress(target_pass.progress)
-            if stop.is_set():
-                target_pass.cancel()
-        if not running.result():
+    running = Helper(lambda: target_pass.run(_THREADS), "lunscope-verify")
+    while not running.done.wait(_LOOK_S):
+        progress(target_pass.progress)
+        if stop.is_set():
+            target_pass.cancel()
+        if target_pass.outstanding(_CANCEL_S if stop.is_set() else min(give_up_s, _FOREVER_S))[0]:
+            target_pass.cancel()
             return None
+    progress(target_pass.progress)
+    if not running.result():
+        return None
     good, journal, foreign, elsewhere, skipped, damaged = target_pass.sums()
     return PassResult(
         name=name,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from engine._native import LoadEngine
+from engine._native import LoadEngine, VerifyPass
 from engine.verify.damage import Damage, damage_document, damage_of, damage_verdict
 from engine.verify.passing import PassResult, run_pass
 
@@ -77,9 +78,19 @@ def verified_so_far(
 
 
 def final_passes(
-    engine: LoadEngine, names: Sequence[str], progress: Callable[[float], None], stop: threading.Event
+    engine: LoadEngine,
+    names: Sequence[str],
+    progress: Callable[[float], None],
+    stop: threading.Event,
+    give_up_s: float = math.inf,
+    *,
+    begins: Callable[[VerifyPass, str], None] = lambda _pass, _name: None,
 ) -> list[PassResult | None]:
-    """Read back all that the load wrote, target by target; None for what could not be, or not before `stop` was set."""
+    """Read back all that the load wrote, target by target.
+
+    None for what could not be read, not before `stop` was set, or where a read did not return for `give_up_s`. `begins`
+    is called with every pass that is made.
+    """
     passes, results = engine.final_passes(), list[PassResult | None]()
     for target_pass, name in zip(passes, names, strict=True):
 
@@ -90,7 +101,8 @@ def final_passes(
         if not stop.is_set():
             # Without memory or threads for it there is no pass, and the result of the run says so.
             with suppress(OSError):
-                result = run_pass(target_pass, name, tell, stop)
+                begins(target_pass, name)
+                result = run_pass(target_pass, name, tell, stop, give_up_s)
         results.append(result)
     return results
 

@@ -72,6 +72,11 @@ def shows(screen: type) -> Case:
     return case
 
 
+async def suspends_nothing_without_a_terminal(stage: Stage) -> None:
+    await stage.press()
+    assert any("no shell to go back to" in note.message for note in stage.app._notifications)
+
+
 async def overview(stage: Stage) -> None:
     await stage.pilot.press("3")
     await stage.press()
@@ -95,7 +100,7 @@ async def holds(stage: Stage) -> None:
     held = stage.app.scope.frame
     await play(stage.pilot, stage.source, 3)
     assert stage.app.scope.frame is held
-    assert "HELD" in screen_text(stage.pilot)
+    assert "PAUSED at" in screen_text(stage.pilot)
     await stage.press()
     assert shown_position(stage.pilot, stage.source) == stage.source.released - 1
     assert "LIVE" in screen_text(stage.pilot)
@@ -224,7 +229,7 @@ async def start_asks_before_it_writes(stage: Stage) -> None:
     assert "WRITE" in screen_text(stage.pilot)
     await stage.pilot.press("x", "enter")
     await stage.pilot.pause()
-    assert "name not typed" in screen_text(stage.pilot)
+    assert "name does not match" in screen_text(stage.pilot)
     assert stage.app.scope.desk is not None
     assert stage.app.scope.desk.permissions.allow_write == frozenset()
 
@@ -378,6 +383,7 @@ MULTIPATH = {Place.PATHS, Place.TREE, Place.WALL}
 
 CASES: dict[str, Case] = {
     "view.help": help_opens_and_closes,
+    "session.suspend": suspends_nothing_without_a_terminal,
     "session.quit": quits,
     "session.pause": holds,
     "view.overview": overview,

@@ -12,12 +12,10 @@ import pytest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
-from engine.events import Event, EventKind
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, KEPT, History
 from tui.history.subjects import Subject, hottest, next_subject, trace_of
-from tui.load.effect import change_pct, last_effect
 from tui.load.form import form_values, job_from
 from tui.load.knob_turns import QUEUE_DEPTHS, TURNS, Bench
 from tui.text.clock import span_text
@@ -103,63 +101,6 @@ def load_frame(tick: int, iops: float, latency_ms: float, p99_ms: float) -> Fram
 
 
 LOAD_ROWS = Rows(("load:1",), ("load",))
-
-
-def knob_event(time_ns: int, begin: int = 8, end: int = 16, knob: str = "queue_depth") -> Event:
-    data: dict[str, str | int | float | None] = {"knob": knob, "from": begin, "to": end}
-    return Event(EventKind.KNOB, f"{knob.replace('_', ' ')} {begin} -> {end}", time_ns, 0, data)
-
-
-def test_effect_leaves_out_the_interval_of_the_turn() -> None:
-    history = History()
-    for tick in range(6):
-        history.add(load_frame(tick, 1000, 1.0, 2.0))
-    history.add(load_frame(6, 1, 500.0, 900.0))
-    for tick in range(7, 10):
-        history.add(load_frame(tick, 3000, 2.0, 6.0))
-    turned_ns = START_NS + 5 * SECOND_NS + SECOND_NS // 2
-    effect = last_effect(history.series("load_total", "load:1"), [knob_event(turned_ns)])
-    assert effect.before.iops == pytest.approx(1000)
-    assert effect.after.iops == pytest.approx(3000)
-    assert effect.after.mean_ms == pytest.approx(2.0)
-    assert (effect.before.p99_ms, effect.after.p99_ms) == (2.0, 6.0)
-    assert effect.after.intervals == 3
-    assert change_pct(effect.before.iops, effect.after.iops) == pytest.approx(200)
-
-
-def test_effect_weighs_latency_by_ios_and_stays_within_one_epoch() -> None:
-    history = History()
-    for tick, (iops, latency) in enumerate([(9, 9), (9, 9), (100, 1.0), (300, 2.0), (5, 5), (10, 1)]):
-        history.add(load_frame(tick, iops, latency, 1.0))
-    turns = [knob_event(START_NS + SECOND_NS), knob_event(START_NS + 3 * SECOND_NS + 1)]
-    effect = last_effect(history.series("load_total", "load:1"), turns)
-    assert effect.before.mean_ms == pytest.approx((100 * 1.0 + 300 * 2.0) / 400)
-    assert effect.before.intervals == 2
-
-
-def test_quick_turns_count_as_one() -> None:
-    history = History()
-    for tick, iops in enumerate([1000, 1000, 1000, 1500, 4000, 4000]):
-        history.add(load_frame(tick, iops, 1.0, 2.0))
-    series = history.series("load_total", "load:1")
-    first_ns = START_NS + 2 * SECOND_NS + SECOND_NS // 4
-    turns = [knob_event(first_ns, 8, 16), knob_event(first_ns + SECOND_NS // 8, 16, 32)]
-    effect = last_effect(series, turns)
-    assert effect.text == "queue depth 8 -> 32"
-    assert (effect.before.iops, effect.after.iops) == (1000, 4000)
-    turns.append(knob_event(first_ns + SECOND_NS // 6, 1, 2, knob="stripe_width"))
-    assert last_effect(series, turns).text == "stripe width 1 -> 2 and 2 more"
-
-
-def test_effect_without_a_turn_has_no_before() -> None:
-    history = History()
-    for tick in range(3):
-        history.add(load_frame(tick, 1000, 1.0, 2.0))
-    effect = last_effect(history.series("load_total", "load:1"), [])
-    assert effect.time_ns is None
-    assert math.isnan(effect.before.iops)
-    assert math.isnan(change_pct(effect.before.iops, effect.after.iops))
-    assert last_effect(None, []).after.intervals == 0
 
 
 def test_history_keeps_the_past_of_rows_that_stay() -> None:

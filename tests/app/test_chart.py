@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from textual import on
 from textual.pilot import Pilot
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
 from tui.text.glyphs import ASCII, UNICODE, Glyphs

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
@@ -210,9 +211,9 @@ async def test_writing_needs_the_name_typed(data_file: Path) -> None:
         await stage.press("s")
         assert isinstance(stage.app.screen, TypeToConfirm)
         await stage.press("D", "enter")
-        await stage.shows("name not typed")
+        await stage.shows("name does not match")
         await stage.press("s", "escape")
-        await stage.shows("name not typed")
+        await stage.shows("name does not match")
         assert stage.control.status.state is LoadState.IDLE
     assert data_file.read_bytes() == before
 
@@ -297,3 +298,54 @@ async def test_badges_of_what_is_read_are_shown(size: tuple[int, int], tmp_path:
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
         await stage.shows("[unwritten 100 %]")
+
+
+async def test_a_form_opened_while_a_stop_goes_on_stays_open() -> None:
+    async with load_stage(SCRATCH) as stage:
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        desk = stage.app.scope.desk
+        assert desk is not None
+        await stage.pilot.press("x", "e", "ctrl+u")
+        await until(stage.pilot, lambda: stage.control.status.state is LoadState.FINISHED)
+        await stage.pilot.pause(0.3)
+        await stage.press(*"wbt")
+        assert stage.app.screen.query_one("#targets", Input).value == "wbt"
+        assert (desk.job.knobs.blocks, desk.job.knobs.rate_iops) == (SCRATCH.knobs.blocks, SCRATCH.knobs.rate_iops)
+
+
+async def test_what_was_refused_is_forgotten_with_the_form() -> None:
+    async with load_stage(SCRATCH) as stage:
+        await stage.press("e", "ctrl+u")
+        await stage.shows("targets: name a device or a file")
+        await stage.press(*"/dev/x")
+        await until(stage.pilot, lambda: "name a device" not in screen_text(stage.pilot))
+        await stage.press("ctrl+u")
+        await stage.shows("targets: name a device or a file")
+        await stage.press("escape")
+        await until(stage.pilot, lambda: "name a device" not in screen_text(stage.pilot))
+
+
+async def test_a_target_typed_while_the_load_stops_is_taken_once_it_has() -> None:
+    async with load_stage(SCRATCH) as stage:
+        desk = stage.app.scope.desk
+        assert desk is not None
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        await stage.press("e", "ctrl+u", *"/dev/x")
+        await stage.shows("the job cannot be changed while it is running")
+        stage.control.stop()
+        await until(stage.pilot, lambda: desk.job.targets == (TargetSpec("/dev/x"),))
+        await until(stage.pilot, lambda: "cannot be changed" not in screen_text(stage.pilot))
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (100, 24), (200, 60)])
+async def test_every_knob_and_both_windows_are_in_sight(size: tuple[int, int]) -> None:
+    async with load_stage(SCRATCH, size) as stage:
+        await stage.shows("IDLE")
+        await stage.press(*"bbRmd")
+        await stage.shows("peak ms")
+        text = screen_text(stage.pilot)
+        for value in ("2 of 2", "16k", "90 %", "none", "buffered", "zipf:0.9", "IOPS", "mean ms", "p99 ms"):
+            assert value in text, value
+        assert text.count(" ->") >= 4

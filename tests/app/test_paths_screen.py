@@ -55,9 +55,10 @@ async def test_groups_open_and_close_by_enter_and_the_cursor_stays() -> None:
     [
         (1, "HBA port / path", ("host0 fc", "host1 fc", "nvme0 nvme-pcie")),
         (2, "target port / path", ("0x5006016000000000", "0x5006016000000001", "nvme0")),
-        (3, "way / path", ("host0 fc -> 0x5006", "host1 fc -> 0x5006")),
-        (4, "policy / path", ("dm queue-length 0", "no multipath")),
-        (5, "LUN / path", ("dm-0 mpath0", "dm-1 mpath1")),
+        (3, "controller / path", ("0x5006016000000000", "0x5006016000000001", "nvme0")),
+        (4, "way / path", ("host0 fc -> 0x5006", "host1 fc -> 0x5006")),
+        (5, "policy / path", ("dm queue-length 0", "no multipath")),
+        (6, "LUN / path", ("dm-0 mpath0", "dm-1 mpath1")),
     ],
 )
 async def test_groupings(times: int, title: str, names: tuple[str, ...]) -> None:

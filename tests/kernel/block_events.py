@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-TRACEFS = Path("/sys/kernel/tracing")
+from tests.kernel.tracefs import tracefs
+
 EVENTS = ("block_io_start", "block_rq_issue", "block_rq_complete")
 BUFFER_KB = 16_384
 
@@ -41,8 +42,12 @@ class Truth:
 def refusal() -> str:
     if os.geteuid() != 0:
         return "not root"
-    missing = [event for event in EVENTS if not (TRACEFS / "events/block" / event).exists()]
-    return f"no {missing[0]} in {TRACEFS}" if missing else ""
+    try:
+        folder = tracefs() / "events/block"
+    except OSError as error:
+        return f"tracefs: {error.strerror}"
+    missing = [event for event in EVENTS if not (folder / event).exists()]
+    return f"this kernel has no event {missing[0]}" if missing else ""
 
 
 class EventLog:
@@ -59,7 +64,7 @@ class EventLog:
 
 @contextmanager
 def event_log(major: int, minor: int) -> Iterator[EventLog]:
-    folder = TRACEFS / "instances" / f"lunscope-test-{os.getpid()}"
+    folder = tracefs() / "instances" / f"lunscope-test-{os.getpid()}"
     folder.mkdir()
     try:
         (folder / "trace_clock").write_text("mono")

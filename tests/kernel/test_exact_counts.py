@@ -28,6 +28,8 @@ SHM = Path("/dev/shm")
 """tmpfs: files there cause no block I/O of their own."""
 
 
+MORE_THAN_PLACES = 9
+"""A CPU gathers the sums of so many devices and directions at once, and of one more."""
 IO_BYTES, IO_SET_BYTES = 32, 128
 """struct io and struct io_set of engine/native/bpf/layout.h; the first word of an I/O is its key, 0 where none is."""
 NO_REQUEST = 1
@@ -96,6 +98,28 @@ def test_a_group_with_the_same_members_goes_on_counting(
     assert busy_ns > 0
     tracer.regroup([["no-such-disk"], [name(device)]])
     assert tracer.read_groups()[:, 0].tolist() == [0, busy_ns]
+
+
+def test_devices_that_share_a_place_of_a_cpu_keep_their_own_sums(
+    make_loop: Callable[..., str], tracer: _native.BlockTracer
+) -> None:
+    devices = [make_loop(SIZE_BYTES, SHM) for _ in range(MORE_THAN_PLACES)]
+    with ExitStack() as stack:
+        descriptors = [stack.enter_context(opened(device)) for device in devices]
+        before = [read_device(tracer, device) for device in devices]
+        seen: list[dict[str, int]] = []
+        for round_ in range(20):
+            for number, descriptor in enumerate(descriptors):
+                read_extents(descriptor, [(4096 * round_, 4096 * (number + 1))])
+                os.pwrite(descriptor, mmap.mmap(-1, 4096), 4096 * round_)
+            seen = [grown(was, read_device(tracer, device)) for was, device in zip(before, devices, strict=True)]
+            assert [one["writes"] for one in seen] == [round_ + 1] * len(devices)
+    for number, one in enumerate(seen):
+        assert one["write_bytes"] == 20 * 4096
+        # Whoever looks at a new device may read, too.
+        assert one["reads"] >= 20
+        assert one["read_bytes"] >= 20 * 4096 * (number + 1)
+        assert one["service_read_ns"] > 0 < one["service_write_ns"]
 
 
 def test_more_groups_than_a_device_counts_in_are_refused(tracer: _native.BlockTracer) -> None:

@@ -294,4 +294,5 @@ def test_when_the_helper_dies_the_next_tier_serves_and_it_is_said(device: str, s
     assert any("no exact time: the probe helper" in line for line in told)
     figures = [line for line in lines if name_of(device) in line and not line.startswith("Average")]
     assert "~" not in figures[0]
-    assert "~" in figures[-1]
+    # Sampled or the kernel's: I/Os this short have no sampled times.
+    assert figures[-1].rstrip().endswith(("~", ":"))

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from engine._native import LoadEngine
 from engine.job.spec import Knobs, PathPolicy
+from engine.results.path_outcome import PathOutcome
+from engine.running.path_history import PathHistory
 from tests import needs
 from tests.kernel.backends import ERRORS, FAILING, IN_FLIGHT, READS, WRITES, eventually, ios, knobs_of, measuring
 from tests.kernel.paths import (
@@ -197,3 +199,27 @@ def test_a_path_of_weight_0_only_is_refused_where_it_would_never_be_used(devices
         with pytest.raises(ValueError, match="weight 0"):
             engine.apply(_knobs(PathPolicy.WEIGHTED_ROUND_ROBIN))
         assert engine.stop()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_history_says_when_a_path_failed_and_when_it_answered_again(backend: str, devices: list[str]) -> None:
+    history = PathHistory()
+    with opened_lun(devices[:2]) as lun, running_lun(backend, lun, _knobs(PathPolicy.ROUND_ROBIN)) as engine:
+        started_s = time.monotonic()
+
+        def outcomes() -> tuple[PathOutcome, ...]:
+            history.observe(engine.path_counters(), ("LUN",), devices[:2], time.monotonic() - started_s)
+            return history.outcomes
+
+        _shares(engine, 200)
+        assert outcomes() == ()
+        break_path(devices[1])
+        eventually(lambda: len(outcomes()) == 1, "the path to fail")
+        assert outcomes()[0].returned_s is None
+        mend_path(devices[1])
+        eventually(lambda: outcomes()[0].returned_s is not None, "the path to answer")
+        (one,) = outcomes()
+        assert (one.target, one.path) == ("LUN", devices[1])
+        assert 0 < one.failed_s < (one.returned_s or 0)
+        assert one.ios_retried == int(engine.path_counters()[1, PATH_ERRORS]) >= 1
+    assert engine.errors() == []

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event as StopFlag
@@ -25,6 +26,7 @@ from tests.session_samples import Machine, assert_same
 
 _RECORDER = """
 import sys
+import time
 from collectors.session.writer import SessionWriter
 from tests.session_samples import Machine
 machine = Machine(disks=50, active=25)
@@ -221,3 +223,61 @@ def test_the_file_of_another_user_is_read_by_root_without_leaving_anything(tmp_p
     with SessionReader(tmp_path / "a.lun") as reader:
         assert reader.sample_at(0) is not None
     assert [file.name for file in tmp_path.iterdir()] == ["a.lun"]
+
+
+def _lunscope(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tui", *words]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def _await_sample(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with contextlib.suppress(LunscopeError), SessionReader(path) as reader:
+            assert len(reader) >= 1
+            return
+        time.sleep(0.02)
+    pytest.fail("no sample after a minute")
+
+
+def test_a_recording_that_is_killed_at_any_moment_after_its_first_tick_has_samples(tmp_path: Path) -> None:
+    path = tmp_path / "a.lun"
+    process = _lunscope("record", "-o", str(path))
+    try:
+        _await_sample(path)
+    finally:
+        process.kill()
+        process.communicate()
+    with SessionReader(path) as reader:
+        assert reader.sample_at(0) is not None
+
+
+def test_a_recording_whose_file_goes_away_ends_with_1_and_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "a.lun"
+    process = _lunscope("record", "-o", str(path), "--interval", "0.1")
+    _await_sample(path)
+    path.rename(tmp_path / "moved.lun")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "was removed or replaced while recording" in said
+    assert said.count("\n") == 1
+
+
+def test_a_live_recording_is_not_overwritten_by_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.lun"
+    process = _lunscope("record", "-o", str(path))
+    _await_sample(path)
+    inode = path.stat().st_ino
+    try:
+        second = _lunscope("record", "-o", str(path), "--overwrite", "--duration", "0.2")
+        _, said = second.communicate(timeout=60)
+        assert second.returncode == 1
+        assert "another process records to it" in said
+        assert path.stat().st_ino == inode
+    finally:
+        process.kill()
+        process.communicate()
+    third = _lunscope("record", "-o", str(path), "--overwrite", "--duration", "0.2")
+    _, said = third.communicate(timeout=60)
+    assert third.returncode == 0, said
+    assert path.stat().st_ino != inode or not path.with_name("a.lun-wal").exists()

@@ -309,9 +309,10 @@ def wait_for_io(process: subprocess.Popen[str], device: str) -> None:
 
 
 def has_open(process: subprocess.Popen[str], path: str | Path) -> bool:
-    """Whether the process has a file of this name, or below this folder, open."""
+    """Whether the process, or its child that does the I/O, has a file of this name, or below this folder, open."""
     assert process.poll() is None, process.communicate()
-    for entry in Path(f"/proc/{process.pid}/fd").iterdir():
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for entry in (entry for pid in (process.pid, *children) for entry in Path(f"/proc/{pid}/fd").iterdir()):
         try:
             if str(entry.readlink()).startswith(str(path)):
                 return True

@@ -18,7 +18,7 @@ import pytest
 from engine import _native
 from engine.errors import LunscopeError
 from engine.events import EventKind
-from engine.job.spec import Access, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
+from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
 from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
 from engine.running.control import LoadControl
@@ -31,6 +31,8 @@ from tests.kernel.backends import READS, WRITES, OpenFile, empty_file, eventuall
 from tests.kernel.conftest import Storage
 from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_FAILED, SIZE_BYTES, opened_lun, running_lun
 from tests.kernel.test_path_loss import limit
+from tests.kernel.test_stall import children_of
+from tests.kernel.throttle import slowed, throttle
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
@@ -478,11 +480,59 @@ def test_a_killed_run_leaves_nothing_damaged(backend: str, mode: str, make_loop:
     )
     eventually(lambda: b"LUNSCOP1" in path.read_bytes(), "the first verified write", 30)
     time.sleep(0.3)
+    (child,) = children_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    eventually(lambda: not Path(f"/proc/{child}").exists(), "the end of the process that does the I/O", 30)
     checked = check(path)
     assert checked.used_journal
     # A write through the page cache is given up in the middle when its process is killed (generic_perform_write).
     torn = [damage for damage in checked.damage if mode != "direct" and damage.numbers.get("in_flight")]
     assert list(checked.damage) == torn
     assert checked.result.good_bytes > 0
+
+
+# ------------------------------------------------------------------------------------- devices that stop answering
+
+
+@throttle
+@needs.loop
+def test_a_final_pass_that_stalls_is_named_and_given_up(make_loop: Callable[..., str]) -> None:
+    device = make_loop(4 * MIB)
+    settings: Any = {"verify": True, "give_up_s": 3.0, "backend": Backend.THREADS}
+    control = LoadControl()
+    control.arm(
+        JobSpec((TargetSpec(device),), WRITING, **settings), Permissions(frozenset({device}), destroy_data=True)
+    )
+    control.start()
+    eventually(lambda: control.status.elapsed_s > 0.5, "some writes", 30)
+    with slowed(device, 1):
+        stopping = threading.Thread(target=control.stop, daemon=True)
+        stopping.start()
+        eventually(lambda: bool(control.status.outstanding), "the name of what waits", 30)
+        stopping.join(30)
+        assert not stopping.is_alive(), "the end is bounded by the limit"
+    result = control.result()
+    assert result is not None
+    assert result.outstanding
+    assert {each.target for each in result.outstanding} == {device}
+    assert result.ended_in_stall
+    assert result.verified is None or any(target.final_pass is None for target in result.verified.targets)
+
+
+@throttle
+@needs.loop
+def test_the_check_of_a_target_names_reads_that_do_not_come_back(make_loop: Callable[..., str]) -> None:
+    path = make_loop(4 * MIB)
+    options = ["--headless", "--verify", "--target", path, "--rw", "write", "--runtime", "500ms"]
+    assert lunscope("run", *options, "--allow-write", path, "--destroy-data").returncode == 0
+    with slowed(path, 2):
+        process = subprocess.Popen([sys.executable, "-m", "tui", "verify", path], stderr=subprocess.PIPE, cwd=ROOT)
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline().decode()
+        finally:
+            process.kill()
+            process.wait()
+    assert line.startswith("lunscope: waiting for ")
+    assert f" on {path}, oldest for " in line

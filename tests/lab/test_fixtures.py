@@ -6,9 +6,12 @@ import re
 
 import pytest
 
-from collectors.model import Device
+from collectors.model import Device, Rows, Topology
+from collectors.paths.groups import GroupBy, path_groups
+from collectors.topology.document import scan_document
 from collectors.topology.graph import Graph
 from collectors.topology.map_status import parse_map
+from collectors.topology.tree import tree_lines
 from tests import needs
 from tests.lab.fixtures import Capture, names, unpack
 
@@ -133,3 +136,64 @@ def test_map_lines_as_dmsetup_prints_them(capture: Capture, scanned: tuple[dict[
         failed |= {numbers[number] for number, path in state.paths.items() if path.state == "failed"}
     if (capture.commands / "multipath-ll").exists():
         assert failed == set(re.findall(r" (sd[a-z]+) +\S+ +failed ", capture.text("multipath-ll")))
+
+
+def test_wwids_and_makers_as_multipath_lists_them(capture: Capture, scanned: tuple[dict[str, Device], Graph]) -> None:
+    need(capture, "multipath-ll")
+    devices, graph = scanned
+    expected = {}
+    for line in capture.text("multipath-ll").splitlines():
+        if found := re.match(r"(?:\S+ \((?P<wwid>.*)\)|(?P<bare>\S+)) (?P<name>dm-\d+) (?P<maker>\S.*)", line):
+            expected[found["name"]] = (found["wwid"] or found["bare"], found["maker"].strip())
+    document = scan_document(Topology(devices, graph=graph))
+    luns = document["luns"]
+    assert isinstance(luns, list)
+    maps = [lun for lun in luns if lun["multipath"] == "dm"]
+    assert {lun["name"]: (lun["wwid"], f"{lun['vendor']},{lun['model']}") for lun in maps} == expected
+    serials = {device.name: device.serial for device in devices.values()}
+    assert {lun["name"]: lun["serial"] for lun in maps} == {lun["name"]: serials[lun["paths"][0]] for lun in maps}
+    assert all(lun["id"] in {device.persistent_id for device in devices.values()} for lun in maps)
+
+
+def test_subsystems_and_hosts_as_nvme_lists_them(capture: Capture, scanned: tuple[dict[str, Device], Graph]) -> None:
+    need(capture, "nvme-list-subsys.json")
+    devices, graph = scanned
+    expected = {
+        path["Name"]: (subsystem["NQN"], host.get("HostNQN", ""))
+        for host in capture.json("nvme-list-subsys.json")
+        for subsystem in host["Subsystems"]
+        for path in subsystem["Paths"]
+        if path["Transport"] != "pcie"
+    }
+    ours = {
+        member: (port.subsystem, port.host_nqn) for port in graph.ports for member in port.members if member in expected
+    }
+    assert ours == expected
+    text = "\n".join(tree_lines(Topology(devices, graph=graph)))
+    for subsystem, host in expected.values():
+        assert subsystem in text
+        assert host in text
+
+
+CONTROLLERS = {
+    # As scsi_debug makes them up: one target of which each host has a port group of its own.
+    "scsi-debug-mp-stable": {(host, f"naa.32222220000007cd group {256 * (host + 1)}") for host in range(4)},
+    # As QEMU was given them (port_wwn): a port for each HBA, and no groups.
+    "scsi-mp-stable": {(host, f"naa.500000000001100{host}") for host in range(4)},
+}
+
+
+def test_controllers_by_what_page_83h_says(capture: Capture, scanned: tuple[dict[str, Device], Graph]) -> None:
+    expected = CONTROLLERS.get(capture.commands.parent.name)
+    if expected is None:
+        pytest.skip("nothing is known of the controllers of this host")
+    paths = [path for path in scanned[1].paths if path.target_port]
+    assert {(int(path.address.partition(":")[0]), path.controller) for path in paths} == expected
+    groups = path_groups(Rows(*zip(*((path.key, path.name) for path in paths), strict=True)),
+                         Topology(scanned[0], graph=scanned[1]), GroupBy.CONTROLLER)  # fmt: skip
+    assert set(groups.rows.names) == {controller for _, controller in expected}
+
+
+def test_virtio_disks_have_a_vendor_with_a_name(scanned: tuple[dict[str, Device], Graph]) -> None:
+    vendors = {device.vendor for device in scanned[0].values() if device.name.startswith("vd")}
+    assert vendors <= {"Red Hat (virtio)"}

@@ -185,7 +185,7 @@ print(json.dumps({"paths": len(graph["paths"]), "luns": len(graph["luns"]), "por
     targets = ":".join(f"/dev/mapper/lab{place}" for place in ("0-0", "1-3", "2-7", "3-11"))
     script = under_load(targets, f"({measured}) | python3 -c '{count}'")
     options = [part for name, value in {**MANY, "MAPS": 1}.items() for part in ("-e", f"{name}={value}")]
-    text = run_in_guest("scsi-many", script, *options, "--mem", "6000", "--timeout", "900")
+    text = run_in_guest("scsi-many", script, *options, "--mem", "6000")
     (found,) = documents(text)
     luns = MANY["TARGETS"] * MANY["LUNS"]
     assert (found["paths"], found["multipath"]) == (luns * MANY["HOSTS"] + found["luns"] - luns, luns), found
@@ -218,3 +218,22 @@ kill $writer; wait $writer"""
     assert others_per_s > 0
     assert 0 < busy_pct <= 100
     assert " st1 " not in text
+
+
+def test_a_container_without_uevents_is_told_of_paths_and_disks_all_the_same() -> None:
+    """Its sysfs is a mount of its own, and the kernel announces nothing in network namespaces of other users."""
+    steps = """path=$(ls /sys/block/$(basename $(readlink /dev/mapper/mpatha))/slaves | head -1)
+unshare --user --map-root-user --net --mount sh -c 'mkdir -p /tmp/sys; mount -t sysfs none /tmp/sys
+    exec python3 -m tui report -d -L --all --tier kernel --sysfs /tmp/sys 1' > /tmp/report & report=$!
+shown() { started=$(date +%s); until grep -q "$1" /tmp/report; do sleep 0.3; done
+    echo "took $(($(date +%s) - started)) s: $1"; }
+shown ':.*[0-9]'
+echo offline > /sys/block/$path/device/state; shown "path $path of mpatha lost"
+echo running > /sys/block/$path/device/state; shown "path $path of mpatha back"
+echo 1 > /sys/block/$path/device/delete; shown "disk $path removed"
+kill -TERM $report; wait $report; cat /tmp/report"""
+    text = run_in_guest("scsi-mp", under_load("/dev/mapper/mpatha", steps))
+    took = {what: int(seconds) for seconds, what in re.findall(r"took (\d+) s: (path .* (?:lost|back)|disk .*)", text)}
+    assert len(took) == 3, text
+    # An emulated processor under load is many times slower than the hosts that the bounds of 2 and 5 s are for.
+    assert max(took.values()) <= 20, text

@@ -35,8 +35,10 @@ def test_a_cpu_that_leaves_and_comes_back_loses_nothing(found: dict[str, Any]) -
 
 
 def test_a_clock_that_steps_an_hour_changes_no_figure(found: dict[str, Any]) -> None:
-    rows = found["clock"]
+    idle, *rows = found["clock"]
     assert len(rows) == 3
+    assert idle["iops"] == idle["busy_pct"] == 0
+    assert idle["await_ms"] is None
     for row in rows:
         assert row["tiers"]["busy_pct"] == "exact"
         assert row["iops"] * INTERVAL_S == pytest.approx(READS, rel=0.2)

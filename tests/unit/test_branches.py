@@ -61,13 +61,13 @@ def test_the_whole_tree() -> None:
         "nvme0 nvme-pcie",
         "  nvme0n1",
         "host1 fc",
-        "on no hardware: loop, zram and others",
+        "virtual devices: loop, zram and others",
         "  loop0",
         "    /snap\\x1b (squashfs)",
         "  md9 raid1",
         "  md0 raid0",
         "    md1 raid0",
-        "      md0 stands on itself",
+        "      md0 is built on itself",
     ]
 
 
@@ -101,7 +101,7 @@ def test_a_circle_is_not_followed() -> None:
         ),
     )
     found = whole(Topology({"sda": device("sda")}, graph=graph))
-    assert found[-3:] == ["    md0 raid0", "      md1 raid0", "        md0 stands on itself"]
+    assert found[-3:] == ["    md0 raid0", "      md1 raid0", "        md0 is built on itself"]
 
 
 def test_nothing_is_a_tree_too() -> None:

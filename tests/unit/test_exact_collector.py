@@ -173,7 +173,7 @@ def test_losses_that_matter_are_told_once_a_minute(host: Host) -> None:
     host.tracer.grow(row, reads=10_000)
     host.tracer.lost = {"unseen": 33, "table_full": 300}
     (event,) = host.collector.read().events
-    assert event.text == "exact time: beside 10,000 I/Os 300 found no room among those under way"
+    assert event.text == "exact time: of 10,300 I/Os 300 not tracked (table full)"
     assert event.data == {"table_full": 300}
     host.tracer.lost = {"table_full": 900}
     assert host.collector.read().events == ()

@@ -12,7 +12,7 @@ def test_losses_that_matter_are_told_once_a_minute() -> None:
     reporter = LossReporter()
     assert reporter.report({"stale": 7}, 1_000, 0) == ()
     (event,) = reporter.report({"stale": 107}, 11_000, 1)
-    assert event.text == "exact time: beside 10,000 I/Os 100 were not seen to end"
+    assert event.text == "exact time: of 10,100 I/Os 100 completion missed"
     assert reporter.report({"stale": 900}, 12_000, 2) == ()
     assert reporter.report({"stale": 900}, 13_000, 2 + TELL_EVERY_NS)
 
@@ -22,7 +22,7 @@ def test_when_so_many_are_lost_that_the_next_tier_serves_it_is_told() -> None:
     reporter.report({}, 0, 0)
     (event,) = reporter.report({"table_full": 100}, 1_000, 1)
     assert event.text == (
-        "exact time: beside 1,000 I/Os 100 found no room among those under way; "
+        "exact time: of 1,100 I/Os 100 not tracked (table full); "
         "while it loses so many, figures are those of the next tier"
     )
 
@@ -42,8 +42,8 @@ def test_a_device_that_left_with_its_count_makes_no_negative_share() -> None:
 def test_every_count_is_listed_with_its_meaning() -> None:
     losses = {"table_full": 0, "stale": 12_345, "recursion_misses": 7}
     assert list(loss_lines(losses)) == [
-        "           0  found no room among those under way",
-        "      12,345  were not seen to end",
+        "           0  not tracked (table full)",
+        "      12,345  completion missed",
         "           7  runs of a program the kernel skipped",
     ]
 

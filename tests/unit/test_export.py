@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.fields import fields_of
 from collectors.model import Device, Rows, Sample, Table, Topology
 from collectors.rates import derive
+from collectors.registry import fields_of
 from collectors.reports.export import Selection, export_lines
 from collectors.schemas import DISK
 from collectors.session.reader import SessionReader

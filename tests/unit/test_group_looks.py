@@ -9,8 +9,8 @@ import pytest
 
 from collectors.model import Frame, HostFacts, Rows, Sample, Step, Tier, Topology
 from collectors.rates import derive
-from collectors.reports.averages import DiskAverages
 from collectors.schemas import GROUP
+from collectors.tables.block_averages import BlockAverages
 from tests.unit.raw_samples import disks, raw_table, sample
 from tests.unit.test_block_tables import WHO, did, key, topology
 
@@ -106,7 +106,7 @@ def test_averages_of_a_report_add_looks_up() -> None:
         )
         for at, (of, seen) in enumerate(moments, start=1)
     ]
-    averages = DiskAverages()
+    averages = BlockAverages()
     for previous, current in itertools.pairwise(taken):
         averages.add(Step(previous, current))
     hbas = averages.tables()["hbas"]

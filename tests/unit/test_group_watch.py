@@ -57,7 +57,7 @@ class Host:
             found = self.tick()
             if found.get(name, [0, 0])[1] >= looks:
                 return found[name]
-            time.sleep(0.01)
+            time.sleep(0.1)  # a group that is idle for five ticks is given up
         raise AssertionError(f"{name} was not looked at")
 
 

@@ -121,6 +121,15 @@ def test_volumes_beside_each_other_on_one_member_are_independent(host: FakeHost)
     assert host.use("dm-1") is None
 
 
+def test_a_volume_beside_a_multipath_map_on_one_of_its_paths(host: FakeHost) -> None:
+    host.disk("sda", wwid="naa.1")
+    host.disk("dm-0", on=("sda",), dm_name="mpatha")
+    host.disk("dm-1", on=("sda",), dm_name="wrong")
+    assert host.use("dm-0") is None
+    (host.sysfs / "devices/dm-0/dm/uuid").write_text("mpath-3600a\n")
+    assert host.use("dm-0") == "dm-0 is in use: the device under it, /dev/sda is held by /dev/dm-1 (wrong)"
+
+
 def test_the_mount_is_found_through_several_layers(host: FakeHost) -> None:
     host.disk("nvme0n1")
     host.disk("nvme1n1")

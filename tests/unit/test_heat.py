@@ -70,13 +70,13 @@ def test_the_queue_is_named_when_most_of_the_await_is_queueing() -> None:
 
 
 def test_the_disk_is_named_when_most_of_the_await_is_its_own() -> None:
-    assert said(deep(56)) == "vda: 92 % busy, about 30 % of await is queueing: most is the disk's own 5.60 ms"
-    assert said(deep(79)) == "vda: 92 % busy, no queueing: 8.00 ms is the disk's own time"
+    assert said(deep(56)) == "vda: 92 % busy, about 30 % of await is queueing: mostly device service time, 5.60 ms"
+    assert said(deep(79)) == "vda: 92 % busy, no queueing: 8.00 ms is device service time"
 
 
 def test_kernel_counters_name_neither() -> None:
     assert said({"reads": 100, "read_ms": 800, "busy_ms": 280}) == (
-        "vda: 28 % busy by kernel ticks, await 8.00 ms, queue and disk not told apart"
+        "vda: 28 % busy by kernel ticks, await 8.00 ms, queue/service split unavailable (kernel tier)"
     )
     assert said({"reads": 100, "busy_ms": 99_000}) == "vda: busy not known, too little I/O to time"
     stacked = raw.topology(VDA, bio_based=True)

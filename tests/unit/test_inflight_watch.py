@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -123,3 +124,30 @@ def test_devices_that_come_and_go_at_every_tick_do_not_blind_the_watch(
         disks.values = np.vstack([np.zeros_like(disks.values[:1]), disks.values[-len(keys) :]])
         disks.tick(watch, sdb=20)
         assert watch.watched == {"sdb"}
+
+
+def test_figures_begin_with_the_interval_after_the_first_io(kernel: FakeKernel, watch: InflightWatch) -> None:
+    sampled = slice(DISK.index("driver_in_flight_sum"), DISK.index("driver_queued_sum") + 1)
+    disks = Disks(kernel)
+    before = disks.tick(watch)
+    assert (before.values[0, sampled] == MISSING).all()
+    begun = disks.tick(watch, sda=10)
+    assert begun.values[0, sampled].tolist() == [0] * 8
+    assert (begun.values[1, sampled] == MISSING).all()
+    kernel_stat = Path(kernel.sysfs, "block", "sda", "stat")
+    for _ in range(200):
+        after = disks.tick(watch, sda=10)
+        if after.values[0, DISK.index("driver_in_flight_samples")] > 20:
+            break
+        time.sleep(0.01)
+    assert after.values[0, DISK.index("driver_in_flight_samples")] > 20
+    assert (after.values[0, DISK.index("driver_accounted_sum")] == MISSING) == (not kernel_stat.exists())
+
+
+@pytest.mark.parametrize("column", ["reads", "writes", "discards", "in_flight_now"])
+def test_ios_of_less_than_a_millisecond_are_activity(kernel: FakeKernel, watch: InflightWatch, column: str) -> None:
+    disks = Disks(kernel)
+    disks.tick(watch)
+    disks.values[2, DISK.index(column)] += np.uint64(1)
+    disks.tick(watch)
+    assert watch.watched == {"sdc"}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from collectors.derive.load_layout import load_logical_table, load_path_table
-from collectors.fields import fields_of
-from collectors.model import Rows, Table
+from collectors.model import Rows, Sample, Table, Topology
+from collectors.rates import derive
+from collectors.registry import fields_of
 from collectors.schemas import LOAD_LOGICAL, LOAD_PATH
 from engine.running.board import Board
 from engine.running.layout_tap import PATH_FAILED, LayoutTap
@@ -81,15 +81,19 @@ def test_figures_of_paths_and_logical_ios() -> None:
         rows,
         np.array([path_row(300, 4_000_000, latency_ns=200_000_000), path_row(100, failed=True)], np.uint64),
     )
-    table = load_path_table(before, after, 2.0)
+    one = Rows(("load",), ("whole I/Os",))
+    logical_before = Table(LOAD_LOGICAL, one, before.values[:1, :9])
+    logical_after = Table(LOAD_LOGICAL, one, after.values[:1, :9])
+    frame = derive(
+        Sample(0, 0, Topology(), {"load_path": before, "load_logical": logical_before}),
+        Sample(0, 2_000_000_000, Topology(), {"load_path": after, "load_logical": logical_after}),
+    )
+    table, logical = frame.tables["load_paths"], frame.tables["load_logical"]
     assert set(table.columns) == {field.id for field in fields_of("load_paths")}
     assert table.value("iops", 0) == 100
     assert table.value("await_ms", 0) == pytest.approx(1.0)
     assert table.value("max_ms", 0) == 4.0
     assert np.isnan(table.value("await_ms", 1))
     assert (table.value("failed", 0), table.value("failed", 1)) == (0, 1)
-    one = Rows(("load",), ("whole I/Os",))
-    values = after.values[:1, :9]
-    logical = load_logical_table(Table(LOAD_LOGICAL, one, before.values[:1, :9]), Table(LOAD_LOGICAL, one, values), 2.0)
     assert set(logical.columns) == {field.id for field in fields_of("load_logical")}
     assert logical.value("iops", 0) == 100

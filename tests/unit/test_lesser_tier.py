@@ -13,7 +13,7 @@ from tests.unit.test_exact_derive import BUSY, CELLS, COUNTED, SDA
 from tests.unit.traced_samples import traced_sample
 
 LOOKS = {"driver_in_flight_sum": 0, "driver_in_flight_samples": 0, "driver_busy_samples": 0, "driver_in_flight_peak": 0}
-LOOKED = {"driver_in_flight_sum": 300, "driver_in_flight_samples": 1_000, "driver_busy_samples": 500}
+LOOKED = {"driver_in_flight_sum": 370, "driver_in_flight_samples": 1_000, "driver_busy_samples": 370}
 
 
 def recorded() -> list[Step]:
@@ -24,7 +24,7 @@ def recorded() -> list[Step]:
 
 @pytest.mark.parametrize(
     ("tier", "busy_pct", "has_service", "has_p99"),
-    [(Tier.EXACT, 25.0, True, True), (Tier.SAMPLED, 50.0, True, False), (Tier.KERNEL, 90.0, False, False)],
+    [(Tier.EXACT, 25.0, True, True), (Tier.SAMPLED, 37.0, True, False), (Tier.KERNEL, 90.0, False, False)],
 )
 def test_figures_are_those_of_the_tier(tier: Tier, busy_pct: float, has_service: bool, has_p99: bool) -> None:
     _, step = with_tier(recorded(), tier)

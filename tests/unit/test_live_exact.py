@@ -128,3 +128,21 @@ def test_the_operator_has_waits_for_tags_watched(kernel: FakeKernel) -> None:
     take(source, 1)
     source.close()
     assert opener.tracer.tag_wait == [True]
+
+
+def test_who_wants_a_sample_at_once_has_it_before_anything_is_waited_for(kernel: FakeKernel) -> None:
+    opener = Opener()
+    opener.allowed.clear()
+    roots = kernel.procfs, kernel.sysfs
+    source = LiveSource(1.0, *roots, clock=HandClock(), patience_s=PATIENCE_S, sample_at_once=True, open_tracer=opener)
+    steps = source.steps(StopFlag())
+    first = next(steps)
+    assert opener.opened == 0
+    assert first.previous is None
+    assert len(first.current.tables["disk"].rows) == 1
+    opener.allowed.set()
+    second, third = next(steps), next(steps)
+    assert second.previous is None
+    assert second.current.topology.host.tier is Tier.EXACT
+    assert third.previous is second.current
+    source.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,11 +54,11 @@ def reply(text: bytes) -> bytes:
 
 
 def test_marginal_paths_are_asked_for_and_the_answer_stands_for_a_while(tmp_path: Path) -> None:
-    with daemon(tmp_path / "s", lambda _: reply(b"sda|normal\nsdb|marginal\n\0")) as asked:
+    with daemon(tmp_path / "s", lambda _: reply(b"sda|normal|50\nsdb|marginal|1\n\0")) as asked:
         multipathd = MultipathDaemon((str(tmp_path / "none"), str(tmp_path / "s")))
-        assert multipathd.marginal() == {"sda": False, "sdb": True}
-        assert multipathd.marginal() == {"sda": False, "sdb": True}
-    assert asked == [b'show paths raw format "%d|%M"\0']
+        for _ in range(2):
+            assert multipathd.paths() == {"sda": (False, 50), "sdb": (True, 1)}
+    assert asked == [b'show paths raw format "%d|%M|%p"\0']
 
 
 @pytest.mark.parametrize(
@@ -66,15 +67,44 @@ def test_marginal_paths_are_asked_for_and_the_answer_stands_for_a_while(tmp_path
 )
 def test_a_daemon_that_answers_anything_else_says_nothing(tmp_path: Path, answer: bytes) -> None:
     with daemon(tmp_path / "s", lambda _: answer):
-        assert MultipathDaemon((str(tmp_path / "s"),)).marginal() == {}
+        assert MultipathDaemon((str(tmp_path / "s"),)).paths() == {}
+
+
+def test_a_daemon_that_answers_byte_by_byte_is_not_waited_for(tmp_path: Path) -> None:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(tmp_path / "s"))
+    listener.listen()
+    over = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(struct.pack("@N", 1 << 20))
+            while not over.wait(0.2):
+                try:
+                    connection.sendall(b"s")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    started_s = time.monotonic()
+    try:
+        assert MultipathDaemon((str(tmp_path / "s"),)).paths() == {}
+        assert time.monotonic() - started_s < 10
+    finally:
+        over.set()
+        listener.close()
+        thread.join()
 
 
 def test_no_daemon_says_nothing(tmp_path: Path) -> None:
-    assert MultipathDaemon((str(tmp_path / "none"),)).marginal() == {}
+    assert MultipathDaemon((str(tmp_path / "none"),)).paths() == {}
 
 
 def test_unknown_fields_are_passed_over() -> None:
-    assert parse_paths("sda|\nsdb|[undef]\n sdc | marginal \nno bar\n") == {"sdc": True}
+    answer = "sda||\nsdb|[undef]|[undef]\n sdc | marginal \nno bar\nsdd||-1\nsde|[undef]| 10\n"
+    assert parse_paths(answer) == {"sdc": (True, None), "sde": (None, 10)}
 
 
 def test_a_tree_that_is_not_this_kernels_is_not_asked_about(kernel_tree: FakeKernel) -> None:
@@ -101,7 +131,30 @@ def test_what_the_daemon_says_reaches_the_graph(
         assert {path.name: path.marginal for path in graph.paths} == {"sda": False, "sdb": False}
         assert scanner.marginal_changes(graph) == frozenset()
         states["sdb"] = "marginal"
-        assert scanner.marginal_changes(graph) == frozenset({"sdb"})
+        end_s = time.monotonic() + 10
+        while scanner.marginal_changes(graph) != frozenset({"sdb"}):
+            assert time.monotonic() < end_s
+            time.sleep(0.005)
+
+
+def test_a_daemon_that_hangs_holds_nobody_up_after_the_first_answer(tmp_path: Path) -> None:
+    hangs = threading.Event()
+    answers = [b"sda|marginal|7\n\0"]
+
+    def answer(_: bytes) -> bytes:
+        if not answers:
+            hangs.wait(10)
+            return b""
+        return reply(answers.pop())
+
+    with daemon(tmp_path / "s", answer):
+        multipathd = MultipathDaemon((str(tmp_path / "s"),), ask_s=0)
+        assert multipathd.paths() == {"sda": (True, 7)}
+        started_s = time.monotonic()
+        for _ in range(20):
+            assert multipathd.paths() == {"sda": (True, 7)}
+        assert time.monotonic() - started_s < 1
+        hangs.set()
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from collectors.topology.policies import policy_changes
 from collectors.topology.port_states import MOST_EVENTS as MOST_PORTS
 from collectors.topology.port_states import port_changes
 from collectors.topology.scanner import TopologyScanner
-from collectors.topology.states import MOST_EVENTS, changed_paths, limit_changes, path_changes
+from collectors.topology.state_poll import StatePoll
+from collectors.topology.states import MOST_EVENTS, limit_changes, path_changes
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace
@@ -151,9 +152,9 @@ def test_a_change_of_access_that_leaves_the_path_usable(kernel: FakeKernel, inve
 
 def test_nothing_happens_nothing_is_told(kernel: FakeKernel, inventory: Inventory) -> None:
     before = inventory.topology
-    assert changed_paths(str(kernel.sysfs), before.graph) == frozenset()
+    assert StatePoll(str(kernel.sysfs)).changed(before.graph) == frozenset()
     kernel.set("sda", "device/state", None)
-    assert changed_paths(str(kernel.sysfs), before.graph) == frozenset()
+    assert StatePoll(str(kernel.sysfs)).changed(before.graph) == frozenset()
 
 
 def test_very_many_at_once_are_one_event(kernel: FakeKernel) -> None:
@@ -164,7 +165,7 @@ def test_very_many_at_once_are_one_event(kernel: FakeKernel) -> None:
     assert len(sd) > MOST_EVENTS
     for name in sd:
         kernel.set(name, "device/state", "transport-offline\n")
-    names = changed_paths(str(kernel.sysfs), before)
+    names = StatePoll(str(kernel.sysfs)).changed(before)
     assert names == frozenset(sd)
     devices, now = scanner.scan(rows, names)
     assert list(path_changes(before, now, devices)) == [(f"paths: {len(sd)} lost", {"lost": len(sd)})]

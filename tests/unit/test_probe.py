@@ -5,57 +5,24 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from collectors.exact.tracer import Tracer
 from collectors.probe.admission import Admission
 from collectors.probe.client import HelperTracer, connect
 from collectors.probe.hub import Hub
 from collectors.probe.message import Message, receive, send
-from collectors.probe.server import MOST_READERS, ProbeServer
+from collectors.probe.server import Limits, ProbeServer
 from collectors.schemas import TRACE
 from engine.errors import LunscopeError, UsageError
 from tests import needs
 from tests.unit.hand_tracer import HandTracer
+from tests.unit.probe_server import MYSELF, PATIENCE_S, Helper, raw, wait_for
 
 READS, PEAK = TRACE.index("reads"), TRACE.index("service_max_ns")
-MYSELF = Admission(frozenset({os.getuid()}))
-PATIENCE_S = 10
-
-
-class Helper:
-    """A server in a thread; every attachment gets a new tracer."""
-
-    def __init__(self, path: Path, admission: Admission = MYSELF) -> None:
-        self.path = path
-        self.tracers: list[HandTracer] = []
-        self.said: list[str] = []
-        self.refusal = ""
-        self.server = ProbeServer(path, admission, Hub(self._open), self.said.append)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self.server.serve, args=(self._stop,))
-        self._thread.start()
-
-    def _open(self) -> Tracer:
-        if self.refusal:
-            raise OSError(1, self.refusal)
-        self.tracers.append(HandTracer())
-        return self.tracers[-1]
-
-    @property
-    def tracer(self) -> HandTracer:
-        return self.tracers[-1]
-
-    def end(self) -> None:
-        if self._thread.is_alive():
-            self._stop.set()
-            self._thread.join(PATIENCE_S)
-            self.server.close()
 
 
 @pytest.fixture
@@ -70,15 +37,6 @@ def reader(helper: Helper) -> Iterator[HelperTracer]:
     reader = connect(helper.path)
     yield reader
     reader.close()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(1_000):
-        if condition():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come to that")
 
 
 def test_a_reader_sees_what_the_tracer_has(helper: Helper, reader: HelperTracer) -> None:
@@ -206,8 +164,8 @@ def as_user(path: Path, user: int, group: int) -> str:
 
 
 def test_too_many_readers_are_turned_away(helper: Helper) -> None:
-    readers = [connect(helper.path) for _ in range(MOST_READERS)]
-    with pytest.raises(LunscopeError, match="serves 8 readers already"):
+    readers = [connect(helper.path) for _ in range(Limits().readers)]
+    with pytest.raises(LunscopeError, match="serves 128 readers already"):
         connect(helper.path)
     for reader in readers:
         reader.close()
@@ -217,14 +175,6 @@ def test_a_reader_learns_why_the_helper_cannot_attach(helper: Helper) -> None:
     helper.refusal = "Operation not permitted"
     with pytest.raises(LunscopeError, match="Operation not permitted"):
         connect(helper.path)
-
-
-def raw(helper: Helper) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(PATIENCE_S)
-    connection.connect(str(helper.path))
-    receive(connection)
-    return connection
 
 
 @pytest.mark.parametrize(
@@ -241,7 +191,7 @@ def test_a_rude_reader_is_let_go_and_the_others_are_served(helper: Helper, reade
     connection = raw(helper)
     connection.sendall(rude)
     with pytest.raises(OSError, match=r"the connection ended|reset by peer"):
-        receive(connection)
+        receive(connection, PATIENCE_S)
     connection.close()
     assert reader.read().shape == (0, len(TRACE.columns))
 
@@ -250,9 +200,9 @@ def test_a_rude_reader_is_let_go_and_the_others_are_served(helper: Helper, reade
 def test_what_cannot_be_asked_is_an_answer(helper: Helper, groups: object) -> None:
     connection = raw(helper)
     send(connection, Message({"verb": "regroup", "groups": groups}))
-    assert receive(connection).head["error"] == "groups are lists of names"
+    assert receive(connection, PATIENCE_S).head["error"] == "groups are lists of names"
     send(connection, Message({"verb": "format c:"}))
-    assert receive(connection).head["error"] == "no request 'format c:'"
+    assert receive(connection, PATIENCE_S).head["error"] == "no request 'format c:'"
     connection.close()
 
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from collectors.fields import fields_of
 from collectors.model import FrameTable, Histograms, HistogramScale, Rows, Tier
 from collectors.rates import derive
+from collectors.registry import fields_of
 from tests.unit import raw_samples as raw
 
 VDA = raw.rows("vda")

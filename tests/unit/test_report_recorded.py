@@ -50,9 +50,9 @@ def test_json_is_the_same(recorded: tuple[Path, list[str], list[str]], capsys: p
     assert printed == live
     first = json.loads(printed[0])
     assert [row["name"] for table in ("disks", "paths", "hbas", "tapes") for row in first[table]] == [
-        "dm-0", "sda", "host0", "st0",
+        "dm-0", "sda", "sdb", "host0", "host1", "st0",
     ]  # fmt: skip
-    (disk,), (path,), (port,) = first["disks"], first["paths"], first["hbas"]
+    disk, path, port = (first[table][0] for table in ("disks", "paths", "hbas"))
     assert path["iops"] == port["iops"] == disk["iops"] > 0
     assert (path["lun"], path["marginal"], path["policy"]) == ("mpath0", None, "")
 

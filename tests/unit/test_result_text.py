@@ -42,7 +42,7 @@ def test_too_few_ios_for_a_percentile_print_a_dash() -> None:
 def test_epochs_errors_and_what_never_settled_are_told() -> None:
     text = "\n".join(summary_lines(two_epochs()))
     assert "epoch 0, 2.0 s: 4k:60,16k:40, 99.5 % read, QD 8, stripe width 1" in text
-    assert "note: epoch 1 never settled; its 4 I/Os are in no statistic" in text
+    assert "note: epoch 1 too short: 4 I/Os excluded" in text
     assert "error: /dev/loop7: 3 reads failed: EIO Input/output error, first at offset 8192" in text
     assert "error: /dev/loop7: 1 write failed: short fewer bytes were moved than asked for" in text
 

@@ -37,7 +37,7 @@ def test_the_tree_goes_from_port_to_mount(kernel: FakeKernel) -> None:
         "host1  scsi  fake  0000:00:04.0  running  limit 256",
         "  target1:0:0  1 path",
         "",
-        "mpath0 (dm-0)  1 MiB  mpath-3600000000000  1 of 2 paths usable",
+        "mpath0 (dm-0)  1 MiB  3600000000000  1 of 2 paths usable",
         "  path sda  0:0:0:0  host0 -> target0:0:0  running  active/optimized  limit 32",
         "  path sdb  1:0:0:0  host1 -> target1:0:0  running  standby  limit 32",
         "  lvm  vg-\\x1b[2Jdata (dm-9)  1 MiB  /srv (xfs)",

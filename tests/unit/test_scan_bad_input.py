@@ -92,7 +92,7 @@ def test_a_map_whose_paths_all_went(kernel: FakeKernel, capsys: pytest.CaptureFi
     kernel.remove("sdb")
     tree, document = scanned(kernel, capsys)
     assert "0 of 0 paths usable" in tree
-    assert document["notices"] == ["dm-0: stands on sda, sdb, which is not there"]
+    assert document["notices"] == ["dm-0: built on sda, sdb, which is not there"]
 
 
 def test_two_luns_of_one_wwid(kernel: FakeKernel, capsys: pytest.CaptureFixture[str]) -> None:

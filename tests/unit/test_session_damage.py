@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import sqlite3
 import struct
 import tracemalloc
@@ -19,6 +20,7 @@ from collectors.session import objects
 from collectors.session.format import TABLES, VERSION, ObjectKind, seal
 from collectors.session.reader import SessionReader
 from collectors.session.record import Record, Section
+from collectors.session.structure import LARGEST_BYTES, structure_damage
 from collectors.session.writer import SessionWriter
 from engine import _native
 from engine.errors import LunscopeError
@@ -397,3 +399,70 @@ def test_the_file_says_what_it_is(recording: tuple[bytes, list[Sample]]) -> None
     assert recording[0][68:72] == b"LUNS"
     assert struct.unpack(">I", recording[0][60:64]) == (VERSION,)
     assert set(TABLES) == {"ticks", "parts", "objects", "events"}
+
+
+def test_damage_that_no_reader_comes_by_is_told(recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
+    data = bytearray(recording[0])
+    data[-4096:] = bytes(4096)
+    path = tmp_path / "a.lun"
+    path.write_bytes(data)
+    with SessionReader(path) as reader:
+        assert reader.sample_at(0) is not None
+        assert "damaged" in reader.notice
+    path.write_bytes(recording[0])
+    with SessionReader(path) as reader:
+        assert reader.notice == ""
+
+
+def test_a_check_ends_in_time_and_large_files_are_not_checked(tmp_path: Path) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (x)")
+    connection.execute(
+        "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 2000000) INSERT INTO t SELECT x FROM r"
+    )
+    assert structure_damage(connection, 1) == ""
+    broken = sqlite3.connect(":memory:")
+    broken.close()
+    assert structure_damage(broken, LARGEST_BYTES + 1) == ""
+
+
+def test_text_that_is_no_utf8_is_damage_not_a_traceback(recording: tuple[bytes, list[Sample]], tmp_path: Path) -> None:
+    """Python itself raises an OperationalError for it, which has no code of SQLite."""
+    for column in ("data", "base"):
+        change = (f"UPDATE ticks SET {column} = CAST(x'ff00fe' AS TEXT) WHERE tick = 5", ())
+        path = _change(tmp_path / f"{column}.lun", recording[0], change)
+        with SessionReader(path) as reader:
+            assert reader.sample_at(5) is None
+            assert "unreadable" in reader.notice or "damaged" in reader.notice
+
+
+_PADDING = random.Random(7).randbytes(40_000).hex().encode()
+"""Of poor compression, so that the ratio of the whole is one that files have."""
+
+
+@pytest.mark.parametrize("body", [b"[],", b'"ab",', b'{"a":1},', b"12345,"])
+def test_an_object_that_would_fill_the_memory_is_damage(tmp_path: Path, body: bytes) -> None:
+    raw = b'{"x":"' + _PADDING + b'","devices":[' + body * (15_000_000 // len(body)) + b"[]]}"
+    forger = _with_sound_objects(tmp_path / "a.lun")
+    forger.object(4, ObjectKind.TOPOLOGY, _native.compress(raw))
+    forger.tick(0, _record(_sound_section()), base=0)
+    forger.close()
+    _assert_unreadable_in_bounded_memory(tmp_path / "a.lun")
+
+
+def test_tables_that_would_fill_the_memory_are_damage(tmp_path: Path) -> None:
+    rows = Rows(tuple(f"k{number}" for number in range(4000)), ("n",) * 4000)
+    data = _native.TableCodec(4000, 200).encode(np.zeros((4000, 200), np.uint64))
+    forger = _with_sound_objects(tmp_path / "a.lun")
+    forger.object(10, ObjectKind.ROWS, _frame(objects.rows_to_json(rows)))
+    columns = [[f"c{number}", "counter"] for number in range(200)]
+    sections = []
+    for number in range(100, 200):
+        forger.object(number, ObjectKind.SCHEMA, _frame({"name": f"t{number}", "columns": columns}))
+        sections.append(Section(number, 10, data))
+    forger.tick(0, _record(*sections), base=0)
+    forger.close()
+    before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    _assert_unreadable_in_bounded_memory(tmp_path / "a.lun")
+    # What the native core holds is no business of tracemalloc.
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before_bytes < 200 << 20

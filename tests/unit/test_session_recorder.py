@@ -142,3 +142,17 @@ def test_closing_ends_the_recording_even_when_nothing_came(tmp_path: Path) -> No
     source.close()
     with pytest.raises(LunscopeError, match="no samples"):
         SessionReader(tmp_path / "a.lun")
+
+
+def test_whatever_ends_the_writer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = RecordingSource(Samples(_samples(5)), writer := SessionWriter(tmp_path / "a.lun"))
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no version")
+
+    monkeypatch.setattr(writer, "write", fail)
+    seen = list(source.steps(StopFlag()))
+    source.close()
+    assert len(seen) == 5
+    assert "RuntimeError: no version" in source.trouble
+    assert any("recording stopped" in event.text for step in seen for event in step.current.events)

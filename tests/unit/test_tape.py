@@ -116,7 +116,7 @@ def test_the_report_shows_drives_and_their_averages() -> None:
         "st1" in line for line in lines[: lines.index(next(line for line in lines if "Average" in line))][:6]
     )
     document = json.loads(next(iter(report_json(moments, ReportOptions(("tapes",))))))
-    assert [(tape["name"], tape["writes_per_s"]) for tape in document["tapes"]] == [("st0", 100)]
+    assert [(tape["name"], tape["writes_per_s"]) for tape in document["tapes"]] == [("st0", 100), ("st1", 0)]
     assert document["disks"] == []
 
 

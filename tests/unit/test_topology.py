@@ -174,7 +174,7 @@ def test_a_map_without_paths_and_one_whose_path_is_lost(kernel: FakeKernel) -> N
     kernel.add(FakeDisk("dm-1", 253, 1, attributes=facts, at="virtual/block/dm-1", slaves=["sdz"]))
     graph = scan(kernel)
     assert paths_by_lun(graph) == {"dm-0": [], "dm-1": []}
-    assert graph.notices == ("dm-1: stands on sdz, which is not there",)
+    assert graph.notices == ("dm-1: built on sdz, which is not there",)
 
 
 def test_cycles_are_told_as_they_are(kernel: FakeKernel) -> None:
@@ -185,8 +185,8 @@ def test_cycles_are_told_as_they_are(kernel: FakeKernel) -> None:
     graph = scan(kernel)
     assert paths_by_lun(graph) == {"dm-0": [], "dm-1": []}
     assert graph.notices == (
-        "dm-0: stands on dm-0, dm-1, which cannot be a path: it is a map itself",
-        "dm-1: stands on dm-0, which cannot be a path: it is a map itself",
+        "dm-0: built on dm-0, dm-1, which cannot be a path: it is a map itself",
+        "dm-1: built on dm-0, which cannot be a path: it is a map itself",
     )
 
 

@@ -16,6 +16,7 @@ from engine.job.scenario import Scenario
 from engine.job.scenario_file import dump_scenario
 from engine.jobformats.formats import write_new
 from engine.text import safe_text
+from tui.options.numbers import WHOLE
 
 SCENARIO = "scenario"
 """The one format that has no rows."""
@@ -36,7 +37,7 @@ SCENARIO = "scenario"
 @click.option("--fields", metavar="ID,...", help="Field ids, in the order wanted; all of the table if not given.")
 @click.option("--from", "start", metavar="TIME", help="HH:MM[:SS], ISO, epoch seconds, or +90s after the start.")
 @click.option("--to", "end", metavar="TIME", help="As --from.")
-@click.option("--load", type=int, metavar="N", help="Which load, of several, becomes the scenario.")
+@click.option("--load", type=WHOLE, metavar="N", help="Which load, of several, becomes the scenario.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="A new file instead of stdout.")
 def command(
     *,
@@ -68,7 +69,7 @@ def command(
     end_ns = None if end is None else parse_when(end, *span)
     _write(export_lines(reader, format_, selection, start_ns, end_ns), output)
     if reader.notice:
-        click.echo(f"lunscope: {recording}: {reader.notice}", err=True)
+        click.echo(f"lunscope: {safe_text(str(recording))}: {safe_text(reader.notice)}", err=True)
 
 
 def _scenario(reader: SessionReader, load: int | None) -> Scenario:

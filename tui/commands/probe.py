@@ -36,15 +36,15 @@ def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Pa
     """Trace block I/O for other lunscopes on this host, which need no rights of their own.
 
     Run it as root, by sudo or by systemd. It attaches when the first reader comes, detaches when the last one leaves,
-    and hands out maps that can only be read. In are let root, the named users and the members of the group: they see
+    and hands out counters and nothing else. In are let root, the named users and the members of the group: they see
     names of processes and where on the disks these read and write. Ends at SIGINT and SIGTERM.
     """
     if refusal := _native.tracer_refusal(str(procfs), str(sysfs)):
         raise LunscopeError(f"probe: {refusal}")
     admission = Admission.of(users, group)
-    server = ProbeServer(path, admission, Hub(lambda: _native.BlockTracer(str(sysfs))), _tell)
+    server = ProbeServer(path, admission, Hub(lambda: _native.BlockTracer(str(sysfs))), _log)
     stop = threading.Event()
-    _tell(f"listening at {path}")
+    _log(f"listening at {path}")
     try:
         with stop_on_signal(stop):
             server.serve(stop)
@@ -52,5 +52,5 @@ def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Pa
         server.close()
 
 
-def _tell(text: str) -> None:
+def _log(text: str) -> None:
     click.echo(f"lunscope probe: {safe_text(text)}", err=True)

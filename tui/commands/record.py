@@ -12,6 +12,8 @@ from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
 from engine.job.sizes import format_size, parse_duration
+from engine.text import safe_text
+from tui.options.numbers import DECIMAL
 from tui.options.reading import reading_settings
 from tui.options.roots import root_options
 from tui.options.tiers import PATIENCE_S, tier_option
@@ -20,7 +22,7 @@ from tui.unattended.signals import stop_on_signal
 
 @click.command(short_help="this host into a session file, without a screen")
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
-@click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
+@click.option("--interval", type=DECIMAL, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
 @click.option("--duration", metavar="TIME", help="How long: seconds, or 90s, 10m, 8h; until interrupted if not given.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is a session.")
 @tier_option
@@ -47,6 +49,7 @@ def command(
         sysfs,
         tier,
         first_topology_s=WHOLE_TOPOLOGY_S,
+        sample_at_once=True,
         patience_s=PATIENCE_S,
         settings=reading_settings(),
     )
@@ -60,7 +63,9 @@ def command(
             _record(source, stop, duration_s)
     finally:
         source.close()
-    click.echo(f"{output}: {source.ticks:,} samples, {format_size(output.stat().st_size)}", err=True)
+    if source.trouble:
+        raise LunscopeError(source.trouble)
+    click.echo(f"{safe_text(str(output))}: {source.ticks:,} samples, {format_size(output.stat().st_size)}", err=True)
 
 
 def _record(source: RecordingSource, stop: threading.Event, duration_s: float | None) -> None:
@@ -73,6 +78,7 @@ def _record(source: RecordingSource, stop: threading.Event, duration_s: float | 
     for step in source.steps(stop):
         if source.trouble:
             raise LunscopeError(source.trouble)
-        first_ns = step.current.monotonic_ns if first_ns is None else first_ns
-        if duration_s is not None and step.current.monotonic_ns - first_ns >= duration_s * 1e9:
+        if step.previous is None:
+            first_ns = step.current.monotonic_ns
+        if duration_s is not None and first_ns is not None and step.current.monotonic_ns - first_ns >= duration_s * 1e9:
             return

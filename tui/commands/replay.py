@@ -8,13 +8,19 @@ import click
 
 from collectors.session.when import parse_when
 from collectors.sources.replay import ReplaySource
+from tui.options.numbers import DECIMAL
 from tui.start import require_terminal, start_replay
 
 
 @click.command(short_help="a recording on the same screens")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--speed", type=float, default=1.0, show_default=True, metavar="N", help="Recorded seconds per second, 0.1 to 1000."
+    "--speed",
+    type=DECIMAL,
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="Recorded seconds per second, 0.1 to 1000.",
 )
 @click.option("--at", metavar="TIME", help="Begin at 14:30, 2026-05-01T14:30:05, or +90s after the start.")
 @click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +12,15 @@ from pathlib import Path
 import click
 
 from collectors.model import Step, Tier
+from collectors.registry import REPORTED
+from collectors.reports.layout import report_of
 from collectors.reports.lesser_tier import with_tier
 from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
+from engine.text import safe_text
+from tui.options.numbers import DECIMAL, FROM_ONE
 from tui.options.reading import reading_settings
 from tui.options.roots import root_options
 from tui.options.tiers import PATIENCE_S, tier_option
@@ -26,11 +30,16 @@ _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
 """What a recording is held to."""
 
 
+def _subject_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add a flag for each subject that can be reported."""
+    for subject in reversed(REPORTED):
+        report = report_of(subject)
+        command = click.option(report.option, subject.table, is_flag=True, help=report.help)(command)
+    return command
+
+
 @click.command(short_help="disks, paths, HBA ports and tapes as text or JSON lines, like sar")
-@click.option("-d", "disks", is_flag=True, help="Disks; what is shown when nothing else is asked for.")
-@click.option("-L", "paths", is_flag=True, help="Paths: each way to a LUN, with its share of the LUN's I/Os.")
-@click.option("-H", "ports", is_flag=True, help="HBA ports: all paths through each together.")
-@click.option("-t", "tapes", is_flag=True, help="Tape drives.")
+@_subject_options
 @click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
 @click.option("-P", "distribution", is_flag=True, help="Percentiles and peaks instead of means (exact time only).")
 @click.option("--all", "all_disks", is_flag=True, help="Also disks without any I/O in the interval.")
@@ -39,15 +48,11 @@ _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per interval and line (lunscope.report/1).")
 @tier_option
-@click.argument("interval", type=float, required=False)
-@click.argument("count", type=click.IntRange(min=1), required=False)
+@click.argument("interval", type=DECIMAL, required=False)
+@click.argument("count", type=FROM_ONE, required=False)
 @root_options
 def command(
     *,
-    disks: bool,
-    paths: bool,
-    ports: bool,
-    tapes: bool,
     split: bool,
     distribution: bool,
     all_disks: bool,
@@ -58,6 +63,7 @@ def command(
     count: int | None,
     procfs: Path,
     sysfs: Path,
+    **chosen: bool,
 ) -> None:
     """Report disks, paths, HBA ports or tapes every INTERVAL seconds, COUNT times, then averages.
 
@@ -66,8 +72,7 @@ def command(
     """
     if interval is not None and interval <= 0:
         raise UsageError(f"interval {interval:g} s: give a length above 0")
-    chosen = (("disks", disks), ("paths", paths), ("hbas", ports), ("tapes", tapes))
-    tables = tuple(table for table, wanted in chosen if wanted)
+    tables = tuple(subject.table for subject in REPORTED if chosen[subject.table])
     options = ReportOptions(
         tables, split=split, distribution=distribution, all_disks=all_disks, count=count, interval_s=interval
     )
@@ -91,7 +96,7 @@ def _from_recording(reader: SessionReader, tier: str, options: ReportOptions, *,
     steps = with_tier(reader.steps(reader.first, len(reader) - 1), _BEST.get(tier, Tier.EXACT))
     _print(steps, options, as_json=as_json)
     if reader.notice:
-        click.echo(f"lunscope: {reader.path}: {reader.notice}", err=True)
+        click.echo(f"lunscope: {safe_text(str(reader.path))}: {safe_text(reader.notice)}", err=True)
 
 
 @contextmanager

@@ -17,10 +17,12 @@ from engine.running.control import LoadControl
 from engine.running.scratch import FOLDER_VARIABLE
 from engine.text import safe_text
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options
+from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
 from tui.options.tiers import tier_option
-from tui.options.watching import Watching, open_source
+from tui.options.watching import Watching, open_source, recording_exit
 from tui.options.work import file_options, read_work, with_ends, with_scratch
+from tui.unattended.leaving import OWN_PROCESS, leave, start_child
 from tui.unattended.runs import Output, print_result, run_unattended
 
 SCREEN_TARGETS = 4
@@ -35,7 +37,7 @@ SCREEN_TARGETS = 4
 @click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.run/1) at the end.")
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
-@click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
+@click.option("--interval", type=DECIMAL, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
 @click.option(
     "--scratch-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -71,8 +73,11 @@ def command(
     wins over it. Without any target a scratch file is made, filled and removed. Reading is the default: nothing is
     written to what lunscope did not make itself, unless --allow-write names it.
 
-    Exits 0 if the load ran, 1 if it or any of its I/Os failed or --verify found damage, 2 for what cannot be meant,
-    130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary of what was measured.
+    I/Os that do not come back are named after a second. The end waits for them for --give-up TIME, or until a second
+    signal; then the summary says what is outstanding.
+
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed or did not come back in time, or --verify found damage, 2
+    for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary.
     """
     read = read_work(job_file, sections, LoadOptions(**knobs))
     folder = scratch_dir or read.scratch_folder
@@ -93,12 +98,20 @@ def command(
     if on_screen:
         (only,) = read.scenarios
         validate(only.job)
+        _go_on_in_child()
         return _on_screen(only.job, permissions, watching)
     read = with_ends(read)
     for each in read.scenarios:
         validate_scenario(each)
     require_permission(read.scenarios, permissions)
+    _go_on_in_child()
     return run_unattended(read, permissions, watching, Output(as_json, fio_json))
+
+
+def _go_on_in_child() -> None:
+    """Have whoever called wait for a process that does no I/O."""
+    if click.get_current_context().find_root().obj is OWN_PROCESS:
+        start_child()
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
@@ -110,5 +123,8 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     result = control.result()
     if result is not None:
         print_result(result, as_json=False)
-        code = code or int(result.is_damaged)
+        code = code or int(result.is_damaged or result.ended_in_stall)
+    code = recording_exit(recording, code)
+    if control.outstanding:
+        leave(code or 1)
     return code

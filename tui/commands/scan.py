@@ -17,7 +17,7 @@ from tui.options.reading import reading_settings
 from tui.options.roots import root_options
 
 
-@click.command(short_help="the device graph: HBA ports, paths, LUNs, what stands on them")
+@click.command(short_help="the device graph: HBA ports, paths, LUNs, what is built on them")
 @click.option("--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="As a recording ended.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.scan/1).")
 @root_options

@@ -10,13 +10,16 @@ from datetime import datetime
 
 import click
 
+from engine._native import VerifyPass
 from engine.errors import StoppedError
 from engine.job.sizes import human_size
+from engine.results.outstanding import NAMED_AFTER_S, Outstanding
 from engine.text import safe_text
 from engine.verify.checking import Checked, check_target, checked_document
 from engine.verify.damage import damage_verdict
 from engine.verify.text import damage_lines
 from tui.unattended.signals import stop_on_signal
+from tui.unattended.wait_lines import WaitLines
 
 _INTERRUPTED = 130
 _TELL_STEP = 0.01
@@ -38,7 +41,7 @@ def command(target: str, *, as_json: bool, no_journal: bool) -> int:
     stop, told = threading.Event(), _Progress()
     try:
         with stop_on_signal(stop):
-            checked = check_target(target, told, stop, use_journal=not no_journal)
+            checked = check_target(target, told, stop, use_journal=not no_journal, begins=told.begin)
     except StoppedError as error:
         told.clear()
         click.echo(f"lunscope: {safe_text(str(error))}", err=True)
@@ -50,12 +53,19 @@ def command(target: str, *, as_json: bool, no_journal: bool) -> int:
 
 
 class _Progress:
-    """One line on a terminal, rewritten at every percent."""
+    """One line on a terminal, rewritten at every percent, and lines of their own for reads that do not come back."""
 
     def __init__(self) -> None:
         self._told = 0.0
+        self._pass: tuple[VerifyPass, str] | None = None
+        self._waits = WaitLines(self._say)
+
+    def begin(self, target_pass: VerifyPass, name: str) -> None:
+        """Follow another pass over a target."""
+        self._pass = target_pass, name
 
     def __call__(self, share: float) -> None:
+        self._waits.show(self._outstanding())
         if sys.stderr.isatty() and share >= self._told + _TELL_STEP:
             self._told = share
             click.echo(f"\rchecked: {100 * share:.0f} %", nl=False, err=True)
@@ -63,6 +73,16 @@ class _Progress:
     def clear(self) -> None:
         if self._told:
             click.echo(f"\r{'':20}\r", nl=False, err=True)
+
+    def _outstanding(self) -> Iterator[Outstanding]:
+        if self._pass is not None:
+            ios, since_ns = self._pass[0].outstanding(NAMED_AFTER_S)
+            if ios:
+                yield Outstanding(self._pass[1], ios, since_ns)
+
+    def _say(self, line: str) -> None:
+        self.clear()
+        click.echo(f"lunscope: {line}", err=True)
 
 
 def _lines(checked: Checked) -> Iterator[str]:

@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from engine.running.control import LoadControl
+from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
 from tui.options.tiers import tier_option
-from tui.options.watching import Watching, open_source
+from tui.options.watching import Watching, open_source, recording_exit
 from tui.start import require_terminal, start_live
 
 
 @click.command(short_help="this host's disks on the screen, live")
-@click.option("--interval", type=float, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
+@click.option("--interval", type=DECIMAL, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
 @tier_option
@@ -37,4 +38,4 @@ def command(
     require_terminal("lunscope report, or lunscope record -o FILE")
     control = LoadControl()
     source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier), control)
-    return start_live(source, control=control, recording=recording, theme=theme)
+    return recording_exit(recording, start_live(source, control=control, recording=recording, theme=theme))

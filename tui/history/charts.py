@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from collectors.model import Frame, FrameTable
+from collectors.registry import SUBJECTS
 from tui.history.followed import Followed
 from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring, Series
+from tui.load.past import LoadPast
 from tui.paths.gone import GonePaths
 from tui.text.totals import ALL_DISKS, total_disks
 
@@ -18,25 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History", "Series"]
 
 KEPT: Mapping[str, tuple[str, ...]] = {
-    "disks": (
-        *("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
-        "tag_wait_ms",
-    ),
+    **{subject.table: subject.charts for subject in SUBJECTS if subject.charts},
     ALL_DISKS: ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "busy_pct", "max_ms"),
-    "paths": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
-    "hbas": ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms"),
-    "load": ("iops", "await_ms", "p99_ms", "max_ms"),
-    "load_total": (
-        "iops",
-        "bytes_per_s",
-        "await_ms",
-        "p99_ms",
-        "max_ms",
-        "in_flight",
-        "errors_per_s",
-        "service_ms",
-        "skipped_per_s",
-    ),
 }
 """Fields kept per frame table."""
 
@@ -54,6 +39,8 @@ class History:
         self._followed = Followed(budget_bytes)
         self.gone_paths = GonePaths()
         """Paths that vanished; it looks at every frame, also where the past is exchanged."""
+        self.load = LoadPast()
+        """What a turn of a knob is judged by; it has a lock of its own."""
         self._latencies: LatencyPast | None = None
 
     @property

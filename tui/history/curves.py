@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.fields import Unit, get_field
+from collectors.field import Unit
+from collectors.registry import get_field
 from tui.history.charts import Series
 from tui.scope import Scope
 from tui.widgets.chart import Chart, ChartSeries

@@ -11,7 +11,7 @@ from collectors.model import Frame, Source, Step
 from engine.errors import LunscopeError
 from tui.history.charts import History
 from tui.history.events_log import EventLog
-from tui.transport import Transport
+from tui.transport import ReplayTransport, Transport
 
 REFILLS = (60, 600)
 """Steps fetched for the charts after a seek: what is seen at once, then more than the columns of a wide terminal."""
@@ -90,9 +90,20 @@ class Feed:
         self._history.gone_paths.follow(frame)
         self._last_ns = step.current.time_ns
         self._events.add(frame.events)
+        if self._transport.seekable:
+            self._history.load.move(step)
+        else:
+            self._history.load.add(step)
         self._post(FrameArrived(frame))
         if jumped:
             self._refill(step, frame, generation)
+        transport = self._transport
+        if isinstance(transport, ReplayTransport) and self._fetch_load(step, transport):
+            self._post(FrameArrived(frame))
+
+    def _fetch_load(self, step: Step, transport: ReplayTransport) -> bool:
+        """Read what the load did around its last turn, which the cursor may have passed over; whether it was read."""
+        return self._history.load.fetch(self._events.all(), transport, step, self._source.interval_s)
 
     def _keep(self, step: Step, frame: Frame) -> None:
         self._history.add(frame)

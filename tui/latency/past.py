@@ -134,7 +134,7 @@ class LatencyPast:
 
     def _kept_of(self, step: Step) -> tuple[dict[str, LatencyTick], _Moment]:
         """Choose what is kept of a step; only the feed's thread comes here."""
-        ticks = _ticks_of(step)
+        ticks = ticks_of(step)
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
         slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()
         load = slow_load_ios(step.current) if ticks else ()
@@ -183,7 +183,8 @@ class _DevicesByNumber:
         return self._devices
 
 
-def _ticks_of(step: Step) -> dict[str, LatencyTick]:
+def ticks_of(step: Step) -> dict[str, LatencyTick]:
+    """Histograms and peaks of a step by their source; none where the interval has no length."""
     sample, previous = step.current, step.previous
     if previous is None or sample.monotonic_ns <= previous.monotonic_ns:
         return {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from textual.content import Content
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subject import Direction, LatencySubject, Part

@@ -1,4 +1,4 @@
-"""What the last turn of a knob did: the intervals before it against those after it."""
+"""What the last turn of a knob did: a window of time before it against one of equal length after it."""
 
 from __future__ import annotations
 
@@ -7,38 +7,65 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from collectors.latency.percentiles import RowCells, minimum_ios, percentiles_ns
 from engine.events import Event, EventKind
-from tui.history.charts import Series
+from tui.load.settled import SECOND_NS, opened_at, settled_ticks, unbroken_end, unbroken_start
+from tui.load.ticks import LoadTick
 
-COMPARED_INTERVALS = 10
-"""Most intervals taken on each side of a turn."""
+LONGEST_WINDOW_S = 60
+"""Windows grow with the time that passed up to this; then they stay, beside the turn."""
+SHORTEST_WINDOW_S = 3.0
+"""Shorter windows are no base for a percentage: a pause of the device or a full cache would decide it."""
+BASE_S, OPENING_S = LONGEST_WINDOW_S + 5, LONGEST_WINDOW_S + 20
+"""How far before and after a turn intervals are needed, with room for what does not count."""
+JOINED_S = BASE_S + OPENING_S
+"""Turns further apart than this are never compared as one."""
+MOST_JOINED = 16
+LEVEL_PERCENT = 99.0
+FEWEST_IOS = minimum_ios(LEVEL_PERCENT)
+"""I/Os in each window from which a change of their rate or of their mean is given in percent."""
+_ALIKE = 1.01
+"""Windows whose lengths differ by less count as equal: intervals are not of exactly the same length."""
+_NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What the load did over some intervals; NaN where nothing was measured."""
+    """What the load did in one window; NaN where nothing was measured, or too few I/Os for the figure."""
 
-    intervals: int
-    iops: float
-    mean_ms: float
-    p99_ms: float
-    """The worst p99 of any one interval: percentiles of intervals cannot be averaged."""
-    max_ms: float
+    length_s: float = 0.0
+    ios: int = 0
+    iops: float = math.nan
+    mean_ms: float = math.nan
+    p99_ms: float = math.nan
+    """Of all I/Os of the window together."""
+    max_ms: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Before and after the last turn; `time_ns` is None before the first.
+    """Before and after the last turn; `turned_ns` (CLOCK_MONOTONIC) is None before the first.
 
-    Turns in such quick succession that no whole interval lies between them count as one.
+    Turns with too little time in between for a window are compared as one, from before the first to after the last.
     """
 
-    text: str
-    time_ns: int | None
-    before: Level
-    after: Level
+    text: str = ""
+    turned_ns: int | None = None
+    before: Level = Level()
+    after: Level = Level()
+    ended: bool = False
+    """Whether the load is over."""
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether both windows are long enough for changes in percent."""
+        return min(self.before.length_s, self.after.length_s) >= SHORTEST_WINDOW_S
+
+
+def has_enough_ios(effect: Effect, times: int = 1) -> bool:
+    """Whether both windows hold enough I/Os for a change in percent; `times` as many for a percentile."""
+    return min(effect.before.ios, effect.after.ios) >= FEWEST_IOS * times
 
 
 def change_pct(before: float, after: float) -> float:
@@ -46,69 +73,146 @@ def change_pct(before: float, after: float) -> float:
     return (after / before - 1) * 100 if before > 0 and math.isfinite(before) else math.nan
 
 
-def last_effect(series: Series | None, events: Sequence[Event]) -> Effect:
-    """Compare around the newest turn that the series reaches back to.
+def last_effect(ticks: Sequence[LoadTick], events: Sequence[Event], now_ns: int) -> Effect:
+    """Compare around the newest turn up to a moment; pure, so that a recording gives what the live screen gave.
 
-    The interval in which a knob was turned belongs to neither side.
+    The window before a turn reaches no further back than the turn before it, and neither window holds anything of the
+    time in which the load settled to new knobs.
+
+    Args:
+        ticks: intervals of the load by time; those around the turn are enough.
+        events: all events; turns among them say which knob it was, and when.
+        now_ns: CLOCK_MONOTONIC of the moment shown; what comes later does not count.
     """
-    if series is None or len(series) < 2:
-        nothing = _level(series, np.zeros(0, np.intp))
-        return Effect("", None, nothing, nothing)
-    newest_ns = int(series.times_ns[-1])
-    turns = [event for event in events if event.kind is EventKind.KNOB and event.time_ns <= newest_ns]
-    if not turns:
-        return Effect("", None, _level(series, np.zeros(0, np.intp)), _between(series, 0, newest_ns))
-    first, before = _first_of_burst(series, turns)
-    after = _between(series, turns[-1].time_ns, newest_ns)
-    return Effect(_words(turns[first:]), turns[-1].time_ns, before, after)
+    past = [tick for tick in ticks if tick.end_ns <= now_ns]
+    if not past:
+        return Effect()
+    run = next((tick.run for tick in reversed(past) if tick.run), "")
+    ended = not past[-1].run
+    mine = _of_run(past, run)
+    if not mine:
+        return Effect()
+    turns = [event for event in events if event.kind is EventKind.KNOB and event.monotonic_ns <= now_ns]
+    epoch = mine[-1].epoch
+    opened_ns = opened_at(mine, epoch, turns)
+    if epoch == 0 or opened_ns is None:
+        own = unbroken_end(settled_ticks(mine, epoch, opened_ns))
+        return Effect(after=_level(_newest(own, LONGEST_WINDOW_S * SECOND_NS * _ALIKE)), ended=ended)
+    opening = [tick for tick in mine if tick.end_ns <= opened_ns + OPENING_S * SECOND_NS]
+    first, base = _base(mine, epoch, turns)
+    before, after = equal_windows(base, unbroken_start(settled_ticks(opening, epoch, opened_ns)))
+    joined = [event for event in turns if _opened_by(event, first, epoch) and event.monotonic_ns >= mine[0].start_ns]
+    return Effect(_words(joined, epoch), opened_ns, _level(before), _level(after), ended)
 
 
-def _first_of_burst(series: Series, turns: Sequence[Event]) -> tuple[int, Level]:
-    """Position of the oldest turn since which no whole interval passed before the newest, and the level before it."""
-    for position in range(len(turns) - 1, -1, -1):
-        since_ns = turns[position - 1].time_ns if position else 0
-        before = _between(series, since_ns, turns[position].time_ns)
-        if before.intervals or not position or since_ns < series.times_ns[0]:
-            return position, before
-    raise AssertionError("there is a turn")
+def equal_windows(
+    before: Sequence[LoadTick], after: Sequence[LoadTick]
+) -> tuple[Sequence[LoadTick], Sequence[LoadTick]]:
+    """Cut both to the same length, beside the turn: the newest of those before and the oldest of those after.
+
+    Either is whole where the other is empty, as there is nothing to compare then.
+    """
+    limit_ns = LONGEST_WINDOW_S * SECOND_NS * _ALIKE
+    before, after = _newest(before, limit_ns), _oldest(after, limit_ns)
+    while before and after and not _alike(_length_ns(before), _length_ns(after)):
+        limit_ns = min(_length_ns(before), _length_ns(after)) * _ALIKE
+        before, after = _newest(before, limit_ns), _oldest(after, limit_ns)
+    return before, after
 
 
-def _words(burst: Sequence[Event]) -> str:
+def _of_run(past: Sequence[LoadTick], run: str) -> list[LoadTick]:
+    """Intervals of one run; the load did not run through all of the one it ended in."""
+    mine = [tick for tick in past if tick.run == run]
+    over = next((place for place, tick in enumerate(mine) if tick.is_last), len(mine))
+    if over and not past[-1].run and past[-1].start_ns == mine[over - 1].end_ns:
+        over -= 1
+    return mine[:over]
+
+
+def _base(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> tuple[int, Sequence[LoadTick]]:
+    """Find the first of the turns that are compared as one, as the epoch it opened, and what to compare with."""
+    first, base = epoch, _before(mine, epoch, turns)
+    for _ in range(MOST_JOINED):
+        earlier = [tick for tick in mine if tick.epoch < first]
+        if not earlier or not earlier[-1].epoch or _length_ns(base) >= SHORTEST_WINDOW_S * SECOND_NS:
+            break
+        opened_ns = opened_at(mine, earlier[-1].epoch, turns)
+        if opened_ns is None or earlier[-1].end_ns - opened_ns > JOINED_S * SECOND_NS:
+            break
+        further = _before(mine, earlier[-1].epoch, turns)
+        if not further:
+            break
+        first, base = earlier[-1].epoch, further
+    return (base[-1].epoch + 1 if base else first), base
+
+
+def _before(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> Sequence[LoadTick]:
+    """Settled intervals of the last epoch before this one, right up to the turn."""
+    count = sum(tick.epoch < epoch for tick in mine)
+    if not count or count == len(mine) or mine[count].start_ns != mine[count - 1].end_ns:
+        return ()
+    last = mine[count - 1]
+    stretch = [tick for tick in mine[:count] if tick.start_ns >= last.end_ns - BASE_S * SECOND_NS]
+    own = unbroken_end(settled_ticks(stretch, last.epoch, opened_at(mine, last.epoch, turns)))
+    return own if own and own[-1] is last else ()
+
+
+def _opened_by(event: Event, first: int, last: int) -> bool:
+    epoch = event.data.get("epoch")
+    return isinstance(epoch, int) and first <= epoch <= last
+
+
+def _words(turns: Sequence[Event], epoch: int) -> str:
     """One knob turned several times reads as one turn."""
-    last = burst[-1]
-    if len(burst) == 1:
+    if not turns:
+        return f"knobs turned (epoch {epoch})"
+    last = turns[-1]
+    if len(turns) == 1:
         return last.text
-    knob, begin, end = last.data.get("knob"), burst[0].data.get("from"), last.data.get("to")
-    if knob is None or any(event.data.get("knob") != knob for event in burst):
-        return f"{last.text} and {len(burst) - 1} more"
+    knob, begin, end = last.data.get("knob"), turns[0].data.get("from"), last.data.get("to")
+    if knob is None or any(event.data.get("knob") != knob for event in turns):
+        return f"{last.text} and {len(turns) - 1} more"
     return f"{str(knob).replace('_', ' ')} {begin} -> {end}"
 
 
-def _between(series: Series, begin_ns: int, end_ns: int) -> Level:
-    """Level of the last whole intervals within a stretch of time."""
-    ends, starts = series.times_ns[1:], series.times_ns[:-1]
-    chosen = np.flatnonzero((starts >= begin_ns) & (ends <= end_ns)) + 1
-    return _level(series, chosen[-COMPARED_INTERVALS:])
+def _newest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:
+    """As many of the last as fit into a length."""
+    kept = len(ticks)
+    while kept and ticks[-1].end_ns - ticks[kept - 1].start_ns <= limit_ns:
+        kept -= 1
+    return ticks[kept:]
 
 
-def _level(series: Series | None, chosen: NDArray[np.intp]) -> Level:
-    if series is None or not len(chosen):
-        return Level(0, math.nan, math.nan, math.nan, math.nan)
-    iops, latency = series.values["iops"][chosen], series.values["await_ms"][chosen]
-    measured = np.isfinite(iops)
-    if not measured.any():
-        return Level(0, math.nan, math.nan, math.nan, math.nan)
-    weighted = measured & np.isfinite(latency) & (iops > 0)
-    mean = float(np.average(latency[weighted], weights=iops[weighted])) if weighted.any() else math.nan
-    return Level(
-        int(measured.sum()),
-        float(iops[measured].mean()),
-        mean,
-        _largest(series.values["p99_ms"][chosen]),
-        _largest(series.values["max_ms"][chosen]),
-    )
+def _oldest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:
+    """As many of the first as fit into a length."""
+    kept = 0
+    while kept < len(ticks) and ticks[kept].end_ns - ticks[0].start_ns <= limit_ns:
+        kept += 1
+    return ticks[:kept]
 
 
-def _largest(values: NDArray[np.float64]) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.max()) if known.size else math.nan
+def _length_ns(ticks: Sequence[LoadTick]) -> int:
+    return ticks[-1].end_ns - ticks[0].start_ns if ticks else 0
+
+
+def _alike(first_ns: int, second_ns: int) -> bool:
+    return max(first_ns, second_ns) <= min(first_ns, second_ns) * _ALIKE
+
+
+def _level(ticks: Sequence[LoadTick]) -> Level:
+    length_s, ios = _length_ns(ticks) / SECOND_NS, sum(tick.ios for tick in ticks)
+    if not length_s:
+        return Level()
+    if not ios:
+        return Level(length_s, 0, 0.0)
+    max_ms = max(tick.peak_ns for tick in ticks) / _NS_PER_MS
+    mean_ms = sum(tick.latency_ns for tick in ticks) / ios / _NS_PER_MS
+    return Level(length_s, ios, ios / length_s, mean_ms, min(_percentile_ms(ticks), max_ms), max_ms)
+
+
+def _percentile_ms(ticks: Sequence[LoadTick]) -> float:
+    """NaN with fewer I/Os than the percentile needs."""
+    bucket = np.concatenate([tick.bucket for tick in ticks])
+    count = np.concatenate([tick.count for tick in ticks])
+    cells = RowCells(ticks[0].scale, np.zeros(len(bucket), np.uint32), bucket, count)
+    return float(percentiles_ns(cells, 1, (LEVEL_PERCENT,))[0, 0]) / _NS_PER_MS

@@ -10,6 +10,7 @@ from engine.errors import UsageError
 from engine.job.sizes import format_duration, format_size, parse_duration, parse_size
 from engine.job.spec import MAX_THREADS, Access, Arrival, Backend, JobSpec, Mode, TargetSpec
 from engine.job.target_text import SCRATCH, format_target, parse_target
+from engine.numbers import whole_number
 
 KEEP, DESTROY = "refuse", "destroy"
 EACH, TOTAL = "each", "total"
@@ -113,6 +114,7 @@ def _targets(text: str) -> tuple[TargetSpec, ...]:
 
 
 def _whole(name: str, text: str) -> int:
-    if not text.strip().isdecimal():
+    number = whole_number(text.strip())
+    if number is None:
         raise UsageError(f"{name}: {text!r} is not a whole number")
-    return int(text)
+    return number

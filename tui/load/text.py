@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 
 from textual.content import Content
 
+from engine.results.outstanding import waiting_text
 from engine.running.status import LoadState, LoadStatus
 from engine.text import safe_text
 from tui.load.desk import LoadDesk
+from tui.load.recorded import RecordedState
 from tui.text.clock import span_text
 
 KeyText = Callable[[str], str]
@@ -24,14 +26,26 @@ _STYLES = {
 }
 
 
-def state_line(desk: LoadDesk | None, key_text: KeyText) -> Content:
+_UNDER_WAY = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING, LoadState.STOPPING})
+
+
+def state_line(desk: LoadDesk | None, key_text: KeyText, recorded: RecordedState | None = None) -> Content:
     """Tell state, engine, targets, time and errors; before the start, the keys that lead on."""
     if desk is None:
-        return Content.assemble((" A RECORDING ", "bold"), ("what its load did is shown, nothing is driven", "dim"))
+        return _recorded_line(recorded)
     status = desk.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
     keys = (_next_keys(status.state, key_text), "dim")
     return Content.assemble(head, keys, " ", *_badges(status), _middle(status, desk))
+
+
+def _recorded_line(recorded: RecordedState | None) -> Content:
+    head = Content.assemble((" Replay: recorded load (read-only) ", "bold"))
+    if recorded is None:
+        return head + Content.assemble((" no start of a load is recorded up to here", "dim"))
+    ran = f" ran {span_text(recorded.elapsed_s)}: " if recorded.ended else f" running {span_text(recorded.elapsed_s)}"
+    unknown = "" if recorded.job else "  its knobs are not in the recording"
+    return head + Content(f"{ran}{safe_text(recorded.ended)}{unknown}")
 
 
 def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
@@ -78,6 +92,8 @@ def message_line(desk: LoadDesk | None, error: str) -> Content:
     if error:
         return Content.assemble((safe_text(error), "bold $error"))
     status = desk.status if desk is not None else None
+    if status is not None and status.outstanding and status.state in _UNDER_WAY:
+        return Content.assemble((waiting_text(status.outstanding), "bold $error"))
     words = "" if status is None else "; ".join(filter(None, (status.tail, status.message)))
     if status is None or not words:
         return Content(" ")

@@ -12,6 +12,7 @@ from textual.keys import KEY_DISPLAY_ALIASES, REPLACED_KEYS, Keys
 
 from collectors.sources.reading_settings import SECTIONS, load_reading_settings
 from engine.config import config_file
+from engine.text import short_text
 from tui.keys import BY_ID, clashes
 from tui.text.glyphs import GlyphSetting
 
@@ -43,8 +44,8 @@ def load_settings(path: Path | None = None) -> Settings:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Settings()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return Settings(problems=(f"{file}: {error}",))
+    except (OSError, ValueError, RecursionError) as error:
+        return Settings(problems=(f"{file}: {short_text(str(error))}",))
     problems = [
         f"{file}: unknown setting {name!r}{_suggestion(name, _SECTIONS)}" for name in document.keys() - _SECTIONS
     ]

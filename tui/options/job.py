@@ -17,6 +17,7 @@ from engine.job.sizes import parse_blocks, parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode, PathPolicy, Permissions, TargetSpec
 from engine.job.target_text import node_name, parse_lun, prefer
 from engine.text import safe_text
+from tui.options.numbers import DECIMAL, WHOLE
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -60,6 +61,7 @@ class LoadOptions:
     mode: str | None = None
     fsync_every: int | None = None
     runtime: float | None = None
+    give_up: float | None = None
     size: int | None = None
     seed: int | None = None
     arrival: str | None = None
@@ -105,16 +107,21 @@ _OPTIONS = (
         metavar="NAME[:...]",
         help="Where random writes go. [as --distribution]",
     ),
-    click.option("--streams", type=int, metavar="N", help="Sequential streams on each target, in turns. [1]"),
+    click.option("--streams", type=WHOLE, metavar="N", help="Sequential streams on each target, in turns. [1]"),
     click.option("--rw", type=click.Choice(list(READ_WRITE)), help="Order and direction. [randread]"),
-    click.option("--read-pct", type=float, metavar="PCT", help="Share of reads, 0 to 100."),
-    click.option("--qd", type=int, metavar="N", help="Outstanding I/Os kept on each target. [1]"),
-    click.option("--stripe-width", type=int, metavar="N", help="Over how many targets the load is spread. [all given]"),
+    click.option("--read-pct", type=DECIMAL, metavar="PCT", help="Share of reads, 0 to 100."),
+    click.option("--qd", type=WHOLE, metavar="N", help="Outstanding I/Os kept on each target. [1]"),
+    click.option(
+        "--stripe-width", type=WHOLE, metavar="N", help="Over how many targets the load is spread. [all given]"
+    ),
     click.option(
         "--stripe-unit", callback=_parsed(parse_size), metavar="SIZE", help="Bytes on one target before the next. [64k]"
     ),
     click.option(
-        "--mirror", type=int, metavar="N", help="Copies: writes go to N neighbouring targets, reads to one by --policy."
+        "--mirror",
+        type=WHOLE,
+        metavar="N",
+        help="Copies: writes go to N neighbouring targets, reads to one by --policy.",
     ),
     click.option(
         "--policy",
@@ -123,8 +130,8 @@ _OPTIONS = (
         help=f"Which path, or copy, an I/O takes: {', '.join(POLICY_NAMES)}. [round-robin]",
     ),
     click.option("--qd-total", is_flag=True, default=None, help="--qd is that of all targets together, shared out."),
-    click.option("--threads", type=int, metavar="N", help="Worker threads of the engine. [1]"),
-    click.option("--rate", type=float, metavar="IOPS", help="At most so many I/Os per second over all targets."),
+    click.option("--threads", type=WHOLE, metavar="N", help="Worker threads of the engine. [1]"),
+    click.option("--rate", type=DECIMAL, metavar="IOPS", help="At most so many I/Os per second over all targets."),
     click.option(
         "--arrival",
         type=click.Choice([arrival.value for arrival in Arrival]),
@@ -139,7 +146,7 @@ _OPTIONS = (
         help="Mark every write, check reads and, at the end, all that was written; exit 1 if any of it is damaged.",
     ),
     click.option("--mode", type=click.Choice([mode.value for mode in Mode]), help="How targets are opened. [direct]"),
-    click.option("--fsync-every", type=int, metavar="N", help="Flush a target after every N writes. [never]"),
+    click.option("--fsync-every", type=WHOLE, metavar="N", help="Flush a target after every N writes. [never]"),
     click.option(
         "--runtime",
         callback=_parsed(parse_duration),
@@ -147,9 +154,15 @@ _OPTIONS = (
         help="How long, as 30s or 5m. [10s without screen]",
     ),
     click.option(
+        "--give-up",
+        callback=_parsed(parse_duration),
+        metavar="TIME",
+        help="How long the end waits for I/Os that do not come back; a second signal ends it at once. [30s]",
+    ),
+    click.option(
         "--size", callback=_parsed(parse_size), metavar="SIZE", help="Bytes used of each target. [all; scratch: 256m]"
     ),
-    click.option("--seed", type=int, metavar="N", help="Same seed, same offsets and data. [1]"),
+    click.option("--seed", type=WHOLE, metavar="N", help="Same seed, same offsets and data. [1]"),
     click.option("--engine", type=click.Choice([name.value for name in Backend]), help="Who does the I/O. [auto]"),
 )
 
@@ -201,6 +214,7 @@ def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:
         "stripe_unit_bytes": options.stripe_unit,
         "size_bytes": options.size,
         "runtime_s": options.runtime,
+        "give_up_s": options.give_up,
         "seed": options.seed,
         "arrival": None if options.arrival is None else Arrival(options.arrival),
         "poll": options.poll,

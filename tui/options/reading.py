@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from collectors.sources.reading_settings import ReadingSettings, load_reading_settings
+from engine.text import safe_text
 
 
 def reading_settings() -> ReadingSettings:
     """Read them, and say on stderr what could not be used."""
     settings = load_reading_settings()
     for problem in settings.problems:
-        click.echo(f"lunscope: {problem}", err=True)
+        click.echo(f"lunscope: {safe_text(problem)}", err=True)
     return settings

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from collectors.model import Source
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
 from collectors.sources.reading_settings import load_reading_settings
 from engine.running.control import LoadControl
+from engine.text import safe_text
 
 if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
@@ -26,6 +29,14 @@ class Watching:
     record: Path | None
     overwrite: bool
     tier: str = "auto"
+
+
+def recording_exit(recording: RecordingSource | None, code: int) -> int:
+    """Say why a recording is not whole, and make that an error; to be called when it is closed."""
+    if recording is None or not recording.trouble:
+        return code
+    click.echo(f"lunscope: {safe_text(recording.trouble)}", err=True)
+    return code or 1
 
 
 def open_source(watching: Watching, control: LoadControl) -> tuple[Source, RecordingSource | None]:

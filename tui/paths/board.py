@@ -38,6 +38,11 @@ class Only(StrEnum):
     SICK = "sick or uneven"
     HOT = "hot"
 
+    @property
+    def nothing(self) -> str:
+        """What to say where no path is to be shown."""
+        return "all paths active" if self is Only.NOT_ACTIVE else f"no path is {self}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathBoard:
@@ -112,7 +117,7 @@ class PathBoard:
                 return f"sick {self.judged.sick_times[path]:.1f}x"
             if not np.isnan(self.judged.uneven_times[path]):
                 return f"uneven {self.judged.uneven_times[path]:.1f}x"
-        return state.word or "-"
+        return _SHORT.get(state.word, state.word) or "-"
 
     def _group_state(self, row: int) -> str:
         members = self.members(row)
@@ -130,7 +135,10 @@ class PathBoard:
         if marginal:
             return _some(marginal, count, "marg")
         standby = int((levels == PathLevel.STANDBY).sum())
-        return _some(count - standby, count, "act") if standby else f"{count} active"
+        if standby:
+            return _some(count - standby, count, "act")
+        second = int((levels == PathLevel.SECONDARY).sum())
+        return _preferred(count - second, second) if second else f"{count} active"
 
     def _busy_range(self, row: int) -> str | None:
         low, high = (self.table.value(field_id, row) for field_id in ("busy_low_pct", "busy_high_pct"))
@@ -140,6 +148,16 @@ class PathBoard:
 
     def _known_busy(self, row: int) -> float:
         return self.table.value(_EXACT_BUSY, row)
+
+
+_SHORT = {"non-optimized": "non-opt"}
+"""Words that are wider than the column."""
+
+
+def _preferred(first: int, second: int) -> str:
+    """Say how many paths the storage prefers, and how many it serves all the same: "3 opt 1 non"."""
+    words = f"{first} opt {second} non" if first else f"{second} non-opt"
+    return words if len(words) <= STATE_ROOM else f"{first:,}+{second:,}"
 
 
 def _some(number: int, count: int, word: str) -> str:

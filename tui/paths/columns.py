@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from collectors.fields import Unit, fields_of
+from collectors.field import Unit
 from collectors.model import Tier
 from collectors.paths.rollup import ONLY_OF_PORTS
+from collectors.registry import fields_of
 from tui.paths.board import STATE, STATE_ROOM, VERDICT
 from tui.paths.severity import SICK, UNEVEN
 from tui.text.columns import GridColumn, Thresholds, grid_columns

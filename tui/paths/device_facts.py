@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collectors.kernel.device_ids import plain_wwid
 from collectors.model import Device
 from engine.job.sizes import format_size
 from engine.text import safe_text
@@ -14,20 +15,23 @@ UNKNOWN = "-"
 def facts_of(device: Device) -> Iterator[tuple[str, str]]:
     """Title and value of each fact, made safe; what the device does not say is "-"."""
     yield "name", _text(device.name)
-    yield "called", _text(device.friendly_name)
+    yield "alias", _text(device.friendly_name)
     yield "kind", _text(device.kind)
     yield "model", _text(" ".join(word for word in (device.vendor, device.model) if word))
     yield "serial", _text(device.serial)
     yield "id", _text(device.persistent_id)
+    if (wwid := plain_wwid(device.persistent_id)) != device.persistent_id:
+        yield "wwid", _text(wwid)
     yield "number", f"{device.major}:{device.minor}, sequence {_number(device.diskseq)}"
     yield "size", UNKNOWN if device.size_bytes is None else format_size(device.size_bytes)
     yield "blocks", f"logical {_number(device.logical_block_bytes)}, physical {_number(device.physical_block_bytes)}"
-    yield "limits", f"nr_requests {_number(device.nr_requests)}, device queue {_number(device.queue_limit)}"
+    depth = "n/a" if device.queue_limit is None else device.queue_limit
+    yield "limits", f"nr_requests {_number(device.nr_requests)}, queue_depth {depth}"
     yield "scheduler", _text(device.scheduler)
     yield "write cache", _text(device.write_cache)
     yield "flags", ", ".join(_flags(device)) or UNKNOWN
-    yield "stands on", _text(" ".join(device.slaves))
-    yield "held by", _text(" ".join(device.holders))
+    yield "built on", _text(" ".join(device.slaves))
+    yield "used by", _text(" ".join(device.holders))
 
 
 def _flags(device: Device) -> Iterator[str]:

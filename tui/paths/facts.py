@@ -11,6 +11,7 @@ from collectors.paths.state import PathLevel, state_of
 from collectors.topology.graph import Path, Port
 from engine.text import safe_text
 from tui.paths.device_facts import UNKNOWN
+from tui.paths.state_age import state_age
 from tui.paths.text import luns_by_key, ports_by_key, targets_by_key
 
 
@@ -26,12 +27,16 @@ def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
     yield "port at", _text(port.address or port.parent) if port else UNKNOWN
     yield "target port", _text(f"{target.name} {target.label}".rstrip()) if target else UNKNOWN
     yield "array", _text(target.array) if target else UNKNOWN
+    yield "port name", _text(path.target_port)
+    yield "port group", f"{_number(path.port_group)}, relative port {_number(path.relative_port)}"
+    yield "controller", _text(path.controller)
     yield "policy", policy_name(lun) if lun else UNKNOWN
-    yield "state", _text(path.state)
+    yield "state", _text(path.state) + state_age(frame.states_age_s)
     yield "access", _text(path.access) + (", preferred" if path.preferred else "")
     yield "in the map", _text(path.map_state) + (", marginal" if path.marginal else "")
     yield "failures", _number(path.failures)
     yield "group", _number(path.group)
+    yield "priority", _number(path.priority)
     yield "weight", _number(path.weight)
     yield "limit", _number(path.queue_limit)
 
@@ -46,6 +51,10 @@ def port_facts(port: Port, frame: Frame) -> Iterator[tuple[str, str]]:
     yield "driver", _text(port.driver)
     yield "address", _text(port.address)
     yield "part of", _text(port.parent)
+    if port.subsystem:
+        yield "subsystem", _text(port.subsystem)
+        yield "serial", _text(port.serial)
+        yield "host NQN", _text(port.host_nqn)
     yield "state", _text(port.state)
     yield "speed", _text(port.speed)
     yield "limit", _number(port.queue_limit)

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from collectors.model import Frame, FrameTable
 from collectors.paths.groups import GroupBy, lun_name, policy_name, port_name, target_name
-from collectors.paths.state import PathLevel
+from collectors.paths.state import PathLevel, access_mix
 from collectors.session.moments import clock_text
 from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
 from engine.text import safe_text
 from tui.paths.board import MOST_NAMED, PathBoard
+from tui.paths.state_age import state_age
 from tui.text.format import MISSING_TEXT, format_quantity
 
 
@@ -52,7 +53,8 @@ def summary(board: PathBoard) -> str:
         return f"{disks}, no multipath: {each} own only path"
     luns = {path.lun for path in graph.paths}
     ports = {path.port for path in graph.paths if path.port}
-    return f"{', '.join(_troubles(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
+    found = f"{', '.join(_troubles(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
+    return found + state_age(board.frame.states_age_s)
 
 
 def _troubles(board: PathBoard) -> Iterator[str]:
@@ -100,6 +102,8 @@ def path_told(frame: Frame, key: str, odd: str) -> str:
     words = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
     if path.marginal:
         words += ", marginal: used only while no other works"
+    if path.priority is not None:
+        words += f", priority {path.priority}"
     if path.map_state:
         words += f", map {safe_text(path.map_state)}"
     if path.failures:
@@ -122,6 +126,8 @@ def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
     graph, name = board.frame.topology.graph, board.layout.rows.names[row]
     members = [graph.paths[place] for place in graph.paths_of[board.layout.groups.of[row]]]
     words = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
+    if mix := access_mix(members):
+        words += f": {mix}"
     if lun is not None and lun.policy:
         words += f", {policy_name(lun)}"
     for gone in board.gone_of(row)[:MOST_NAMED]:

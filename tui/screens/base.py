@@ -7,13 +7,15 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen
+from textual.events import Resize
 
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
+from engine.results.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
 from tui.keys import BY_ID, Place, keys_in_force
+from tui.looks.laid_out import LaidOutOnce
 from tui.scope import Scope
 from tui.transport import ReplayTransport
 from tui.widgets.header import HeaderLine, Tabs
@@ -26,7 +28,7 @@ HEIGHTS = [(0, "-tiny"), (10, "-flat"), (18, "-low"), (40, "-tall")]
 """From which size on a screen has which class, by which its style sheet shows more."""
 
 
-class View(Screen[None]):
+class View(LaidOutOnce[None]):
     """A screen that shows frames; the app hands them to the one on top only."""
 
     PLACE: ClassVar[Place]
@@ -41,6 +43,8 @@ class View(Screen[None]):
         size = self.app.size
         # Textual finds them only when the screen is resized, and then lays all of it out once more.
         super().__init__(classes=f"{_reached(WIDTHS, size.width)} {_reached(HEIGHTS, size.height)}")
+        # It is styled as its widgets are made: nothing of it is of an earlier theme.
+        self._css_update_count = self.app._css_update_count
         self.scope = scope
 
     def compose(self) -> ComposeResult:
@@ -63,13 +67,19 @@ class View(Screen[None]):
         """Draw a frame, or before the first one what is known already."""
         self.query_one(HeaderLine).show(frame, self.scope)
         self.query_one(TransportBar).show(self.scope)
-        self.query_one(Tabs).show(self.PLACE, *self.note(frame))
+        self.query_one(Tabs).show(self.PLACE, self.key_text, *self.note(frame))
         if frame is not None:
             self.show_frame(frame)
+
+    def show_note(self) -> None:
+        """Draw what matters on every screen as it is now, between frames."""
+        self.query_one(Tabs).show(self.PLACE, self.key_text, *self.note(self.scope.frame))
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
         """Tell what matters on every screen, as text and style: damage of a file, the load, how many notices wait."""
         status = self.scope.desk.status if self.scope.desk else None
+        if status is not None and status.outstanding:
+            return f"load {status.state}: {short_text(status.outstanding)}", "bold $error"
         if status is not None and status.state is not LoadState.IDLE:
             return f"load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
         if self.scope.transport.notice:
@@ -101,9 +111,10 @@ class View(Screen[None]):
         """Catch up with what arrived while another screen was on top."""
         self.call_after_refresh(self.refresh_view)
 
-    def on_resize(self) -> None:
-        """Draw again: lines are fitted to the width."""
-        self.call_after_refresh(self.refresh_view)
+    def on_resize(self, event: Resize) -> None:
+        """Draw again once the widgets have their sizes: lines are fitted to the width."""
+        if event.size == self.outer_size:
+            self.call_after_refresh(self.refresh_view)
 
     def refresh_view(self) -> None:
         """Draw the present frame and the keys again."""

@@ -13,8 +13,8 @@ from textual.containers import Grid as Cells
 from textual.content import Content
 from textual.geometry import Size
 
-from collectors.fields import fields_of
 from collectors.model import Frame
+from collectors.registry import fields_of
 from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.history.subjects import row_of
 from tui.keys import Place, bindings_of

@@ -8,13 +8,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engine.text import safe_text
+from tui.looks.modal import Modal
 
 
-class Dialog(ModalScreen[str | None]):
+class Dialog(Modal[str | None]):
     """A box with a text and a line to type on; Esc answers None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Leave", show=False)]

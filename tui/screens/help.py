@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from collectors.exact.losses import loss_lines
-from collectors.fields import FIELDS, Field
+from collectors.field import Field
 from collectors.model import Tier
+from collectors.registry import SUBJECTS
 from engine.text import safe_text
 from tui.keys import ACTIONS, Action, Place
+from tui.looks.modal import Modal
 from tui.widgets.grid import Grid
+from tui.widgets.hanging import Hanging, HangingPage
 
 TIER_TEXTS = (
     (Tier.EXACT, "measured for every I/O, by the kernel's tracepoints or the engine's own clock"),
@@ -31,14 +32,13 @@ _TOP_LINE = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Modal[None]):
     """All keys and all figures; `?` or Esc closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss(None)", "Close", show=False)]
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
     HelpScreen VerticalScroll { width: 100%; max-width: 110; height: 100%; background: $surface; padding: 0 1; }
-    HelpScreen Static { height: auto; }
     """
 
     def __init__(self, keys_text: Callable[[Action], str], notices: Sequence[str], losses: Mapping[str, int]) -> None:
@@ -50,55 +50,64 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """One long page."""
         with VerticalScroll():
-            yield Static(Content("\n").join(help_lines(self._keys_text, self._notices, self._losses)))
+            yield HangingPage(list(help_lines(self._keys_text, self._table_keys(), self._notices, self._losses)))
+
+    def _table_keys(self) -> Iterator[tuple[str, str]]:
+        """Keys of tables as they are shown, and what each does."""
+        for binding in Grid.BINDINGS:
+            if isinstance(binding, Binding):
+                keys = (self.app.get_key_display(binding.with_key(key)) for key in binding.key.split(","))
+                yield " ".join(keys), binding.description
 
 
 def help_lines(
-    keys_text: Callable[[Action], str], notices: Sequence[str], losses: Mapping[str, int]
-) -> Iterator[Content]:
+    keys_text: Callable[[Action], str],
+    table_keys: Iterable[tuple[str, str]],
+    notices: Sequence[str],
+    losses: Mapping[str, int],
+) -> Iterator[Hanging]:
     """Write the page: notices, keys by place, tiers, the top line, what exact time missed, figures by table."""
-    yield Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
+    title = Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
+    yield Hanging(title)
     if notices:
         yield from _heading("Notices on this host")
-        yield from (Content.assemble(("  ! ", "bold $warning"), safe_text(notice)) for notice in notices)
+        yield from (_entry("  ! ", "bold $warning", safe_text(notice)) for notice in notices)
     for place in Place:
         actions = [action for action in ACTIONS if action.place is place]
         if actions:
             yield from _heading("Keys everywhere" if place is Place.ANYWHERE else f"Keys of {place.value}")
             yield from (_key_line(keys_text(action), action.title + _limits(action)) for action in actions)
     yield from _heading("Keys of tables")
-    yield from (_key_line(*entry) for entry in _table_keys())
+    yield from (_key_line(*entry) for entry in table_keys)
     yield from _heading("Where a figure comes from")
-    yield from (Content.assemble((f"  {tier.name.lower():<18}", "bold"), text) for tier, text in TIER_TEXTS)
+    yield from (_entry(f"  {tier.name.lower():<18}", "bold", text) for tier, text in TIER_TEXTS)
     yield from _heading("The line at the top")
-    yield from (Content.assemble((f"  {word:<18}", "bold"), text) for word, text in _TOP_LINE)
+    yield from (_entry(f"  {word:<18}", "bold", text) for word, text in _TOP_LINE)
     if losses:
         yield from _heading("I/Os that exact time missed since it began")
-        yield from map(Content, loss_lines(losses))
-    for table in dict.fromkeys(field.table for field in FIELDS):
-        yield from _heading(f"Figures of {table.replace('_', ' ')}")
-        yield from (_field_line(field) for field in FIELDS if field.table == table)
+        yield from (Hanging(Content(line)) for line in loss_lines(losses))
+    for subject in SUBJECTS:
+        yield from _heading(f"{subject.one[0].upper()}{subject.one[1:]} fields")
+        yield from map(_field_line, subject.fields)
 
 
-def _heading(text: str) -> tuple[Content, Content]:
-    return Content(""), Content.assemble((text, "bold underline"))
+def _heading(text: str) -> tuple[Hanging, Hanging]:
+    return Hanging(Content("")), Hanging(Content.assemble((text, "bold underline")))
 
 
-def _key_line(keys: str, text: str) -> Content:
-    return Content.assemble((f"  {keys:<18}", "bold $accent"), text)
+def _entry(head: str, style: str, *text: str | tuple[str, str]) -> Hanging:
+    return Hanging(Content.assemble((head, style), *text), len(head))
+
+
+def _key_line(keys: str, text: str) -> Hanging:
+    return _entry(f"  {keys:<18}", "bold $accent", text)
 
 
 def _limits(action: Action) -> str:
     return "  (recordings only)" if action.replay else ""
 
 
-def _field_line(field: Field) -> Content:
+def _field_line(field: Field) -> Hanging:
     unit = f"[{field.unit}] " if field.unit else ""
     tier = f" ({field.tier.name.lower()})" if field.tier is not Tier.KERNEL else ""
-    return Content.assemble((f"  {field.title:<12}", "bold"), (unit, "$accent"), field.help, (tier, "dim"))
-
-
-def _table_keys() -> Iterator[tuple[str, str]]:
-    for binding in Grid.BINDINGS:
-        if isinstance(binding, Binding):
-            yield binding.key.replace(",", " "), binding.description
+    return _entry(f"  {field.title:<12}", "bold", (unit, "$accent"), field.help, (tier, "dim"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from textual import on
@@ -15,13 +16,18 @@ from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
 from tui.history.curves import FIRST_SPAN_INTERVALS
 from tui.keys import Place, bindings_of
+from tui.latency.file_peaks import FilePeaks
 from tui.latency.subjects import TRACE, first_subject
 from tui.latency.text import subject_line, summary_line
 from tui.scope import Scope
 from tui.screens.latency_actions import LatencyActions
-from tui.screens.latency_panels import InQuestion, LatencyPanels
+from tui.screens.latency_panels import MOST_PEAKS, InQuestion, LatencyPanels
+from tui.transport import ReplayTransport
 from tui.widgets.heat_map import HeatMap
 from tui.widgets.line import TextLine
+
+PEAKS_PERIOD_S = 0.5
+"""How often what was read of a recording meanwhile is shown."""
 
 
 class LatencyScreen(LatencyActions):
@@ -37,6 +43,9 @@ class LatencyScreen(LatencyActions):
         super().__init__(scope)
         self._moment_ns: int | None = None
         """The moment asked for where there is no picture to put a cursor on."""
+        transport = scope.transport
+        self._shown_share = 0.0
+        self._file_peaks = FilePeaks(transport, MOST_PEAKS) if isinstance(transport, ReplayTransport) else None
 
     def compose_body(self) -> ComposeResult:
         """Whose, heat map, figures, panels."""
@@ -46,8 +55,21 @@ class LatencyScreen(LatencyActions):
         yield LatencyPanels()
 
     def on_mount(self) -> None:
-        """Have the cursor at hand."""
+        """Have the cursor at hand, and the peaks of all of a recording."""
         self.heat.focus()
+        if self._file_peaks is not None:
+            self._file_peaks.begin()
+            self.set_interval(PEAKS_PERIOD_S, self._follow_peaks)
+
+    def on_unmount(self) -> None:
+        """Stop reading the recording."""
+        if self._file_peaks is not None:
+            self._file_peaks.close()
+
+    def _follow_peaks(self) -> None:
+        """Show what was read of the recording since."""
+        if self._file_peaks is not None and self._file_peaks.share != self._shown_share and self.is_current:
+            self.show_figures()
 
     def latency_subject(self) -> LatencySubject | None:
         """Whose latencies are shown."""
@@ -72,6 +94,9 @@ class LatencyScreen(LatencyActions):
 
     def why_nothing(self) -> str:
         """Say why there is no picture, and the mend."""
+        frame = self.scope.frame
+        if frame is not None and math.isnan(frame.elapsed_s):
+            return "the first sample begins the first interval"
         latencies, subject = self.scope.history.latencies, self.choice.subject
         if latencies.ticks() is not None:
             return f"nothing of that kind: {self.key_text('latency.direction')} takes another direction"
@@ -89,9 +114,17 @@ class LatencyScreen(LatencyActions):
         if frame is None:
             return
         asked = None if self._moment_ns is None else (self._moment_ns - 1, self._moment_ns)
-        question = InQuestion(self._stretch(), self.heat.interval_ns or asked)
+        question = InQuestion(self._stretch(), self.heat.interval_ns or asked, *self._listed_peaks())
         peak_key = self.key_text("latency.next_peak")
         self.query_one(LatencyPanels).show(self.scope.history, frame, self.choice.subject, question, peak_key)
+
+    def _listed_peaks(self) -> tuple[list[Peak] | None, str]:
+        """List the peaks of a recording as a whole, and of what is marked or live those of the stretch; say which."""
+        if self._file_peaks is None or self.heat.marked_ns is not None:
+            return None, "Peaks"
+        self._file_peaks.begin()
+        self._shown_share = share = self._file_peaks.share
+        return self._file_peaks.peaks(), "Peaks of the recording" if share >= 1 else f"Peaks, {share:.0%} read"
 
     def _show_subject(self) -> None:
         choice = self.choice
@@ -154,7 +187,17 @@ class LatencyScreen(LatencyActions):
             self.follow(LatencySubject(peak.name.partition(" (")[0], peak.source, frozenset({peak.key})))
         if peak.what in tuple(Part):
             self.choice.part = Part(peak.what)
+        self._seek_to(peak.time_ns)
         self._show_there(peak.time_ns, peak.latency_ns)
+
+    def _seek_to(self, time_ns: int) -> None:
+        """Put a recording's cursor on a moment that was not played yet, or that is not held any more."""
+        transport, frame, ticks = self.scope.transport, self.scope.frame, self.scope.history.latencies.ticks()
+        if not isinstance(transport, ReplayTransport) or frame is None:
+            return
+        earliest_ns = int(ticks.times_ns[0]) if ticks is not None and len(ticks) else frame.time_ns
+        if not earliest_ns <= time_ns <= frame.time_ns:
+            transport.seek(time_ns)
 
     def _show_there(self, time_ns: int, latency_ns: float) -> None:
         self.heat.go_to(time_ns, latency_ns)

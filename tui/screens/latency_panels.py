@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from textual import on
@@ -13,7 +14,7 @@ from textual.widgets import OptionList
 from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subject import LatencySubject
-from collectors.model import Frame
+from collectors.model import Frame, Tier
 from tui.history.charts import History
 from tui.latency.load_waterfall import load_waterfall
 from tui.latency.subjects import TRACE
@@ -36,6 +37,9 @@ class InQuestion:
     """What is shown or marked: peaks come from here."""
     moment_ns: tuple[int, int] | None
     """The interval under the cursor, if there is one: slow I/Os and waterfall are of it."""
+    peaks: list[Peak] | None = None
+    """Those to list, the largest first, where they are not those of the stretch shown."""
+    peaks_title: str = "Peaks"
 
 
 class LatencyPanels(Horizontal):
@@ -68,7 +72,7 @@ class LatencyPanels(Horizontal):
         super().__init__(classes="extra peaks")
         self._peaks: list[Peak] = []
         self._slow: list[SlowIo] = []
-        self._next_peak = 0
+        self._last_taken: Peak | None = None
 
     def compose(self) -> ComposeResult:
         """Two lists and a text."""
@@ -80,10 +84,10 @@ class LatencyPanels(Horizontal):
         self, history: History, frame: Frame, subject: LatencySubject | None, asked: InQuestion, peak_key: str
     ) -> None:
         """Show what is known of the stretches asked about; `peak_key` is the key that leads to the next peak."""
-        self._peaks = history.latencies.peaks(*asked.shown_ns, MOST_PEAKS)
+        self._peaks = asked.peaks if asked.peaks is not None else history.latencies.peaks(*asked.shown_ns, MOST_PEAKS)
         hint = f"{peak_key} or Enter goes there" if self._peaks else "none yet"
         lines = list(peak_lines(self._peaks, disk_labels(frame.topology)))
-        self.query_one("#peaks", Lister).put(f" Peaks: {hint}", lines)
+        self.query_one("#peaks", Lister).put(f" {asked.peaks_title}: {hint}", lines)
         stretch = asked.moment_ns or asked.shown_ns
         self._show_slow(history, frame, subject, stretch)
         self._show_waterfall(history, frame, stretch)
@@ -102,9 +106,10 @@ class LatencyPanels(Horizontal):
         """Give the peak after the one that was given last, the largest first; None where there are none."""
         if not self._peaks:
             return None
-        place = self._next_peak % len(self._peaks)
-        self._next_peak = place + 1
-        return self._peaks[place]
+        last = self._last_taken
+        smaller = (peak for peak in self._peaks if last is not None and _size(peak) < _size(last))
+        self._last_taken = next(smaller, self._peaks[0])
+        return self._last_taken
 
     def _show_slow(
         self, history: History, frame: Frame, subject: LatencySubject | None, stretch: tuple[int, int]
@@ -114,7 +119,10 @@ class LatencyPanels(Horizontal):
             return
         self._slow = history.latencies.slow_ios(*stretch, MOST_SLOW, subject)
         known = TRACE in history.latencies.offered()
-        why = "none in this time" if known else "they need the exact tier (lunscope doctor says what is missing)"
+        exact = known or frame.topology.host.tier is Tier.EXACT
+        why = "none in this time" if exact else "they need the exact tier (lunscope doctor says what is missing)"
+        if exact and math.isnan(frame.elapsed_s):
+            why = "the first sample begins the first interval: none yet"
         head = SLOW_HEAD if self._slow else f" Slowest I/Os: {why}"
         lister.put(head, list(slow_lines(self._slow, luns_of_paths(frame.topology))))
 
@@ -132,5 +140,10 @@ class LatencyPanels(Horizontal):
             if place < len(self._slow):
                 self.post_message(self.IoChosen(self._slow[place]))
         elif place < len(self._peaks):
-            self._next_peak = place + 1
+            self._last_taken = self._peaks[place]
             self.post_message(self.PeakChosen(self._peaks[place]))
+
+
+def _size(peak: Peak) -> tuple[float, int]:
+    """Order in which peaks are given; the time tells apart those of the same latency."""
+    return peak.latency_ns, peak.time_ns

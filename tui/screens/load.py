@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import ClassVar
 
+import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,14 +15,18 @@ from textual.widgets import ContentSwitcher, Input
 
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
+from collectors.tables.load import TOTAL_ROWS
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
+from engine.running.status import LoadState
+from tui.history.charts import Series
 from tui.history.curves import IOPS, LOAD_LATENCY, draw
 from tui.keys import Place, bindings_of
 from tui.latency.subjects import WHOLE_LOAD
-from tui.load.desk import BUSY_STATES, LoadDesk
-from tui.load.effect import last_effect
+from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
+from tui.load.effect import Effect
 from tui.load.form import DESTROY, KEEP, job_from
+from tui.load.recorded import RecordedState, recorded_state
 from tui.load.text import message_line, state_line
 from tui.scope import Scope
 from tui.screens.dialogs import confirm_destroy
@@ -65,8 +70,9 @@ class LoadScreen(LoadActions):
         Binding("escape", "leave_form", "Back to the knobs", show=False),
     ]
     DEFAULT_CSS = """
-    LoadScreen #knob_row { height: 5; }
-    LoadScreen #knob_row.-policy { height: 6; }
+    LoadScreen #knob_row { height: 6; }
+    LoadScreen.-narrow #knob_row { height: 8; }
+    LoadScreen.-narrow #knob_row.-policy { height: 9; }
     LoadScreen #load_message { height: 2; text-wrap: wrap; padding: 0 1; }
     LoadScreen #lower { height: 1fr; }
     LoadScreen #targets_grid { height: 4; min-height: 3; }
@@ -76,6 +82,9 @@ class LoadScreen(LoadActions):
     LoadScreen.-narrow #iops { display: none; }
     LoadScreen.-tall #knob_row { height: 8; }
     LoadScreen.-tall #knob_row.-policy { height: 9; }
+    LoadScreen.-flat #load_message, LoadScreen.-narrow #load_message { height: 1; text-wrap: nowrap; }
+    LoadScreen.-narrow KnobPanel { width: 25; }
+    LoadScreen.-narrow.-flat #knob_row { height: 6; }
     LoadScreen.-tiny #knob_row { height: 1; }
     LoadScreen.-tiny #load_message { display: none; }
     """
@@ -84,6 +93,8 @@ class LoadScreen(LoadActions):
         super().__init__(scope)
         self._autostart = autostart
         self._error = ""
+        self._refused_in: LoadState | None = None
+        """State of the load in which it refused what the form says; None where the job is what the form says."""
 
     def compose_body(self) -> ComposeResult:
         """State, knobs beside their effect, then the form or the running load."""
@@ -102,6 +113,7 @@ class LoadScreen(LoadActions):
 
     def on_mount(self) -> None:
         """Keep the state fresh between frames while something is under way, and start what `run` asked for."""
+        self.query_one("#targets_grid", Grid).waiting = "no load at this moment"
         self.set_interval(STATUS_PERIOD_S, self._tick)
         if self.scope.desk is None:
             return
@@ -116,30 +128,54 @@ class LoadScreen(LoadActions):
         charts = self.query_one("#charts").display
         fit_to_rows(grid, targets, self.query_one("#lower").size.height // 3 if charts else None)
         grid.show(targets, target_labels(targets))
-        total = frame.tables.get("load_total")
-        key = total.rows.keys[0] if total is not None and len(total.rows) else ""
-        series = self.scope.history.series("load_total", key, frame.time_ns, self.scope.span_ns) if key else None
+        series = self._past(frame)
         if series is not None:
             for panel in (LOAD_LATENCY, IOPS):
                 draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
-        self.query_one(EffectPanel).show(last_effect(series, self.scope.events.all()), frame.time_ns)
+        self.query_one(EffectPanel).show(self._effect(frame), frame.monotonic_ns)
         self._show_state()
+
+    def _past(self, frame: Frame) -> Series | None:
+        """Give the past of the load up to a frame; a frame without a load ends it with a gap."""
+        series = self.scope.history.series("load_total", TOTAL_ROWS.keys[0], frame.time_ns, self.scope.span_ns)
+        if series is None or "load_total" in frame.tables:
+            return series
+        values = {field_id: np.append(past, np.nan) for field_id, past in series.values.items()}
+        return Series(np.append(series.times_ns, frame.time_ns), values)
+
+    def _effect(self, frame: Frame) -> Effect:
+        """Compare around the last turn; a run that is being prepared or has no sample yet has none."""
+        effect = self.scope.history.load.effect(self.scope.events.all(), frame.monotonic_ns)
+        desk = self.scope.desk
+        begins = desk is not None and desk.status.state in LIVE_STATES | BUSY_STATES
+        return Effect() if effect.ended and begins else effect
 
     # ------------------------------------------------------------------ state
 
     def _tick(self) -> None:
         desk = self.scope.desk
-        if self.is_current and desk is not None and desk.status.state in BUSY_STATES:
+        if desk is None:
+            return
+        if self.is_editing and self._refused_in not in {None, desk.status.state}:
+            self._edited()
+        if self.is_current and (desk.status.state in BUSY_STATES or desk.status.outstanding):
             self._show_state()
 
     def _show_state(self) -> None:
         desk = self.scope.desk
-        self.query_one("#load_state", TextLine).put(state_line(desk, self.key_text))
+        recorded = self._recorded() if desk is None else None
+        self.query_one("#load_state", TextLine).put(state_line(desk, self.key_text, recorded))
         self.query_one("#load_message", TextLine).put(message_line(desk, self._error))
-        if desk is not None:
-            policy = uses_policy(desk.job)
-            self.query_one("#knob_row").set_class(policy, "-policy")
-            self.query_one(KnobPanel).show(desk.knobs, len(desk.job.targets), self.key_text, policy=policy)
+        job = desk.job if desk is not None else recorded.job if recorded is not None else None
+        policy = job is not None and uses_policy(job)
+        self.query_one("#knob_row").set_class(policy, "-policy")
+        knobs = desk.knobs if desk is not None else None if job is None else job.knobs
+        targets = 0 if job is None else len(job.targets)
+        self.query_one(KnobPanel).show(knobs, targets, None if desk is None else self.key_text, policy=policy)
+
+    def _recorded(self) -> RecordedState | None:
+        frame = self.scope.frame
+        return None if frame is None else recorded_state(self.scope.events.all(), frame.monotonic_ns)
 
     def latency_subject(self) -> LatencySubject:
         """Follow all targets of the load."""
@@ -155,16 +191,23 @@ class LoadScreen(LoadActions):
     def _fill_form(self, desk: LoadDesk) -> None:
         self.query_one(LoadForm).fill(desk.job, destroy_data=desk.permissions.destroy_data)
 
+    @property
+    def is_editing(self) -> bool:
+        """Whether the form is shown."""
+        return self.query_one("#lower", ContentSwitcher).current == "form"
+
     def action_load_edit(self) -> None:
         """Show the form, filled with the job in hand."""
         if self.scope.desk is None:
             return
         self._fill_form(self.scope.desk)
+        self._take_back()
         self.query_one("#lower", ContentSwitcher).current = "form"
         self.query_one("#targets", Input).focus()
 
     def action_leave_form(self) -> None:
         """Go back from the form to the running load and the knobs."""
+        self._take_back()
         self.query_one("#lower", ContentSwitcher).current = "running"
         self.query_one("#targets_grid", Grid).focus()
 
@@ -181,8 +224,16 @@ class LoadScreen(LoadActions):
         try:
             desk.edit(job_from(values, desk.job), destroy_data=destroy)
         except LunscopeError as error:
+            self._refused_in = desk.status.state
             self.report(str(error))
         else:
+            self._refused_in = None
+            self.report("")
+
+    def _take_back(self) -> None:
+        """Forget what the form said and was refused: the job in hand is as it was."""
+        if self._refused_in is not None:
+            self._refused_in = None
             self.report("")
 
     def _destroy_answered(self, desk: LoadDesk, answer: str | None) -> None:

@@ -23,9 +23,10 @@ from tui.screens.dialogs import confirm_write
 class LoadDone(Message, bubble=False):
     """Arming, starting or stopping came to an end; `error` is empty when all went well."""
 
-    def __init__(self, error: str) -> None:
+    def __init__(self, error: str, *, leaves_form: bool) -> None:
         super().__init__()
         self.error = error
+        self.leaves_form = leaves_form
 
 
 class LoadActions(View):
@@ -34,6 +35,11 @@ class LoadActions(View):
     @abstractmethod
     def report(self, error: str) -> None:
         """Show what was refused or went wrong; an empty text clears the line."""
+
+    @property
+    @abstractmethod
+    def is_editing(self) -> bool:
+        """Whether the form is shown."""
 
     @abstractmethod
     def action_leave_form(self) -> None:
@@ -65,7 +71,7 @@ class LoadActions(View):
 
         def typed(answer: str | None) -> None:
             if answer is None:
-                self.report(f"{missing[0]}: name not typed, nothing was written")
+                self.report(f"{missing[0]}: name does not match: nothing written")
                 return
             desk.confirm(answer)
             self._when_typed(knobs, then)
@@ -73,25 +79,30 @@ class LoadActions(View):
         self.app.push_screen(confirm_write(missing[0]), typed)
 
     def _in_thread(self, operation: Callable[[], None]) -> None:
-        """Run what blocks in a thread of its own; a thread worker of Textual would hold up the exit."""
+        """Run what blocks in a thread of its own; a thread worker of Textual would hold up the exit.
+
+        A form that is opened meanwhile stays: what is typed must not go to the knobs.
+        """
+        editing = self.is_editing
 
         def work() -> None:
+            error = ""
             try:
                 operation()
-            except LunscopeError as error:
-                self.post_message(LoadDone(str(error)))
-            except Exception as error:
-                self.post_message(LoadDone(f"{type(error).__name__}: {error}"))
-            else:
-                self.post_message(LoadDone(""))
+            except LunscopeError as refusal:
+                error = str(refusal)
+            except Exception as failure:
+                error = f"{type(failure).__name__}: {failure}"
+            self.post_message(LoadDone(error, leaves_form=editing and not error))
 
         self.report("")
         threading.Thread(target=work, name="lunscope-load-screen", daemon=True).start()
 
     @on(LoadDone)
     def _done(self, message: LoadDone) -> None:
-        self.report(message.error)
-        if not message.error:
+        if message.error or not self.is_editing:
+            self.report(message.error)
+        if message.leaves_form:
             self.action_leave_form()
 
     def action_turn_knob(self, name: str) -> None:

@@ -74,7 +74,7 @@ class PathsScreen(View):
         self._outline.passes = None if board is None else board.passes
         if board is not None:
             self._outline.adopt(board.layout.rows, board.layout.parents, board.layout.branch)
-        grid.nothing = "no path is " + self._only if self._only is not Only.ALL else _why_none(frame)
+        grid.nothing = self._only.nothing if self._only is not Only.ALL else _why_none(frame)
         grid.set_name_title("path" if board is None or not board.layout.group_count else f"{self._by} / path")
         grid.show(None if board is None else board.table)
         self._tell(board)

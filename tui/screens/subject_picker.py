@@ -10,18 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from collectors.latency.subject import LatencySubject
+from tui.looks.modal import Modal
 from tui.widgets.line import TextLine
+from tui.widgets.options import Options
 
 MOST_LISTED = 200
 """Lines drawn at once; a few typed letters find the rest."""
 
 
-class SubjectPicker(ModalScreen[LatencySubject | None]):
+class SubjectPicker(Modal[LatencySubject | None]):
     """A list that narrows as one types; Enter takes the line under the cursor, Esc none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,10 +48,10 @@ class SubjectPicker(ModalScreen[LatencySubject | None]):
     def compose(self) -> ComposeResult:
         """Filter, list, count."""
         box = Vertical()
-        box.border_title = "Whose latencies"
+        box.border_title = "Latency of which subject"
         with box:
             yield Input(placeholder="type part of a name", compact=True)
-            yield OptionList(markup=False, compact=True)
+            yield Options(markup=False, compact=True)
             yield TextLine(" ")
 
     def on_mount(self) -> None:

@@ -12,10 +12,10 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 
-from collectors.fields import get_field
 from collectors.heat import verdict
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable, Rows, Topology
+from collectors.registry import get_field
 from engine.text import safe_text
 from tui.history.subjects import row_of
 from tui.keys import Place, bindings_of

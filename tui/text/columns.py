@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.fields import Field, Unit, fields_of
+from collectors.field import Field, Unit
 from collectors.model import FrameTable, Tier
+from collectors.registry import fields_of
 from engine.errors import UsageError
 from tui.text.format import format_count, format_integer, format_quantity
 

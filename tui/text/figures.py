@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.geometry import Size
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from collectors.model import FrameTable
 from tui.text.columns import GridColumn, grid_columns
 

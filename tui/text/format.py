@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from collectors.fields import Unit
+from collectors.field import Unit
 
 MISSING_TEXT = "-"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
-from collectors.fields import get_field
 from collectors.model import Frame, FrameTable
+from collectors.registry import get_field
 from tui.text.format import format_quantity
 
 _FIGURES = (

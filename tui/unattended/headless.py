@@ -6,18 +6,21 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+
+import click
 
 from collectors.model import Step
 from collectors.rates import derive
 from engine.errors import StoppedError
+from engine.helper import Helper
 from engine.job.scenario import Turn
 from engine.job.spec import JobSpec, Permissions
 from engine.results.result import RunResult, nothing_measured
 from engine.running.control import LoadControl, LoadState, LoadStatus
 from tui.unattended.monitor import Monitor
 from tui.unattended.signals import EndingSignals
+from tui.unattended.wait_lines import WaitLines
 
 DEFAULT_RUNTIME_S = 10.0
 _LOOK_S = 0.05
@@ -48,6 +51,7 @@ class HeadlessRun:
         self._signals = signals
         self._tell = tell
         self._turns = deque(turns)
+        self._waits = WaitLines(self._say)
 
     def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
         """Prepare and run until the runtime is over or a signal comes, with the turns of the knobs at their times.
@@ -57,35 +61,64 @@ class HeadlessRun:
         """
         try:
             self._prepare(job, permissions)
-            if self._signals.wait(0) is None:
-                self._control.start()
-                self._follow()
+            self._follow()
         except StoppedError:
             pass
         finally:
-            self._control.stop(verify=self._signals.wait(0) is None)
+            self._stop()
+            self._waits.show(self._control.outstanding)
             self._tell("")
-        return self._control.result() or nothing_measured(job)
+        return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
-        with ThreadPoolExecutor(1) as pool:
-            preparation = pool.submit(self._control.arm, job, permissions)
-            while not preparation.done():
-                if self._signals.wait(_LOOK_S) is not None:
-                    self._control.stop()
-                    break
-                progress = self._control.status.progress
-                if progress:
-                    self._tell(f"preparing: {100 * progress:.0f} %")
-            preparation.result()
+        self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
+        self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _do_unless_stopped(self, operation: Callable[[], None], name: str) -> None:
+        """Run what may hang until it is done or a signal comes, which ends it.
+
+        Raises:
+            StoppedError: a signal came.
+        """
+        if self._signals.wait(0) is not None:
+            raise StoppedError("stopped before the load began")
+        under_way = Helper(operation, name)
+        while not under_way.done.wait(_LOOK_S):
+            self._name_waits()
+            if self._signals.wait(0) is not None:
+                self._stop()
+                gave_up = self._control.status.state is LoadState.FAILED
+                if not under_way.done.wait(_LOOK_S) and gave_up:
+                    raise StoppedError("given up before the load began")
+            progress = self._control.status.progress
+            if progress:
+                self._tell(f"preparing: {100 * progress:.0f} %")
+        under_way.result()
+
+    def _stop(self) -> None:
+        """End the load, or what is left of it; a second signal has it wait no longer for what does not come back."""
+        stopping = Helper(lambda: self._control.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
+        while not stopping.done.wait(_LOOK_S):
+            self._name_waits()
+            if self._signals.count > 1:
+                self._control.abandon()
+        stopping.result()
+
+    def _name_waits(self) -> None:
+        self._waits.show(self._control.status.outstanding)
 
     def _follow(self) -> None:
         told_s = time.monotonic()
         while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
             self._turn_what_is_due()
+            self._name_waits()
             if time.monotonic() - told_s >= _TELL_S:
                 told_s += _TELL_S
                 self._tell(progress_line(self._control.status, self._monitor.step))
+
+    def _say(self, line: str) -> None:
+        self._tell("")
+        click.echo(f"lunscope: {line}", err=True)
 
     def _pause_s(self) -> float:
         """How long to look at nothing but signals: until the next turn at most."""
@@ -125,8 +158,14 @@ def _figures(step: Step) -> str:
 
 
 def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
-    """Tell 0 from 1 (the load or its I/Os failed, or its data are damaged) and 128 + the signal that ended it."""
+    """Tell 0 from 1 (the load or its I/Os failed or stalled, or data are damaged) and 128 + the signal that ended it.
+
+    I/Os that never came back are 1 whatever ended the load: not all is as a mere signal leaves it.
+    """
     signal = signals.wait(0)
+    if result.outstanding:
+        return 1
     if signal is not None:
         return 128 + signal
-    return 1 if state is LoadState.FAILED or result.failed_ios or result.is_damaged else 0
+    failed = state is LoadState.FAILED or result.failed_ios or result.is_damaged or result.ended_in_stall
+    return int(bool(failed))

@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from collectors.reports.load_series import LoadSeries
+from engine.errors import LunscopeError
+from engine.helper import Helper
 from engine.job.spec import Permissions
 from engine.jobformats.read_job import ReadJob
 from engine.results.response_text import response_lines
@@ -22,12 +24,18 @@ from engine.running.load_interval import LoadInterval
 from engine.text import safe_text
 from tui.options.watching import Watching, open_source
 from tui.unattended.headless import HeadlessRun, exit_code
+from tui.unattended.leaving import leave
 from tui.unattended.monitor import Monitor
 from tui.unattended.signals import EndingSignals
 
 _LAST_SAMPLE_S = 2.0
 """How long a recording waits for the sample that has the last I/Os."""
 _LINE_CELLS = 72
+_LOOK_S = 0.05
+_CLOSE_S = 5.0
+"""How long a recording may take to be closed where something hangs."""
+_UNRECORDED_S = 1.0
+"""The same where nothing is recorded, and nothing lost."""
 
 Runs = list[tuple[RunResult, Sequence[LoadInterval]]]
 """What was measured, with what was seen of it by the second."""
@@ -66,15 +74,35 @@ def run_unattended(read: ReadJob, permissions: Permissions, watching: Watching, 
                 runs.append((result, series.intervals))
                 _print_run(result, read, as_json=output.as_json)
                 code = exit_code(result, control.status.state, signals) or code
-                if code > 1:
+                if code > 1 or control.outstanding:
                     break
+        except LunscopeError as error:
+            if not control.outstanding:
+                raise
+            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            code = 1
         finally:
-            monitor.close()
+            _close(monitor, watching, signals, hurried=bool(control.outstanding))
             _leave(output.fio_json, runs)
+            if control.outstanding:
+                leave(code or 1)
         trouble = monitor.failure or (recording.trouble if recording is not None else "")
         if trouble:
             click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
         return 1 if trouble and not code else code
+
+
+def _close(monitor: Monitor, watching: Watching, signals: EndingSignals, *, hurried: bool) -> None:
+    """Close source and recording; where something hangs, or somebody is impatient, for a few seconds only."""
+    closing = Helper(monitor.close, "lunscope-monitor-close")
+    limit_s = _UNRECORDED_S if watching.record is None else _CLOSE_S
+    while not closing.done.wait(_LOOK_S):
+        if (hurried or signals.count > 1) and not closing.done.wait(limit_s):
+            if watching.record is not None:
+                path = safe_text(str(watching.record))
+                click.echo(f"lunscope: {path}: not closed within {limit_s:g} s: its disk does not answer", err=True)
+            leave(1)
+    closing.result()
 
 
 def _leave(folder: Path | None, runs: Runs) -> None:

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -14,21 +15,25 @@ from typing import Self
 _LOOK_S = 0.1
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_IMPATIENT = 3
+IMPATIENT = 3
+"""At this many signals the process ends at once."""
+SAME_S = 0.5
+"""Within this time a signal is counted once: one that is sent to a whole process group comes by several ways."""
 
 
 class EndingSignals:
     """While entered, SIGINT, SIGTERM and SIGHUP only make `wait` return; what was ignored (nohup) stays ignored.
 
-    The number arrives through a pipe, so that no lock is ever taken in a handler. The third signal ends the process at
-    once, for storage that hangs: scratch files have no names and sessions are whole after every tick. To be used in the
-    main thread.
+    The number arrives through a pipe, so that no lock is ever taken in a handler. The second signal is for whoever asks
+    `count`, to wait no longer for storage that hangs; the third ends the process at once: scratch files have no names
+    and sessions are whole after every tick. To be used in the main thread.
     """
 
     def __init__(self) -> None:
         self._read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._seen: signal.Signals | None = None
         self._arrived = 0
+        self._latest: tuple[int, float] = (0, 0.0)
         # Not select(2): with thousands of kept-open counters descriptors go above its 1,023.
         self._arrival = select.poll()
         self._arrival.register(self._read_fd, select.POLLIN)
@@ -55,10 +60,19 @@ class EndingSignals:
             self._seen = next(map(signal.Signals, arrived), None)
         return self._seen
 
+    @property
+    def count(self) -> int:
+        """How many signals came so far."""
+        return self._arrived
+
     def _count(self, number: int, _frame: FrameType | None) -> None:
         """See to impatience only: the C handler has written the number into the pipe."""
+        now_s = time.monotonic()
+        before, self._latest = self._latest, (number, now_s)
+        if before[0] == number and now_s - before[1] < SAME_S:
+            return
         self._arrived += 1
-        if self._arrived == _IMPATIENT:
+        if self._arrived == IMPATIENT:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from tui.text.format import format_quantity
 
 LABEL_WIDTH = 5

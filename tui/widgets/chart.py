@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from engine.events import Event
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart_lines import ChartPainter, empty_lines

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rich.style import Style
 from textual.geometry import Size
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from engine.events import Event
 from tui.text.glyphs import Glyphs
 from tui.widgets.axis import LABEL_WIDTH, Axis, linear_axis, log_axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from tui.text.format import format_quantity
 from tui.text.glyphs import Glyphs
 from tui.text.safe import cell_text, fit, width_of

@@ -121,6 +121,8 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._name_title = name_title
         self._name_part = name_part
         self.nothing = "nothing here"
+        self.waiting = "waiting for the first sample"
+        """What is said while there is no table."""
         """What is said where there are no rows and no filter is to blame."""
         self._view = RowView(Sorting(sort), arrangement)
         self._filter = FilterLine()
@@ -337,7 +339,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     def _why_empty(self) -> str:
         if self._view.table is None:
-            return "waiting for the first sample"
+            return self.waiting
         if self._filter.text and len(self._view.table.rows):
             return f"no name contains {self._filter.text!r}; Escape drops the filter"
         return self.nothing

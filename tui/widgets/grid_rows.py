@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import FrameTable, Rows
+from engine.numbers import whole_number
 from tui.text.safe import width_of
 
 NAME = "name"
@@ -99,7 +100,8 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
 
 def _counted(text: str) -> tuple[tuple[int, int, str], ...]:
     parts = _NUMBER.split(text)
-    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts if part)
+    numbered = ((whole_number(part), part) for part in parts if part)
+    return tuple((0, 0, part) if number is None else (1, number, "") for number, part in numbered)
 
 
 class Order(Protocol):

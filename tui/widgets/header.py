@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 from textual.content import Content
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from collectors.model import Frame, Tier
 from collectors.session.moments import clock_text
 from engine.text import safe_text
@@ -92,35 +93,38 @@ class Tabs(TextLine):
     """
 
     TITLES = (
-        (Place.OVERVIEW, "1 Overview"),
-        (Place.LOAD, "2 Load"),
-        (Place.EVENTS, "3 Events"),
-        (Place.LATENCY, "4 Latency"),
-        (Place.PATHS, "5 Paths"),
-        (Place.TREE, "6 Tree"),
-        (Place.WALL, "7 Wall"),
+        (Place.OVERVIEW, "Overview"),
+        (Place.LOAD, "Load"),
+        (Place.EVENTS, "Events"),
+        (Place.LATENCY, "Latency"),
+        (Place.PATHS, "Paths"),
+        (Place.TREE, "Tree"),
+        (Place.WALL, "Wall"),
     )
 
-    def show(self, place: Place, note: str, style: str = "") -> None:
+    def show(self, place: Place, key_text: Callable[[str], str], note: str, style: str = "") -> None:
         """Show which screen this is, and at the right what matters on every screen: the tabs make room for it."""
         width = self.size.width or 80
-        forms = (self._tabs(place, form) for form in ("wide", "tight", "keys"))
-        content = next((tabs for tabs in forms if tabs.cell_length + 1 + len(note) <= width), self._tabs(place, "keys"))
+        forms = (self._tabs(place, key_text, form) for form in ("wide", "tight", "keys"))
+        content = next(
+            (tabs for tabs in forms if tabs.cell_length + 1 + len(note) <= width), self._tabs(place, key_text, "keys")
+        )
         room = width - content.cell_length - 1
         if note and room > 3:
             shown = Content.assemble((note if len(note) <= room else note[: room - 1] + "…", style))
             content += Content(" " * (room - shown.cell_length)) + shown
         self.put(content)
 
-    def _tabs(self, place: Place, form: Literal["wide", "tight", "keys"]) -> Content:
+    def _tabs(self, place: Place, key_text: Callable[[str], str], form: Literal["wide", "tight", "keys"]) -> Content:
         """All tabs; "keys" leaves out the names of all but the current one."""
         content = Content(" ")
         pad = " " if form == "wide" else ""
         for tab, title in self.TITLES:
+            key = key_text(f"view.{tab.value}")
             if tab is place:
-                content += Content.assemble((f"[{title}]", "bold $foreground"))
+                content += Content.assemble((f"[{key} {title}]", "bold $foreground"))
             else:
-                name = title.partition(" ")[0] if form == "keys" else title
+                name = key if form == "keys" else f"{key} {title}"
                 content += Content(f"{pad}{name}{pad}").stylize(f"@click=app.view_{tab.value}")
             content += Content(" ")
         return content

@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.geometry import Size
 from textual.strip import Strip
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from engine.events import Event
 from tui.text.glyphs import Glyphs
 from tui.text.safe import cell_text, fit, width_of

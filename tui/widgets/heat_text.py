@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from collectors.session.moments import clock_text
 from tui.text.format import format_quantity
 from tui.text.glyphs import Glyphs

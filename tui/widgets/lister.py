@@ -11,6 +11,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.widgets.line import TextLine
+from tui.widgets.options import Options
 
 
 class Lister(Vertical):
@@ -29,7 +30,7 @@ class Lister(Vertical):
     def compose(self) -> ComposeResult:
         """Title and list."""
         yield TextLine(" ")
-        yield OptionList(markup=False, compact=True)
+        yield Options(markup=False, compact=True)
 
     def put(self, title: Content | str, lines: Sequence[Content]) -> None:
         """Show these lines; the cursor keeps to its place."""

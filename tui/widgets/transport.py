@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 
-from collectors.fields import Unit
+from collectors.field import Unit
 from collectors.session.moments import clock_text
 from engine.text import safe_text
 from tui.scope import Scope
@@ -52,18 +52,18 @@ def _live_state(transport: LiveTransport, scope: Scope) -> Content:
     if transport.held is None:
         return Content.assemble((" ▶ LIVE", "bold $success"), recording)
     held_s = (scope.latest_ns - transport.held.time_ns) / SECOND_NS
-    held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} behind; data keep coming"
-    return Content.assemble((" ‖ HELD", "bold reverse $warning"), held, recording)
+    held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} behind"
+    return Content.assemble((" ‖ PAUSED", "bold reverse $warning"), held, _recording_text(scope, paused=True))
 
 
-def _recording_text(scope: Scope) -> Content:
+def _recording_text(scope: Scope, *, paused: bool = False) -> Content:
     recording = scope.recording
     if recording is None:
-        return Content.assemble(("   not recorded", "dim"))
+        return Content.assemble(("   not recording" if paused else "   not recorded", "dim"))
     if recording.trouble:
         return Content.assemble((f"   recording stopped: {safe_text(recording.trouble)}", "bold $error"))
     size = format_quantity(float(recording.size_bytes), Unit.BYTES, 5)
-    return Content.assemble(f"   recording to {safe_text(recording.path)}, {size}")
+    return Content.assemble(f"   {'still ' if paused else ''}recording to {safe_text(recording.path)}, {size}")
 
 
 def _replay_state(transport: ReplayTransport, scope: Scope) -> Content:

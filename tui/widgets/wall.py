@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -146,26 +146,31 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     def _line(self, line: int, layout: WallLayout) -> Strip:
         """Draw one line, neighbours of one style as one segment."""
-        styles, glyphs, segments = self._looked_up(), glyphs_of(self), []
+        styles, segments = self._looked_up(), list[Segment]()
         start = line * layout.columns
         text, style = "", styles["idle"]
         for place, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
             strength = int(self._strengths[row])
-            cell_style, glyph = styles[STYLES[strength]], glyphs.strengths[strength]
-            if place == self._cursor:
-                cell_style, glyph = cell_style + styles["cursor"], glyphs.position
-            if cell_style != style:
-                segments.append(Segment(text, style))
-                text, style = "", cell_style
-            text += self._cell(row, glyph, layout.cell_width)
+            for part, part_style in self._cell(row, strength, layout.cell_width, at_cursor=place == self._cursor):
+                if part_style != style:
+                    segments.append(Segment(text, style))
+                    text, style = "", part_style
+                text += part
         segments.append(Segment(text, style))
         strip = Strip([segment for segment in segments if segment.text])
         return strip.adjust_cell_length(self.area.width, styles["idle"])
 
-    def _cell(self, row: int, glyph: str, width: int) -> str:
+    def _cell(self, row: int, strength: int, width: int, *, at_cursor: bool) -> Iterator[tuple[str, Style]]:
+        """Yield the parts of a cell; the cursor lies beside the mark of its strength, where there is room."""
+        glyphs, styles = glyphs_of(self), self._looked_up()
+        glyph, style = glyphs.strengths[strength], styles[STYLES[strength]]
+        cursor = style + styles["cursor"] if at_cursor else style
         if width < NAMED_WIDTH:
-            return (glyph * max(1, width - 1)).ljust(width)
-        return f"{glyph * 2} {fit_name(self._names[row], width - 4, glyphs_of(self).ellipsis)} "
+            mark, rest = glyph * (width - 1), glyphs.more_left if at_cursor else " "
+            yield from [(mark, style), (rest, cursor)] if mark else [(glyph, cursor)]
+            return
+        yield glyph * 2, style
+        yield f" {fit_name(self._names[row], width - 4, glyphs.ellipsis)} ", cursor
 
     def forget_look(self) -> None:
         """Look styles up again: theme or focus changed."""

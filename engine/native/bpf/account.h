@@ -4,8 +4,10 @@
 #include "maps.h"
 
 /* Only the edges of a device reach its groups, so a busy port costs nothing per I/O. */
-static __always_inline void edge_of_groups(struct device *d, u32 list, s32 by, s32 at, s64 ns)
+static __noinline int edge_of_groups(struct device *d, u32 list, s32 by, s32 at, s64 ns)
 {
+	if (!d)
+		return 0;
 #pragma unroll
 	for (u32 i = 0; i < GROUPS_OF_DEVICE; i++) {
 		u32 index = d->groups[list & 1][i];
@@ -17,6 +19,7 @@ static __always_inline void edge_of_groups(struct device *d, u32 list, s32 by, s
 		if (group && __sync_fetch_and_add(&group->busy_devices, by) == at)
 			__sync_fetch_and_add(&group->busy_ns, ns);
 	}
+	return 0;
 }
 
 static __always_inline void enter_driver(struct device *d, u64 now)
@@ -42,28 +45,29 @@ static __always_inline void leave_driver(struct device *d, u64 now)
 	}
 }
 
-static __always_inline void raise_to(u64 *maximum, u64 value)
+/* Kept apart like all that few I/Os need: what every I/O runs through is to stay small. */
+static __noinline int raise_to(u64 *maximum, u64 value)
 {
+	if (!maximum)
+		return 0;
 #pragma unroll
 	for (int attempt = 0; attempt < 4; attempt++) {
 		u64 before = *(volatile u64 *)maximum;
 
 		if (value <= before || __sync_val_compare_and_swap(maximum, before, value) == before)
-			return;
+			return 0;
 	}
+	return 0;
 }
 
-/* Number of the device's histogram in the pool, taken at its first I/O. */
-static __always_inline u32 histogram_of(struct device *d, u32 series)
+static __noinline u32 take_histogram(struct device *d, u32 series)
 {
-	u32 *place = &d->histogram[series & 3], number = *(volatile u32 *)place, last;
-	struct control *c;
+	u32 *place, number, last;
+	struct control *c = the_control();
 
-	if (number)
-		return number;
-	c = the_control();
-	if (!c)
+	if (!c || !d)
 		return NO_HISTOGRAM;
+	place = &d->histogram[series & 3];
 	number = __sync_fetch_and_add(&c->next_histogram, 1) + 1;
 	last = number * OCTAVES - 1;
 	if (!bpf_map_lookup_elem(&octaves, &last)) {
@@ -75,6 +79,14 @@ static __always_inline u32 histogram_of(struct device *d, u32 series)
 	if (number == NO_HISTOGRAM)
 		count(LOSS_NO_HISTOGRAM);
 	return number;
+}
+
+/* Number of the device's histogram in the pool, taken at its first I/O. */
+static __always_inline u32 histogram_of(struct device *d, u32 series)
+{
+	u32 number = *(volatile u32 *)&d->histogram[series & 3];
+
+	return number ? number : take_histogram(d, series);
 }
 
 static __always_inline void count_latency(struct device *d, u32 series, u64 ns)

@@ -71,12 +71,25 @@ static __always_inline u32 new_device(u32 number, bool head, const struct name *
 	return index;
 }
 
+static __noinline u32 look_up_device(struct request_queue *queue, struct gendisk *disk)
+{
+	u32 number = (u32)disk->major << 20 | (u32)disk->first_minor, id = queue->id, *known, index;
+	u64 *cached = bpf_map_lookup_elem(&queues, &id);
+	struct name name = {};
+
+	bpf_probe_read_kernel_str(&name, sizeof(name), disk->disk_name);
+	known = bpf_map_lookup_elem(&numbers, &number);
+	index = known ? known_device(*known, number, &name) : new_device(number, is_multipath_head(queue, &name), &name);
+	if (cached)
+		*cached = (u64)number << 32 | index;
+	return index;
+}
+
 /* Index in `devices`, 0 for what is not tracked. */
 static __always_inline u32 device_of(struct request_queue *queue, struct gendisk *disk)
 {
-	u32 id, number, *known, index;
+	u32 id, number;
 	u64 *cached;
-	struct name name = {};
 
 	if (!disk)
 		return 0;
@@ -85,12 +98,7 @@ static __always_inline u32 device_of(struct request_queue *queue, struct gendisk
 	cached = bpf_map_lookup_elem(&queues, &id);
 	if (cached && (u32)(*cached >> 32) == number && number)
 		return (u32)*cached;
-	bpf_probe_read_kernel_str(&name, sizeof(name), disk->disk_name);
-	known = bpf_map_lookup_elem(&numbers, &number);
-	index = known ? known_device(*known, number, &name) : new_device(number, is_multipath_head(queue, &name), &name);
-	if (cached)
-		*cached = (u64)number << 32 | index;
-	return index;
+	return look_up_device(queue, disk);
 }
 
 static __always_inline struct gendisk *disk_of(struct request *request)

@@ -2,19 +2,16 @@
 /* An I/O that has come to its end: taken out of those under way, its times counted. */
 #pragma once
 #include "slow.h"
+#include "sums.h"
 #include "under_way.h"
 
 static __always_inline void account(struct device *d, const struct finished *f, bool timed)
 {
 	u32 direction = direction_of(f->operation), epoch = epoch_now();
-	struct sums *sums = &d->sums[direction];
+	struct sums io = { 1, f->bytes >> 9, timed ? f->queue_ns : 0, f->service_ns };
 	u64 latency_ns = f->queue_ns + f->service_ns;
 
-	__sync_fetch_and_add(&sums->ios, 1);
-	__sync_fetch_and_add(&sums->sectors, f->bytes >> 9);
-	__sync_fetch_and_add(&sums->service_ns, f->service_ns);
-	if (timed)
-		__sync_fetch_and_add(&sums->queue_ns, f->queue_ns);
+	sum_up(d, f->device, direction, &io);
 	if (direction < 2) {
 		if (timed)
 			count_latency(d, direction, f->queue_ns);

@@ -44,6 +44,18 @@ struct device {
 	u64 unused_2[4];
 };
 
+/* Sums of the I/Os that one CPU completed last, not yet added to their device: additions to a line of one's own need no
+ * lock. They move to the device when another device or direction needs the place. */
+struct pending {
+	u32 sequence; /* grows before and after they move; odd between */
+	u32 in_use;   /* this CPU is adding: an interrupt meanwhile adds to the device itself */
+	u32 device;   /* 0: nobody's */
+	u32 direction;
+	struct sums sums;
+	u64 unused[2];
+};
+#define PENDING_OF_CPU 8 /* a power of two */
+
 struct identity {
 	u32 number;  /* major << 20 | minor; 0 while the name is being written */
 	u32 changes; /* grows when the number is given to another disk */
@@ -115,6 +127,7 @@ struct control {
 };
 
 _Static_assert(sizeof(struct device) == 320, "five cache lines");
+_Static_assert(sizeof(struct pending) == 64, "one cache line");
 _Static_assert(sizeof(struct identity) == 40, "layout");
 _Static_assert(sizeof(struct group) == 64, "one cache line");
 _Static_assert(sizeof(struct io_set) == 128, "two cache lines");

@@ -18,6 +18,7 @@
 
 SHARED_ARRAY(control, struct control);
 SHARED_ARRAY(devices, struct device);
+SHARED_ARRAY(pending, struct pending);
 SHARED_ARRAY(identities, struct identity);
 SHARED_ARRAY(groups, struct group);
 SHARED_ARRAY(under_way, struct io_set);

@@ -62,13 +62,13 @@ static __always_inline void describe_submitter(struct slow_io *slow, const struc
 		__builtin_memset(slow->command, 0, sizeof(slow->command));
 }
 
-static __always_inline void record_slow(const struct finished *f, u32 epoch, u32 is_maximum)
+static __noinline int record_slow(const struct finished *f, u32 epoch, u32 is_maximum)
 {
 	u64 latency_ns = f->queue_ns + f->service_ns;
 	struct slow_io *slow = slow_place(epoch, latency_ns, is_maximum);
 
 	if (!slow)
-		return;
+		return 0;
 	slow->done_ns = 0;
 	barrier();
 	slow->latency_ns = latency_ns;
@@ -82,4 +82,5 @@ static __always_inline void record_slow(const struct finished *f, u32 epoch, u32
 	describe_submitter(slow, f);
 	barrier();
 	slow->done_ns = f->now;
+	return 0;
 }

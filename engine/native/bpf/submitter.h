@@ -18,20 +18,27 @@ static __always_inline u64 cgroup_of_current(void)
 	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
+static __noinline int remember_current(struct submitter *s, u64 id)
+{
+	if (!s)
+		return 0;
+	s->id = 0;
+	barrier();
+	s->bio_queued_ns = 0;
+	s->cgroup = cgroup_of_current();
+	bpf_get_current_comm(s->command, sizeof(s->command));
+	barrier();
+	s->id = id;
+	return 0;
+}
+
 /* The thread now running, remembered with its name and cgroup. */
 static __always_inline struct submitter *current_submitter(u64 id)
 {
 	struct submitter *s = submitter_at((u32)id);
 
-	if (s && s->id != id) {
-		s->id = 0;
-		barrier();
-		s->bio_queued_ns = 0;
-		s->cgroup = cgroup_of_current();
-		bpf_get_current_comm(s->command, sizeof(s->command));
-		barrier();
-		s->id = id;
-	}
+	if (s && s->id != id)
+		remember_current(s, id);
 	return s;
 }
 

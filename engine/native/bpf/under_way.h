@@ -48,13 +48,18 @@ static __always_inline void leave(struct device *d, u64 state, u64 now)
 }
 
 /* The request is in use again, so its last completion was not seen. */
-static __always_inline void forget(struct io *io, u64 now)
+static __noinline int forget(struct io *io, u64 now)
 {
-	u64 state = *(volatile u64 *)&io->state;
-	struct device *d = device_at(state >> IO_DEVICE_SHIFT);
+	struct device *d;
+	u64 state;
 
+	if (!io)
+		return 0;
+	state = *(volatile u64 *)&io->state;
+	d = device_at(state >> IO_DEVICE_SHIFT);
 	release(io);
 	if (d)
 		leave(d, state, now);
 	count(LOSS_STALE);
+	return 0;
 }

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::layout::Device;
+use super::layout::{DIRECTIONS, Device};
 use super::maps::Maps;
 use super::rows::Rows;
+use super::sums::{self, Totals};
 use crate::load::clock::monotonic_ns;
 
 const SECTOR_BYTES: u64 = 512;
@@ -32,6 +33,8 @@ pub const COLUMNS: [&str; 20] = [
     "unstamped",
     "errors",
 ];
+/// Columns before are sums.
+const TAG_WAITS: usize = 9;
 const BUSY: usize = 11;
 const FIRST_OF_INTERVAL: usize = 12;
 
@@ -73,14 +76,18 @@ impl Counters {
         self.values.resize(rows.len() * COLUMNS.len(), 0);
         self.active.clear();
         for row in 0..rows.len() {
-            let device = &maps.devices[rows.all[row].device];
+            let number = rows.all[row].device;
+            let device = &maps.devices[number];
             let values = &mut self.values[row * COLUMNS.len()..][..COLUMNS.len()];
             if self.seen[row].is_still(device) {
                 values[FIRST_OF_INTERVAL..FIRST_OF_INTERVAL + 6].fill(0);
                 continue;
             }
-            self.active.push(rows.all[row].device);
+            self.active.push(number);
             rows.has_changed(row, maps);
+            if let Some(totals) = sums::of_device(maps, number) {
+                fill_sums(values, &totals);
+            }
             fill(values, device, epoch, self.seen[row].in_driver);
             self.seen[row].in_driver = values[FIRST_OF_INTERVAL + 1];
         }
@@ -104,22 +111,27 @@ impl Seen {
     }
 }
 
+fn fill_sums(values: &mut [u64], [read, write, other]: &[Totals; DIRECTIONS]) {
+    let filled: [u64; TAG_WAITS] = [
+        read.ios,
+        write.ios,
+        other.ios,
+        read.sectors * SECTOR_BYTES,
+        write.sectors * SECTOR_BYTES,
+        read.queue_ns,
+        write.queue_ns,
+        read.service_ns,
+        write.service_ns,
+    ];
+    values[..TAG_WAITS].copy_from_slice(&filled);
+}
+
 fn fill(values: &mut [u64], device: &Device, epoch: usize, in_driver_before: u64) {
-    let [read, write, other] = &device.sums;
     let now = in_driver(device);
     let queued = u64::try_from(device.queued.load(Relaxed)).unwrap_or(0);
     let peak = u64::from(device.in_driver_peak[epoch].load(Relaxed));
     let busy = busy_ns(device.busy_ns.load(Acquire)).max(values[BUSY]);
-    let filled: [u64; COLUMNS.len()] = [
-        read.ios.load(Relaxed),
-        write.ios.load(Relaxed),
-        other.ios.load(Relaxed),
-        read.sectors.load(Relaxed) * SECTOR_BYTES,
-        write.sectors.load(Relaxed) * SECTOR_BYTES,
-        read.queue_ns.load(Relaxed),
-        write.queue_ns.load(Relaxed),
-        read.service_ns.load(Relaxed),
-        write.service_ns.load(Relaxed),
+    let filled: [u64; COLUMNS.len() - TAG_WAITS] = [
         device.tag_waits.load(Relaxed),
         device.tag_wait_ns.load(Relaxed),
         busy,
@@ -132,5 +144,5 @@ fn fill(values: &mut [u64], device: &Device, epoch: usize, in_driver_before: u64
         u64::from(device.unstamped.load(Relaxed)),
         u64::from(device.errors.load(Relaxed)),
     ];
-    values.copy_from_slice(&filled);
+    values[TAG_WAITS..].copy_from_slice(&filled);
 }

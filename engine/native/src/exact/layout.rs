@@ -7,6 +7,7 @@ pub const DIRECTIONS: usize = 3;
 pub const SERIES: usize = 4;
 pub const GROUPS_OF_DEVICE: usize = 8;
 pub const WAYS: usize = 4;
+pub const PENDING_OF_CPU: usize = 8;
 pub const OCTAVES: usize = 28;
 pub const BUCKETS_OF_OCTAVE: usize = 16;
 pub const NO_HISTOGRAM: u32 = u32::MAX;
@@ -26,6 +27,19 @@ pub struct Sums {
     pub sectors: AtomicU64,
     pub queue_ns: AtomicU64,
     pub service_ns: AtomicU64,
+}
+
+/// Of the I/Os that one CPU completed last, not yet added to their device.
+#[repr(C)]
+pub struct Pending {
+    /// Grows before and after they move to the device; odd between.
+    pub sequence: AtomicU32,
+    in_use: u32,
+    /// 0 is nobody.
+    pub device: AtomicU32,
+    pub direction: AtomicU32,
+    pub sums: Sums,
+    unused: [u64; 2],
 }
 
 #[repr(C)]
@@ -123,6 +137,7 @@ pub struct Control {
 
 const _: () = {
     assert!(size_of::<Device>() == 320);
+    assert!(size_of::<Pending>() == 64);
     assert!(size_of::<Identity>() == 40);
     assert!(size_of::<Group>() == 64);
     assert!(size_of::<IoSet>() == 128);

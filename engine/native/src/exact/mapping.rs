@@ -29,6 +29,8 @@ unsafe impl Shared for super::layout::IoSet {}
 unsafe impl Shared for super::layout::Octave {}
 // SAFETY: as above.
 unsafe impl Shared for super::layout::SlowIo {}
+// SAFETY: as above.
+unsafe impl Shared for super::layout::Pending {}
 
 pub struct Mapping<T: Shared> {
     base: NonNull<T>,

@@ -3,13 +3,14 @@
 use std::os::fd::BorrowedFd;
 
 use super::failure::Failure;
-use super::layout::{Control, Device, Group, Identity, IoSet, Octave, SlowIo};
+use super::layout::{Control, Device, Group, Identity, IoSet, Octave, Pending, SlowIo};
 use super::mapping::{Mapping, Shared};
 
 /// Names of the maps in the object.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "control",
     "devices",
+    "pending",
     "identities",
     "groups",
     "under_way",
@@ -20,6 +21,7 @@ pub const NAMES: [&str; 7] = [
 pub struct Maps {
     pub control: Mapping<Control>,
     pub devices: Mapping<Device>,
+    pub pending: Mapping<Pending>,
     pub identities: Mapping<Identity>,
     pub groups: Mapping<Group>,
     pub under_way: Mapping<IoSet>,
@@ -36,6 +38,7 @@ impl Maps {
         Ok(Self {
             control: map("control", &descriptor, writable)?,
             devices: map("devices", &descriptor, writable)?,
+            pending: map("pending", &descriptor, writable)?,
             identities: map("identities", &descriptor, writable)?,
             groups: map("groups", &descriptor, writable)?,
             under_way: map("under_way", &descriptor, writable)?,

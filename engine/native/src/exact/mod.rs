@@ -14,6 +14,7 @@ mod refusal;
 mod rows;
 mod sizes;
 mod slowest;
+mod sums;
 mod tracer;
 mod view;
 

@@ -14,32 +14,43 @@ use super::sizes::Sizes;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/lunscope.bpf.o");
 
-/// Programs that are switched together: name and tracepoint, closing side first.
+/// Programs that are switched together: name and tracepoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Part {
+    Completions,
+    /// A second copy, called after the first if it was attached after it: it sees what the kernel skipped the first for.
+    CompletionsAgain,
     Requests,
+    BioCompletions,
+    BioCompletionsAgain,
     Bios,
     TagWaits,
 }
 
 impl Part {
-    const ALL: [Self; 3] = [Self::Requests, Self::Bios, Self::TagWaits];
+    const ALL: [Self; 7] = [
+        Self::Completions,
+        Self::CompletionsAgain,
+        Self::Requests,
+        Self::BioCompletions,
+        Self::BioCompletionsAgain,
+        Self::Bios,
+        Self::TagWaits,
+    ];
 
     fn programs(self) -> &'static [(&'static str, &'static str)] {
         match self {
+            Self::Completions => &[("on_complete", "block_rq_complete")],
+            Self::CompletionsAgain => &[("on_complete_again", "block_rq_complete")],
             Self::Requests => &[
-                ("on_complete", "block_rq_complete"),
-                ("on_complete_again", "block_rq_complete"),
                 ("on_merge", "block_rq_merge"),
                 ("on_requeue", "block_rq_requeue"),
                 ("on_issue", "block_rq_issue"),
                 ("on_insert", "block_rq_insert"),
             ],
-            Self::Bios => &[
-                ("on_bio_complete", "block_bio_complete"),
-                ("on_bio_complete_again", "block_bio_complete"),
-                ("on_bio_queue", "block_bio_queue"),
-            ],
+            Self::BioCompletions => &[("on_bio_complete", "block_bio_complete")],
+            Self::BioCompletionsAgain => &[("on_bio_complete_again", "block_bio_complete")],
+            Self::Bios => &[("on_bio_queue", "block_bio_queue")],
             Self::TagWaits => &[
                 ("on_wait_end", "block_getrq"),
                 ("on_wait_begin", "block_bio_queue"),

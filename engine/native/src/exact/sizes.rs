@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::layout::{EPOCHS, OCTAVES, SERIES, SLOW_OF_CPU};
+use super::layout::{EPOCHS, OCTAVES, PENDING_OF_CPU, SERIES, SLOW_OF_CPU};
 
 /// Places for devices that come later, beside a sixteenth of those there are.
 const SPARE_DEVICES: u32 = 256;
@@ -42,11 +42,13 @@ impl Sizes {
     }
 
     /// Maps by name with their number of entries.
-    pub fn of_maps(&self) -> [(&'static str, u32); 8] {
+    pub fn of_maps(&self) -> [(&'static str, u32); 9] {
         let slow_of_cpu = u32::try_from(EPOCHS * SLOW_OF_CPU).unwrap_or(u32::MAX);
+        let pending_of_cpu = u32::try_from(PENDING_OF_CPU).unwrap_or(u32::MAX);
         let octaves = u32::try_from(OCTAVES).unwrap_or(u32::MAX);
         [
             ("devices", self.devices),
+            ("pending", self.cpus * pending_of_cpu),
             ("identities", self.devices),
             // Multipath heads are known, too, but not tracked.
             ("numbers", self.devices + self.devices / 4),
@@ -86,7 +88,7 @@ mod tests {
             "identities" => 40,
             "numbers" => 48,
             "queues" => 8,
-            "groups" | "octaves" => 64,
+            "groups" | "octaves" | "pending" => 64,
             "under_way" => 128,
             "slow_ios" => 112,
             other => panic!("{other}"),

@@ -54,12 +54,24 @@ impl Tracer {
         if !self.programs.is_attached(Part::Requests) {
             healing::clear(&self.maps);
         }
+        // What closes I/Os comes first, so that nothing is seen to begin whose end would be missed.
+        self.programs.attach(Part::Completions)?;
+        self.programs.attach(Part::CompletionsAgain)?;
         self.programs.attach(Part::Requests)?;
         self.rescan()
     }
 
     pub fn pause(&mut self) -> Result<(), Failure> {
-        for part in [Part::TagWaits, Part::Bios, Part::Requests] {
+        let opening_first = [
+            Part::TagWaits,
+            Part::Bios,
+            Part::BioCompletionsAgain,
+            Part::BioCompletions,
+            Part::Requests,
+            Part::CompletionsAgain,
+            Part::Completions,
+        ];
+        for part in opening_first {
             self.programs.detach(part)?;
         }
         Ok(())
@@ -71,7 +83,16 @@ impl Tracer {
             .into_iter()
             .partition(|disk| is_empty(disk));
         self.empty = empty;
-        self.switch(Part::Bios, !filled.is_empty())
+        self.watch_bios(!filled.is_empty())
+    }
+
+    fn watch_bios(&mut self, on: bool) -> Result<(), Failure> {
+        if !on {
+            self.programs.detach(Part::Bios)?;
+        }
+        self.switch(Part::BioCompletions, on)?;
+        self.switch(Part::BioCompletionsAgain, on)?;
+        self.switch(Part::Bios, on)
     }
 
     /// No event tells when an empty disk gets its size.

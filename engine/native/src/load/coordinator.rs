@@ -23,6 +23,10 @@ use super::worker_threads;
 
 /// Part of every transient even if all older I/Os are back at once: caches and schedulers settle too.
 const SETTLE_NS: u64 = 100_000_000;
+/// Being late by so much means that the whole process was stopped (Ctrl-Z, a frozen guest): I/Os that completed meanwhile
+/// are reaped only now, and belong to the transient of an epoch that has not begun.
+const STOPPED_NS: u64 = 250_000_000;
+
 /// How often to ask whether all I/Os of earlier epochs are back.
 const SETTLED_YET: Duration = Duration::from_millis(2);
 
@@ -104,7 +108,12 @@ impl Core {
     /// Runs until the load stops, fails or has lasted for `runtime`.
     pub fn coordinate(self: &Arc<Self>, runtime: Option<Duration>) {
         let deadline = runtime.map(|runtime| std::time::Instant::now() + runtime);
+        let (mut due_ns, mut continued_ns) = (u64::MAX, 0);
         loop {
+            let now_ns = self.run.now().ns;
+            if now_ns.saturating_sub(due_ns) > STOPPED_NS {
+                continued_ns = now_ns;
+            }
             let nudges = self.run.life.nudges();
             let left = deadline
                 .map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
@@ -114,15 +123,16 @@ impl Core {
             if left.is_some_and(|left| left.is_zero()) || !self.run.life.fault().is_empty() {
                 return self.finish();
             }
-            let next_look = self.look();
-            self.run
-                .life
-                .pause(nudges, left.unwrap_or(next_look).min(next_look));
+            let next_look = self.look(continued_ns);
+            let pause = left.unwrap_or(next_look).min(next_look);
+            due_ns = self.run.now().ns + u64::try_from(pause.as_nanos()).unwrap_or(0);
+            self.run.life.pause(nudges, pause);
         }
     }
 
-    /// Does what is due in the open epoch; how long until there is more.
-    fn look(self: &Arc<Self>) -> Duration {
+    /// Does what is due in the open epoch, in a process that has run without a stop since `continued_ns`; how long until
+    /// there is more.
+    fn look(self: &Arc<Self>, continued_ns: u64) -> Duration {
         let timeline = lock(&self.timeline);
         let (epoch, now) = (timeline.current(), self.run.now());
         if let Some(schedule) = &epoch.schedule {
@@ -139,7 +149,7 @@ impl Core {
             self.open_settled(epoch);
             return SETTLED_YET;
         }
-        let settling_ns = (epoch.opening.ns() + SETTLE_NS).saturating_sub(now.ns);
+        let settling_ns = (epoch.opening.ns().max(continued_ns) + SETTLE_NS).saturating_sub(now.ns);
         if settling_ns > 0 {
             return Duration::from_nanos(settling_ns);
         }

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::knobs::{Knobs, Limits, Settings};
 use super::levels::{Level, Rows};
 use super::lock::lock;
 use super::mode;
+use super::outstanding::{Outstanding, Waiting};
 use super::policy::PathState;
 use super::run::Run;
 use super::slowest::SlowIo;
@@ -27,6 +29,8 @@ use super::verify::{self, Verifier};
 const LEAVE_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a forgotten engine may hold up whoever drops it.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
+/// How long it may be until its descriptors are closed.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// Why an engine could not do what was asked.
 #[derive(Debug)]
@@ -81,7 +85,8 @@ pub struct PathCounters {
 
 /// A load on a fixed set of targets.
 pub struct Engine {
-    core: Arc<Core>,
+    /// Dropped by a thread of its own.
+    core: ManuallyDrop<Arc<Core>>,
     backend: Backend,
     runtime: Option<Duration>,
     features: Vec<&'static str>,
@@ -118,13 +123,16 @@ impl Engine {
         run.fsyncs.turn(settings.fsync_due());
         let core = Arc::new(Core::new(run, settings, options.backend)?);
         let mut engine = Self {
-            core,
+            core: ManuallyDrop::new(core),
             backend: options.backend,
             runtime: options.runtime,
             features: Vec::new(),
             threads: Mutex::default(),
         };
         engine.features = engine.hire()?;
+        if engine.targets().iter().any(|target| !target.writable) {
+            engine.features.push("read_only_files");
+        }
         Ok(engine)
     }
 
@@ -338,25 +346,44 @@ impl Engine {
         }
     }
 
-    /// Stops issuing and waits for what is outstanding; whether all came back in time.
+    /// I/Os of each target that have been outstanding for so long.
+    pub fn outstanding(&self, at_least: Duration) -> Vec<Waiting> {
+        let (run, now) = (&self.core.run, self.core.run.now());
+        let mut found = vec![Waiting::default(); run.targets.len()];
+        let mut count = |table: &Outstanding| {
+            for (target, since_ns) in table.since(run.clock, now, at_least) {
+                if let Some(waiting) = found.get_mut(target) {
+                    waiting.add(since_ns);
+                }
+            }
+        };
+        let seats = self.core.seats();
+        seats.iter().for_each(|seat| count(&seat.outstanding));
+        drop(seats);
+        count(&run.write_backs);
+        found
+    }
+
+    /// Stops issuing and waits for what is outstanding, at most so long; whether all is back. May be called again.
+    pub fn drain(&self, timeout: Duration) -> bool {
+        self.core.finish();
+        self.core.run.life.wait_for_end(timeout)
+    }
+
+    /// Stops issuing and waits for what is outstanding; whether all came back in time. What did not is given up.
     pub fn stop(&self, timeout: Duration) -> bool {
         let run = &self.core.run;
-        self.core.finish();
-        let timely = run.life.wait_for_end(timeout);
+        let timely = self.drain(timeout);
         run.routes.end();
         if !timely {
             run.life.abandon();
             self.core.seats().iter().for_each(|seat| seat.waker.wake());
             run.life.wait_for_end(LEAVE_PATIENCE);
         }
-        let mut threads = lock(&self.threads);
-        // A thread inside a stalled system call owns what it uses and goes when that returns.
-        let (ended, stuck) = threads
-            .drain(..)
-            .partition(|thread| timely || thread.is_finished());
-        *threads = stuck;
-        let ended: Vec<JoinHandle<()>> = ended;
-        for thread in ended {
+        let threads: Vec<JoinHandle<()>> = lock(&self.threads).drain(..).collect();
+        // A thread inside a stalled system call owns what it uses and goes when that returns. Even one that has finished
+        // its work may hang in the kernel, which waits at its end for the helpers of its ring: none is joined then.
+        for thread in threads.into_iter().filter(|_| timely) {
             // Why a worker panicked is in `fault`.
             drop(thread.join());
         }
@@ -374,11 +401,24 @@ fn grain_bytes(knobs: &Knobs, limits: &Limits) -> Result<u64, String> {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let given_up = self.core.run.life.abandoned();
-        self.stop(if given_up {
-            Duration::ZERO
-        } else {
-            DROP_PATIENCE
-        });
+        if !self.core.run.life.abandoned() {
+            self.stop(DROP_PATIENCE);
+        }
+        // Closing a descriptor may wait for its device, and whoever drops an engine holds the interpreter's lock. Without
+        // a thread the descriptors stay open until the process ends.
+        // SAFETY: the field is not used again: only this takes it, and drop runs once.
+        let core = unsafe { ManuallyDrop::take(&mut self.core) };
+        let (sender, closed) = mpsc::channel::<()>();
+        let close = move || {
+            drop(core);
+            drop(sender);
+        };
+        if std::thread::Builder::new()
+            .name("load-close".into())
+            .spawn(close)
+            .is_ok()
+        {
+            let _ = closed.recv_timeout(CLOSE_PATIENCE);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! I/Os in flight on one ring, by the number that comes back with their completion.
 
+use super::outstanding::Outstanding;
 use super::pattern::Part;
 
 /// An I/O that was issued.
@@ -72,9 +73,16 @@ impl Flights {
 
     /// Starts the clock of I/Os about to be submitted.
     #[inline]
-    pub fn stamp(&mut self, numbers: impl Iterator<Item = usize>, now_ticks: u64) {
+    pub fn stamp(
+        &mut self,
+        numbers: impl Iterator<Item = usize>,
+        now_ticks: u64,
+        outstanding: &Outstanding,
+    ) {
         for number in numbers {
-            self.all[number].issued_ticks = now_ticks;
+            let flight = &mut self.all[number];
+            flight.issued_ticks = now_ticks;
+            outstanding.set(number, flight.part.target, flight.began_ticks());
         }
     }
 

@@ -3,8 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
+use super::clock::Clock;
 use super::errors::ErrorLog;
 use super::node::Node;
+use super::outstanding::Outstanding;
 use super::refusal::refused;
 use super::stats::Direction;
 use super::target::Target;
@@ -81,9 +83,15 @@ pub fn direct_refusal(fd: RawFd) -> Option<i32> {
 }
 
 /// Puts dirty pages onto the medium and out of memory, so that direct I/O meets none and is measured alone.
-pub fn write_back(targets: &[impl AsRef<Target>], errors: &ErrorLog) {
+pub fn write_back(
+    targets: &[impl AsRef<Target>],
+    errors: &ErrorLog,
+    outstanding: &Outstanding,
+    clock: Clock,
+) {
     for (position, target) in targets.iter().enumerate() {
         let target = target.as_ref();
+        outstanding.set(position, position, clock.now());
         for node in target.nodes.iter().filter(|_| target.writable) {
             let fd = node.fd.as_raw_fd();
             // SAFETY: neither call takes a pointer.
@@ -95,6 +103,7 @@ pub fn write_back(targets: &[impl AsRef<Target>], errors: &ErrorLog) {
             // SAFETY: as above.
             let _ = unsafe { libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED) };
         }
+        outstanding.clear(position);
     }
 }
 
@@ -181,7 +190,9 @@ mod tests {
             writable: true,
         });
         let errors = ErrorLog::default();
-        write_back(&[pipe], &errors);
+        let outstanding = Outstanding::default();
+        write_back(&[pipe], &errors, &outstanding, Clock::shared());
+        assert_eq!(outstanding.each().count(), 0);
         let found: Vec<_> = errors
             .list()
             .iter()

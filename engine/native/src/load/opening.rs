@@ -80,7 +80,8 @@ impl Core {
         }
         let (core, epoch) = (Arc::clone(self), Arc::clone(epoch));
         let written_back = move || {
-            mode::write_back(&core.run.targets, &core.run.errors);
+            let run = &core.run;
+            mode::write_back(&run.targets, &run.errors, &run.write_backs, run.clock);
             let timeline = lock(&core.timeline);
             // After the end the descriptors stay as they were for whoever reads back what was written.
             if !core.run.life.stopping() && Arc::ptr_eq(timeline.current(), &epoch) {

@@ -10,6 +10,8 @@ use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter,
 use super::buffers::Registrar;
 use super::memory::Memory;
 use super::refusal::refused;
+use super::ring_lock;
+use super::ring_setup::Access;
 
 const REGISTERED_REGIONS: u16 = 64;
 /// `IO_URING_MAX_BUFFER_BYTES`: the kernel registers no larger piece.
@@ -31,10 +33,13 @@ pub struct Ring<'ring> {
     pub registry: Registry,
     queued: u32,
     no_iowait: bool,
+    /// Whether the kernel refuses everything but reads on it.
+    reads_only: bool,
 }
 
 impl<'ring> Ring<'ring> {
-    pub fn new(ring: &'ring mut IoUring, files: &[RawFd]) -> Self {
+    /// Registers what can be and, on a ring for reads, lets the kernel refuse all else from then on.
+    pub fn new(ring: &'ring mut IoUring, files: &[RawFd], access: Access) -> io::Result<Self> {
         let no_iowait = ring.params().is_feature_no_iowait();
         let (mut submitter, submissions, completions) = ring.split();
         let registry = Registry {
@@ -45,14 +50,16 @@ impl<'ring> Ring<'ring> {
                 .is_ok(),
             free: (0..REGISTERED_REGIONS).rev().collect(),
         };
-        Self {
+        let reads_only = access == Access::Read && ring_lock::enable_for_reads(&submitter)?;
+        Ok(Self {
             submitter,
             submissions,
             completions,
             registry,
             queued: 0,
             no_iowait,
-        }
+            reads_only,
+        })
     }
 
     pub fn features(&self) -> Vec<&'static str> {
@@ -61,6 +68,7 @@ impl<'ring> Ring<'ring> {
             (self.registry.buffers, "registered_buffers"),
             (self.registry.ring, "registered_ring"),
             (self.no_iowait, "no_iowait"),
+            (self.reads_only, "read_only_ring"),
         ];
         granted
             .into_iter()
@@ -224,10 +232,10 @@ mod tests {
 
     #[test]
     fn a_wait_ends_at_its_timeout() {
-        let Ok((mut ring, _)) = ring_setup::open(8) else {
+        let Ok((mut ring, _)) = ring_setup::open(8, Access::Read) else {
             return;
         };
-        let mut ring = Ring::new(&mut ring, &[]);
+        let mut ring = Ring::new(&mut ring, &[], Access::Read).unwrap();
         let before = std::time::Instant::now();
         ring.wait(Some(Duration::from_millis(20)), true).unwrap();
         assert!(before.elapsed() >= Duration::from_millis(19));

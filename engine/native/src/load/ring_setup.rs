@@ -25,8 +25,16 @@ const SETUP: [Setup; 5] = [
     ("submit_all", Builder::setup_submit_all),
 ];
 
+/// What a ring is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It starts disabled, so that it can be restricted before anything is submitted.
+    Read,
+    Write,
+}
+
 /// Opens a ring for this many I/Os at once, without the flags the kernel refuses; also names those it took.
-pub fn open(ios: usize) -> io::Result<(IoUring, Vec<&'static str>)> {
+pub fn open(ios: usize, access: Access) -> io::Result<(IoUring, Vec<&'static str>)> {
     let completions = ios
         .next_power_of_two()
         .clamp(2 * SUBMISSION_ENTRIES as usize, MOST_COMPLETION_ENTRIES);
@@ -38,6 +46,9 @@ pub fn open(ios: usize) -> io::Result<(IoUring, Vec<&'static str>)> {
             .setup_clamp()
             .setup_cqsize(u32::try_from(completions).unwrap_or(u32::MAX))
             .dontfork();
+        if access == Access::Read {
+            builder.setup_r_disabled();
+        }
         for (_, add) in granted {
             add(&mut builder);
         }
@@ -61,7 +72,7 @@ pub fn open(ios: usize) -> io::Result<(IoUring, Vec<&'static str>)> {
 
 /// Why `io_uring` cannot be used, empty if it can.
 pub fn refusal() -> String {
-    open(1)
+    open(1, Access::Write)
         .err()
         .map(|error| error.to_string())
         .unwrap_or_default()

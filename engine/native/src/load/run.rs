@@ -15,10 +15,12 @@ use super::levels::{Level, Levels, Rows};
 use super::life::Life;
 use super::logical::{ALONE, LogicalIos};
 use super::multipath::{Outcome, Routes};
+use super::outstanding::Outstanding;
 use super::pacing::Gate;
 use super::pattern::{Order, Part, Rng, Streams, draw};
 use super::policy::PolicyName;
 use super::policy_cost::{PolicyCost, is_sampled};
+use super::ring_setup::Access;
 use super::slowest::Slowest;
 use super::stats::Direction;
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
@@ -38,6 +40,8 @@ pub struct Run {
     pub logical_ios: Arc<LogicalIos>,
     /// Arrivals that found no room in time, per target.
     pub skipped: Skipped,
+    /// Calls outside of workers that write cached data back, by target.
+    pub write_backs: Outstanding,
     /// With --verify.
     pub verifier: Option<Verifier>,
     seed: u64,
@@ -65,6 +69,7 @@ impl Run {
             routes: Arc::new(Routes::new(&targets, policy, clock)),
             logical_ios: Arc::default(),
             skipped: targets.iter().map(|_| AtomicU64::new(0)).collect(),
+            write_backs: Outstanding::default(),
             verifier: None,
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
@@ -78,6 +83,15 @@ impl Run {
         Instant {
             ticks: self.clock.now(),
             ns: monotonic_ns(),
+        }
+    }
+
+    /// What this run's rings are for: writing only where a target was armed for it when it was opened.
+    pub fn access(&self) -> Access {
+        if self.targets.iter().any(|target| target.writable) {
+            Access::Write
+        } else {
+            Access::Read
         }
     }
 

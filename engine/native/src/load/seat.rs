@@ -14,6 +14,7 @@ use super::cpu::ThreadCpu;
 use super::epoch::Epoch;
 use super::levels::Served;
 use super::lock::lock;
+use super::outstanding::Outstanding;
 use super::refusal::refused;
 
 /// A parked worker has no I/O at all.
@@ -96,6 +97,8 @@ pub struct Seat {
     pub served: Served,
     pub waker: Waker,
     pub cpu: ThreadCpu,
+    /// Its I/Os, by the numbers of its flights.
+    pub outstanding: Outstanding,
     epoch: Mutex<Arc<Epoch>>,
     in_flight: Box<[Line]>,
     allowed: Box<[AtomicU32]>,
@@ -112,6 +115,7 @@ impl Seat {
             served,
             waker,
             cpu: ThreadCpu::default(),
+            outstanding: Outstanding::default(),
             epoch,
             in_flight: lines.map(|_| Line::default()).collect(),
             allowed: (0..served.count).map(|_| AtomicU32::new(0)).collect(),

@@ -220,6 +220,7 @@ impl Worker<'_> {
         };
         self.seat.set_in_flight(part.target, 1);
         let issued_ticks = self.run.clock.now();
+        self.seat.outstanding.set(0, part.target, issued_ticks);
         let write_flags = self.epoch.settings.mode.write_flags();
         let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
         loop {
@@ -242,6 +243,7 @@ impl Worker<'_> {
                 .count(levels, fan_out, &part, result, issued_ticks, reaped_ticks);
             self.verify_after(&part, pointer, result);
             self.seat.set_in_flight(part.target, 0);
+            self.seat.outstanding.clear(0);
             drop(epoch);
             if part.is_whole_read(result) && self.run.contents.is_due(reaped_ticks) {
                 let contents = &self.run.contents;

@@ -48,7 +48,8 @@ pub fn work(
 ) -> io::Result<usize> {
     let threads = seat.epoch().settings.threads;
     let most = run.limits.max_queue_depth.div_ceil(threads) * run.targets.len();
-    let (mut ring, mut features) = match ring_setup::open(most) {
+    let access = run.access();
+    let (mut ring, mut features) = match ring_setup::open(most, access) {
         Ok(opened) => opened,
         Err(error) => {
             ready(Err(error));
@@ -62,7 +63,14 @@ pub fn work(
         .enumerate()
         .map(|(file, _)| run.routes.node(file).fd.as_raw_fd())
         .collect();
-    let mut worker = Worker::new(run, seat, Ring::new(&mut ring, &files));
+    let ring = match Ring::new(&mut ring, &files, access) {
+        Ok(ring) => ring,
+        Err(error) => {
+            ready(Err(error));
+            return Ok(0);
+        }
+    };
+    let mut worker = Worker::new(run, seat, ring);
     match worker.adopt().and_then(|()| worker.listen()) {
         Ok(()) => {
             features.extend(worker.ring.features());

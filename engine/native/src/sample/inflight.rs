@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use super::files::{PathError, open_at, open_folder, sysfs_name};
-use super::inflight_thread::{Shared, Watched, run};
+use super::inflight_thread::{SUMS, Shared, Watched, run};
 use super::pace::Pace;
 
 #[pyclass(frozen, module = "engine._native")]
@@ -69,8 +69,9 @@ impl InflightSampler {
     fn watch(&self, py: Python<'_>, names: Vec<OsString>) -> PyResult<()> {
         let disks = names.into_iter().map(|name| {
             let name = name.into_vec();
-            let path = [b"block/", &sysfs_name(&name)[..], b"/inflight"].concat();
-            (name, vec![path])
+            let folder = [b"block/", &sysfs_name(&name)[..]].concat();
+            let path = |file: &[u8]| [&folder[..], file].concat();
+            (name, vec![path(b"/inflight")], Some(path(b"/stat")))
         });
         py.detach(|| self.replace(disks))?;
         Ok(())
@@ -79,7 +80,7 @@ impl InflightSampler {
     fn watch_groups(&self, py: Python<'_>, groups: Vec<(OsString, Vec<OsString>)>) -> PyResult<()> {
         let groups = groups.into_iter().map(|(name, paths)| {
             let paths = paths.into_iter().map(OsString::into_vec).collect();
-            (name.into_vec(), paths)
+            (name.into_vec(), paths, None)
         });
         py.detach(|| self.replace(groups))?;
         Ok(())
@@ -92,21 +93,11 @@ impl InflightSampler {
                 .iter()
                 .map(|one| OsString::from_vec(one.name.clone()))
                 .collect();
-            let sums: Vec<u64> = watched
-                .iter_mut()
-                .flat_map(|one| {
-                    [
-                        one.sum,
-                        one.looks,
-                        one.busy_looks,
-                        std::mem::take(&mut one.peak),
-                    ]
-                })
-                .collect();
+            let sums: Vec<u64> = watched.iter_mut().flat_map(Watched::take).collect();
             (names, sums)
         });
         let rows = names.len();
-        Ok((names, sums.into_pyarray(py).reshape([rows, 4])?))
+        Ok((names, sums.into_pyarray(py).reshape([rows, SUMS])?))
     }
 
     #[getter]
@@ -122,7 +113,7 @@ impl InflightSampler {
 impl InflightSampler {
     fn replace(
         &self,
-        wanted: impl Iterator<Item = (Vec<u8>, Vec<Vec<u8>>)>,
+        wanted: impl Iterator<Item = (Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>)>,
     ) -> Result<(), PathError> {
         let folder = open_folder(&self.sysfs)?;
         let mut watched = self.shared.watched();
@@ -130,7 +121,7 @@ impl InflightSampler {
             .drain(..)
             .map(|one| (one.name.clone(), one))
             .collect();
-        for (name, paths) in wanted {
+        for (name, paths, stat) in wanted {
             if let Some(one) = before.remove(&name).filter(|one| one.paths == paths) {
                 watched.push(one);
                 continue;
@@ -140,7 +131,8 @@ impl InflightSampler {
             // One that has vanished, even in part, or is named twice, is left out.
             if let Ok(files) = files {
                 if watched.iter().all(|one| one.name != name) {
-                    watched.push(Watched::new(name, paths, files));
+                    let stat = stat.and_then(|path| open_at(&folder, &path, 0).ok());
+                    watched.push(Watched::new(name, paths, files, stat));
                 }
             }
         }

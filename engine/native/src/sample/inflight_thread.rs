@@ -12,29 +12,99 @@ use super::pace::Pace;
 /// How long the cost of looking is summed before the pace follows it.
 const FOLLOW_AFTER: Duration = Duration::from_millis(100);
 
+/// Values of a device or group in the order of `InflightSampler.read`.
+pub const SUMS: usize = 9;
+
+/// A value that was not read.
+const MISSING: u64 = u64::MAX;
+
+/// How fast the most that the driver held is forgotten, in looks as a power of two: about a second.
+const FORGET_SHIFT: u32 = 10;
+
+/// What was seen of the requests in the driver, and of all that are accounted as in flight at the same instants.
+#[derive(Default)]
+struct Seen {
+    in_driver: u64,
+    looks: u64,
+    busy_looks: u64,
+    peak: u64,
+    accounted: u64,
+    accounted_looks: u64,
+    accounted_squares: u64,
+    queued: u64,
+    /// Since when every look saw an accounted I/O.
+    unbroken_since: Option<Instant>,
+    /// The most that the driver held of late, shifted.
+    full: u64,
+}
+
+impl Seen {
+    fn add(&mut self, in_driver: u64, accounted: Option<u64>) {
+        self.in_driver = self.in_driver.saturating_add(in_driver);
+        self.looks += 1;
+        self.busy_looks += u64::from(in_driver > 0);
+        self.peak = self.peak.max(in_driver);
+        let level = in_driver.min(u64::MAX >> (FORGET_SHIFT + 2)) << FORGET_SHIFT;
+        self.full = level.max(self.full - (self.full >> FORGET_SHIFT));
+        if let Some(accounted) = accounted {
+            // The two are not read at once: what came in between is not to be in the driver and not accounted.
+            let accounted = accounted.max(in_driver);
+            self.accounted = self.accounted.saturating_add(accounted);
+            self.accounted_looks += u64::from(accounted > 0);
+            self.unbroken_since =
+                (accounted > 0).then(|| self.unbroken_since.unwrap_or_else(Instant::now));
+            self.accounted_squares = self
+                .accounted_squares
+                .saturating_add(accounted.saturating_mul(accounted));
+            // A request that is not in the driver waits for it if the driver is full; else it has just left it.
+            if in_driver > 0 && level * 4 >= self.full * 3 {
+                self.queued = self.queued.saturating_add(accounted - in_driver);
+            }
+        }
+    }
+}
+
 /// One watched device, or a group looked at together, and what was seen of it.
 pub struct Watched {
     pub name: Vec<u8>,
     /// Where the files are below sysfs.
     pub paths: Vec<Vec<u8>>,
     files: Vec<File>,
-    pub sum: u64,
-    pub looks: u64,
-    pub busy_looks: u64,
-    pub peak: u64,
+    /// The device's `stat`, which has what is accounted as in flight.
+    stat: Option<File>,
+    seen: Seen,
 }
 
 impl Watched {
-    pub fn new(name: Vec<u8>, paths: Vec<Vec<u8>>, files: Vec<File>) -> Self {
+    pub fn new(name: Vec<u8>, paths: Vec<Vec<u8>>, files: Vec<File>, stat: Option<File>) -> Self {
         Self {
             name,
             paths,
             files,
-            sum: 0,
-            looks: 0,
-            busy_looks: 0,
-            peak: 0,
+            stat,
+            seen: Seen::default(),
         }
+    }
+
+    /// Sums since the watch began and the peak since the last call, as `InflightSampler.read` says.
+    pub fn take(&mut self) -> [u64; SUMS] {
+        let seen = &mut self.seen;
+        let unbroken = seen
+            .unbroken_since
+            .map_or(Duration::ZERO, |since| since.elapsed());
+        let unbroken_us = u64::try_from(unbroken.as_micros()).unwrap_or(MISSING);
+        let of_accounted = |value| if self.stat.is_some() { value } else { MISSING };
+        [
+            seen.in_driver,
+            seen.looks,
+            seen.busy_looks,
+            std::mem::take(&mut seen.peak),
+            of_accounted(seen.accounted),
+            of_accounted(seen.accounted_looks),
+            of_accounted(seen.accounted_squares),
+            of_accounted(seen.queued),
+            of_accounted(unbroken_us),
+        ]
     }
 
     /// Looks once; false if the device, or one of the group, is gone.
@@ -46,10 +116,14 @@ impl Watched {
             };
             requests = requests.saturating_add(here);
         }
-        self.sum = self.sum.saturating_add(requests);
-        self.looks += 1;
-        self.busy_looks += u64::from(requests > 0);
-        self.peak = self.peak.max(requests);
+        let accounted = match &self.stat {
+            None => None,
+            Some(file) => match accounted(file) {
+                None => return false,
+                some => some,
+            },
+        };
+        self.seen.add(requests, accounted);
         true
     }
 }
@@ -60,6 +134,18 @@ fn in_flight(file: &File) -> Option<u64> {
     let (first, rest) = number(read_start(file, &mut buffer).ok()?)?;
     let second = number(rest).map_or(0, |(second, _)| second);
     Some(first.saturating_add(second))
+}
+
+/// I/Os in flight as the block layer accounts them: the ninth number of `stat` (Documentation/block/stat.rst).
+fn accounted(file: &File) -> Option<u64> {
+    let mut buffer = [0; 256];
+    let mut rest = read_start(file, &mut buffer).ok()?;
+    for _ in 0..8 {
+        (_, rest) = number(rest)?;
+    }
+    let (value, _) = number(rest)?;
+    // Some kernels print a count that is below zero for a moment as unsigned.
+    Some(if value < 1 << 31 { value } else { 0 })
 }
 
 /// What the thread and its owner share.
@@ -86,6 +172,7 @@ impl Shared {
 
 /// Looks until told to stop; sleeps while nothing is watched. The owner unparks it after every change.
 pub fn run(shared: &Shared, mut pace: Pace) {
+    ask_for_exact_timers();
     let mut followed = (Instant::now(), thread_cpu_ns());
     while !shared.stop.load(Ordering::Acquire) {
         if !shared.look() {
@@ -107,6 +194,16 @@ pub fn run(shared: &Shared, mut pace: Pace) {
     }
 }
 
+/// Has the kernel wake the calling thread when it asks to be.
+///
+/// By default timers of 50 us apart are served at once (`PR_SET_TIMERSLACK` of prctl(2)): looks would gather where the
+/// timers of others are, those of a load that is paced by a timer among them.
+fn ask_for_exact_timers() {
+    let slack_ns: libc::c_ulong = 1;
+    // SAFETY: the call reads its numbers and changes an attribute of the calling thread only.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
+}
+
 /// CPU time of the calling thread.
 fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec {
@@ -119,4 +216,53 @@ fn thread_cpu_ns() -> u64 {
     }
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(looks: &[(u64, u64)]) -> Seen {
+        let mut seen = Seen::default();
+        for (in_driver, accounted) in looks {
+            seen.add(*in_driver, Some(*accounted));
+        }
+        seen
+    }
+
+    #[test]
+    fn what_a_full_driver_has_no_room_for_is_queued() {
+        let seen = seen(&[(4, 10), (4, 12), (3, 8)]);
+        assert_eq!((seen.in_driver, seen.accounted), (11, 30));
+        assert_eq!(seen.queued, 6 + 8 + 5);
+        assert_eq!(seen.accounted_squares, 100 + 144 + 64);
+    }
+
+    #[test]
+    fn what_has_left_a_driver_that_has_room_is_not_queued() {
+        let seen = seen(&[(16, 16), (1, 3), (0, 1), (11, 13)]);
+        assert_eq!(seen.queued, 0);
+        assert_eq!((seen.accounted_looks, seen.busy_looks), (4, 3));
+    }
+
+    #[test]
+    fn how_much_a_driver_takes_is_learnt_anew() {
+        let mut seen = seen(&[(128, 128)]);
+        for _ in 0..5_000 {
+            seen.add(8, Some(20));
+        }
+        assert!(seen.queued >= 12 * 1_000, "{}", seen.queued);
+    }
+
+    #[test]
+    fn one_look_at_an_idle_device_ends_what_was_unbroken() {
+        assert!(seen(&[(0, 1), (1, 1)]).unbroken_since.is_some());
+        assert!(seen(&[(1, 1), (0, 0)]).unbroken_since.is_none());
+    }
+
+    #[test]
+    fn never_more_is_in_the_driver_than_is_accounted() {
+        let seen = seen(&[(2, 1)]);
+        assert_eq!((seen.accounted, seen.queued), (2, 0));
+    }
 }

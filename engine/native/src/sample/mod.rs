@@ -1,5 +1,6 @@
 //! Readers of kernel counters into columns.
 
+mod attribute_watch;
 mod attributes;
 mod block;
 mod block_reader;
@@ -18,5 +19,7 @@ use pyo3::prelude::*;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<block_reader::BlockReader>()?;
     module.add_class::<inflight::InflightSampler>()?;
+    module.add_class::<attribute_watch::AttributeWatch>()?;
+    module.add_function(wrap_pyfunction!(attribute_watch::is_sysfs_folder, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::read_attributes, module)?)
 }

@@ -339,6 +339,24 @@ impl LoadEngine {
         self.engine.cpu_ns()
     }
 
+    #[pyo3(signature = (at_least_s = 0.0))]
+    fn outstanding<'py>(
+        &self,
+        py: Python<'py>,
+        at_least_s: f64,
+    ) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let at_least = seconds("at_least_s", at_least_s)?;
+        let rows = py.detach(|| self.engine.outstanding(at_least));
+        let count = rows.len();
+        let values = rows.iter().flat_map(|row| [row.ios, row.since_ns]);
+        PyArray1::from_iter(py, values).reshape([count, 2])
+    }
+
+    fn drain(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let timeout = seconds("timeout_s", timeout_s)?;
+        Ok(py.detach(|| self.engine.drain(timeout)))
+    }
+
     #[pyo3(signature = (timeout_s = 10.0))]
     fn stop(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         let timeout = seconds("timeout_s", timeout_s)?;

@@ -19,7 +19,7 @@ use super::cpu_span::CpuTimes;
 use super::engine::Failure;
 use super::histogram::{BUCKETS, SUB_BITS};
 use super::refusal::{errno, words};
-use super::{fill, ring_setup};
+use super::{fill, ring_lock, ring_setup};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("HISTOGRAM_SUB_BITS", SUB_BITS)?;
@@ -33,7 +33,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fill_file, module)?)?;
     module.add_function(wrap_pyfunction!(content, module)?)?;
     module.add_function(wrap_pyfunction!(host_cpu_ns, module)?)?;
-    module.add_function(wrap_pyfunction!(uring_refusal, module)?)
+    module.add_function(wrap_pyfunction!(uring_refusal, module)?)?;
+    module.add_function(wrap_pyfunction!(read_only_ring_refusal, module)?)
 }
 
 /// An `OSError` with the kernel's number, from which Python makes the right subclass.
@@ -76,4 +77,9 @@ fn host_cpu_ns(py: Python<'_>) -> (u64, u64) {
 #[pyfunction]
 fn uring_refusal(py: Python<'_>) -> String {
     py.detach(ring_setup::refusal)
+}
+
+#[pyfunction]
+fn read_only_ring_refusal(py: Python<'_>) -> String {
+    py.detach(ring_lock::refusal)
 }

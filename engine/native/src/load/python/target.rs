@@ -1,7 +1,9 @@
 //! `LoadTarget`.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
@@ -10,6 +12,7 @@ use pyo3::prelude::*;
 use super::arguments::unsigned;
 use super::os_error;
 use crate::load::node::Node;
+use crate::load::refusal::refused;
 use crate::load::target::Target;
 
 /// What is told of one path; the same attributes as `engine._native.LoadPath` documents.
@@ -99,21 +102,45 @@ impl LoadTarget {
 }
 
 fn node(fd: RawFd, name: &str, writable: bool) -> PyResult<Node> {
-    if writable && !opened_for_writing(fd).map_err(|error| os_error(&error))? {
+    let opened_for_writing = opened_for_writing(fd).map_err(|error| os_error(&error))?;
+    if writable && !opened_for_writing {
         return Err(PyValueError::new_err(format!(
             "{name}: writable, but the descriptor is open for reading only"
         )));
     }
-    let fd = duplicate(fd).map_err(|error| os_error(&error))?;
-    Ok(Node::new(fd, name.to_owned()))
+    let fd = if opened_for_writing && !writable {
+        open_for_reading(fd, name)
+    } else {
+        duplicate(fd)
+    };
+    Ok(Node::new(
+        fd.map_err(|error| os_error(&error))?,
+        name.into(),
+    ))
 }
 
-fn opened_for_writing(fd: RawFd) -> io::Result<bool> {
+fn status_flags(fd: RawFd) -> io::Result<i32> {
     // SAFETY: F_GETFL takes no pointer.
     match unsafe { libc::fcntl(fd, libc::F_GETFL) } {
         -1 => Err(io::Error::last_os_error()),
-        flags => Ok(flags & libc::O_ACCMODE != libc::O_RDONLY),
+        flags => Ok(flags),
     }
+}
+
+fn opened_for_writing(fd: RawFd) -> io::Result<bool> {
+    Ok(status_flags(fd)? & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+/// The same file by a description of its own that cannot write, as a duplicate could: what is not armed for writing
+/// gets EBADF from the kernel (`write(2)`).
+fn open_for_reading(fd: RawFd, name: &str) -> io::Result<OwnedFd> {
+    let flags = status_flags(fd)? & libc::O_DIRECT;
+    File::options()
+        .read(true)
+        .custom_flags(flags)
+        .open(format!("/proc/self/fd/{fd}"))
+        .map(OwnedFd::from)
+        .map_err(|error| refused(&error, &format!("{name}: open for reading only"), ""))
 }
 
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::arguments::unsigned;
+use super::arguments::{seconds, unsigned};
 use super::os_error;
 use super::target::{LoadTarget, duplicate};
 use crate::load::lock::lock;
@@ -77,6 +77,13 @@ impl VerifyPass {
     #[getter]
     fn progress(&self) -> f64 {
         self.pass.progress()
+    }
+
+    #[pyo3(signature = (at_least_s = 0.0))]
+    fn outstanding(&self, at_least_s: f64) -> PyResult<(u64, u64)> {
+        let at_least = seconds("at_least_s", at_least_s)?;
+        let waiting = self.pass.outstanding(at_least);
+        Ok((waiting.ios, waiting.since_ns))
     }
 
     fn damage(&self) -> Vec<DamageRow> {

@@ -6,14 +6,18 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use super::damage::DamagedRange;
 use super::judge::{Finding, Home, Judge, Sums};
 use super::ledger::{Entry, Expected, Ledger};
 use super::unit::UNIT_BYTES;
 use super::verifier::units;
+use crate::load::clock::{Clock, monotonic_ns};
+use crate::load::epoch::Instant;
 use crate::load::lock::lock;
 use crate::load::memory::Memory;
+use crate::load::outstanding::{Outstanding, Waiting};
 use crate::load::target::Target;
 
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -51,6 +55,9 @@ pub struct Pass {
     next: AtomicU64,
     done_bytes: AtomicU64,
     cancelled: AtomicBool,
+    clock: Clock,
+    /// Reads by the numbers of the threads that make them, and the call that writes cached data back before them.
+    outstanding: Outstanding,
 }
 
 /// What waits to be judged.
@@ -70,6 +77,8 @@ impl Pass {
             next: AtomicU64::new(0),
             done_bytes: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
+            clock: Clock::shared(),
+            outstanding: Outstanding::default(),
         }
     }
 
@@ -84,6 +93,18 @@ impl Pass {
         self.done_bytes.load(Relaxed) as f64 / self.target.size_bytes as f64
     }
 
+    /// How many reads have been outstanding for so long, and since when the oldest has on the monotonic clock.
+    pub fn outstanding(&self, at_least: Duration) -> Waiting {
+        let now = Instant {
+            ticks: self.clock.now(),
+            ns: monotonic_ns(),
+        };
+        let mut waiting = Waiting::default();
+        let since = self.outstanding.since(self.clock, now, at_least);
+        since.for_each(|(_, since_ns)| waiting.add(since_ns));
+        waiting
+    }
+
     /// Reads and judges all of the target; None if it was cancelled. To be called once.
     pub fn run(&self, threads: u64) -> io::Result<Option<Outcome>> {
         self.forget_cached();
@@ -96,8 +117,11 @@ impl Pass {
         });
         let moved = Condvar::new();
         std::thread::scope(|scope| {
-            let started: Vec<_> = (0..threads)
-                .map(|_| scope.spawn(|| self.work(&line, &moved, threads * AHEAD)))
+            let started: Vec<_> = (0..usize::try_from(threads).unwrap_or(1))
+                .map(|number| {
+                    let (line, moved) = (&line, &moved);
+                    scope.spawn(move || self.work(number, line, moved, threads * AHEAD))
+                })
                 .collect();
             let ended = started.into_iter().map(|thread| {
                 thread
@@ -120,6 +144,7 @@ impl Pass {
 
     /// Has what is cached written back and dropped, so that the medium is read, where the mode reads through the cache.
     fn forget_cached(&self) {
+        self.outstanding.set(0, 0, self.clock.now());
         for node in &self.target.nodes {
             // SAFETY: neither call takes a pointer; what they cannot do costs truth about the medium, not safety.
             unsafe {
@@ -127,10 +152,17 @@ impl Pass {
                 libc::posix_fadvise(node.fd.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
             }
         }
+        self.outstanding.clear(0);
     }
 
-    fn work(&self, line: &Mutex<Line>, moved: &Condvar, ahead: u64) -> io::Result<()> {
-        let outcome = self.read_chunks(line, moved, ahead);
+    fn work(
+        &self,
+        number: usize,
+        line: &Mutex<Line>,
+        moved: &Condvar,
+        ahead: u64,
+    ) -> io::Result<()> {
+        let outcome = self.read_chunks(number, line, moved, ahead);
         if outcome.is_err() {
             self.cancel();
         }
@@ -138,7 +170,13 @@ impl Pass {
         outcome
     }
 
-    fn read_chunks(&self, line: &Mutex<Line>, moved: &Condvar, ahead: u64) -> io::Result<()> {
+    fn read_chunks(
+        &self,
+        number: usize,
+        line: &Mutex<Line>,
+        moved: &Condvar,
+        ahead: u64,
+    ) -> io::Result<()> {
         let memory = Memory::new(usize::try_from(CHUNK_BYTES).map_err(io::Error::other)?)?;
         loop {
             let chunk = self.next.fetch_add(1, Relaxed);
@@ -153,7 +191,10 @@ impl Pass {
                     .as_ref()
                     .is_none_or(|books| books.ledger.is_written(offset, length));
             let findings = if wanted {
-                self.read(&memory, offset, length)
+                self.outstanding.set(number, 0, self.clock.now());
+                let findings = self.read(&memory, offset, length);
+                self.outstanding.clear(number);
+                findings
             } else {
                 Vec::new()
             };

@@ -182,8 +182,9 @@ impl Worker<'_> {
         if self.chunk.is_empty() {
             return;
         }
+        let (now_ticks, outstanding) = (self.run.clock.now(), &self.seat.outstanding);
         self.flights
-            .stamp(self.chunk.drain(..), self.run.clock.now());
+            .stamp(self.chunk.drain(..), now_ticks, outstanding);
     }
 
     /// Sends I/Os whose path failed to another; they keep their place, their buffer and their beginning.

@@ -101,6 +101,7 @@ impl Worker<'_> {
         let left = self.room.returned(target);
         self.seat.set_in_flight(target, left);
         self.flights.remove(number);
+        self.seat.outstanding.clear(number);
     }
 
     /// What an I/O brought; a no-op stands for one that succeeded.

@@ -1,0 +1,94 @@
+"""An operator who presses any key at any time and drags the window about; what was pressed is kept for reports."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+
+from bench.terminal import Terminal
+
+KEYS_PER_S = 60
+RESIZES_PER_S = 4
+_NAMED = {
+    "enter": "\r",
+    "escape": "\x1b",
+    "tab": "\t",
+    "shift+tab": "\x1b[Z",
+    "backspace": "\x7f",
+    "up": "\x1b[A",
+    "down": "\x1b[B",
+    "right": "\x1b[C",
+    "left": "\x1b[D",
+    "home": "\x1b[H",
+    "end": "\x1b[F",
+    "page up": "\x1b[5~",
+    "page down": "\x1b[6~",
+    "f1": "\x1bOP",
+    "ctrl+p": "\x10",
+    "ctrl+t": "\x14",
+    "ctrl+u": "\x15",
+    "ctrl+w": "\x17",
+    "click": "\x1b[<0;9;7M\x1b[<0;9;7m",
+}
+_CHARACTERS = "1234567lizZycbdtnmpoxXwWBrRTMNDPesa+-=[]0?/,. "
+KEYS = (*_NAMED.values(), *_CHARACTERS)
+"""All but those that quit or suspend."""
+MOST_LINES, MOST_COLUMNS = 60, 220
+
+
+class Operator:
+    """Presses random keys and resizes at random, the same ones for the same seed."""
+
+    def __init__(self, terminal: Terminal, seed: int) -> None:
+        self._terminal = terminal
+        self._random = random.Random(seed)
+        self.last_keys: deque[str] = deque(maxlen=40)
+        self.size = (0, 0)
+
+    def storm(self, seconds: float, *, resizes: bool = True) -> None:
+        """Keys and resizes for so long, at the rates above, reading what comes back."""
+        deadline_s = time.monotonic() + seconds
+        due_s = time.monotonic()
+        while time.monotonic() < deadline_s:
+            if not self._terminal.alive():
+                raise BrokenPipeError("the program has ended")
+            self._press(self._random.choice(KEYS))
+            if resizes and self._random.random() < RESIZES_PER_S / KEYS_PER_S:
+                self.resize(self._random.randint(10, MOST_COLUMNS), self._random.randint(3, MOST_LINES))
+            due_s += 1 / KEYS_PER_S
+            self._terminal.drain(max(0.0, due_s - time.monotonic()))
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Resize to a given size."""
+        self.size = (columns, lines)
+        self._terminal.resize(columns, lines)
+
+    def resize_within(self, columns: tuple[int, int], lines: tuple[int, int]) -> None:
+        """Resize to a size in which what is wanted can be seen."""
+        self.resize(self._random.randint(*columns), self._random.randint(*lines))
+
+    def type(self, text: str) -> int:
+        """Press keys one by one at the usual rate; the monotonic ns of the last of them."""
+        pressed_ns = 0
+        for key in text:
+            pressed_ns = self._press(key)
+            if key != text[-1]:
+                self._terminal.drain(1 / KEYS_PER_S)
+        return pressed_ns
+
+    def word(self) -> str:
+        """Letters that no screen shows by itself."""
+        return "".join(self._random.choices("jqkxz", k=6))
+
+    def chance(self) -> bool:
+        """One of two."""
+        return self._random.random() < 0.5
+
+    def recent(self) -> str:
+        """Say what was pressed last."""
+        return repr("".join(self.last_keys))
+
+    def _press(self, key: str) -> int:
+        self.last_keys.append(key)
+        return self._terminal.press(key)

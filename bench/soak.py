@@ -1,0 +1,242 @@
+"""`make soak`: live data, a load, random keys and resizes for minutes; then endings by a terminal that goes away.
+
+Measured: from a key to its effect on the screen in the middle of that, growth of memory, and the time to the end after
+SIGHUP or a closed terminal. Exits with 1 if a bound is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.operator import KEYS_PER_S, Operator
+from bench.terminal import Terminal
+
+KEY_MS = 100.0
+"""From a key to the screen, 99th percentile."""
+END_S = 2.0
+SLOPE_KIB_PER_MIN = 256.0
+"""Growth of memory that counts as none: one chart's history more."""
+STALL_S = 5.0
+"""A key without any effect for so long is a fault, not a slow key."""
+WARM_UP_SHARE = 0.5
+"""Share of the time in which histories fill: memory is not judged there."""
+_STORM_S = 0.8
+_ESCAPE, _PALETTE, _PATHS = "\x1b", "\x10", "5"
+_SEEN_AT = ((60, 220), (20, 60))
+"""Columns and lines in which a typed word can be seen."""
+
+
+@dataclass
+class Findings:
+    """What a soak measured."""
+
+    key_ms: list[float] = field(default_factory=list)
+    unseen: int = 0
+    memory_kib: list[list[tuple[float, float]]] = field(default_factory=list)
+    """(seconds, KiB) of resident memory of each program."""
+    ends_s: list[float] = field(default_factory=list)
+    late_ends: int = 0
+    faults: list[str] = field(default_factory=list)
+    restarts: int = 0
+
+
+class Soak:
+    """One program under an operator; started again where a random key has quit it."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
+        self._seed = seed
+        self.findings = Findings()
+
+    def run(self, minutes: float) -> None:
+        """Storm, probe, storm, until the time is over."""
+        started_s = time.monotonic()
+        terminal, operator = self._start()
+        self.findings.memory_kib.append([])
+        while time.monotonic() - started_s < minutes * 60:
+            try:
+                operator.storm(_STORM_S)
+                self._probe(terminal, operator)
+                resident = resident_kib(worker_of(terminal.pid))
+                self.findings.memory_kib[-1].append((time.monotonic() - started_s, resident))
+            except OSError:
+                if not self._restart(terminal, operator):
+                    return
+                terminal, operator = self._start()
+                self.findings.memory_kib.append([])
+        terminal.hang_up()
+        self._judge_end(terminal, terminal.gone_after_s(STALL_S))
+
+    def endings(self, count: int) -> None:
+        """End programs in the middle of a storm, by SIGHUP and by closing the terminal in turns."""
+        for number in range(count):
+            terminal, operator = self._start()
+            with suppress(OSError):
+                operator.storm(0.5 + number % 5 * 0.2)
+            if not terminal.alive():
+                self._restart(terminal, operator)
+                continue
+            if number % 2:
+                os.kill(terminal.pid, signal.SIGHUP)
+            else:
+                terminal.hang_up()
+            self._judge_end(terminal, terminal.gone_after_s(STALL_S))
+
+    def _start(self) -> tuple[Terminal, Operator]:
+        self._seed += 1
+        session = self._folder / "soak.luns"
+        command = [sys.executable, "-m", "tui", "run", "--rate=500", "--size=16m", "--interval=0.5"]
+        home = {"HOME": str(self._folder), "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": "", "LUNSCOPE_SCRATCH_DIR": ""}
+        terminal = Terminal([*command, f"--record={session}", "--overwrite"], 120, 40, environment=home)
+        if terminal.drain(60.0, until=b"RUNNING") is None:
+            self.findings.faults.append(f"seed {self._seed}: no running load after 60 s: {tail(terminal)}")
+        return terminal, Operator(terminal, self._seed)
+
+    def _probe(self, terminal: Terminal, operator: Operator) -> None:
+        """Type a word where it is echoed, while all that was pressed before may still be waiting."""
+        operator.resize_within(*_SEEN_AT)
+        operator.storm(0.4, resizes=False)
+        where = (_PALETTE,) if operator.chance() else (_PATHS, "/")
+        for key in (_ESCAPE, _ESCAPE, _ESCAPE, *where):
+            operator.type(key)
+            terminal.drain(0.15)
+        word = operator.word()
+        terminal.output.clear()
+        pressed_ns = operator.type(word)
+        seen_ns = terminal.drain(1.0, until=word.encode())
+        if seen_ns is None:
+            self.findings.unseen += 1
+            self._require_answer(terminal, operator)
+        else:
+            self.findings.key_ms.append((seen_ns - pressed_ns) / 1e6)
+        operator.type(_ESCAPE)
+
+    def _require_answer(self, terminal: Terminal, operator: Operator) -> None:
+        """Find out whether the word went elsewhere, or nothing answers any more."""
+        terminal.output.clear()
+        operator.resize_within(*_SEEN_AT)
+        deadline_s = time.monotonic() + STALL_S
+        while not terminal.output and time.monotonic() < deadline_s:
+            terminal.drain(0.1)
+        if not terminal.output and terminal.alive():
+            self.findings.faults.append(f"nothing drawn for {STALL_S:g} s at {operator.size}: {operator.recent()}")
+
+    def _restart(self, terminal: Terminal, operator: Operator) -> bool:
+        """Judge a program that ended by itself; whether that was because keys quit it."""
+        terminal.drain(1.0)
+        code = terminal.close()
+        self.findings.restarts += 1
+        if code != 0:
+            text = f"ended with {code} at {operator.size} after {operator.recent()}: {tail(terminal)}"
+            self.findings.faults.append(text)
+        return code == 0
+
+    def _judge_end(self, terminal: Terminal, seconds: float | None) -> None:
+        if seconds is None:
+            self.findings.late_ends += 1
+            threads = threads_of(worker_of(terminal.pid))
+            self.findings.faults.append(f"alive {STALL_S:g} s after its terminal: {threads}")
+            os.kill(terminal.pid, signal.SIGKILL)
+        else:
+            self.findings.ends_s.append(seconds)
+            self.findings.late_ends += seconds > END_S
+        code = terminal.close()
+        if seconds is not None and code != 128 + signal.SIGHUP:
+            self.findings.faults.append(f"ended with {code} after SIGHUP: {tail(terminal)}")
+
+
+def worker_of(pid: int) -> int:
+    """Return the process that draws and drives the load: the child of the one that was started and waits."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else pid
+
+
+def resident_kib(pid: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024
+
+
+def threads_of(pid: int) -> str:
+    """Say where each thread of a process waits in the kernel."""
+    found = []
+    for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
+        with suppress(OSError):
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            found.append(f"{(task / 'comm').read_text().strip()} {state} {(task / 'wchan').read_text()}")
+    return ", ".join(found)
+
+
+def slope_kib_per_min(points: list[tuple[float, float]]) -> float:
+    """Growth per minute after the warm-up (Theil's median of slopes between halves, deaf to single peaks)."""
+    late = points[int(len(points) * WARM_UP_SHARE) :]
+    half = len(late) // 2
+    pairs = zip(late[:half], late[half:], strict=False)
+    slopes = [(after - before) / (later - earlier) for (earlier, before), (later, after) in pairs]
+    return statistics.median(slopes) * 60 if slopes else float("nan")
+
+
+def tail(terminal: Terminal) -> str:
+    """Return the last words of a program, without escape sequences."""
+    text = re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", terminal.output[-6000:].decode(errors="replace"))
+    return " ".join(text.split())[-600:]
+
+
+def report(found: Findings, minutes: float) -> bool:
+    """Print the table; whether all bounds were kept."""
+    ranked = sorted(found.key_ms)
+    p99 = ranked[min(len(ranked) - 1, int(len(ranked) * 0.99))] if ranked else float("nan")
+    median = statistics.median(ranked) if ranked else float("nan")
+    longest = max(found.memory_kib, key=len, default=[])
+    slope = slope_kib_per_min(longest)
+    slowest_end = max(found.ends_s, default=float("nan"))
+    highest = max((kib for _, kib in longest), default=float("nan")) / 1024
+    rows = [
+        ("key to screen, median", f"{median:.0f} ms of {len(ranked)}", "", True),
+        ("key to screen, p99", f"{p99:.0f} ms", f"<= {KEY_MS:g} ms", p99 <= KEY_MS),
+        (
+            "words that appeared nowhere",
+            f"{found.unseen}",
+            "<= 10 %",
+            found.unseen <= 0.1 * (len(ranked) + found.unseen),
+        ),
+        ("memory, highest", f"{highest:.0f} MiB", "", True),
+        ("memory, growth", f"{slope:.0f} KiB/min", f"<= {SLOPE_KIB_PER_MIN:g}", slope <= SLOPE_KIB_PER_MIN),
+        ("ends within 2 s", f"{len(found.ends_s)}, slowest {slowest_end:.2f} s", "all", found.late_ends == 0),
+        ("quit by a key, started again", f"{found.restarts}", "", True),
+        ("faults", f"{len(found.faults)}", "0", not found.faults),
+    ]
+    print(f"{minutes:g} min, {KEYS_PER_S} keys/s")
+    for name, figure, bound, kept in rows:
+        print(f"{name:32}{figure:28}{bound:14}{'' if kept else 'BROKEN'}")
+    for fault in found.faults:
+        print(f"fault: {fault}")
+    return all(kept for *_, kept in rows)
+
+
+def main() -> None:
+    """Soak for as long as asked."""
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long keys are pressed")
+    parser.add_argument("--endings", type=int, default=50, help="how many programs lose their terminal afterwards")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with ExitStack() as stack:
+        soak = Soak(Path(stack.enter_context(tempfile.TemporaryDirectory())), arguments.seed)
+        soak.run(arguments.minutes)
+        soak.endings(arguments.endings)
+        sys.exit(not report(soak.findings, arguments.minutes))
+
+
+if __name__ == "__main__":
+    main()

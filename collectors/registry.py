@@ -1,0 +1,69 @@
+"""Every subject there is. Sampling, reports, exports, charts, grids and help go over this list.
+
+A new subject is a module in `collectors.tables` and an entry here.
+"""
+
+from __future__ import annotations
+
+from collectors.field import Field
+from collectors.model import FrameTable
+from collectors.subject import Interval, Subject
+from collectors.tables.block import DISKS, PATHS, PORTS
+from collectors.tables.host import HOSTS
+from collectors.tables.load import LOAD_TARGETS, LOAD_TOTAL
+from collectors.tables.load_layout import LOAD_LOGICAL_IOS, LOAD_PATHS
+from collectors.tables.process import PROCESSES
+from collectors.tables.tape import TAPES
+
+SUBJECTS: tuple[Subject, ...] = (
+    DISKS,
+    PATHS,
+    PORTS,
+    TAPES,
+    HOSTS,
+    PROCESSES,
+    LOAD_TARGETS,
+    LOAD_TOTAL,
+    LOAD_PATHS,
+    LOAD_LOGICAL_IOS,
+)
+"""In the order in which they are offered and printed."""
+
+REPORTED = tuple(subject for subject in SUBJECTS if subject.report is not None)
+
+_BY_TABLE = {subject.table: subject for subject in SUBJECTS}
+_BY_ID = {(field.table, field.id): field for subject in SUBJECTS for field in subject.fields}
+
+
+def subject_of(table: str) -> Subject:
+    """Return the subject of a frame table.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _BY_TABLE[table]
+
+
+def fields_of(table: str) -> tuple[Field, ...]:
+    """All fields of a frame table, in order; none of an unknown one."""
+    subject = _BY_TABLE.get(table)
+    return () if subject is None else subject.fields
+
+
+def get_field(table: str, field_id: str) -> Field:
+    """One field.
+
+    Raises:
+        KeyError: the registry has no such field.
+    """
+    return _BY_ID[(table, field_id)]
+
+
+def derive_tables(interval: Interval) -> dict[str, FrameTable]:
+    """Derive the frame tables of everything that was sampled."""
+    tables: dict[str, FrameTable] = {}
+    for subject in SUBJECTS:
+        table = interval.now(subject.raw[0].name) if subject.derive is not None else None
+        if table is not None and subject.derive is not None:
+            tables |= subject.derive(interval, table)
+    return tables

@@ -1,0 +1,213 @@
+"""Disks, their paths and the HBA ports that carry these: three subjects of one raw table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectors.derive.block_tables import block_tables, silent_rows
+from collectors.derive.disk_interval import disk_intervals
+from collectors.derive.errors import with_errors
+from collectors.derive.exact import with_exact
+from collectors.derive.group_looks import group_looks
+from collectors.derive.traced import traced
+from collectors.kernel.device_ids import plain_wwid
+from collectors.kernel.device_names import both_names, label_of
+from collectors.model import Frame, FrameTable, Rows, Table, Topology
+from collectors.paths.verdict import path_verdicts
+from collectors.schemas import DISK, GROUP, PATH_ERRORS, PORT_ERRORS, TRACE, TRACE_GROUP, TRACER
+from collectors.subject import Averages, Interval, Report, Subject
+from collectors.tables.block_fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
+from collectors.tables.graph_lookup import paths_of, policies_of, ports_of
+from collectors.topology.graph import Path
+from engine.text import safe_text
+
+
+def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
+    previous, current, elapsed_s = interval.previous, interval.current, interval.elapsed_s
+    graph, host = current.topology.graph, current.topology.host
+    moved = list(disk_intervals(interval.before(DISK.name), table, elapsed_s, host.long_bits))
+    looks = group_looks(interval.before(GROUP.name), interval.now(GROUP.name), elapsed_s)
+    silent = silent_rows(table)
+    block = block_tables(table.rows, moved, current.topology, elapsed_s, silent, looks=looks)
+    tables = with_exact(block, traced(previous, current), table.rows, graph, silent)
+    return with_errors(tables, None if previous is None else previous.tables, current.tables, graph)
+
+
+def _averages() -> Averages:
+    from collectors.tables.block_averages import BlockAverages  # noqa: PLC0415 (only reports need it)
+
+    return BlockAverages()
+
+
+# --------------------------------------------------------------------- disks
+
+
+def _disk_labels(rows: Rows, topology: Topology) -> tuple[str, ...]:
+    named = zip(map(topology.devices.get, rows.keys), rows.names, strict=True)
+    return tuple(name if device is None else both_names(device) for device, name in named)
+
+
+def _disk_facts(key: str, topology: Topology) -> dict[str, object]:
+    device = topology.devices.get(key)
+    if device is None:
+        return {"label": "", "wwid": ""}
+    return {"label": safe_text(device.friendly_name), "wwid": safe_text(plain_wwid(device.persistent_id))}
+
+
+# --------------------------------------------------------------------- paths
+
+
+def _path_labels(rows: Rows, topology: Topology) -> tuple[str, ...]:
+    return tuple(_path_label(key, name, topology) for key, name in zip(rows.keys, rows.names, strict=True))
+
+
+def _path_label(key: str, name: str, topology: Topology) -> str:
+    path = paths_of(topology.graph).get(key)
+    if path is None:
+        return name
+    port = ports_of(topology.graph).get(path.port)
+    lun = [] if path.lun == path.key else [_lun_name(path, topology)]
+    return " ".join([*lun, name, *([port.label or port.name] if port else [])])
+
+
+def _lun_name(path: Path, topology: Topology) -> str:
+    return label_of(topology.devices.get(path.lun), "")
+
+
+def _path_facts(key: str, topology: Topology) -> dict[str, object]:
+    path = paths_of(topology.graph).get(key)
+    if path is None:
+        return {}
+    port = ports_of(topology.graph).get(path.port)
+    return {
+        "lun": safe_text(_lun_name(path, topology)),
+        "port": safe_text(port.name) if port else "",
+        "target": safe_text(path.target),
+        "address": safe_text(path.address),
+        "state": safe_text(path.state),
+        "access": safe_text(path.access),
+        "usable": path.usable,
+        "marginal": path.marginal,
+        "preferred": path.preferred,
+        "group": path.group,
+        "weight": path.weight,
+        "failures": path.failures,
+        "policy": safe_text(policies_of(topology.graph).get(path.lun, "")),
+        "target_port": safe_text(path.target_port),
+        "relative_port": path.relative_port,
+        "port_group": path.port_group,
+        "controller": safe_text(path.controller),
+        "priority": path.priority,
+    }
+
+
+def _path_remarks(frame: Frame) -> Iterator[str]:
+    return (f"! {verdict}" for verdict in path_verdicts(frame))
+
+
+# ----------------------------------------------------------------- HBA ports
+
+
+def _port_labels(rows: Rows, topology: Topology) -> tuple[str, ...]:
+    ports = ports_of(topology.graph)
+    return tuple(
+        f"{name} {safe_text(ports[key].label) or ports[key].transport}" if key in ports else name
+        for key, name in zip(rows.keys, rows.names, strict=True)
+    )
+
+
+def _port_facts(key: str, topology: Topology) -> dict[str, object]:
+    port = ports_of(topology.graph).get(key)
+    if port is None:
+        return {}
+    return {
+        "label": safe_text(port.label),
+        "transport": port.transport,
+        "members": list(map(safe_text, port.members)),
+        "state": port.state,
+    }
+
+
+# ------------------------------------------------------------------ subjects
+
+_COLUMNS = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight")
+_SPLIT_COLUMNS = (
+    "reads_per_s",
+    "writes_per_s",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
+    "read_await_ms",
+    "write_await_ms",
+    "queue_ms",
+    "service_ms",
+    "in_flight",
+)
+_DISTRIBUTION_COLUMNS = (
+    "iops",
+    "p50_ms",
+    "p99_ms",
+    "p999_ms",
+    "service_max_ms",
+    "queue_p99_ms",
+    "queue_max_ms",
+    "tag_wait_ms",
+    "max_ms",
+)
+_CHARTS = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms")
+_TRACED = (TRACE, TRACE_GROUP, TRACER)
+
+
+def _report(option: str, help_: str, *busy: str, paths: bool = False) -> Report:
+    """Columns of disks fit into 80 but for the split ones."""
+    return Report(
+        option=option,
+        help=help_,
+        columns=(*_COLUMNS, *busy),
+        split_columns=(*_SPLIT_COLUMNS, *busy),
+        distribution_columns=_DISTRIBUTION_COLUMNS,
+        averages=_averages,
+        remarks=_path_remarks if paths else lambda _: (),
+    )
+
+
+DISKS = Subject(
+    table="disks",
+    title="disk",
+    one="disk",
+    fields=DISK_FIELDS,
+    raw=(DISK, GROUP, *_TRACED),
+    derive=_derive,
+    report=_report("-d", "Disks; what is shown when nothing else is asked for.", "busy_pct"),
+    charts=(*_CHARTS, "busy_pct", "tag_wait_ms"),
+    labels=_disk_labels,
+    facts=_disk_facts,
+)
+PATHS = Subject(
+    table="paths",
+    title="path",
+    one="path",
+    fields=PATH_FIELDS,
+    raw=(DISK, PATH_ERRORS, *_TRACED),
+    report=_report(
+        "-L", "Paths: each way to a LUN, with its share of the LUN's I/Os.", "busy_pct", "lun_share_pct", paths=True
+    ),
+    charts=_CHARTS,
+    labels=_path_labels,
+    facts=_path_facts,
+)
+PORTS = Subject(
+    table="hbas",
+    title="port",
+    one="HBA port",
+    fields=PORT_FIELDS,
+    raw=(DISK, GROUP, PORT_ERRORS, *_TRACED),
+    # Where only the kernel's counters tell of a port, its busy time is a range: paths may be busy at the same time.
+    report=_report(
+        "-H",
+        "HBA ports: all paths through each together.",
+        *("busy_pct", "busy_low_pct", "busy_high_pct", "limit_pct"),
+    ),
+    charts=_CHARTS,
+    labels=_port_labels,
+    facts=_port_facts,
+)

@@ -1,0 +1,103 @@
+"""Averages of every disk, path and HBA port over a whole report: from added-up raw growth, never a mean of means."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.block_tables import block_tables
+from collectors.derive.disk_interval import DiskInterval, disk_intervals
+from collectors.derive.exact import with_exact
+from collectors.derive.group_looks import NO_LOOKS, added_looks, group_looks
+from collectors.derive.traced import traced
+from collectors.model import FrameTable, Rows, Step, Topology
+from collectors.subject import interval_s
+from collectors.tables.traced_sum import TracedSum
+
+_SPEAKS = 0.9
+"""Share of a report that exact counters must cover to speak for all of it, and that a disk must have been there."""
+
+
+class BlockAverages:
+    """Adds up the intervals of a report, each disk over the time in which it could be measured.
+
+    Adding growth instead of taking the first from the last sample keeps counters that wrap or are reset on the way, and
+    disks that come or go, right.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[str, int] = {}
+        self._names: list[str] = []
+        self._sums: dict[str, NDArray[np.float64]] = {}
+        self._peaks = np.zeros(0)
+        self._rows: Rows | None = None
+        self._at = np.zeros(0, np.intp)
+        self._looks = NO_LOOKS
+        self._traced = TracedSum()
+        self._topology = Topology()
+
+    def add(self, step: Step) -> None:
+        """Add the interval of a step; one without a previous sample has none."""
+        elapsed_s = interval_s(step.previous, step.current)
+        table = step.current.tables.get("disk")
+        if step.previous is None or table is None or np.isnan(elapsed_s):
+            return
+        host = step.current.topology.host
+        self._topology = step.current.topology
+        self._place(table.rows)
+        self._sum("elapsed_s")[self._at] += elapsed_s
+        looks = group_looks(step.previous.tables.get("group"), step.current.tables.get("group"), elapsed_s)
+        self._looks = added_looks(self._looks, looks)
+        exact = traced(step.previous, step.current)
+        if exact is not None:
+            self._traced.add(exact)
+        for interval in disk_intervals(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits):
+            self._add(interval, elapsed_s)
+
+    def tables(self) -> dict[str, FrameTable]:
+        """Figures of all disks, paths and ports that were ever there, over the whole report.
+
+        Peaks are the largest of all intervals. What is a path of what is as the last sample had it.
+        """
+        rows = Rows(tuple(self._slots), tuple(self._names))
+        sums = {quantity: self._sum(quantity) for quantity in self._sums}
+        elapsed_s = float(sums["elapsed_s"].max(initial=0.0)) if "elapsed_s" in sums else np.nan
+        if "reads" not in sums:
+            return block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_))
+        moved = DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))
+        silent = sums["reads"] + sums["writes"] == 0
+        tables = block_tables(rows, [moved], self._topology, elapsed_s, silent, looks=self._looks)
+        exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
+        whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
+        return with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole)
+
+    def _place(self, rows: Rows) -> None:
+        """Find the slots of the rows, new ones for disks not seen before."""
+        if rows is self._rows:
+            return
+        for key, name in zip(rows.keys, rows.names, strict=True):
+            if key not in self._slots:
+                self._slots[key] = len(self._slots)
+                self._names.append(name)
+        self._rows = rows
+        self._at = np.fromiter((self._slots[key] for key in rows.keys), np.intp, len(rows))
+
+    def _add(self, interval: DiskInterval, elapsed_s: float) -> None:
+        """Add the sums of disks that moved; one without figures in this interval does not count its time."""
+        slots = self._at[interval.at]
+        measured = ~np.isnan(interval.sums["reads"])
+        for quantity, values in interval.sums.items():
+            if quantity != "elapsed_s":
+                self._sum(quantity)[slots] += np.where(measured, values, 0.0)
+        self._sum("elapsed_s")[slots[~measured]] -= elapsed_s
+        self._peaks = self._grown(self._peaks, np.nan)
+        self._peaks[slots] = np.fmax(self._peaks[slots], interval.peaks)
+
+    def _sum(self, quantity: str) -> NDArray[np.float64]:
+        """Sum of a quantity so far, one place per slot."""
+        total = self._sums[quantity] = self._grown(self._sums.get(quantity, np.zeros(0)), 0.0)
+        return total
+
+    def _grown(self, values: NDArray[np.float64], fill: float) -> NDArray[np.float64]:
+        missing = len(self._slots) - len(values)
+        return np.concatenate((values, np.full(missing, fill))) if missing else values

@@ -1,0 +1,77 @@
+"""CPU, memory and pressure of the host over an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from collectors.derive.growth import Raw, Values, aligned, growth, present, ratio, share_pct
+from collectors.field import Field, Unit
+from collectors.model import MISSING, Column, FrameTable, Table
+from collectors.schemas import HOST
+from collectors.subject import Interval, Subject
+
+_CPU_STATES = ("user", "system", "iowait", "irq", "steal", "idle")
+_MAY_FALL = ("cpu_idle_us", "cpu_iowait_us")
+"""proc_stat(5): iowait is not reliable and may decrease; idle is made up of the same tick accounting."""
+
+_GAUGES = ("memory_available_bytes", "memory_total_bytes", "dirty_bytes", "writeback_bytes")
+_PRESSURES = ("psi_io_some", "psi_io_full", "psi_cpu_some", "psi_memory_some")
+
+
+def _host(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "host", title, unit, help_)
+
+
+_FIELDS = (
+    _host("cpu_user_pct", "user", Unit.PERCENT, "CPU time in user space, of all CPUs."),
+    _host("cpu_system_pct", "sys", Unit.PERCENT, "CPU time in the kernel, of all CPUs."),
+    _host("cpu_iowait_pct", "iowait", Unit.PERCENT, "Idle with I/O outstanding (6.5+: idle io_uring too)."),
+    _host("cpu_irq_pct", "irq", Unit.PERCENT, "CPU time in interrupts, of all CPUs."),
+    _host("cpu_steal_pct", "steal", Unit.PERCENT, "CPU time taken by the hypervisor, of all CPUs."),
+    _host("cpu_idle_pct", "idle", Unit.PERCENT, "CPU time idle, of all CPUs."),
+    _host("memory_available_bytes", "mem free", Unit.BYTES, "Memory available without swapping."),
+    _host("memory_total_bytes", "mem", Unit.BYTES, "Memory of the host."),
+    _host("dirty_bytes", "dirty", Unit.BYTES, "Page cache waiting to be written."),
+    _host("writeback_bytes", "writeback", Unit.BYTES, "Page cache being written now."),
+    _host(
+        "psi_io_some_pct", "psi io", Unit.PERCENT, "Time in which some task waited for I/O (6.5+: idle io_uring too)."
+    ),
+    _host("psi_io_full_pct", "psi io full", Unit.PERCENT, "Time in which all tasks waited for I/O; same caveat."),
+    _host("psi_cpu_some_pct", "psi cpu", Unit.PERCENT, "Time in which some task waited for a CPU."),
+    _host("psi_memory_some_pct", "psi mem", Unit.PERCENT, "Time in which some task waited for memory."),
+)
+
+
+def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    """All host fields; CPU shares are of the CPU time that passed, pressure shares of the interval."""
+    before = aligned(interval.before(HOST.name), current)
+    columns = current.schema.columns
+    now = _held(columns, before, current.values)
+    grown = growth(columns, before, now, source_of=lambda column: column.id.partition("_")[0])
+    figures = _cpu(grown) | {gauge: grown[gauge] for gauge in _GAUGES}
+    figures |= {f"{name}_pct": share_pct(grown[f"{name}_us"] / 1e6, interval.elapsed_s) for name in _PRESSURES}
+    return {"host": FrameTable(current.rows, figures)}
+
+
+def _held(columns: tuple[Column, ...], before: Raw, now: Raw) -> Raw:
+    """Hold the counters that may step back a little where they were."""
+    held = now.copy()
+    for position, column in enumerate(columns):
+        if column.id in _MAY_FALL:
+            old = before[:, position]
+            held[:, position] = np.where(old == MISSING, held[:, position], np.maximum(held[:, position], old))
+    return held
+
+
+def _cpu(grown: Mapping[str, Values]) -> dict[str, Values]:
+    """Shares of all CPU time; states a kernel does not have are left out of the sum."""
+    spent = {state: grown[f"cpu_{state}_us"] for state in _CPU_STATES}
+    total = spent["user"] + spent["system"] + spent["idle"]
+    for state in ("iowait", "irq", "steal"):
+        total = total + present(spent[state], spent[state])
+    return {f"cpu_{state}_pct": 100.0 * ratio(time_us, total) for state, time_us in spent.items()}
+
+
+HOSTS = Subject(table="host", title="host", one="host", fields=_FIELDS, raw=(HOST,), derive=host_tables)

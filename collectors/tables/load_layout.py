@@ -1,0 +1,100 @@
+"""What the load did over each path of a LUN, and what its logical I/Os took, over an interval."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.derive.growth import Values, aligned, growth, instant, ratio
+from collectors.derive.little import outstanding_io_s
+from collectors.field import Field, Unit
+from collectors.model import FrameTable, Table, Tier
+from collectors.schemas import LOAD_LOGICAL, LOAD_PATH
+from collectors.subject import Interval, Subject
+
+_NS_PER_MS = 1e6
+
+
+def _load_path(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "load_paths", title, unit, help_, Tier.EXACT)
+
+
+def _layout(id_: str, title: str, unit: Unit, help_: str) -> tuple[Field, Field]:
+    return (
+        _load_path(id_, title, unit, f"I/Os of the engine over one path of a LUN. {help_}"),
+        Field(id_, "load_logical", title, unit, f"I/Os before they were cut or copied. {help_}", Tier.EXACT),
+    )
+
+
+_FIELDS: tuple[Field, ...] = (
+    *_layout("iops", "IOPS", Unit.PER_SECOND, "Completed per second."),
+    *_layout("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes moved per second."),
+    *_layout("await_ms", "lat", Unit.MILLISECONDS, "Mean latency."),
+    *_layout("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency."),
+    *_layout("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency."),
+    *_layout("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
+    *_layout("errors_per_s", "err/s", Unit.PER_SECOND, "Failed per second; another path may have made it good."),
+    _load_path("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine on this path, by Little's law."),
+    _load_path("errors", "errors", Unit.COUNT, "Attempts that failed on this path since the load started."),
+    _load_path("failed", "failed", Unit.COUNT, "1 while the engine leaves this path out and only probes it."),
+)
+
+
+def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    """Derive the table "load_paths": a row per path of targets that have several."""
+    columns, before = current.schema.columns, aligned(interval.before(LOAD_PATH.name), current)
+    elapsed_s = interval.elapsed_s
+    grown = growth(columns, before, current.values)
+    ios, latency_ns = _ios(grown), _latency_ns(grown)
+    held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
+    figures = _common(grown, elapsed_s) | {
+        "in_flight": ratio(outstanding_io_s(ios, latency_ns / 1e9, held, elapsed_s), elapsed_s),
+        "errors": instant(columns, current.values, "errors"),
+        "failed": instant(columns, current.values, "failed"),
+    }
+    return {"load_paths": FrameTable(current.rows, figures)}
+
+
+def load_logical_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    """Derive the table "load_logical": I/Os before they were cut into parts or copied, one row."""
+    grown = growth(current.schema.columns, aligned(interval.before(LOAD_LOGICAL.name), current), current.values)
+    return {"load_logical": FrameTable(current.rows, _common(grown, interval.elapsed_s))}
+
+
+def _common(grown: dict[str, Values], elapsed_s: float) -> dict[str, Values]:
+    ios = _ios(grown)
+    peak_ns = np.fmax(grown["read_peak_ns"], grown["write_peak_ns"])
+    return {
+        "iops": ratio(ios, elapsed_s),
+        "bytes_per_s": ratio(grown["read_bytes"] + grown["write_bytes"], elapsed_s),
+        "await_ms": ratio(_latency_ns(grown) / _NS_PER_MS, ios),
+        "read_await_ms": ratio(grown["read_latency_ns"] / _NS_PER_MS, grown["read_ios"]),
+        "write_await_ms": ratio(grown["write_latency_ns"] / _NS_PER_MS, grown["write_ios"]),
+        "max_ms": np.where((ios > 0) & (peak_ns > 0), peak_ns / _NS_PER_MS, np.nan),
+        "errors_per_s": ratio(grown["errors"], elapsed_s),
+    }
+
+
+def _ios(grown: dict[str, Values]) -> Values:
+    return grown["read_ios"] + grown["write_ios"]
+
+
+def _latency_ns(grown: dict[str, Values]) -> Values:
+    return grown["read_latency_ns"] + grown["write_latency_ns"]
+
+
+LOAD_PATHS = Subject(
+    table="load_paths",
+    title="path",
+    one="load path",
+    fields=tuple(field for field in _FIELDS if field.table == "load_paths"),
+    raw=(LOAD_PATH,),
+    derive=load_path_tables,
+)
+LOAD_LOGICAL_IOS = Subject(
+    table="load_logical",
+    title="load",
+    one="load logical",
+    fields=tuple(field for field in _FIELDS if field.table == "load_logical"),
+    raw=(LOAD_LOGICAL,),
+    derive=load_logical_tables,
+)

@@ -1,0 +1,47 @@
+"""What processes read and wrote, over the time between their own readings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.derive.growth import ratio
+from collectors.field import Field, Unit
+from collectors.model import MISSING, FrameTable, Table
+from collectors.schemas import PROCESS
+from collectors.subject import Interval, Subject
+
+_RATES = {
+    "read_bytes_per_s": "read_bytes",
+    "write_bytes_per_s": "write_bytes",
+    "syscalls_read_per_s": "syscalls_read",
+    "syscalls_write_per_s": "syscalls_write",
+}
+
+
+def _process(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "processes", title, unit, help_)
+
+
+_FIELDS = (
+    _process("pid", "PID", Unit.COUNT, "Process id."),
+    _process("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be read from storage."),
+    _process(
+        "write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be written, credited at dirtying."
+    ),
+    _process("syscalls_read_per_s", "r calls/s", Unit.PER_SECOND, "Read system calls."),
+    _process("syscalls_write_per_s", "w calls/s", Unit.PER_SECOND, "Write system calls."),
+)
+
+
+def process_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:  # noqa: ARG001 - as all derivations
+    """All process fields; the raw columns hold growth over `span_us` already."""
+    values = np.where(current.values == MISSING, np.nan, current.values.astype(np.float64))
+    found = {column.id: values[:, position] for position, column in enumerate(current.schema.columns)}
+    span_s = np.where(found["span_us"] > 0, found["span_us"] / 1e6, np.nan)
+    rates = {field_id: ratio(found[column], span_s) for field_id, column in _RATES.items()}
+    return {"processes": FrameTable(current.rows, {"pid": found["pid"]} | rates)}
+
+
+PROCESSES = Subject(
+    table="processes", title="process", one="process", fields=_FIELDS, raw=(PROCESS,), derive=process_tables
+)

@@ -1,0 +1,166 @@
+"""Tape drives: what they did over an interval, as sums that add up, and the figures made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from collectors.derive.growth import Grown, Values, aligned, growth, instant, ratio
+from collectors.field import Field, Unit
+from collectors.model import FrameTable, Table, Topology
+from collectors.schemas import TAPE
+from collectors.subject import Interval, Report, Subject
+from collectors.tables.added_sums import AddedSums
+from collectors.tables.graph_lookup import ports_of
+from collectors.topology.graph import Graph, Tape
+from engine.text import safe_text
+
+_NS_PER_MS = 1e6
+_ADDED = ("reads", "writes", "others", "read_bytes", "write_bytes", "read_ns", "write_ns", "residuals")
+
+
+def _tape(id_: str, title: str, unit: Unit, help_: str) -> Field:
+    return Field(id_, "tapes", title, unit, help_)
+
+
+_FIELDS = (
+    _tape("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
+    _tape("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
+    _tape("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
+    _tape("others_per_s", "o/s", Unit.PER_SECOND, "Other commands per second: rewind, space, write filemarks."),
+    _tape("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _tape("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
+    _tape("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
+    _tape("await_ms", "await", Unit.MILLISECONDS, "Time per read or write; the kernel does not split it."),
+    _tape("read_await_ms", "r await", Unit.MILLISECONDS, "Time per read."),
+    _tape("write_await_ms", "w await", Unit.MILLISECONDS, "Time per write."),
+    _tape("in_flight", "In fl", Unit.COUNT, "Outstanding commands at the end of the interval."),
+    _tape(
+        "busy_pct",
+        "Busy",
+        Unit.PERCENT,
+        "Time of the commands that ended, rewinds too, as a share of the interval; 100 % while one runs and none ends.",
+    ),
+    _tape("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
+    _tape("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
+    _tape("residuals_per_s", "resid/s", Unit.PER_SECOND, "Reads and writes per second that moved less than asked."),
+)
+
+
+def tape_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    """All tape fields over one interval."""
+    sums = tape_sums(interval.before(TAPE.name), current, interval.elapsed_s)
+    return {"tapes": FrameTable(current.rows, tape_figures(sums))}
+
+
+def tape_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
+    """Add up an interval, one value per drive, NaN where missing; all but `in_flight` add up over intervals.
+
+    `busy_s` are seconds in which a command ran: the kernel adds the time of a command when it ends, so that of a rewind
+    of minutes comes all at once and counts for the interval at most, and an interval in which a command was outstanding
+    and none ended was busy throughout.
+    """
+    before = aligned(previous, current)
+    columns = current.schema.columns
+    grown = growth(columns, before, current.values)
+    held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
+    return {
+        **{name: grown[name] for name in _ADDED},
+        "elapsed_s": np.full(grown.rows, elapsed_s),
+        "busy_s": _busy_s(grown, held, elapsed_s),
+        "in_flight": grown["in_flight_now"],
+    }
+
+
+def _busy_s(grown: Grown, held: Values, elapsed_s: float) -> Values:
+    ended = grown["reads"] + grown["writes"] + grown["others"]
+    return np.where((held > 0) & (ended == 0), elapsed_s, np.minimum(grown["io_ns"] / 1e9, elapsed_s))
+
+
+def tape_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
+    """All tape fields of the sums of an interval, or of several added up."""
+    return _rates(sums) | _means(sums) | {
+        "busy_pct": 100.0 * ratio(sums["busy_s"], sums["elapsed_s"]),
+        "in_flight": sums["in_flight"],
+    }  # fmt: skip
+
+
+def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
+    amounts = {
+        "iops": sums["reads"] + sums["writes"],
+        "reads_per_s": sums["reads"],
+        "writes_per_s": sums["writes"],
+        "others_per_s": sums["others"],
+        "bytes_per_s": sums["read_bytes"] + sums["write_bytes"],
+        "read_bytes_per_s": sums["read_bytes"],
+        "write_bytes_per_s": sums["write_bytes"],
+        "residuals_per_s": sums["residuals"],
+    }
+    return {field_id: ratio(amount, sums["elapsed_s"]) for field_id, amount in amounts.items()}
+
+
+def _means(sums: Mapping[str, Values]) -> dict[str, Values]:
+    reads, writes = sums["reads"], sums["writes"]
+    return {
+        "await_ms": ratio((sums["read_ns"] + sums["write_ns"]) / _NS_PER_MS, reads + writes),
+        "read_await_ms": ratio(sums["read_ns"] / _NS_PER_MS, reads),
+        "write_await_ms": ratio(sums["write_ns"] / _NS_PER_MS, writes),
+        "read_bytes_per_io": ratio(sums["read_bytes"], reads),
+        "write_bytes_per_io": ratio(sums["write_bytes"], writes),
+    }
+
+
+def _drive(key: str, graph: Graph) -> Tape | None:
+    return next((tape for tape in graph.tapes if tape.key == key), None)
+
+
+def _identity(key: str, topology: Topology) -> str:
+    tape = _drive(key, topology.graph)
+    return safe_text((tape.persistent_id if tape else "") or key)
+
+
+def _facts(key: str, topology: Topology) -> dict[str, object]:
+    tape = _drive(key, topology.graph)
+    if tape is None:
+        return {}
+    port = ports_of(topology.graph).get(tape.port)
+    return {
+        "port": safe_text(port.name) if port else "",
+        "address": safe_text(tape.address),
+        "state": safe_text(tape.state),
+        "model": safe_text(f"{tape.vendor} {tape.model}".strip()),
+    }
+
+
+_COLUMNS = ("iops", "bytes_per_s", "await_ms", "in_flight", "others_per_s", "busy_pct")
+
+TAPES = Subject(
+    table="tapes",
+    title="tape",
+    one="tape drive",
+    fields=_FIELDS,
+    raw=(TAPE,),
+    derive=tape_tables,
+    report=Report(
+        option="-t",
+        help="Tape drives.",
+        columns=_COLUMNS,
+        split_columns=(
+            "reads_per_s",
+            "writes_per_s",
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "read_await_ms",
+            "write_await_ms",
+            "in_flight",
+            "others_per_s",
+            "busy_pct",
+        ),
+        distribution_columns=_COLUMNS,
+        averages=lambda: AddedSums("tapes", TAPE, tape_sums, tape_figures),
+    ),
+    facts=_facts,
+    identity=_identity,
+)
+"""The kernel does not split the time of tape commands: they have neither queue time nor service time."""

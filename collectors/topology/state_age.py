@@ -1,0 +1,33 @@
+"""How old the states of paths are: a sample says it, so that whoever reads it later knows as well."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from collectors.model import MISSING, Rows, Table
+from collectors.schemas import PATH_STATE
+
+_ROWS = Rows(("states",), ("states",))
+
+
+def state_age_tables(read_ns: int | None) -> dict[str, Table]:
+    """Make the PATH_STATE table of this moment; none where states are not read.
+
+    Args:
+        read_ns: CLOCK_MONOTONIC when the last read of all states began.
+    """
+    if read_ns is None:
+        return {}
+    age_ms = max(0, time.monotonic_ns() - read_ns) // 1_000_000
+    return {PATH_STATE.name: Table(PATH_STATE, _ROWS, np.array([[age_ms]], np.uint64))}
+
+
+def state_age_s(tables: Mapping[str, Table]) -> float:
+    """Age of the states in a sample in seconds; NaN where it does not say."""
+    table = tables.get(PATH_STATE.name)
+    if table is None or not len(table.rows) or (age_ms := table.column("age_ms")[0]) == MISSING:
+        return float("nan")
+    return float(age_ms) / 1e3

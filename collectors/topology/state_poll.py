@@ -1,0 +1,175 @@
+"""Reads the states of all paths again and again, since the kernel announces few changes of them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from collectors.kernel.identity import sysfs_name
+from collectors.kernel.sysfs_text import number, text
+from collectors.kernel.uevents import Budget
+from collectors.topology.class_folder import read_class
+from collectors.topology.graph import Graph, Path
+from engine._native import AttributeWatch
+
+LIMIT_SHARE = 0.01
+"""Of one core, for reading the limits of commands: they change seldom, and nobody waits for them."""
+MOST_REPORTS = 3
+"""Times the same difference between sysfs and a graph is reported: a scan that did not mend it never will."""
+
+Values = Sequence[bytes | None]
+Differs = Callable[[Path, Values], bool]
+
+
+class StatePoll:
+    """Compares the states in sysfs with those in a graph; 19,200 SCSI paths cost some 40 ms of CPU a time."""
+
+    def __init__(self, sysfs: str, *, keep: bool | None = None) -> None:
+        """Remember where to read; `keep` is that of AttributeWatch."""
+        self._sysfs = sysfs
+        self._scsi = _Watched(sysfs, ("device/state", "device/access_state"), keep)
+        self._nvme = _Watched(sysfs, ("ana_state",), keep)
+        self._limits = _Watched(sysfs, ("device/queue_depth",), keep=False)
+        self._limit_budget = Budget(LIMIT_SHARE)
+        self._controllers: Mapping[str, str] = {}
+        self._graph = Graph()
+        self._reported: Counter[tuple[str, Values]] = Counter()
+        self.read_ns: int | None = None
+        """CLOCK_MONOTONIC when the last read of all states began; None before the first, and without paths."""
+
+    def changed(self, graph: Graph) -> frozenset[str]:
+        """Read all states; names of the paths whose state, access or limit is not as the graph has it.
+
+        Paths that vanished are not among them: hot-plug finds those.
+        """
+        started_ns = time.monotonic_ns()
+        self._follow(graph)
+        names = self._scsi.differing(_scsi_differs) | self._nvme.differing(self._nvme_differs())
+        if self._limit_budget.allows():
+            started_s = time.thread_time()
+            names |= self._limits.differing(_limit_differs)
+            self._limit_budget.spend(time.thread_time() - started_s)
+        self.read_ns = started_ns if graph.paths else None
+        return self._news(names)
+
+    def confirm(self, graph: Graph, names: frozenset[str]) -> frozenset[str]:
+        """Read the states of some paths at once; names of those whose state or access is not as the graph has it."""
+        self._follow(graph)
+        found = self._scsi.differing(_scsi_differs, names) | self._nvme.differing(self._nvme_differs(), names)
+        return self._news(found)
+
+    def close(self) -> None:
+        """Close all descriptors; the next read opens them again."""
+        for watched in (self._scsi, self._nvme, self._limits):
+            watched.close()
+
+    def _follow(self, graph: Graph) -> None:
+        if graph is self._graph:
+            return
+        self._graph = graph
+        scsi = [path for path in graph.paths if is_scsi(path)]
+        self._scsi.follow(scsi)
+        self._limits.follow(scsi)
+        self._nvme.follow(path for path in graph.paths if is_nvme(path))
+
+    def _nvme_differs(self) -> Differs:
+        if not self._nvme.paths:
+            return _no_difference
+        controllers = {name: facts["state"] for name, facts in read_class(self._sysfs, "nvme", ("state",)).items()}
+        if controllers != self._controllers:
+            self._controllers = controllers
+            self._nvme.compare_all()
+
+        def differs(path: Path, values: Values) -> bool:
+            state, access = controllers.get(path.address.split()[0], ""), text(values[0])
+            return bool(state and state != path.state) or bool(access and access != path.access)
+
+        return differs
+
+    def _news(self, found: frozenset[tuple[str, Values]]) -> frozenset[str]:
+        """Names of paths that differ; what was reported several times and stayed so is left out."""
+        self._reported = Counter({one: times for one, times in self._reported.items() if one in found})
+        fresh = [one for one in found if self._reported[one] < MOST_REPORTS]
+        self._reported.update(fresh)
+        return frozenset(name for name, _ in fresh)
+
+
+def is_scsi(path: Path) -> bool:
+    """Whether a path is a SCSI device: its address is H:C:T:L."""
+    return path.address.count(":") == 3
+
+
+def is_nvme(path: Path) -> bool:
+    """Whether a path is a namespace of an NVMe controller."""
+    return path.address.startswith("nvme")
+
+
+def _scsi_differs(path: Path, values: Values) -> bool:
+    state, access = text(values[0]), text(values[1])
+    return bool(state and state != path.state) or bool(access and access != path.access)
+
+
+def _limit_differs(path: Path, values: Values) -> bool:
+    limit = number(values[0])
+    return limit is not None and limit != path.queue_limit
+
+
+def _no_difference(_path: Path, _values: Values) -> bool:
+    return False
+
+
+class _Watched:
+    """Attributes of some paths: what was read last, and the paths as the graph has them."""
+
+    def __init__(self, sysfs: str, attributes: tuple[str, ...], keep: bool | None) -> None:
+        self._folder = f"{sysfs}/block"
+        self._attributes = attributes
+        self._keep = keep
+        self._watch: AttributeWatch | None = None
+        self._keys: tuple[str, ...] = ()
+        self._rows: Mapping[str, int] = {}
+        self._values: list[Values] = []
+        self._due: set[int] = set()
+        """Rows that have to be compared: their values are new, or the graph is, or they differed."""
+        self.paths: tuple[Path, ...] = ()
+
+    def follow(self, paths: Iterable[Path]) -> None:
+        """Take the paths of another graph; descriptors are opened again only if paths came or went."""
+        self.paths = tuple(paths)
+        self.compare_all()
+        keys = tuple(path.key for path in self.paths)
+        if keys != self._keys:
+            self._keys, self._watch = keys, None
+            self._rows = {path.name: row for row, path in enumerate(self.paths)}
+            self._values = [(None,) * len(self._attributes)] * len(keys)
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        self._watch = None
+
+    def compare_all(self) -> None:
+        """Compare all paths at the next read, whether their own attributes changed or not."""
+        self._due = set(range(len(self.paths)))
+
+    def differing(self, differs: Differs, names: frozenset[str] | None = None) -> frozenset[tuple[str, Values]]:
+        """Read all paths, or those named; names and values of those that are not as the graph has them."""
+        if not self.paths:
+            return frozenset()
+        rows = None if names is None else [self._rows[name] for name in names if name in self._rows]
+        for row, values in self._read(rows):
+            self._values[row] = tuple(values)
+            self._due.add(row)
+        due = self._due if rows is None else self._due.intersection(rows)
+        equal = {row for row in due if not differs(self.paths[row], self._values[row])}
+        self._due -= equal
+        return frozenset((self.paths[row].name, self._values[row]) for row in due - equal)
+
+    def _read(self, rows: Sequence[int] | None) -> list[tuple[int, list[bytes | None]]]:
+        try:
+            if self._watch is None:
+                names = [sysfs_name(path.name) for path in self.paths]
+                self._watch = AttributeWatch(self._folder, names, self._attributes, keep=self._keep)
+            return self._watch.read(rows)
+        except OSError:
+            return []

@@ -1,0 +1,166 @@
+"""Exclusive claims of the devices that share bytes with a target.
+
+Mounts, swap, dm, md, other volume managers and careful programs claim what they use, in any namespace and for as long
+as they use it. The kernel tells by EBUSY: a device opens with O_EXCL only while it is not claimed (open(2);
+block/bdev.c, bd_may_claim). A disk and its partitions keep each other off, partitions of one disk do not.
+
+To ask means to hold the claim for some microseconds. Whoever claims the same device in that time gets EBUSY, which is
+why the question is put seldom and never to the members of the target's own stack, which dm and md claim anew whenever a
+path or a mirror half returns. To keep the claim instead would be safer for the bytes, but would keep new paths of a LUN
+out of their map.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.guard.census import Census
+from engine.guard.relatives import OtherDisk, Relative, below, other_disks
+from engine.guard.sysblock import BlockDevice, holders
+
+Ask = Callable[[BlockDevice], bool]
+"""Whether somebody holds a claim that excludes ours; OSError where the kernel cannot be asked."""
+
+_AFTER_THE_CLAIM = frozenset((errno.ENXIO, errno.ENODEV, errno.ENOMEDIUM, errno.EIO, errno.EROFS, errno.ETIMEDOUT))
+"""Said by the driver, which is asked when the claim has been granted: a dead path, no medium."""
+_TRIES = 4
+_BETWEEN_TRIES_S = 0.05
+"""Programs that only probe (another lunscope, blkid) let go sooner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Which devices to ask about one other way to a target's bytes."""
+
+    asked: tuple[BlockDevice, ...]
+    parts: tuple[BlockDevice, ...]
+    """Partitions of the disk, if it is asked as a whole: one of them may be what is claimed."""
+    overlapping: frozenset[int]
+    """Those of the partitions whose claim matters."""
+    relation: str
+
+
+def node_of(device: BlockDevice, devices: Path) -> Path:
+    """Return the usual node of a device; sysfs writes `!` for the slashes of a name."""
+    return devices / device.name.replace("!", "/")
+
+
+def is_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
+    """Ask the kernel whether a device is claimed.
+
+    Raises:
+        OSError: it cannot be asked: no node, no right, no descriptor left.
+    """
+    node = os.open(node_of(device, devices), os.O_PATH | os.O_CLOEXEC)
+    try:
+        status = os.fstat(node)
+        if not stat.S_ISBLK(status.st_mode) or status.st_rdev != device.number:
+            raise FileNotFoundError(errno.ENOENT, "its node in /dev is another device")
+        os.close(os.open(f"/proc/self/fd/{node}", os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            return True
+        if error.errno in _AFTER_THE_CLAIM:
+            return False
+        raise
+    finally:
+        os.close(node)
+    return False
+
+
+def stays_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
+    """Ask until it is free or has been claimed at each of several tries.
+
+    Raises:
+        OSError: as is_claimed.
+    """
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_BETWEEN_TRIES_S)
+        if not is_claimed(device, devices):
+            return False
+    return True
+
+
+def probes_of(census: Census, device: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
+    """List what to ask about a device that is held by O_EXCL itself; `held` is all that this job has claimed.
+
+    Its own disk and its own partitions cannot be claimed by others meanwhile; partitions that overlap it can, and so
+    can every other way to its bytes and to those of the devices below it. What the target's own stack claims is left
+    out: bytes there are reached through the target.
+    """
+    yield from _on_own_disk(census, device, held)
+    yield from _on_other_disks(census, device, held)
+    lowers = below(census, device)
+    stack = {device.number, *(lower.number for lower in lowers)}
+    own = {*held, *stack}
+    for lower in lowers:
+        if not any(holder.number in stack for holder in census.holders_of(lower)):
+            yield from _whole_or_partition(census, lower, held)
+        yield from _on_own_disk(census, lower, own)
+        yield from _on_other_disks(census, lower, own)
+
+
+def _on_own_disk(census: Census, device: BlockDevice, own: Collection[int]) -> Iterator[Probe]:
+    if not device.is_partition:
+        return
+    for part in census.parts_of(device.disk_folder)[1:]:
+        overlaps = part.overlaps(device.start_bytes, device.end_bytes)
+        if overlaps and part.number != device.number and part.number not in own:
+            yield Probe((part,), (), frozenset(), "an overlapping partition,")
+
+
+def _whole_or_partition(census: Census, lower: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
+    """Ask about a device under the target that nothing claims for the target: the one behind a loop device."""
+    if lower.number in held:
+        return
+    parts = () if lower.is_partition else tuple(census.parts_of(lower.folder)[1:])
+    yield Probe((lower,), parts, frozenset(part.number for part in parts), "the device under it,")
+
+
+def _on_other_disks(census: Census, device: BlockDevice, own: Collection[int]) -> Iterator[Probe]:
+    for disk in other_disks(census, device):
+        if disk.parts[0].number not in own:
+            yield _probe_of_disk(disk, device, own)
+
+
+def _probe_of_disk(disk: OtherDisk, device: BlockDevice, own: Collection[int]) -> Probe:
+    whole, *parts = disk.parts
+    meant = [part for part in parts if not disk.is_path or part.overlaps(device.start_bytes, device.end_bytes)]
+    if device.is_partition and disk.is_path and meant:
+        # Claims of the whole disk exclude these, those of other partitions do not.
+        asked = tuple(part for part in meant if part.number not in own)
+        return Probe(asked, (), frozenset(), disk.relation)
+    return Probe((whole,), tuple(parts), frozenset(part.number for part in meant), disk.relation)
+
+
+def claimed_relative(probe: Probe, held: Collection[int], ask: Ask) -> Relative | None:
+    """Put one question; the device whose claim is in the way, if there is one.
+
+    Raises:
+        OSError: the kernel cannot be asked about one of the devices.
+    """
+    for device in probe.asked:
+        if device.number not in held and ask(device) and (culprit := _claimed_part(device, probe, held, ask)):
+            return Relative(culprit, probe.relation)
+    return None
+
+
+def _claimed_part(device: BlockDevice, probe: Probe, held: Collection[int], ask: Ask) -> BlockDevice | None:
+    """Find what is claimed of a disk that as a whole cannot be claimed; None if that is no concern of the target."""
+    others = [part for part in probe.parts if part.number not in held]
+    claimed = [part for part in others if ask(part)]
+    whole_is_free = len(claimed) < len(probe.parts)
+    if not whole_is_free:
+        # A claim of the whole disk keeps everybody off each partition; a use of one shows that it is not the whole.
+        whole_is_free = bool(probe.parts) and any(holders(part) for part in claimed)
+    in_the_way = [part for part in claimed if part.number in probe.overlapping]
+    if whole_is_free:
+        return in_the_way[0] if in_the_way else None
+    return device

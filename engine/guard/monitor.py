@@ -1,0 +1,125 @@
+"""Watches in the background that nobody begins to use what a running load writes to.
+
+A claimed device can be taken by nobody, but its bytes can: by another path to the LUN, another loop device, the file
+behind it. Claims are asked for every second and whenever something is mounted; the descriptors of all processes, which
+take seconds on a large host, are gone through beside it, at a tenth of a core.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from engine.errors import RefusedError, StoppedError
+from engine.guard.census import Census
+from engine.guard.claim_check import ClaimCheck
+from engine.guard.mount_changes import MountChanges
+from engine.guard.pace import Pace
+from engine.guard.roots import Roots
+from engine.guard.target import OpenTarget
+from engine.guard.writers import read_writers
+
+EVERY_S = 0.75
+"""Between two checks of claims: with what a check takes, and the reaction, less than a second in all."""
+_AFTER_CHANGE_S = 0.05
+"""Between a change of mounts and the next check, where mounts come and go all the time."""
+_STUCK_S = 2.0
+"""A check that takes longer is stuck in the kernel with one device; another thread goes on with the others."""
+_MOST_THREADS = 64
+
+
+class UseMonitor:
+    """Runs its threads while targets are written; they find, the owner of the load hears of it in `check`."""
+
+    def __init__(self) -> None:
+        self._written: tuple[OpenTarget, ...] = ()
+        self._claims = ClaimCheck(())
+        self._stopped = threading.Event()
+        self._refusal = ""
+        self._waits: list[MountChanges] = []
+        self._waiting = threading.Lock()
+        """Held to wake or close one of them: a number of a closed descriptor may mean something else by then."""
+        self._claim_threads = 0
+        self._generation = 0
+        self._began_s = 0.0
+        self._sees_writers = False
+
+    def check(self, written: Sequence[OpenTarget]) -> None:
+        """Say what is written now, and hear what was found since.
+
+        Raises:
+            RefusedError: as OpenTarget.refuse_new_use, or somebody claimed a device with the same bytes.
+        """
+        if self._refusal and written:
+            # A new error each time: one that is kept would keep the frames that it passed, and what they hold, alive.
+            raise RefusedError(self._refusal)
+        if tuple(written) != self._written:
+            self._written = tuple(written)
+            self._claims = ClaimCheck(self._written)
+        if self._stopped.is_set() or not written:
+            return
+        if time.monotonic() - self._began_s > _STUCK_S and self._claim_threads < _MOST_THREADS:
+            self._start_claim_thread()
+        if not self._sees_writers:
+            self._sees_writers = True
+            self._start(self._watch_writers)
+
+    def stop(self) -> None:
+        """End the threads; one that is stuck in the kernel ends when it returns."""
+        self._stopped.set()
+        with self._waiting:
+            for changes in self._waits:
+                changes.wake()
+
+    def _start(self, watch: Callable[[], None]) -> None:
+        threading.Thread(target=self._guarded, args=(watch,), name="lunscope-guard", daemon=True).start()
+
+    def _guarded(self, watch: Callable[[], None]) -> None:
+        """Run a watch; whatever ends it ends the load, as nothing is written unwatched."""
+        try:
+            watch()
+        except StoppedError:
+            return
+        except RefusedError as refusal:
+            self._refuse(str(refusal))
+        except Exception as error:
+            self._refuse(f"who uses the targets can no longer be seen ({error}): nothing is written then")
+
+    def _refuse(self, text: str) -> None:
+        if not self._stopped.is_set():
+            self._refusal = self._refusal or text
+
+    def _start_claim_thread(self) -> None:
+        self._generation += 1
+        self._claim_threads += 1
+        self._began_s = time.monotonic()
+        generation = self._generation
+        self._start(lambda: self._watch_claims(generation))
+
+    def _watch_claims(self, generation: int) -> None:
+        changes = MountChanges()
+        with self._waiting:
+            self._waits.append(changes)
+        try:
+            changed = False
+            while not self._stopped.is_set() and generation == self._generation:
+                self._began_s = began_s = time.monotonic()
+                self._claims.run(mounts_changed=changed)
+                self._stopped.wait(_AFTER_CHANGE_S if changed else 0.0)
+                changed = changes.wait(max(0.0, began_s + EVERY_S - time.monotonic()))
+        finally:
+            self._claim_threads -= 1
+            with self._waiting:
+                self._waits.remove(changes)
+                changes.close()
+
+    def _watch_writers(self) -> None:
+        pace = Pace(self._stopped)
+        while not self._stopped.is_set():
+            if self._written:
+                census = Census(writers=read_writers(Roots(), pace.pause))
+                for target in self._written:
+                    target.refuse_new_use(census)
+                    pace.pause()
+            self._stopped.wait(EVERY_S)

@@ -1,0 +1,74 @@
+"""Devices that share bytes with a target, and in which way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.guard.census import Census
+from engine.guard.loops import Loop
+from engine.guard.sysblock import BlockDevice, look_up
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """A device that shares bytes with the target, and how; the relation is empty for the target itself."""
+
+    device: BlockDevice
+    relation: str
+
+
+def sharing(census: Census, device: BlockDevice) -> Iterator[Relative]:
+    """List the device, what overlaps it on its disk, and the same for every other way to its bytes."""
+    yield Relative(device, "")
+    for part in census.parts_of(device.disk_folder):
+        if part.number != device.number and part.overlaps(device.start_bytes, device.end_bytes):
+            yield Relative(part, "its partition" if part.is_partition else "its disk")
+    for disk in other_disks(census, device):
+        for part in disk.parts:
+            if not disk.is_path or part.overlaps(device.start_bytes, device.end_bytes):
+                yield Relative(part, disk.relation)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDisk:
+    """A whole disk that shows the bytes of another one, with its partitions."""
+
+    parts: tuple[BlockDevice, ...]
+    """The whole disk first."""
+    relation: str
+    is_path: bool
+    """A path to the same LUN, where the same offsets are the same bytes; a loop device may begin elsewhere."""
+
+
+def other_disks(census: Census, device: BlockDevice) -> Iterator[OtherDisk]:
+    """List the other disks that show bytes of a device's disk: paths to the same LUN, loop devices over its file."""
+    for folder in census.other_paths(device.disk_folder):
+        if parts := tuple(census.parts_of(folder)):
+            yield OtherDisk(parts, "the same LUN by another path,", is_path=True)
+    for loop in _loops_beside(census, device):
+        if parts := tuple(census.parts_of(loop.device.disk_folder)):
+            yield OtherDisk(parts, "the same bytes by another loop device,", is_path=False)
+
+
+def _loops_beside(census: Census, device: BlockDevice) -> list[Loop]:
+    own = census.loop_at(device)
+    return [loop for loop in census.loops if own and loop is not own and loop.shares_backing(own)]
+
+
+def _directly_below(census: Census, device: BlockDevice) -> list[BlockDevice]:
+    loop = census.loop_at(device)
+    backing = look_up(census.roots.sysfs, loop.backing_device) if loop and loop.backing_device else None
+    return census.slaves_of(device) + ([backing] if backing else [])
+
+
+def below(census: Census, device: BlockDevice) -> list[BlockDevice]:
+    """List every device the bytes of this one are stored on, nearest first."""
+    found: dict[int, BlockDevice] = {}
+    waiting = _directly_below(census, device)
+    while waiting:
+        lower = waiting.pop(0)
+        if lower.number not in found:
+            found[lower.number] = lower
+            waiting += _directly_below(census, lower)
+    return list(found.values())

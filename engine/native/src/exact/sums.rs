@@ -1,0 +1,143 @@
+//! The sums of a device: its own, and what CPUs have not yet added to them.
+
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU64, fence};
+
+use super::layout::{DIRECTIONS, PENDING_OF_CPU, Pending, Sums};
+use super::maps::Maps;
+
+/// A CPU that is stopped while it moves its sums keeps them unknown for as long.
+const ATTEMPTS: usize = 1000;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub ios: u64,
+    pub sectors: u64,
+    pub queue_ns: u64,
+    pub service_ns: u64,
+}
+
+impl Totals {
+    fn add(&mut self, sums: &Sums) {
+        let add = |total: &mut u64, more: &AtomicU64| {
+            *total = total.wrapping_add(more.load(Relaxed));
+        };
+        add(&mut self.ios, &sums.ios);
+        add(&mut self.sectors, &sums.sectors);
+        add(&mut self.queue_ns, &sums.queue_ns);
+        add(&mut self.service_ns, &sums.service_ns);
+    }
+}
+
+/// Sums of every direction; None if they were on the move at each attempt, so that what was read before still stands.
+pub fn of_device(maps: &Maps, device: usize) -> Option<[Totals; DIRECTIONS]> {
+    let mut totals = [Totals::default(); DIRECTIONS];
+    for (direction, total) in totals.iter_mut().enumerate() {
+        let own = &maps.devices[device].sums[direction];
+        *total = whole(own, &maps.pending, device, direction)?;
+    }
+    Some(totals)
+}
+
+fn whole(own: &Sums, pending: &[Pending], device: usize, direction: usize) -> Option<Totals> {
+    let place = (device * DIRECTIONS + direction) % PENDING_OF_CPU;
+    let places = || pending.iter().skip(place).step_by(PENDING_OF_CPU);
+    let is_its = |one: &&Pending| {
+        one.device.load(Relaxed) as usize == device
+            && one.direction.load(Relaxed) as usize == direction
+    };
+    (0..ATTEMPTS).find_map(|_| {
+        let before = sequences(places())?;
+        let mut total = Totals::default();
+        total.add(own);
+        places().filter(is_its).for_each(|one| total.add(&one.sums));
+        fence(Acquire);
+        (sequences(places()) == Some(before)).then_some(total)
+    })
+}
+
+/// What changes whenever any of these moves; None while one does.
+fn sequences<'places>(places: impl Iterator<Item = &'places Pending>) -> Option<u64> {
+    let mut sum = 0;
+    for place in places {
+        let sequence = place.sequence.load(Acquire);
+        if sequence % 2 == 1 {
+            spin_loop();
+            return None;
+        }
+        sum += u64::from(sequence);
+    }
+    Some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// All fields of both are atomic integers, for which zero is a value.
+    fn zeroed<T>() -> T {
+        // SAFETY: plain integers.
+        unsafe { std::mem::zeroed() }
+    }
+
+    fn places(cpus: usize) -> Vec<Pending> {
+        (0..cpus * PENDING_OF_CPU).map(|_| zeroed()).collect()
+    }
+
+    fn hold(place: &Pending, device: u32, direction: u32, ios: u64) {
+        place.device.store(device, Relaxed);
+        place.direction.store(direction, Relaxed);
+        place.sums.ios.store(ios, Relaxed);
+    }
+
+    #[test]
+    fn what_the_cpus_hold_of_the_device_is_added_to_its_own() {
+        let (own, pending): (Sums, _) = (zeroed(), places(3));
+        own.ios.store(100, Relaxed);
+        let place = (7 * DIRECTIONS + 1) % PENDING_OF_CPU;
+        hold(&pending[place], 7, 1, 5);
+        hold(&pending[PENDING_OF_CPU + place], 8, 1, 40);
+        hold(&pending[2 * PENDING_OF_CPU + place], 7, 1, 2);
+        assert_eq!(whole(&own, &pending, 7, 1).unwrap().ios, 107);
+    }
+
+    #[test]
+    fn sums_on_the_move_are_not_told() {
+        let (own, pending): (Sums, _) = (zeroed(), places(1));
+        let place = (7 * DIRECTIONS) % PENDING_OF_CPU;
+        pending[place].sequence.store(1, Relaxed);
+        assert_eq!(whole(&own, &pending, 7, 0), None);
+    }
+
+    #[test]
+    fn nothing_is_counted_twice_or_not_at_all_while_it_moves() {
+        use std::sync::atomic::Ordering::SeqCst;
+        let (own, pending): (Sums, _) = (zeroed(), places(1));
+        let place = &pending[(7 * DIRECTIONS) % PENDING_OF_CPU];
+        hold(place, 7, 0, 0);
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    place.sums.ios.fetch_add(1, SeqCst);
+                    place.sequence.fetch_add(1, SeqCst);
+                    own.ios.fetch_add(place.sums.ios.load(SeqCst), SeqCst);
+                    place.sums.ios.store(0, SeqCst);
+                    place.sequence.fetch_add(1, SeqCst);
+                }
+                ended.store(true, SeqCst);
+            });
+            let mut last = 0;
+            while !ended.load(SeqCst) {
+                if let Some(total) = whole(&own, &pending, 7, 0) {
+                    assert!((last..=20_000).contains(&total.ios));
+                    last = total.ios;
+                }
+            }
+        });
+        assert_eq!(whole(&own, &pending, 7, 0).unwrap().ios, 20_000);
+    }
+}

@@ -1,0 +1,144 @@
+//! Which I/Os have not come back, and since when: written by whoever issues them, read by everybody.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::clock::Clock;
+use super::epoch::Instant;
+
+/// `engine.job.spec.MAX_TARGETS` needs ten.
+const TARGET_BITS: u32 = 16;
+const TARGET_MASK: u64 = (1 << TARGET_BITS) - 1;
+/// I/Os in the first piece of the table; each further piece has twice as many as the one before.
+const FIRST: usize = 8;
+const PIECES: usize = 24;
+
+/// The I/Os of one thread by the numbers it gives them, which are used again.
+///
+/// One word for an I/O holds its target and the moment it was issued, to 65,536 ticks (some 20 to 65 us): neither can be
+/// read without the other, and an I/O costs its thread two plain stores.
+#[derive(Default)]
+pub struct Outstanding {
+    pieces: [OnceLock<Box<[AtomicU64]>>; PIECES],
+}
+
+impl Outstanding {
+    /// Notes an I/O that is issued at this moment.
+    #[inline]
+    pub fn set(&self, number: usize, target: usize, ticks: u64) {
+        let (piece, index) = place(number);
+        let piece = self.pieces[piece]
+            .get_or_init(|| (0..FIRST << piece).map(|_| AtomicU64::new(0)).collect());
+        // Never 0, which stands for no I/O.
+        let moment = ticks.max(1 << TARGET_BITS) & !TARGET_MASK;
+        piece[index].store(moment | (target as u64 & TARGET_MASK), Relaxed);
+    }
+
+    /// Notes that an I/O is back.
+    #[inline]
+    pub fn clear(&self, number: usize) {
+        let (piece, index) = place(number);
+        if let Some(piece) = self.pieces[piece].get() {
+            piece[index].store(0, Relaxed);
+        }
+    }
+
+    /// Target of every I/O that has been outstanding for so long, and since when on the monotonic clock.
+    pub fn since(
+        &self,
+        clock: Clock,
+        now: Instant,
+        at_least: Duration,
+    ) -> impl Iterator<Item = (usize, u64)> {
+        let least_ns = u64::try_from(at_least.as_nanos()).unwrap_or(u64::MAX);
+        self.each().filter_map(move |(target, ticks)| {
+            let waited_ns = clock.ns(now.ticks.saturating_sub(ticks));
+            (waited_ns >= least_ns).then(|| (target, now.ns.saturating_sub(waited_ns)))
+        })
+    }
+
+    /// Target and moment, in ticks, of every I/O that is outstanding.
+    pub fn each(&self) -> impl Iterator<Item = (usize, u64)> {
+        let words = self.pieces.iter().filter_map(OnceLock::get).flatten();
+        let words = words.map(|word| word.load(Relaxed));
+        words.filter(|word| *word != 0).filter_map(|word| {
+            let target = usize::try_from(word & TARGET_MASK).ok()?;
+            Some((target, word & !TARGET_MASK))
+        })
+    }
+}
+
+/// How many I/Os wait, and since when the oldest does; 0 while there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waiting {
+    pub ios: u64,
+    pub since_ns: u64,
+}
+
+impl Waiting {
+    pub fn add(&mut self, since_ns: u64) {
+        self.since_ns = if self.ios == 0 {
+            since_ns
+        } else {
+            self.since_ns.min(since_ns)
+        };
+        self.ios += 1;
+    }
+}
+
+/// The piece of a number, and its index there.
+#[inline]
+fn place(number: usize) -> (usize, usize) {
+    let piece = ((number / FIRST + 1).ilog2() as usize).min(PIECES - 1);
+    (piece, number - FIRST * ((1 << piece) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_a_place_of_its_own() {
+        let mut places: Vec<_> = (0..10_000).map(place).collect();
+        assert!(places.iter().all(|(piece, index)| *index < FIRST << piece));
+        places.dedup();
+        assert_eq!(places.len(), 10_000);
+        assert_eq!([place(0), place(7), place(8)], [(0, 0), (0, 7), (1, 0)]);
+    }
+
+    #[test]
+    fn what_is_outstanding_is_told_with_its_target_and_moment() {
+        let outstanding = Outstanding::default();
+        let moment = 5 << TARGET_BITS;
+        outstanding.set(0, 3, moment + 7);
+        outstanding.set(4000, 1023, moment);
+        outstanding.set(9, 1, moment);
+        outstanding.clear(9);
+        outstanding.clear(70_000);
+        let mut found: Vec<_> = outstanding.each().collect();
+        found.sort_unstable();
+        assert_eq!(found, [(3, moment), (1023, moment)]);
+        outstanding.set(0, 2, 0);
+        assert_eq!(outstanding.each().count(), 2, "an early moment is one too");
+    }
+
+    #[test]
+    fn only_what_has_waited_for_so_long_is_named() {
+        let (clock, outstanding) = (Clock::shared(), Outstanding::default());
+        let second = clock.ticks(1_000_000_000);
+        let now = Instant {
+            ticks: 1000 * second,
+            ns: 77_000_000_000,
+        };
+        for (number, age) in [(0, 3), (1, 2), (2, 0)] {
+            outstanding.set(number, number, now.ticks - age * second);
+        }
+        let mut waiting = Waiting::default();
+        let since = outstanding.since(clock, now, Duration::from_millis(1500));
+        since.for_each(|(_, since_ns)| waiting.add(since_ns));
+        assert_eq!(waiting.ios, 2);
+        assert!(waiting.since_ns.abs_diff(74_000_000_000) < 1_000_000);
+    }
+}

@@ -1,0 +1,119 @@
+"""I/Os that do not come back: what is named while a load waits for them, and what a result says of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from engine.text import safe_text
+
+NAMED_AFTER_S = 1.0
+"""How long an I/O may be outstanding before it is named: a slow disk answers within that, one that stalls does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """I/Os of one target that have not come back."""
+
+    target: str
+    ios: int
+    since_ns: int
+    """When the oldest was issued, on the monotonic clock."""
+    call: str = ""
+    """Which system call waits, where it is none of the load's own I/Os: open, fsync, close."""
+
+    def oldest_s(self, now_ns: int | None = None) -> float:
+        """How long the oldest has been outstanding."""
+        return max((time.monotonic_ns() if now_ns is None else now_ns) - self.since_ns, 0) / 1e9
+
+    @property
+    def what(self) -> str:
+        """As in "8 I/Os on /dev/sdb", or "close of /dev/sdb"."""
+        if self.call:
+            return f"{self.call} of {safe_text(self.target)}"
+        return f"{self.ios:,} I/O{'' if self.ios == 1 else 's'} on {safe_text(self.target)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A stretch in which I/Os of one target did not come back for longer than NAMED_AFTER_S."""
+
+    target: str
+    ios: int
+    """The most that were named at one time."""
+    since_ns: int
+    """When the oldest was issued, on the monotonic clock."""
+    ended_ns: int
+    """When none of them was outstanding any more, or when they were given up."""
+    returned: bool
+    """Whether all came back."""
+    at_end: bool = False
+    """Whether it outlasted the load."""
+    call: str = ""
+    """As of Outstanding."""
+
+    @property
+    def lasted_s(self) -> float:
+        """How long the oldest was outstanding."""
+        return max(self.ended_ns - self.since_ns, 0) / 1e9
+
+    @property
+    def text(self) -> str:
+        """As in "8 I/Os on /dev/sdb came back after 9.8 s"."""
+        what = Outstanding(self.target, self.ios, self.since_ns, self.call).what
+        if not self.returned:
+            return f"{what}: given up after {self.lasted_s:.1f} s"
+        return f"{what} {'returned' if self.call else 'came back'} after {self.lasted_s:.1f} s"
+
+
+def waiting_text(waits: Iterable[Outstanding], now_ns: int | None = None) -> str:
+    """As in "waiting for 8 I/Os on /dev/sdb, oldest for 2.1 s"; empty where nothing is outstanding."""
+    parts = (f"{each.what}, oldest for {each.oldest_s(now_ns):.1f} s" for each in waits)
+    text = "; ".join(parts)
+    return f"waiting for {text}" if text else ""
+
+
+def short_text(waits: Sequence[Outstanding], now_ns: int | None = None) -> str:
+    """As in "8 I/Os waiting 2.1 s", for where there is little room; empty where nothing is outstanding."""
+    if not waits:
+        return ""
+    oldest_s = max(each.oldest_s(now_ns) for each in waits)
+    ios = sum(each.ios for each in waits if not each.call)
+    return f"{f'{ios:,} I/O' + ('' if ios == 1 else 's') if ios else waits[0].call} waiting {oldest_s:.1f} s"
+
+
+def given_up_text(waits: Iterable[Outstanding]) -> str:
+    """As in "8 I/Os on /dev/sdb never came back"; empty where nothing is outstanding."""
+    parts = ", ".join(each.what for each in waits)
+    return f"{parts} never came back" if parts else ""
+
+
+def outstanding_document(waits: Iterable[Outstanding], start_ns: int, now_ns: int) -> list[dict[str, object]]:
+    """Make the section `outstanding` of a run's document; `start_ns` is when the run began, 0 if it never did."""
+    return [
+        {
+            "target": each.target,
+            "call": each.call or "io",
+            "ios": each.ios,
+            "since_s": round((each.since_ns - start_ns) / 1e9, 3) if start_ns else None,
+            "oldest_s": round(each.oldest_s(now_ns), 3),
+        }
+        for each in waits
+    ]
+
+
+def stalls_document(stalls: Iterable[Stall], start_ns: int) -> list[dict[str, object]]:
+    """Make the section `stalls` of a run's document; `start_ns` is when the run began."""
+    return [
+        {
+            "target": stall.target,
+            "call": stall.call or "io",
+            "ios": stall.ios,
+            "since_s": round((stall.since_ns - start_ns) / 1e9, 3),
+            "lasted_s": round(stall.lasted_s, 3),
+            "returned": stall.returned,
+            "at_end": stall.at_end,
+        }
+        for stall in stalls
+    ]

@@ -1,0 +1,64 @@
+"""Notices end whenever their time is over, be it in the middle of being shown."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from textual import notifications
+from textual.widgets._toast import Toast
+
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import make_app, play, until
+
+HANGS_S = 5
+
+
+class Clock:
+    """The time of day, from which a minute is lost after a given number of readings."""
+
+    def __init__(self) -> None:
+        self.readings_left = -1
+        self._lost_s = 0.0
+
+    def __call__(self) -> float:
+        if self.readings_left == 0:
+            self._lost_s += 60.0
+        self.readings_left -= 1
+        return time.time() + self._lost_s
+
+
+@contextmanager
+def interrupted_if_it_hangs() -> Iterator[None]:
+    """Break a loop that never comes back to the event loop, which no timeout of it could."""
+
+    def interrupt(*_: object) -> None:
+        raise TimeoutError(f"the event loop was held for {HANGS_S} s")
+
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(HANGS_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.mark.parametrize("readings", range(4))
+async def test_a_notice_may_expire_while_it_is_put_on_another_screen(
+    readings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(notifications, "time", clock)
+    source = ListSource(make_samples(count=5))
+    async with make_app(source).run_test(notifications=True) as pilot:
+        await play(pilot, source, 1)
+        pilot.app.notify("soon over", timeout=30)
+        await until(pilot, lambda: len(pilot.app.screen.query(Toast)) == 1)
+        clock.readings_left = readings
+        with interrupted_if_it_hangs():
+            await pilot.press("5")
+            await until(pilot, lambda: clock.readings_left < 0 and not pilot.app.screen.query(Toast))

@@ -1,0 +1,242 @@
+"""The screens over a load whose device stops answering: it is named everywhere, and leaving does not hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.terminal import Terminal
+from collectors.session.reader import SessionReader
+from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
+from engine.running.control import LoadState
+from tests import needs
+from tests.app.stage import SIZES, screen_text, until
+from tests.app.test_load_screen import LoadStage, load_stage
+from tests.kernel.stalling import StallingDisk, stalling_disk
+from tests.kernel.test_stall import wait_for_writes
+
+pytestmark = [needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
+
+BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads"]
+DEPTH = 4
+NAMED_S = 2.0
+MACHINE_S = 2.0
+"""What a machine with other work may add."""
+LEFT_S = 8.0
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StallingDisk]:
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "LUNSCOPE_SCRATCH_DIR", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with stalling_disk(tmp_path) as disk:
+        yield disk
+
+
+# --------------------------------------------------------------------------------------------- within a process
+
+
+@asynccontextmanager
+async def stalled_stage(
+    disk: StallingDisk, backend: str = "threads", size: tuple[int, int] = SIZES[0]
+) -> AsyncIterator[LoadStage]:
+    """Run the app over a load on the disk, on the Load screen, and freeze the disk."""
+    job = JobSpec((TargetSpec(disk.device),), Knobs(queue_depth=DEPTH, read_pct=0), backend=Backend(backend))
+    permissions = Permissions(frozenset({disk.device}), destroy_data=True)
+    async with load_stage(job, size, permissions, autostart=True) as stage:
+        try:
+            await stage.shows("Type its name")
+            await stage.press(*disk.device)
+            await stage.pilot.press("enter")
+            await until(stage.pilot, lambda: stage.control.status.state is LoadState.RUNNING)
+            await stage.press("2")
+            wait_for_writes(disk)
+            disk.freeze()
+            yield stage
+        finally:
+            disk.thaw()
+
+
+async def notified(stage: LoadStage, text: str) -> None:
+    await until(stage.pilot, lambda: any(text in note.message for note in stage.app._notifications))
+
+
+async def quit_with_the_word(stage: LoadStage) -> None:
+    await stage.press("q")
+    await stage.shows("Type quit to stop it")
+    await stage.press(*"quit")
+    await stage.pilot.press("enter")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_does_not_come_back_is_named_on_every_screen(
+    disk: StallingDisk, backend: str, size: tuple[int, int]
+) -> None:
+    async with stalled_stage(disk, backend, size) as stage:
+        frozen_s = time.monotonic()
+        line = f"waiting for {DEPTH} I/Os on {disk.device}, oldest for "
+        await stage.shows(line)
+        assert time.monotonic() - frozen_s < NAMED_S + MACHINE_S
+        first = screen_text(stage.pilot).partition(line)[2].split(" s")[0]
+        await until(stage.pilot, lambda: (age := age_after(stage, line)) is not None and age > float(first) + 1.0)
+        for key in "1345672":
+            await stage.press(key)
+            await stage.shows(f"{DEPTH} I/Os waiting ")
+        disk.thaw()
+        await until(stage.pilot, lambda: line not in (text := screen_text(stage.pilot)) and "waiting" not in text)
+        assert stage.control.status.state is LoadState.RUNNING
+
+
+def age_after(stage: LoadStage, line: str) -> float | None:
+    rest = screen_text(stage.pilot).partition(line)[2]
+    return float(rest.split(" s")[0]) if rest else None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_quitting_waits_and_quitting_again_gives_up(disk: StallingDisk, backend: str) -> None:
+    async with stalled_stage(disk, backend) as stage:
+        await stage.shows(f"{DEPTH} I/Os waiting ")
+        await quit_with_the_word(stage)
+        await notified(stage, "quit again to give up")
+        await stage.shows("load stopping")
+        time.sleep(1.0)
+        assert not stage.app._exit, "the first waits for what is outstanding"
+        asked_s = time.monotonic()
+        await stage.pilot.press("q")
+        await until(stage.pilot, lambda: stage.app._exit)
+        assert time.monotonic() - asked_s < LEFT_S
+        assert disk.frozen
+        assert [(left.target, left.ios) for left in stage.control.outstanding] == [(disk.device, DEPTH)]
+        result = stage.control.result()
+        assert result is not None
+        assert result.ended_in_stall
+
+
+async def test_quitting_leaves_when_the_device_answers(disk: StallingDisk) -> None:
+    async with stalled_stage(disk) as stage:
+        await stage.shows(f"{DEPTH} I/Os waiting ")
+        await quit_with_the_word(stage)
+        await notified(stage, "quit again to give up")
+        disk.thaw()
+        await until(stage.pilot, lambda: stage.app._exit)
+        assert stage.control.outstanding == ()
+        result = stage.control.result()
+        assert result is not None
+        assert result.outstanding == ()
+
+
+# ------------------------------------------------------------------------------------------------- on a terminal
+
+
+@pytest.fixture
+def start(disk: StallingDisk) -> Iterator[Callable[..., Terminal]]:
+    """Start the screens over a load on the disk and freeze it; whatever the test does, it is thawed and they end."""
+    opened: list[Terminal] = []
+
+    def start(*options: str) -> Terminal:
+        load = ("run", "--target", disk.device, "--allow-write", disk.device, "--destroy-data", "--rw", "randwrite")
+        command = (sys.executable, "-m", "tui", *load, "--qd", str(DEPTH), "--interval", "0.2", *options)
+        terminal = Terminal(command, 120, 40)
+        opened.append(terminal)
+        assert terminal.drain(PATIENCE_S, until=b"Type its name"), terminal.output.decode(errors="replace")
+        terminal.press(f"{disk.device}\r")
+        assert terminal.drain(PATIENCE_S, until=b"RUNNING"), terminal.output.decode(errors="replace")
+        wait_for_writes(disk)
+        disk.freeze()
+        return terminal
+
+    yield start
+    disk.thaw()
+    for terminal in opened:
+        if terminal.alive():
+            os.kill(terminal.pid, signal.SIGKILL)
+        terminal.close(5)
+
+
+def named(terminal: Terminal, disk: StallingDisk) -> Terminal:
+    """Wait until the stall is on the screen."""
+    frozen_s = time.monotonic()
+    line = f"waiting for {DEPTH} I/Os on {disk.device}, oldest for ".encode()
+    assert terminal.drain(PATIENCE_S, until=line), terminal.output.decode(errors="replace")
+    assert time.monotonic() - frozen_s < NAMED_S + MACHINE_S
+    return terminal
+
+
+def left(terminal: Terminal, disk: StallingDisk, timeout_s: float = LEFT_S) -> tuple[int, str]:
+    """Wait for the end, before the disk answers; returns the exit code and what was printed."""
+    began_s = time.monotonic()
+    while terminal.alive():
+        assert time.monotonic() - began_s < timeout_s, "it does not end while the device does not answer"
+        terminal.drain(0.05)
+    terminal.drain(0.5)
+    assert disk.frozen
+    return terminal.close(), terminal.output.decode(errors="replace")
+
+
+@pytest.mark.parametrize("engine", BACKENDS)
+def test_two_quits_on_a_terminal_end_with_the_summary(
+    disk: StallingDisk, start: Callable[..., Terminal], engine: str, tmp_path: Path
+) -> None:
+    session = tmp_path / "a.luns"
+    terminal = named(start("--engine", engine, "--record", str(session)), disk)
+    terminal.press("q")
+    assert terminal.drain(PATIENCE_S, until=b"Type quit to stop it")
+    terminal.press("quit\r")
+    assert terminal.drain(PATIENCE_S, until=b"again to give up"), terminal.output[-4000:]
+    terminal.drain(1.5)
+    assert terminal.alive(), "the first waits for what is outstanding"
+    terminal.output.clear()
+    terminal.press("q")
+    code, text = left(terminal, disk)
+    assert code == 1
+    assert f"outstanding: {DEPTH} I/Os on {disk.device} never came back: given up after " in text
+    assert "Traceback" not in text
+    with SessionReader(session) as reader:
+        assert reader.complete
+        assert any("given up after" in event.text for event in reader.events())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_second_signal_ends_the_screens_with_the_summary(
+    disk: StallingDisk, start: Callable[..., Terminal], number: signal.Signals
+) -> None:
+    terminal = named(start("--engine", "threads"), disk)
+    terminal.output.clear()
+    os.kill(terminal.pid, number)
+    assert terminal.drain(PATIENCE_S, until=b"(Ctrl-C gives up)"), terminal.output.decode(errors="replace")
+    assert terminal.alive(), "the first waits for what is outstanding"
+    os.kill(terminal.pid, number)
+    code, text = left(terminal, disk)
+    assert code != 0
+    assert f"outstanding: {DEPTH} I/Os on {disk.device} never came back: given up after " in text
+
+
+def test_the_limit_ends_the_screens_too(disk: StallingDisk, start: Callable[..., Terminal]) -> None:
+    terminal = named(start("--engine", "threads", "--give-up", "2s"), disk)
+    os.kill(terminal.pid, signal.SIGTERM)
+    code, text = left(terminal, disk, 2.0 + LEFT_S)
+    assert code != 0
+    assert "never came back: given up after " in text
+
+
+def test_a_closed_terminal_is_left_though_the_device_does_not_answer(
+    disk: StallingDisk, start: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    session = tmp_path / "a.luns"
+    terminal = named(start("--engine", "threads", "--record", str(session)), disk)
+    terminal.hang_up()
+    assert terminal.gone_after_s(LEFT_S) is not None
+    assert disk.frozen
+    assert terminal.close() == 128 + signal.SIGHUP
+    with SessionReader(session) as reader:
+        assert reader.complete

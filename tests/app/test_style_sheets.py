@@ -1,0 +1,55 @@
+"""What a key costs in style sheets: nothing is parsed twice for a theme."""
+
+from __future__ import annotations
+
+import pytest
+from textual.css import parse as css_parse
+from textual.css import stylesheet
+
+from tests.app.sources import ListSource, make_samples
+from tests.app.stage import make_app, on_stage, play
+from tui.looks.style_sheets import ThemeSheets
+
+CSS = "Label { color: $ink; }"
+
+
+def colour_of(sheets: ThemeSheets) -> object:
+    return sheets.rules[0].styles.color
+
+
+def test_the_rules_follow_the_variables() -> None:
+    sheets = ThemeSheets(variables={"ink": "red"})
+    sheets.add_source(CSS)
+    red = colour_of(sheets)
+    sheets.set_variables({"ink": "blue"})
+    sheets.reparse()
+    assert colour_of(sheets) != red
+    sheets.set_variables({"ink": "red"})
+    sheets.reparse()
+    assert colour_of(sheets) == red
+
+
+async def test_screens_and_themes_that_were_shown_before_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ListSource(make_samples(count=3))
+    parsed: list[object] = []
+    parse = css_parse.parse
+
+    def counting(*arguments: object, **options: object) -> object:
+        parsed.append(arguments[2])
+        return parse(*arguments, **options)  # type: ignore[arg-type]
+
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 2)
+        await pilot.press(*"134567")
+        names = [name for name in pilot.app.available_themes if name.startswith("lunscope")]
+
+        async def show_all() -> None:
+            for name in names:
+                pilot.app.theme = name
+                await pilot.pause()
+                await pilot.press(*"134")
+
+        await show_all()
+        monkeypatch.setattr(stylesheet, "parse", counting)
+        await show_all()
+    assert parsed == []

@@ -1,0 +1,217 @@
+"""Text that people and daemons write: job files of every kind, settings, values of options, replies of multipathd."""
+
+from __future__ import annotations
+
+import functools
+import random
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from collectors.kernel.host import HostCollector
+from collectors.kernel.identity import kernel_name, number_of, storable_name
+from collectors.session.when import parse_when
+from collectors.sources.reading_settings import load_reading_settings, plain_identity
+from collectors.topology.map_status import parse_map
+from collectors.topology.mounts import read_mounts
+from collectors.topology.multipathd import parse_paths
+from collectors.topology.ports import natural
+from engine.errors import LunscopeError
+from engine.guard.mounts import parse_mountinfo
+from engine.job.distribution_text import format_distribution, parse_distribution
+from engine.job.file import dump_job
+from engine.job.policy_text import parse_policy
+from engine.job.scenario_file import dump_scenario
+from engine.job.sizes import format_duration, parse_blocks, parse_duration, parse_size
+from engine.job.target_text import format_target, parse_lun, parse_target
+from engine.job.validate import validate
+from engine.jobformats.fio_writing import dump_fio
+from engine.jobformats.formats import read_job
+from engine.jobformats.read_job import ReadJob
+from engine.text import safe_text
+from tests.fuzz.campaign import assert_printable, campaign
+from tests.fuzz.mutate import damaged, text_damaged
+from tui.looks.settings import load_settings
+
+_JOBS = {
+    ".toml": (
+        'target = ["/dev/sdb", "lun:sdc=3,sdd!", "scratch"]\nrw = "randrw"\nread_pct = 70\nbs = "4k:60,16k:40"\n'
+        'distribution = "hot:90/10"\nstripe_width = 2\nruntime = "30s"\nsize = "1g"\nqd = 16\narrival = "poisson"\n'
+        "rate = 1000.5\n",
+        'name = "a"\nwrite_bs = "64k"\nwrite_distribution = "zipf:1.1"\nmirror = 2\npolicy = "round-robin"\nseed = 1\n'
+        'mode = "buffered"\nengine = "threads"\nfsync_every = 4\npoll = true\nverify = false\nthreads = 2\n',
+    ),
+    ".fio": (
+        "[global]\nioengine=libaio\ndirect=1\nbs=4k,8k\niodepth=32\nruntime=30s\ntime_based\n[a]\nrw=randrw\nrwmixread=70\n"
+        "filename=/dev/sdb:/dev/sdc\nsize=10g\nrandom_distribution=zoned:60/10:40/90\n[b]\nstonewall\nrw=write\n"
+        "bssplit=4k/60:16k/40\nrate_iops=1000,500\nnumjobs=2\nloops=3\n",
+    ),
+    ".ndisk": (
+        "* sample\nNBROFPROC -> 1 4 8 24 - threads\nDURATION -> 5 - seconds per step\nACCESS -> R - random\n"
+        "READPROBABILITY -> 0.70\nREADLOCALITY -> (0.5 0.5) - slices\nRECSIZE -> 4096 - bytes\nPDEV -> /dev/sdb\n",
+    ),
+}
+_SCENARIO = (
+    'schema = "lunscope.scenario/1"\n[job]\nrw = "randread"\nqd = 4\nruntime = "60s"\n'
+    '[[turn]]\nat = "10s"\nqd = 8\n[[turn]]\nat = "20.5s"\nread_pct = 50\nrate = "unlimited"\nbs = "8k"\n'
+)
+_SETTINGS = (
+    'theme = "night"\nglyphs = "ascii"\nfabric_counters = true\n[keys]\nsession.pause = "p"\nview.disks = ["d", "f2"]\n'
+    '[aliases]\n"36000c29abc" = "db data 1"\n"0x10000090fa000001" = "fabric A"\n'
+)
+_TABLE = (
+    "0 2097152 multipath 1 queue_if_no_path 1 alua 2 1 service-time 0 2 2 8:16 1 1 8:32 1 1 service-time 0 1 2 8:48 1 1"
+)
+_STATUS = "2 0 1 0 2 1 A 0 2 2 8:16 A 0 0 1 8:32 F 3 0 1 E 0 1 2 8:48 A 0 0 1"
+_MOUNTS = (
+    "30 1 8:0 / / rw,relatime shared:1 - ext4 /dev/sda rw\n31 30 253:0 /a /srv\\040x rw - xfs /dev/mapper/x rw\n"
+    "33 30 0:5 / /proc rw - proc proc rw"
+)
+_VALUES = (
+    *("4k", "1.5g", "64 KiB", "4k:60,16k:40", "30s", "500ms", "zipf:1.1", "hot:90/10", "locality:50,30,20"),
+    *("normal:10:30", "zones:60/10,40/90", "round-robin", "sda,sdb=3,sdc!", "lun:sda,sdb", "14:30:05", "+1h30m"),
+    *("2026-05-01T14:30:05+02:00", "1763690400.5", "naa.6000c29", "10:00:00:90:fa:00:00:01", "sda:8:0#12", "host10"),
+    *("randrw", "scratch", "/dev/sdb"),
+)
+_WORDS = (
+    *(*_VALUES, "qd", "bs", "rw", "read", "write", "->", "[global]", "[[turn]]", "multipath", "A", "F", "alua"),
+    *("true", "a = [", "a.b = {", "x = " + "[" * 3000, "x = " + "9" * 5000),
+)
+
+
+def run(seed: int, count: int, seconds: float) -> int:
+    """Try texts of all kinds."""
+    return campaign("parsers", make, attempt, seed, count, seconds)
+
+
+def make(dice: random.Random) -> bytes:
+    """Return the kind of a text, a zero and the text."""
+    kind = dice.choice(list(_SEEDS))
+    text = text_damaged(dice.choice(_SEEDS[kind]), _WORDS, dice)
+    data = text.encode("utf-8", "surrogateescape")
+    return kind.encode() + b"\0" + (damaged(data, dice) if dice.random() < 0.15 else data)
+
+
+def attempt(data: bytes) -> None:
+    """Read the text; an error is one for people."""
+    kind, _, content = data.partition(b"\0")
+    with suppress(LunscopeError):
+        _KINDS[kind.decode()](content)
+
+
+@functools.cache
+def _folder() -> Path:
+    # Kept for the whole run: a folder per input would take longer than its parsing.
+    folder = tempfile.TemporaryDirectory(prefix="lunscope-fuzz-")
+    _FOLDERS.append(folder)
+    return Path(folder.name)
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _written(name: str, content: bytes) -> Path:
+    path = _folder() / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def _job(suffix: str) -> Callable[[bytes], None]:
+    def attempt_job(content: bytes) -> None:
+        _use(read_job(_written(f"job{suffix}", content)))
+
+    return attempt_job
+
+
+def _use(read: ReadJob) -> None:
+    assert_printable([safe_text(warning) for warning in read.warnings])
+    for scenario in read.scenarios:
+        with suppress(LunscopeError):
+            validate(scenario.job)
+        with suppress(LunscopeError):
+            dump_job(scenario.job)
+        with suppress(LunscopeError):
+            dump_scenario(scenario)
+    with suppress(LunscopeError):
+        dump_fio(read.scenarios)
+
+
+def _settings(content: bytes) -> None:
+    path = _written("config.toml", content)
+    for problem in (*load_settings(path).problems, *load_reading_settings(path).problems):
+        safe_text(problem)
+
+
+def _value(content: bytes) -> None:
+    text = content.decode("utf-8", "surrogateescape")
+    for parse in _PARSERS:
+        with suppress(LunscopeError):
+            parse(text)
+
+
+_PARSERS: tuple[Callable[[str], object], ...] = (
+    parse_size,
+    parse_blocks,
+    parse_policy,
+    parse_lun,
+    lambda text: format_duration(parse_duration(text)),
+    lambda text: format_distribution(parse_distribution(text)),
+    lambda text: format_target(parse_target(text)),
+    lambda text: parse_when(text, 0, 10**18),
+    plain_identity,
+    natural,
+    number_of,
+    lambda text: storable_name(kernel_name(text)),
+)
+
+
+def _multipathd(content: bytes) -> None:
+    parse_paths(content.decode("utf-8", "replace"))
+
+
+def _map(content: bytes) -> None:
+    text = content.decode("utf-8", "replace")
+    table, _, status = text.partition("\n")
+    parse_map(table, status)
+
+
+def _mounts(content: bytes) -> None:
+    path = _written("proc/1/mountinfo", content)
+    _written("proc/self/mountinfo", content)
+    _written("proc/swaps", content)
+    read_mounts(str(path.parents[1]), {(8, 0): "sda"}, {"sda": "sda"})
+    list(parse_mountinfo(content.decode("utf-8", "surrogateescape")))
+
+
+def _host(content: bytes) -> None:
+    for name in ("meminfo", "stat", "pressure/io", "pressure/cpu", "loadavg"):
+        _written(f"host/{name}", content)
+    HostCollector(str(_folder() / "host")).read()
+
+
+_SEEDS: dict[str, tuple[str, ...]] = {
+    **_JOBS,
+    "scenario": (_SCENARIO,),
+    "settings": (_SETTINGS,),
+    "value": _VALUES,
+    "multipathd": ("sda|normal\nsdb|marginal\n\0", ""),
+    "map": (f"{_TABLE}\n{_STATUS}", f"{_STATUS}\n{_TABLE}"),
+    "mounts": (_MOUNTS,),
+    "host": (
+        "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
+        "MemTotal: 100 kB\nMemFree: 50 kB\nMemAvailable: 60 kB\nBuffers: 1 kB\nCached: 2 kB\nDirty: 3 kB\nSlab: 4 kB\n",
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=99\n",
+    ),
+}
+_KINDS: dict[str, Callable[[bytes], None]] = {
+    **{suffix: _job(suffix) for suffix in _JOBS},
+    "scenario": _job(".toml"),
+    "settings": _settings,
+    "value": _value,
+    "multipathd": _multipathd,
+    "map": _map,
+    "mounts": _mounts,
+    "host": _host,
+}

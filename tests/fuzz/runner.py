@@ -1,0 +1,86 @@
+"""Runs the fuzzers, each in a process of its own: what a child may not do is the same for all of them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 256 << 20
+"""Resident memory of a fuzzer, numpy and all."""
+_SPARE_S = 120.0
+"""How much longer than its time a child may take on a busy machine before it counts as hung."""
+_CHILD = "import sys; from tests.fuzz.runner import child; sys.exit(child(*sys.argv[1:]))"
+_UNLIMITED = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one fuzzer."""
+
+    name: str
+    tried: int
+    most_bytes: int
+    failure: str
+    """Empty if nothing was found."""
+
+
+def fuzzer_names() -> list[str]:
+    """Modules of this package that are fuzzers."""
+    folder = Path(__file__).parent
+    modules = (module.name for module in pkgutil.iter_modules([str(folder)]))
+    return sorted(name for name in modules if "\ndef run(" in (folder / f"{name}.py").read_text(encoding="utf-8"))
+
+
+def refusal_of(name: str) -> str:
+    """Why a fuzzer cannot run here; empty if it can."""
+    refusal: Callable[[], str] | None = getattr(importlib.import_module(f"tests.fuzz.{name}"), "refusal", None)
+    return "" if refusal is None else refusal()
+
+
+def child(name: str, seed: str, count: str, seconds: str) -> int:
+    """Run one fuzzer in this process; the number of inputs and the memory are the last line of its output."""
+    module = importlib.import_module(f"tests.fuzz.{name}")
+    run: Callable[[int, int, float], int] = module.run
+    try:
+        tried = run(int(seed), int(count), float(seconds))
+    except AssertionError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    sys.stdout.write(f"\n{tried} {peak}\n")
+    return 0
+
+
+def run_fuzzer(name: str, seed: int, count: int | None, seconds: float) -> Outcome:
+    """Run one fuzzer in a child of this process."""
+    command = [sys.executable, "-c", _CHILD, name, str(seed), str(count or _UNLIMITED), str(seconds)]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder, "XDG_CACHE_HOME": folder}
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="backslashreplace",
+                check=False,
+                timeout=2 * seconds + _SPARE_S,
+                env=environment,
+                cwd=Path(__file__).parents[2],
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(name, 0, 0, f"{name}: hung: longer than {2 * seconds + _SPARE_S:g} s")
+    if done.returncode:
+        return Outcome(name, 0, 0, f"{name}: exit {done.returncode}: {done.stderr[-8000:]}")
+    tried, peak = map(int, done.stdout.splitlines()[-1].split())
+    failure = f"{name}: {peak >> 20} MiB of memory, more than {MOST_BYTES >> 20}" if peak > MOST_BYTES else ""
+    if "Traceback" in done.stderr:
+        failure = f"{name}: a traceback on stderr: {done.stderr[-8000:]}"
+    return Outcome(name, tried, peak, failure)

@@ -1,0 +1,66 @@
+"""A block device whose writes stop: a loop device over a file in a filesystem that can be frozen."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 1 << 20
+
+
+def _run(*command: str | Path) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
+
+
+@dataclass
+class StallingDisk:
+    """A loop device; what is written to it while its filesystem is frozen waits for the thaw."""
+
+    device: str
+    mount: Path
+    frozen: bool = False
+
+    def freeze(self) -> None:
+        _run("fsfreeze", "-f", self.mount)
+        self.frozen = True
+
+    def thaw(self) -> None:
+        if self.frozen:
+            _run("fsfreeze", "-u", self.mount)
+            self.frozen = False
+
+
+@contextmanager
+def stalling_disk(folder: Path) -> Iterator[StallingDisk]:
+    """Make one of 32 MiB under a folder; everything is thawed, detached and unmounted in the end."""
+    image, mount = folder / "outer.img", folder / "mount"
+    with image.open("wb") as file:
+        file.truncate(1536 * MIB)
+    _run("mkfs.ext4", "-q", "-F", image)
+    mount.mkdir()
+    _run("mount", "-o", "loop", image, mount)
+    device = ""
+    try:
+        inner = mount / "inner.img"
+        inner.write_bytes(bytes(range(256)) * (32 * MIB // 256))
+        device = _run("losetup", "--find", "--show", inner)
+        disk = StallingDisk(device, mount)
+        try:
+            yield disk
+        finally:
+            disk.thaw()
+    finally:
+        # Whatever the kernel still holds of a process that was given up goes once its writes are through.
+        if device:
+            _run("losetup", "--detach", device)
+        for _ in range(50):
+            done = subprocess.run(["umount", str(mount)], check=False, capture_output=True, timeout=60)
+            if done.returncode == 0:
+                break
+            subprocess.run(["sleep", "0.2"], check=True)
+        else:
+            raise AssertionError(f"{mount} stays busy: {done.stderr!r}")

@@ -1,0 +1,176 @@
+"""Every verb as a real process, in surroundings that nobody hopes for: at most one line, an exit code, no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from collectors.session.writer import SessionWriter
+from tests.fake_kernel import FakeDisk, FakeKernel
+from tests.session_samples import Machine
+
+COMMAND = (sys.executable, "-m", "tui")
+LONGEST_S = 60.0
+
+VERBS: dict[str, tuple[str, ...]] = {
+    "watch": ("watch",),
+    "run": ("run", "--headless", "--runtime", "300ms", "--size", "1m"),
+    "run-json": ("run", "--json", "--runtime", "300ms", "--size", "1m", "--record", "{folder}/run.lun"),
+    "verify": ("verify", "{folder}/verified"),
+    "report": ("report", "--all", "0.2", "1"),
+    "report-from": ("report", "--from", "{session}", "--json"),
+    "scan": ("scan", "--json"),
+    "scan-from": ("scan", "--from", "{session}"),
+    "record": ("record", "-o", "{folder}/new.lun", "--duration", "0.2", "--interval", "0.1"),
+    "replay": ("replay", "{session}"),
+    "export": ("export", "{session}", "--format", "csv"),
+    "doctor": ("doctor", "--json"),
+    "probe": ("probe", "--socket", "{folder}/socket"),
+    "help": ("--help",),
+    "version": ("--version",),
+    "none": (),
+}
+PRINTS = {"run", "run-json", "report", "report-from", "scan", "scan-from", "export", "doctor", "help", "version"}
+"""Verbs that have something for standard output here."""
+
+
+def _limit(descriptors: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+
+SURROUNDINGS: dict[str, dict[str, object]] = {
+    "no stdin": {"preexec_fn": lambda: os.close(0)},
+    "no stdout": {"preexec_fn": lambda: os.close(1)},
+    "no stderr": {"preexec_fn": lambda: os.close(2)},
+    "nothing open": {"preexec_fn": lambda: os.closerange(0, 3)},
+    "full stdout": {"stdout": "/dev/full"},
+    "full stderr": {"stderr": "/dev/full"},
+    "5 descriptors": {"preexec_fn": _limit(5)},
+    "10 descriptors": {"preexec_fn": _limit(10)},
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path, machine = tmp_path_factory.mktemp("sessions") / "sound.lun", Machine(disks=4, active=4)
+    with SessionWriter(path) as writer:
+        for _ in range(3):
+            writer.write(machine.sample())
+    return path
+
+
+class Done:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def lunscope(tmp_path: Path, session: Path) -> Callable[..., Done]:
+    (tmp_path / "verified").write_bytes(bytes(4096))
+
+    def run(verb: str, *more: str, recording: Path = session, **around: object) -> Done:
+        words = [word.format(folder=tmp_path, session=recording) for word in (*VERBS[verb], *more)]
+        environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path)}
+        with contextlib.ExitStack() as stack:
+            opened = {}
+            for name in ("stdout", "stderr"):
+                target = around.pop(name, None)
+                opened[name] = stack.enter_context(Path(str(target)).open("wb")) if target else subprocess.PIPE
+            process = subprocess.Popen(  # type: ignore[call-overload] # preexec_fn
+                [*COMMAND, *words],
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                text=True,
+                errors="surrogateescape",
+                **opened,
+                **around,
+            )
+            if verb == "probe":
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(2.0)
+                process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=LONGEST_S)
+        crashes = list((tmp_path / "state").rglob("*.txt"))
+        assert not crashes, crashes[0].read_text()
+        return Done(process.returncode, out or "", err or "")
+
+    return run
+
+
+def assert_clean(done: Done) -> None:
+    assert "Traceback" not in done.err + done.out
+    assert "Exception ignored" not in done.err
+    assert "unexpected error" not in done.err
+    assert done.code in {0, 1, 2}, done.err
+    assert not [c for c in done.err + done.out if ord(c) < 32 and c not in "\n"]
+    if done.code:
+        assert [line for line in done.err.splitlines() if line.startswith("lunscope")] or not done.err
+
+
+@pytest.mark.parametrize("around", SURROUNDINGS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_ends_with_a_traceback(verb: str, around: str, lunscope: Callable[..., Done]) -> None:
+    done = lunscope(verb, **dict(SURROUNDINGS[around]))
+    assert_clean(done)
+    if "stdout" in around and verb in PRINTS:
+        reason = "No space left on device" if "full" in around else "it is closed"
+        assert done.code == 1
+        assert f"standard output: {reason}" in done.err
+    if around in {"no stderr", "full stderr", "no stdin"} and verb in PRINTS - {"run", "run-json"}:
+        assert done.code == 0
+
+
+def test_two_hundred_targets_and_few_descriptors_say_the_limit(tmp_path: Path, lunscope: Callable[..., Done]) -> None:
+    targets = []
+    for number in range(200):
+        path = tmp_path / f"target{number}"
+        path.write_bytes(bytes(65536))
+        targets += ["--target", str(path)]
+    done = lunscope("run", *targets, preexec_fn=_limit(100))
+    assert_clean(done)
+    assert done.code in {1, 2}
+    assert "the limit is 100: raise ulimit -n" in done.err
+
+
+def _hostile_sessions(folder: Path, sound: Path) -> list[Path]:
+    data, dice = sound.read_bytes(), random.Random(3)
+    contents = [b"", b"SQLite format 3\0", data[:5000], bytes(dice.randbytes(20_000)), data[:100] + bytes(8000)]
+    contents.append(data.replace(b"CREATE TABLE ticks", b"CREATE TABLE \xff\xfe\xff\xfe\xff", 1))
+    paths = []
+    for number, content in enumerate(contents):
+        path = folder / f"hostile{number}.lun"
+        path.write_bytes(content)
+        paths.append(path)
+    return [*paths, folder, Path("/dev/zero"), folder / "not\x1bthere"]
+
+
+@pytest.mark.parametrize("verb", ["report-from", "scan-from", "replay", "export"])
+def test_no_session_makes_a_traceback(verb: str, tmp_path: Path, session: Path, lunscope: Callable[..., Done]) -> None:
+    for path in _hostile_sessions(tmp_path, session):
+        done = lunscope(verb, recording=path)
+        assert_clean(done)
+        assert done.code in {1, 2}
+
+
+@pytest.mark.parametrize("verb", ["watch", "run", "report", "scan", "record", "doctor", "probe"])
+def test_no_tree_makes_a_traceback(verb: str, tmp_path: Path, lunscope: Callable[..., Done]) -> None:
+    kernel = FakeKernel(tmp_path / "roots")
+    kernel.add(FakeDisk("sda"), FakeDisk("sdb", minor=16))
+    (kernel.procfs / "meminfo").write_text("MemTotal: -1 kB\nMemFree: -1 kB\nMemAvailable: ² kB\nDirty: 9" + "9" * 6000)
+    (kernel.procfs / "stat").write_text("cpu  -1 nan inf 1e999 x\ncpu0 1\nbtime \xb2\n")
+    (kernel.procfs / "pressure").mkdir()
+    (kernel.procfs / "pressure/io").write_text(f"some avg10=0 total={'9' * 5000}\nfull total=٣\n")
+    (kernel.procfs / "²").mkdir()
+    for number, content in enumerate(("²", "9" * 5000, "\x1b[2J", "-1")):
+        kernel.add(FakeDisk(f"sd{'cdef'[number]}", minor=32 + number, attributes={"size": content, "dev": content}))
+    done = lunscope(verb, "--procfs", str(kernel.procfs), "--sysfs", str(kernel.sysfs))
+    assert_clean(done)

@@ -1,0 +1,212 @@
+"""Writers that hide: mappings without a descriptor, descriptors of one thread, descriptors in sockets, namespaces."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.errors import LunscopeError, RefusedError
+from engine.guard import open_targets
+from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
+from tests import needs
+from tests.kernel.conftest import Storage, run
+
+pytestmark = [needs.root, needs.loop]
+MIB = 1 << 20
+
+MAP = """import ctypes, mmap, os, sys
+def map_and_close(prot=mmap.PROT_READ | mmap.PROT_WRITE, flags=mmap.MAP_SHARED):
+    fd = os.open(sys.argv[1], os.O_RDWR)
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    assert libc.mmap(None, ctypes.c_size_t(4096), prot, flags, fd, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
+    os.close(fd)
+"""
+"""Maps the first page and closes the descriptor, which the mmap module keeps."""
+MAPPED = MAP + "map_and_close()\n"
+THREAD = """import ctypes, os, sys, threading
+opened = threading.Event()
+def hide():
+    assert ctypes.CDLL(None).unshare(0x400) == 0
+    fd = os.open(sys.argv[1], os.O_RDWR)
+    opened.set()
+    threading.Event().wait()
+threading.Thread(target=hide, daemon=True).start()
+opened.wait()
+"""
+LEADERLESS = (
+    MAP
+    + """import threading
+def hide():
+    map_and_close()
+    while "State:\\tZ" not in open(f"/proc/{os.getpid()}/status").read():
+        pass
+    print(flush=True)
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=hide).start()
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+"""
+)
+IN_FLIGHT = """import os, socket, sys
+left, right = socket.socketpair(socket.AF_UNIX)
+fd = os.open(sys.argv[1], os.O_RDWR)
+socket.send_fds(left, [b"x"], [fd])
+os.close(fd)
+"""
+WAIT = "print(flush=True)\nsys.stdin.read()\n"
+
+
+@contextmanager
+def process(script: str, path: str | Path) -> Iterator[int]:
+    """Run Python beside the test until the block ends; its pid."""
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "\n"
+        yield running.pid
+        running.communicate()
+
+
+def notices(path: str | Path, mode: Mode = Mode.DIRECT) -> tuple[str, ...]:
+    """Open for writing without --destroy-data where nothing is on it; what a reader is told."""
+    job = JobSpec((TargetSpec(str(path)),), Knobs(read_pct=50.0, mode=mode))
+    (target,) = open_targets(job, Permissions(frozenset({str(path)}), destroy_data=True))
+    target.close()
+    return target.notices
+
+
+def refusal(path: str | Path, mode: Mode = Mode.DIRECT) -> str:
+    with pytest.raises(RefusedError) as caught:
+        notices(path, mode)
+    return str(caught.value)
+
+
+def test_a_mapping_whose_descriptor_is_closed(storage: Storage) -> None:
+    device = storage.loop()
+    with process(MAPPED + WAIT, device) as pid:
+        assert f"{device} is mapped for writing by python" in refusal(device)
+        assert f"(pid {pid})" in refusal(device)
+    notices(device)
+
+
+def test_a_mapping_of_the_file_behind_a_loop_device(storage: Storage) -> None:
+    image = storage.image()
+    device = storage.loop(backing=image)
+    with process(MAPPED + WAIT, image):
+        assert f"its backing file {image} is mapped for writing" in refusal(device)
+
+
+def test_a_mapping_of_another_device_with_the_same_bytes(storage: Storage) -> None:
+    image = storage.image()
+    first, second = storage.loop(backing=image), storage.loop(backing=image)
+    with process(MAPPED + WAIT, first):
+        assert f"the same bytes by another loop device, {first} is mapped for writing" in refusal(second)
+
+
+def test_a_node_under_another_name_that_was_removed(storage: Storage, tmp_path: Path) -> None:
+    device = storage.loop()
+    node = tmp_path / "nullnode"
+    os.mknod(node, 0o600 | 0o060000, Path(device).stat().st_rdev)
+    with process(MAPPED + f"os.unlink({str(node)!r})\n" + WAIT, node):
+        assert f"{device} is mapped for writing" in refusal(device)
+
+
+def test_a_mapping_that_is_not_written_back_is_no_writer(storage: Storage) -> None:
+    device = storage.loop()
+    for how in ("flags=mmap.MAP_PRIVATE", "prot=mmap.PROT_READ"):
+        with process(f"{MAP}map_and_close({how})\n{WAIT}", device):
+            notices(device)
+
+
+def test_a_descriptor_that_one_thread_keeps_for_itself(storage: Storage) -> None:
+    device = storage.loop()
+    with process(THREAD + WAIT, device) as pid:
+        text = refusal(device)
+        assert f"{device} is open for writing in a thread of its own by python" in text
+        assert f"(pid {pid})" in text
+
+
+def test_a_mapping_of_a_process_whose_first_thread_has_ended(storage: Storage) -> None:
+    device = storage.loop()
+    with process(LEADERLESS, device):
+        assert f"{device} is mapped for writing" in refusal(device)
+
+
+def test_descriptors_in_flight_are_said_to_be_unknown(storage: Storage) -> None:
+    device = storage.loop()
+    with process(IN_FLIGHT + WAIT, device) as pid:
+        (notice,) = (text for text in notices(device) if "unix socket" in text)
+        assert "1 descriptors are on their way to python" in notice
+        assert f"(pid {pid}) in a unix socket" in notice
+        assert notice.endswith("make sure that nobody does")
+
+
+def test_a_pid_namespace_of_its_own_is_said_to_hide_writers(storage: Storage) -> None:
+    device = storage.loop()
+    script = f"from tests.kernel.test_guard_writers import notices; print(notices({device!r}))"
+    told = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
+    assert "not everybody who may write to it can be seen" in told
+    assert "this is a pid namespace of its own: run on the host" in told
+    told = run("unshare", "--pid", "--fork", sys.executable, "-c", script)
+    assert "not everybody who may write to it can be seen" in told
+
+
+def test_processes_of_others_are_counted(storage: Storage) -> None:
+    device = storage.loop()
+    owner = Path(device).owner()
+    run("chown", "nobody", device)
+    storage.undo("chown", owner, device)
+    script = (
+        "import os; from tests.kernel.test_guard_writers import notices\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        f"print(notices({device!r}))"
+    )
+    told = run(sys.executable, "-c", script)
+    assert "processes belong to others: run as root" in told
+
+
+def test_a_reader_is_told_nothing_of_writers(storage: Storage) -> None:
+    device = storage.loop()
+    script = (
+        "from engine.guard import open_targets; from engine.job.spec import *\n"
+        f"print(open_targets(JobSpec((TargetSpec({device!r}),)), Permissions())[0].notices)"
+    )
+    told = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
+    assert "can be seen" not in told
+
+
+@pytest.mark.parametrize("way", ["fd", "map_files"])
+@pytest.mark.parametrize("read_pct", [100.0, 50.0])
+def test_memory_of_another_process(way: str, read_pct: float) -> None:
+    script = (
+        "import mmap, os, sys\nfd = os.memfd_create('disk')\nos.truncate(fd, 8 << 20)\nkept = mmap.mmap(fd, 8 << 20)\n"
+        "where = next(line.split()[0] for line in open('/proc/self/maps') if '/memfd:disk' in line)\n"
+        "print(fd, where, flush=True)\nsys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        fd, where = other.stdout.readline().split()
+        name = f"/proc/{other.pid}/" + {"fd": f"fd/{fd}", "map_files": f"map_files/{where}"}[way]
+        job = JobSpec((TargetSpec(name),), Knobs(read_pct=read_pct, mode=Mode.BUFFERED))
+        with pytest.raises(LunscopeError, match="memory of a process"):
+            open_targets(job, Permissions(frozenset({name}), destroy_data=True))
+        other.communicate()
+
+
+def test_a_file_in_memory_that_has_a_name_is_one_like_others() -> None:
+    path = Path("/dev/shm") / f"lunscope-{os.getpid()}"
+    try:
+        path.write_bytes(os.urandom(MIB))
+        notices(path, Mode.BUFFERED)
+    finally:
+        path.unlink()

@@ -1,0 +1,56 @@
+"""A guest that did not boot is booted once more; a script that failed is not run again."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.lab.guest import BOOTS, run_in_guest
+
+PANIC = "echo 'Kernel panic - not syncing: IO-APIC + timer does not work' >&2; exit 125\n"
+
+
+@pytest.fixture
+def boots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lab whose guests panic as often as a file says before they boot; it writes a line for each boot."""
+    lab = tmp_path / "lab"
+    lab.write_text(
+        "#!/bin/bash\n"
+        f"echo boot >> {tmp_path}/boots\n"
+        f"[ $(wc -l < {tmp_path}/boots) -gt $(cat {tmp_path}/panics) ] || {{ {PANIC} }}\n"
+        'bash -c "${@: -1}"\n'
+    )
+    lab.chmod(lab.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("LUNSCOPE_LAB", str(tmp_path))
+    return tmp_path
+
+
+def run(boots: Path, panics: int, script: str) -> str:
+    (boots / "panics").write_text(str(panics))
+    return run_in_guest("none", f"true; {script}")
+
+
+def booted(boots: Path) -> int:
+    return len((boots / "boots").read_text().splitlines())
+
+
+def test_a_boot_that_panicked_is_tried_again(boots: Path) -> None:
+    with pytest.warns(UserWarning, match="guest none did not boot: Kernel panic"):
+        assert run(boots, 1, "echo fine") == "fine\n"
+    assert booted(boots) == 2
+
+
+def test_a_guest_that_never_boots_fails(boots: Path) -> None:
+    with pytest.warns(UserWarning, match="did not boot"), pytest.raises(AssertionError, match="Kernel panic"):
+        run(boots, BOOTS, "echo fine")
+    assert booted(boots) == BOOTS
+
+
+@pytest.mark.parametrize("ends", ["exit 1", "exit 124", PANIC])
+def test_a_script_that_failed_is_not_run_again(boots: Path, ends: str) -> None:
+    """Even by a panic of the guest's kernel, once the script has begun."""
+    with pytest.raises(AssertionError):
+        run(boots, 0, ends)
+    assert booted(boots) == 1

@@ -1,0 +1,123 @@
+"""The intervals of the load around the last turns of its knobs: of a live host as they come, of a recording from it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+
+from collectors.model import Step
+from engine.events import Event, EventKind
+from tui.load.effect import BASE_S, JOINED_S, MOST_JOINED, OPENING_S, Effect, last_effect
+from tui.load.settled import SECOND_NS
+from tui.load.ticks import LoadTick, tick_of
+from tui.transport import ReplayTransport
+
+MOST_TICKS = 2400
+"""Enough for one turn at ten samples a second, and for a dozen at one; a tick takes up to 4 KiB."""
+FAST = 30.0
+"""Recorded seconds per second above which what has no turn to compare is passed over."""
+_SPARE_S = 3
+
+
+class LoadPast:
+    """Filled by the feed's thread for every sample, shown or not; the load screen asks for the effect.
+
+    It keeps what a comparison needs: the time right after each turn, and that right before the next.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ticks: list[LoadTick] = []
+        self._newest: LoadTick | None = None
+        self._stretch_ns = (0, -1)
+        """What of a recording is held, as begin and end by CLOCK_MONOTONIC."""
+
+    def effect(self, events: Sequence[Event], now_ns: int) -> Effect:
+        """Compare around the newest turn up to a moment of CLOCK_MONOTONIC."""
+        with self._lock:
+            ticks = list(self._ticks)
+            newest = self._newest
+        if newest is not None and (not ticks or newest.end_ns > ticks[-1].end_ns):
+            ticks.append(newest)
+        return last_effect(ticks, events, now_ns)
+
+    def add(self, step: Step) -> None:
+        """Take the next sample of a live host in."""
+        tick = tick_of(step)
+        with self._lock:
+            if tick.run or (self._ticks and self._ticks[-1].run):
+                self._ticks.append(tick)
+                self._ticks = _needed(self._ticks)[-MOST_TICKS:]
+
+    def move(self, step: Step) -> None:
+        """Take the moment of a recording in that the cursor came to."""
+        newest = tick_of(step)
+        with self._lock:
+            self._newest = newest
+
+    def fetch(self, events: Sequence[Event], transport: ReplayTransport, step: Step, interval_s: float) -> bool:
+        """Read from a recording what is asked for at a moment, unless it is held; whether anything was read."""
+        newest = tick_of(step)
+        turns = _turns_of_run(events, newest.end_ns)
+        begin_ns, end_ns = _stretch(turns, newest.end_ns)
+        with self._lock:
+            held = self._stretch_ns[0] <= begin_ns <= end_ns <= self._stretch_ns[1]
+        racing = not transport.paused and transport.speed > FAST
+        if held or not (turns or (newest.run and not racing)):
+            return False
+        ahead_ns = end_ns + OPENING_S * SECOND_NS
+        to_wall_ns = step.current.time_ns - step.current.monotonic_ns
+        count = math.ceil((ahead_ns - begin_ns) / SECOND_NS / max(interval_s, 1e-3)) + 1
+        ticks = [tick_of(one) for one in transport.past(ahead_ns + to_wall_ns, min(count, MOST_TICKS))]
+        with self._lock:
+            self._ticks, self._stretch_ns = ticks, (begin_ns, ahead_ns)
+        return True
+
+
+def _stretch(turns: Sequence[Event], now_ns: int) -> tuple[int, int]:
+    """Say from when to when intervals are needed at a moment: around the turn before it and those it is joined with.
+
+    Before the first turn of a run, and between runs, it is the time just before the moment.
+    """
+    begin_ns = now_ns - BASE_S * SECOND_NS
+    moments = [event.monotonic_ns for event in turns[-MOST_JOINED:]]
+    if not moments:
+        return begin_ns, now_ns
+    first = len(moments) - 1
+    while first and moments[first] - moments[first - 1] < JOINED_S * SECOND_NS:
+        first -= 1
+    return moments[first] - (BASE_S + _SPARE_S) * SECOND_NS, min(now_ns, moments[-1] + OPENING_S * SECOND_NS)
+
+
+def _turns_of_run(events: Sequence[Event], now_ns: int) -> list[Event]:
+    """List the turns since the load was started last, up to a moment."""
+    turns: list[Event] = []
+    for event in events:
+        if event.monotonic_ns > now_ns:
+            continue
+        if event.kind is EventKind.LOAD and "backend" in event.data:
+            turns = []
+        elif event.kind is EventKind.KNOB:
+            turns.append(event)
+    return turns
+
+
+def _needed(ticks: Sequence[LoadTick]) -> list[LoadTick]:
+    """Leave out intervals that are neither soon after a turn, nor soon before the next, nor recent."""
+    closes_ns, opened_ns = [0] * len(ticks), ticks[0].start_ns
+    close_ns = ticks[-1].end_ns
+    for place in range(len(ticks) - 1, -1, -1):
+        closes_ns[place] = close_ns
+        close_ns = ticks[place].start_ns if _is_opening(ticks[place]) else close_ns
+    kept = []
+    for tick, close_ns in zip(ticks, closes_ns, strict=True):
+        opened_ns = tick.end_ns if _is_opening(tick) else opened_ns
+        after, before = tick.end_ns - opened_ns, close_ns - tick.start_ns
+        if after <= (OPENING_S + _SPARE_S) * SECOND_NS or before <= (BASE_S + _SPARE_S) * SECOND_NS:
+            kept.append(tick)
+    return kept
+
+
+def _is_opening(tick: LoadTick) -> bool:
+    return tick.epoch_before != tick.epoch or not tick.length_ns or not tick.run

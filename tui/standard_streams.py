@@ -1,0 +1,84 @@
+"""Standard input, output and error as the program needs them: open, and with a name in their errors."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from typing import TextIO
+
+OUTPUT_NAME = "standard output"
+_MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+"""/dev/null opened for reading takes no output, so that a closed one is an error where something is printed."""
+
+
+def prepare_streams() -> None:
+    """Open those that the caller closed, and name standard output in its errors.
+
+    A descriptor that is free is what the next open gets: a session file or a device would then take what is printed.
+    """
+    for descriptor, mode in enumerate(_MODES):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            _open_null(descriptor, mode)
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 a descriptor, open to the end
+    sys.stdout = _with_raw(sys.stdout, sys.__stdout__, _NamedOutput)
+    sys.stderr = _with_raw(sys.stderr, sys.__stderr__, _SilentErrors)
+
+
+def drop_output() -> None:
+    """Lead standard output to nowhere, so that Python does not try what failed once more when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+def _open_null(descriptor: int, mode: int) -> None:
+    opened = os.open(os.devnull, mode)
+    if opened != descriptor:
+        os.dup2(opened, descriptor)
+        os.close(opened)
+
+
+class _NamedOutput(io.FileIO):
+    def write(self, data: bytes) -> int | None:  # type: ignore[override] # what a buffer writes
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            reason = "it is closed" if error.errno == errno.EBADF else error.strerror
+            raise OSError(error.errno, reason, OUTPUT_NAME) from None
+
+
+class _SilentErrors(io.FileIO):
+    """Standard error: where it takes nothing there is nobody to say so, and the work goes on."""
+
+    def write(self, data: bytes) -> int | None:  # type: ignore[override] # what a buffer writes
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def _with_raw(stream: TextIO | None, original: TextIO | None, kind: type[io.FileIO]) -> TextIO:
+    """Return a stream over the same descriptor; what tests or callers put in the place of it is left alone."""
+    if stream is not None and (stream is not original or not isinstance(stream, io.TextIOWrapper)):
+        return stream
+    descriptor = (1 if kind is _NamedOutput else 2) if stream is None else stream.fileno()
+    if stream is not None:
+        stream.flush()
+    raw = kind(descriptor, "w", closefd=False)
+    raw.name = "<stdout>" if kind is _NamedOutput else "<stderr>"
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding="utf-8" if stream is None else stream.encoding,
+        errors="backslashreplace" if stream is None else stream.errors,
+        line_buffering=stream is None or bool(getattr(stream, "line_buffering", False)),
+        write_through=False,
+    )

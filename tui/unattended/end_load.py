@@ -1,0 +1,24 @@
+"""The end of a load after the screens were left: nobody waits for it in silence."""
+
+from __future__ import annotations
+
+import click
+
+from engine.helper import Helper
+from engine.running.control import LoadControl
+from tui.unattended.signals import EndingSignals
+from tui.unattended.wait_lines import WaitLines
+
+_LOOK_S = 0.05
+
+
+def end_load(control: LoadControl) -> None:
+    """Stop whatever the load does, name what does not come back, and have a signal give it up; in the main thread."""
+    lines = WaitLines(lambda line: click.echo(f"lunscope: {line} (Ctrl-C gives up)", err=True))
+    with EndingSignals() as signals:
+        stopping = Helper(control.close, "lunscope-stop")
+        while not stopping.done.wait(_LOOK_S):
+            lines.show(control.status.outstanding)
+            if signals.count:
+                control.abandon()
+    stopping.result()

@@ -1,0 +1,59 @@
+"""A page of lines with a head each, whose text keeps its indent where it is wrapped."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+
+LEAST_TEXT = 12
+"""Cells of text on a line below which an indent would waste the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hanging:
+    """One line; what does not fit goes on below its text, `indent` cells from the left."""
+
+    content: Content
+    indent: int = 0
+
+
+def wrapped(line: Hanging, width: int) -> Iterator[Content]:
+    """Yield the lines that one takes at a width; no word is lost, and only words longer than a line are cut."""
+    plain, indent = line.content.plain, line.indent if width - line.indent >= LEAST_TEXT else 0
+    if len(plain) <= width or not plain[indent:].strip():
+        yield line.content
+        return
+    place, head = indent, line.content[:indent]
+    for piece in textwrap.wrap(plain[indent:], max(width - indent, 1), replace_whitespace=False):
+        start = plain.index(piece, place)
+        place = start + len(piece)
+        yield head + line.content[start:place]
+        head = Content(" " * indent)
+
+
+class HangingPage(Widget):
+    """Lines as many as it takes; it is as high as they are."""
+
+    DEFAULT_CSS = """
+    HangingPage { height: auto; width: 1fr; }
+    """
+
+    def __init__(self, lines: Sequence[Hanging]) -> None:
+        super().__init__(markup=False)
+        self._lines = lines
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's signature
+        """Count the lines at a width."""
+        return len(self._wrapped(width))
+
+    def render(self) -> Content:
+        """Draw all lines at the present width."""
+        return Content("\n").join(self._wrapped(self.size.width))
+
+    def _wrapped(self, width: int) -> list[Content]:
+        return [part for line in self._lines for part in wrapped(line, max(width, 1))]
