@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -196,3 +198,39 @@ def test_what_a_terminal_cannot_answer_costs_no_time_at_the_end(tmp_path: Path) 
     terminal.wait(PATIENCE_S)
     assert terminal.close() == 0
     assert LAST_ASKS not in terminal.output
+
+
+SPAWNING = """
+import subprocess, sys, threading
+from tui.terminal.job_control import keep_threads_stoppable
+keep_threads_stoppable()
+def spawn():
+    while True:
+        subprocess.run(["true"])
+threading.Thread(target=spawn, daemon=True).start()
+print("spawning", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_stop_while_a_thread_starts_a_command_stops_everything() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SPAWNING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        process_group=0,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"spawning\n"
+        for _ in range(50):
+            os.killpg(process.pid, signal.SIGTSTP)
+            deadline_s = time.monotonic() + PATIENCE_S
+            while os.waitpid(process.pid, os.WUNTRACED | os.WNOHANG) == (0, 0):
+                assert time.monotonic() < deadline_s, "it did not stop"
+                time.sleep(0.001)
+            os.killpg(process.pid, signal.SIGCONT)
+            time.sleep(0.002)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

@@ -16,7 +16,7 @@ from textual.driver import Driver
 from textual.geometry import Size
 
 from tui.terminal import modes
-from tui.terminal.job_control import stop_until_continued
+from tui.terminal.job_control import keep_threads_stoppable, stop_until_continued
 from tui.terminal.keyboard import Keyboard
 from tui.terminal.output import Output
 from tui.terminal.tty import open_terminal
@@ -59,6 +59,7 @@ class TerminalDriver(Driver):
         self._is_lost = False
         self._started_s = 0.0
         self._handlers: dict[int, Any] = {}
+        keep_threads_stoppable()
 
     @property
     def can_suspend(self) -> bool:

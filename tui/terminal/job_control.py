@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,15 @@ from tui.terminal.tty import Tty
 
 _SIGNAL_S = 0.05
 """Time for a signal that came with SIGCONT, as `kill %1` sends it, to be handled before the next stop."""
+
+
+def keep_threads_stoppable() -> None:
+    """Have libraries start commands by fork(2) from here on, not by vfork(2).
+
+    The thread that called vfork cannot be stopped until its child executes, and Ctrl-Z stops the child before it does:
+    the shell would wait for ever for the process to stop. libudev is looked for by a command (ctypes.util).
+    """
+    subprocess._USE_VFORK = False  # type: ignore[misc] # the switch that the documentation of subprocess names
 
 
 def stop_until_continued(tty: Tty, *, group: bool, is_ending: Callable[[], bool]) -> None:

@@ -52,7 +52,8 @@ struct pending {
 	u32 device;   /* 0: nobody's */
 	u32 direction;
 	struct sums sums;
-	u64 unused[2];
+	u64 completed; /* in the first place of a CPU: the request that on_complete saw last there */
+	u64 unused;
 };
 #define PENDING_OF_CPU 8 /* a power of two */
 

@@ -122,15 +122,28 @@ int BPF_PROG(on_merge, struct request *request)
 	return 0;
 }
 
+static __always_inline u64 *completed_last(void)
+{
+	u32 index = bpf_get_smp_processor_id() * PENDING_OF_CPU;
+	struct pending *p = bpf_map_lookup_elem(&pending, &index);
+
+	return p ? &p->completed : 0;
+}
+
 static __always_inline int complete(struct request *request, s32 error, u32 bytes, bool again)
 {
 	struct finished f = {};
-	u64 key = key_of(request);
+	u64 key = key_of(request), *last = completed_last();
 	struct io_set *set;
 	struct io *io;
 	struct device *d;
 	bool timed;
 
+	/* Written before all else, so that an interrupt in the midst of this finds no older request here. */
+	if (last && !again)
+		*(volatile u64 *)last = key;
+	else if (last && *(volatile u64 *)last == key)
+		return 0;
 	if (bytes < request->__data_len)
 		return 0;
 	set = set_of(key);

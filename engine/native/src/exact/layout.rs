@@ -39,7 +39,8 @@ pub struct Pending {
     pub device: AtomicU32,
     pub direction: AtomicU32,
     pub sums: Sums,
-    unused: [u64; 2],
+    completed: u64,
+    unused: u64,
 }
 
 #[repr(C)]
