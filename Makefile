@@ -10,12 +10,14 @@ export MATURIN_NO_INSTALL_RUST := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-fast fuzz lab-test lint format wheel bench soak bpf bpf-accept clean snapshots
+.PHONY: help build dev run test test-fast fuzz lab-test lint format audit wheel bench soak bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 build: $(VENV)/.built ## make .venv and build the native core
+
+dev: $(VENV)/.dev ## the same with the tools for testing
 
 $(VENV)/.tools:
 	@command -v $(PYTHON) >/dev/null || { echo "lunscope: $(PYTHON) not found: install Python 3.11 or newer, or name it: make PYTHON=python3.12" >&2; exit 1; }
@@ -27,13 +29,17 @@ $(VENV)/.tools:
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools pyproject.toml $(RUST_SOURCES)
-	$(BIN)/pip install -q -e '.[dev]'
+	$(BIN)/pip install -q -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.built requirements-dev.txt
+	$(BIN)/pip install -q -r requirements-dev.txt
 	@touch $@
 
 run: build ## build and start: the TUI on a terminal, a bounded run with a summary otherwise
 	@$(BIN)/lunscope run
 
-lint: build ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
+lint: dev ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -47,25 +53,25 @@ test: lint ## everything: lint, Rust tests, Python tests
 	$(BIN)/pytest -n auto tests/unit tests/app
 	$(BIN)/pytest --ignore=tests/unit --ignore=tests/app
 
-test-fast: build ## the tests that need no devices, on all processors
+test-fast: dev ## the tests that need no devices, on all processors
 	$(BIN)/pytest -q -n auto tests/unit tests/app
 
-fuzz: build ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
+fuzz: dev ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)
 
-lab-test: build ## tests against captured hosts and in guests with real multipath; LUNSCOPE_LAB names the lab's folder
+lab-test: dev ## tests against captured hosts and in guests with real multipath; LUNSCOPE_LAB names the lab's folder
 	LUNSCOPE_GUEST=1 $(BIN)/pytest tests/lab
 
-snapshots: build ## accept the screens as they are now as the new snapshots
+snapshots: dev ## accept the screens as they are now as the new snapshots
 	$(BIN)/pytest tests/app --snapshot-update
 
-bench: build ## measure against the numbers in docs/numbers.md; needs root and fio
+bench: dev ## measure against the numbers in docs/numbers.md; needs root and fio
 	$(BIN)/python -m bench
 
 SOAK_MINUTES ?= 10
 SOAK_ENDINGS ?= 50
 
-soak: build ## SOAK_MINUTES of random keys and resizes with a load, then SOAK_ENDINGS terminals that go away
+soak: dev ## SOAK_MINUTES of random keys and resizes with a load, then SOAK_ENDINGS terminals that go away
 	$(BIN)/python -m bench.soak --minutes $(SOAK_MINUTES) --endings $(SOAK_ENDINGS)
 
 BPF := $(CRATE)/bpf
@@ -86,11 +92,17 @@ bpf: $(BPF_BUILT) ## rebuild the BPF object (clang 16, libbpf-dev) and compare i
 bpf-accept: $(BPF_BUILT) ## commit to the BPF object built from the sources as they are now
 	cp $< $(BPF)/lunscope.bpf.o
 
+audit: dev ## known vulnerabilities and licences of what lunscope is built from; needs cargo-deny and the network
+	@command -v cargo-deny >/dev/null || { echo "lunscope: cargo-deny not found: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny --manifest-path $(CRATE)/Cargo.toml check
+	$(BIN)/pip install -q -r requirements-audit.txt
+	$(BIN)/pip-audit --skip-editable
+
 wheel: $(VENV)/.tools ## build an abi3 manylinux wheel that needs no Rust where it is installed
 	$(BIN)/pip install -q 'maturin[zig]>=1.9,<2'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --zig --compatibility manylinux_2_28 --out dist
 
-format: build ## format Python and Rust
+format: dev ## format Python and Rust
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	cargo fmt --manifest-path $(CRATE)/Cargo.toml
