@@ -161,7 +161,7 @@ def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:
     busy_s = np.where(both, sums["paired_accounted_busy_s"], sums["paired_busy_s"])
     mean_square = ratio(sums["paired_accounted_squares_s"], busy_s)
     # Without squares as many at once are assumed to vary as much as they are.
-    relative_variance = np.where(both, mean_square / ratio(io_s, busy_s) ** 2 - 1.0, 1.0)
+    relative_variance = np.where(both, ratio(mean_square, ratio(io_s, busy_s) ** 2) - 1.0, 1.0)
     # Samples of one bunch of I/Os are one: this is how many see it.
     looks_a_bunch = _BUNCH * np.fmax(
         1.0, ratio(kernel_io_s, sums["paired_ios"]) * ratio(sums["looks"], sums["looked_s"])
