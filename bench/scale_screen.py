@@ -62,13 +62,13 @@ def measure(kernel: FakeKernel, seconds: float) -> None:
         for key in keys:
             terminal.press(key)
             terminal.drain(1.0)
-        started_s, before_s, sent = time.monotonic(), cpu_s(terminal.pid), len(terminal.output)
+        started_s, before_s, sent = time.monotonic(), cpu_s(terminal.worker), len(terminal.output)
         drain_for(terminal, seconds)
-        share_pct = 100.0 * (cpu_s(terminal.pid) - before_s) / (time.monotonic() - started_s)
+        share_pct = 100.0 * (cpu_s(terminal.worker) - before_s) / (time.monotonic() - started_s)
         sent_kb = (len(terminal.output) - sent) / 1024 / seconds
         print(
-            f"  {screen:<24} {share_pct:5.1f} % of a core (goal {CPU_GOAL_PCT:g})  {memory_mb(terminal.pid):5.0f} MB "
-            f"(goal {MEMORY_GOAL_MB:g})  {sent_kb:5.1f} KB/s to the terminal",
+            f"  {screen:<24} {share_pct:5.1f} % of a core (goal {CPU_GOAL_PCT:g})  "
+            f"{memory_mb(terminal.worker):5.0f} MB (goal {MEMORY_GOAL_MB:g})  {sent_kb:5.1f} KB/s to the terminal",
             flush=True,
         )
     terminal.close()

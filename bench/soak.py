@@ -67,7 +67,7 @@ class Soak:
             try:
                 operator.storm(_STORM_S)
                 self._probe(terminal, operator)
-                resident = resident_kib(worker_of(terminal.pid))
+                resident = resident_kib(terminal.worker)
                 self.findings.memory_kib[-1].append((time.monotonic() - started_s, resident))
             except OSError:
                 if not self._restart(terminal, operator):
@@ -144,7 +144,7 @@ class Soak:
     def _judge_end(self, terminal: Terminal, seconds: float | None) -> None:
         if seconds is None:
             self.findings.late_ends += 1
-            threads = threads_of(worker_of(terminal.pid))
+            threads = threads_of(terminal.worker)
             self.findings.faults.append(f"alive {STALL_S:g} s after its terminal: {threads}")
             os.kill(terminal.pid, signal.SIGKILL)
         else:
@@ -153,12 +153,6 @@ class Soak:
         code = terminal.close()
         if seconds is not None and code != 128 + signal.SIGHUP:
             self.findings.faults.append(f"ended with {code} after SIGHUP: {tail(terminal)}")
-
-
-def worker_of(pid: int) -> int:
-    """Return the process that draws and drives the load: the child of the one that was started and waits."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(children[0]) if children else pid
 
 
 def resident_kib(pid: int) -> float:

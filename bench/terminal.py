@@ -11,6 +11,7 @@ import struct
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 
 class Terminal:
@@ -32,6 +33,12 @@ class Terminal:
             variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
             os.execvpe(command[0], list(command), variables)
         self.resize(columns, lines)
+
+    @property
+    def worker(self) -> int:
+        """The process that draws and drives the load: the child of the one that was started and waits."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return int(children[0]) if children else self.pid
 
     def resize(self, columns: int, lines: int) -> None:
         """Give the terminal another size, which its program is told."""

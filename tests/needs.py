@@ -51,6 +51,16 @@ def _tool(name: str) -> Callable[[], str]:
     return lambda: "" if shutil.which(name) else f"{name} is not installed"
 
 
+@functools.cache
+def _fuse() -> str:
+    if os.geteuid() != 0:
+        return "not root"
+    if not Path("/dev/fuse").exists():
+        return "no /dev/fuse here"
+    probe = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
+    return "" if probe.returncode == 0 else probe.stderr.strip()
+
+
 def _device_mapper() -> str:
     if os.geteuid() != 0:
         return "not root"
@@ -72,6 +82,7 @@ mkfs_ext4 = _need("mkfs.ext4", _tool("mkfs.ext4"))
 fsfreeze = _need("fsfreeze", _tool("fsfreeze"))
 iostat = _need("iostat", _tool("iostat"))
 tmux = _need("tmux", _tool("tmux"))
+fuse = _need("FUSE in a mount namespace", _fuse)
 device_mapper = _need("device mapper", _device_mapper)
 swap = _need("swap", _swap)
 

@@ -61,12 +61,13 @@ def start_live(
         with open_terminal() as tty, EndWatch(tty, closing.hasty_steps) as watch:
             try:
                 app = _make_app(source, control, job, permissions, recording, autostart=autostart, theme=theme)
-                return _run(app, tty, watch, control)
+                code = _run(app, tty, watch, control)
             finally:
                 watch.left()
                 closing.close()
                 if not tty.takes_output(LAST_WORDS_S):
                     tty.silence_streams()
+            return code or closing.code
     finally:
         closing.close()
 
@@ -138,6 +139,8 @@ class _Closing:
         self._recording = recording
         self._steps: tuple[Callable[[], None], ...] = (self._end_load, self._record_the_end, source.close)
         self._is_done = False
+        self.code = 0
+        """Exit code that says which signal gave up a load that did not end; 0 if none did."""
 
     @property
     def hasty_steps(self) -> tuple[Callable[[], None], ...]:
@@ -162,7 +165,7 @@ class _Closing:
     def _end_load(self) -> None:
         """End the load, if there is one, and say on stderr what is waited for; in the main thread."""
         if self._control is not None:
-            end_load(self._control)
+            self.code = end_load(self._control)
 
     def _stop_load_hastily(self) -> None:
         if self._control is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
@@ -15,8 +16,13 @@ SCHEMA = "lunscope.scan/1"
 Record = Port | TargetPort | Path | Layer | Mount | Tape
 
 
-def scan_document(topology: Topology) -> dict[str, object]:
-    """Lay out a topology; texts from outside are safe to print, what is not known is null or empty."""
+def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[str, object]:
+    """Lay out a topology; texts from outside are safe to print, what is not known is null or empty.
+
+    Args:
+        topology: any; it may be empty.
+        states_age_s: how long ago the states of paths were read, or before the sample of a recording; NaN if unknown.
+    """
     graph = topology.graph
     return {
         "schema": SCHEMA,
@@ -35,6 +41,7 @@ def scan_document(topology: Topology) -> dict[str, object]:
             }
             for lun in graph.luns
         ],
+        "states_age_s": None if math.isnan(states_age_s) else round(states_age_s, 3),
         "paths": [{**_plain(path), "usable": path.usable} for path in graph.paths],
         "layers": [_plain(layer) for layer in graph.layers],
         "mounts": [_plain(mount) for mount in graph.mounts],

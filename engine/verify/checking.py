@@ -17,6 +17,7 @@ from engine.verify.damage import Damage, damage_document
 from engine.verify.journal import open_journal
 from engine.verify.passing import PassResult, run_pass
 from engine.verify.run_result import pass_document
+from engine.waits import Waits
 
 SCHEMA = "lunscope.verify/1"
 _BLOCK = BlockShare(4096)
@@ -50,6 +51,7 @@ def check_target(
     *,
     use_journal: bool = True,
     begins: Callable[[VerifyPass, str], None] = lambda _pass, _name: None,
+    waits: Waits | None = None,
 ) -> Checked:
     """Read a whole device or file and judge all that a verified load wrote there.
 
@@ -59,18 +61,23 @@ def check_target(
         stop: set from any thread to end early.
         use_journal: whether to use what the last verified run on this name left.
         begins: called with every pass that is made and the target's name, to ask what it waits for.
+        waits: takes the other calls that may hang: open and close.
 
     Raises:
         StoppedError: `stop` was set.
         LunscopeError: it cannot be read, or nothing of a verified load is on it.
     """
-    target = _open(path)
+    waits = waits or Waits()
+    with waits.on(path, "open"):
+        target = _open(path)
     try:
-        return _check(target, path, functools.partial(_pass, target, progress, stop, begins), use_journal=use_journal)
+        journal = _open_journal(path, waits) if use_journal else None
+        return _check(target, journal, functools.partial(_pass, target, progress, stop, begins))
     except OSError as error:
         raise LunscopeError(f"{safe_text(path)}: cannot be checked: {error.strerror}") from error
     finally:
-        target.close()
+        with waits.on(path, "close"):
+            target.close()
 
 
 def _open(path: str) -> OpenTarget:
@@ -88,10 +95,12 @@ def _open(path: str) -> OpenTarget:
         return attempt(Mode.BUFFERED)
 
 
-def _check(
-    target: OpenTarget, path: str, make_pass: Callable[[int | None], PassResult], *, use_journal: bool
-) -> Checked:
-    journal = open_journal(path) if use_journal else None
+def _open_journal(path: str, waits: Waits) -> int | None:
+    with waits.on("the journal of its last load", "open"):
+        return open_journal(path)
+
+
+def _check(target: OpenTarget, journal: int | None, make_pass: Callable[[int | None], PassResult]) -> Checked:
     notice = _NO_JOURNAL if journal is None else ""
     try:
         result = make_pass(journal)

@@ -30,6 +30,7 @@ NAMED_S = 2.0
 MACHINE_S = 2.0
 """What a machine with other work may add."""
 LEFT_S = 8.0
+LEAVE_SCREEN = b"\x1b[?1049l"
 PATIENCE_S = 30.0
 
 
@@ -139,15 +140,26 @@ async def test_quitting_leaves_when_the_device_answers(disk: StallingDisk) -> No
 
 
 @pytest.fixture
-def start(disk: StallingDisk) -> Iterator[Callable[..., Terminal]]:
-    """Start the screens over a load on the disk and freeze it; whatever the test does, it is thawed and they end."""
+def terminals(disk: StallingDisk) -> Iterator[list[Terminal]]:
+    """Terminals that were opened: whatever the test does, the disk is thawed and they end."""
     opened: list[Terminal] = []
+    yield opened
+    disk.thaw()
+    for terminal in opened:
+        if terminal.alive():
+            os.kill(terminal.pid, signal.SIGKILL)
+        terminal.close(5)
+
+
+@pytest.fixture
+def start(disk: StallingDisk, terminals: list[Terminal]) -> Callable[..., Terminal]:
+    """Start the screens over a load on the disk and freeze it."""
 
     def start(*options: str) -> Terminal:
         load = ("run", "--target", disk.device, "--allow-write", disk.device, "--destroy-data", "--rw", "randwrite")
         command = (sys.executable, "-m", "tui", *load, "--qd", str(DEPTH), "--interval", "0.2", *options)
         terminal = Terminal(command, 120, 40)
-        opened.append(terminal)
+        terminals.append(terminal)
         assert terminal.drain(PATIENCE_S, until=b"Type its name"), terminal.output.decode(errors="replace")
         terminal.press(f"{disk.device}\r")
         assert terminal.drain(PATIENCE_S, until=b"RUNNING"), terminal.output.decode(errors="replace")
@@ -155,12 +167,23 @@ def start(disk: StallingDisk) -> Iterator[Callable[..., Terminal]]:
         disk.freeze()
         return terminal
 
-    yield start
-    disk.thaw()
-    for terminal in opened:
-        if terminal.alive():
-            os.kill(terminal.pid, signal.SIGKILL)
-        terminal.close(5)
+    return start
+
+
+def watching(disk: StallingDisk, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Start a load from the screens of `watch`, whose scratch files cannot be filled."""
+    folder = disk.mount / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("LUNSCOPE_SCRATCH_DIR", str(folder))
+    terminal = Terminal((sys.executable, "-m", "tui", "watch", "--interval", "0.2"), 120, 40)
+    terminals.append(terminal)
+    assert terminal.drain(PATIENCE_S, until=b"LIVE"), terminal.output.decode(errors="replace")
+    disk.freeze()
+    terminal.press("2")
+    terminal.drain(1.0)
+    terminal.press("s")
+    assert terminal.drain(PATIENCE_S, until=b"waiting for open of scratch"), terminal.output.decode(errors="replace")
+    return terminal
 
 
 def named(terminal: Terminal, disk: StallingDisk) -> Terminal:
@@ -176,7 +199,7 @@ def left(terminal: Terminal, disk: StallingDisk, timeout_s: float = LEFT_S) -> t
     """Wait for the end, before the disk answers; returns the exit code and what was printed."""
     began_s = time.monotonic()
     while terminal.alive():
-        assert time.monotonic() - began_s < timeout_s, "it does not end while the device does not answer"
+        assert time.monotonic() - began_s < timeout_s, terminal.output[-3000:].decode(errors="replace")
         terminal.drain(0.05)
     terminal.drain(0.5)
     assert disk.frozen
@@ -217,15 +240,42 @@ def test_a_second_signal_ends_the_screens_with_the_summary(
     assert terminal.alive(), "the first waits for what is outstanding"
     os.kill(terminal.pid, number)
     code, text = left(terminal, disk)
-    assert code != 0
+    assert code == 128 + number
     assert f"outstanding: {DEPTH} I/Os on {disk.device} never came back: given up after " in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_load_started_from_watch_does_not_hold_the_terminal_up(
+    disk: StallingDisk, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    terminal = watching(disk, terminals, monkeypatch)
+    terminal.output.clear()
+    os.kill(terminal.pid, number)
+    assert terminal.drain(PATIENCE_S, until=b"(Ctrl-C gives up)"), terminal.output.decode(errors="replace")
+    assert LEAVE_SCREEN in terminal.output, "the terminal is given back before the wait"
+    os.kill(terminal.pid, number)
+    code, text = left(terminal, disk)
+    assert code == 128 + number
+    assert "never came back" in text
+
+
+def test_two_quits_leave_watch(disk: StallingDisk, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watching(disk, terminals, monkeypatch)
+    terminal.press("q")
+    terminal.drain(1.5)
+    assert terminal.alive(), "the first waits for what is outstanding"
+    terminal.press("q")
+    code, text = left(terminal, disk)
+    assert code == 1
+    assert LEAVE_SCREEN in terminal.output
+    assert "never came back" in text
 
 
 def test_the_limit_ends_the_screens_too(disk: StallingDisk, start: Callable[..., Terminal]) -> None:
     terminal = named(start("--engine", "threads", "--give-up", "2s"), disk)
     os.kill(terminal.pid, signal.SIGTERM)
     code, text = left(terminal, disk, 2.0 + LEFT_S)
-    assert code != 0
+    assert code == 128 + signal.SIGTERM
     assert "never came back: given up after " in text
 
 

@@ -1,14 +1,26 @@
-"""A block device whose writes stop: a loop device over a file in a filesystem that can be frozen."""
+"""What stops answering: a block device over a filesystem that can be frozen, and a filesystem that nobody serves."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1 << 20
+_UNDER_SILENT_MOUNT = """
+import ctypes, os, sys
+folder, *arguments = sys.argv[1:]
+channel = os.open("/dev/fuse", os.O_RDWR)
+os.set_inheritable(channel, True)
+options = f"fd={channel},rootmode=40000,user_id=0,group_id=0"
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.mount(b"silent", folder.encode(), b"fuse", 0, options.encode()):
+    sys.exit(os.strerror(ctypes.get_errno()))
+os.execv(sys.executable, [sys.executable, *arguments])
+"""
 
 
 def _run(*command: str | Path) -> str:
@@ -64,3 +76,13 @@ def stalling_disk(folder: Path) -> Iterator[StallingDisk]:
             subprocess.run(["sleep", "0.2"], check=True)
         else:
             raise AssertionError(f"{mount} stays busy: {done.stderr!r}")
+
+
+def under_silent_mount(folder: Path, *arguments: str | Path) -> list[str]:
+    """Make a command that runs Python where every call on something in a folder waits: FUSE that nobody serves.
+
+    The mount is in a namespace of its own, so that nobody else waits in it, and goes with the process.
+    """
+    folder.mkdir()
+    own = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", _UNDER_SILENT_MOUNT]
+    return [*own, str(folder), *map(str, arguments)]

@@ -156,7 +156,7 @@ def test_a_second_signal_ends_it_with_what_is_outstanding(
     run.process.send_signal(number)
     code, out = run.end()
     assert disk.frozen
-    assert code == 1
+    assert code == 128 + number
     document = json.loads(out)
     (left,) = document["outstanding"]
     assert (left["target"], left["ios"]) == (disk.device, 8)
@@ -244,7 +244,7 @@ def test_nothing_is_left_of_a_process_that_gave_up(disk: StallingDisk) -> None:
     run.wait_for("waiting for 8 I/Os")
     (child,) = children_of(run.process.pid)
     run.process.send_signal(signal.SIGTERM)
-    assert run.end()[0] == 1
+    assert run.end()[0] == 128 + signal.SIGTERM
     left = Path(f"/proc/{child}/stat").read_text().rpartition(") ")[2][0] if Path(f"/proc/{child}").exists() else "Z"
     assert left == "Z", "its process has ended; threads that the kernel holds are all that is left"
     disk.thaw()
@@ -269,7 +269,7 @@ def test_the_filling_of_a_scratch_file_is_named_and_ends(disk: StallingDisk) -> 
     run.process.send_signal(signal.SIGTERM)
     code, out = run.end()
     assert disk.frozen
-    assert code == 1
+    assert code == 128 + signal.SIGTERM
     assert json.loads(out)["outstanding"] != []
 
 
@@ -281,7 +281,7 @@ def test_cached_writes_that_hang_end_in_time(disk: StallingDisk) -> None:
         time.sleep(1)
     code, out = run.end()
     assert disk.frozen
-    assert code == 1
+    assert code == 128 + signal.SIGTERM
     assert json.loads(out)["outstanding"] != []
 
 

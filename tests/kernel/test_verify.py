@@ -535,4 +535,4 @@ def test_the_check_of_a_target_names_reads_that_do_not_come_back(make_loop: Call
             process.kill()
             process.wait()
     assert line.startswith("lunscope: waiting for ")
-    assert f" on {path}, oldest for " in line
+    assert f" {path}, oldest for " in line

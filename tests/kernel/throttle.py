@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 _ROOT = Path("/sys/fs/cgroup/blkio")
 _LIMITS = ("read", "write")
+_PATIENCE_S = 60.0
 
 
 @functools.cache
@@ -47,7 +50,20 @@ def slowed(device: str, iops: int) -> Iterator[None]:
     finally:
         _limit(group, number, 0)
         (home / "cgroup.procs").write_text(str(os.getpid()))
-        group.rmdir()
+        _remove(group)
+
+
+def _remove(group: Path) -> None:
+    """Remove a group once the last of its processes is gone, which may have been given up while its I/O hung."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            group.rmdir()
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline_s:
+                raise
+        time.sleep(0.05)
 
 
 def _limit(group: Path, number: str, iops: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,20 +22,6 @@ from tests.unit.hand_tracer import HandTracer
 from tests.unit.probe_server import MYSELF, PATIENCE_S, Helper, raw, wait_for
 
 READS, PEAK = TRACE.index("reads"), TRACE.index("service_max_ns")
-
-
-@pytest.fixture
-def helper(tmp_path: Path) -> Iterator[Helper]:
-    helper = Helper(tmp_path / "probe.sock")
-    yield helper
-    helper.end()
-
-
-@pytest.fixture
-def reader(helper: Helper) -> Iterator[HelperTracer]:
-    reader = connect(helper.path)
-    yield reader
-    reader.close()
 
 
 def test_a_reader_sees_what_the_tracer_has(helper: Helper, reader: HelperTracer) -> None:

@@ -8,7 +8,6 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,20 +25,6 @@ from tests.unit.hand_tracer import HandTracer
 from tests.unit.probe_server import PATIENCE_S, Helper, raw
 
 HUGE = "1" + "0" * 40
-
-
-@pytest.fixture
-def helper(tmp_path: Path) -> Iterator[Helper]:
-    helper = Helper(tmp_path / "probe.sock")
-    yield helper
-    helper.end()
-
-
-@pytest.fixture
-def reader(helper: Helper) -> Iterator[HelperTracer]:
-    reader = connect(helper.path)
-    yield reader
-    reader.close()
 
 
 def framed(head: str | bytes, body: bytes = b"") -> bytes:

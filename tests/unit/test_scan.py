@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from collectors.session.writer import SessionWriter
 from collectors.topology.current import read_topology
 from collectors.topology.document import scan_document
 from collectors.topology.graph import Graph, Layer, Lun
+from collectors.topology.state_age import state_age_tables
 from collectors.topology.tree import tree_lines
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi
@@ -66,6 +69,7 @@ def test_the_verb_prints_one_document(kernel: FakeKernel, capsys: pytest.Capture
     assert [(path["name"], path["usable"]) for path in document["paths"]] == [("sda", True), ("sdb", False)]
     assert document["layers"][0]["below"] == [lun["key"]]
     assert document["mounts"] == [{"key": document["layers"][0]["key"], "point": "/srv", "filesystem": "xfs"}]
+    assert document["states_age_s"] >= 0
 
 
 def test_a_recording_shows_the_graph_it_ended_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +80,16 @@ def test_a_recording_shows_the_graph_it_ended_with(tmp_path: Path, capsys: pytes
     document = json.loads(capsys.readouterr().out)
     assert len(document["paths"]) == len(machine.rows)
     assert document["targets"][0]["name"] == "\\x1b[2J"
+    assert document["states_age_s"] is None, "an earlier version wrote it"
+
+
+def test_a_recording_says_how_old_its_states_were(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = Machine().sample()
+    tables = {**sample.tables, **state_age_tables(time.monotonic_ns() - 90_000_000_000)}
+    with SessionWriter(tmp_path / "a.lun") as writer:
+        writer.write(replace(sample, tables=tables))
+    assert run_cli(["scan", "--from", str(tmp_path / "a.lun"), "--json"]) == 0
+    assert 90 <= json.loads(capsys.readouterr().out)["states_age_s"] < 150
 
 
 def test_a_recording_without_a_graph_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

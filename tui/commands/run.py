@@ -20,10 +20,11 @@ from tui.options.job import LoadOptions, load_options, make_permissions, permiss
 from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
 from tui.options.tiers import tier_option
-from tui.options.watching import Watching, open_source, recording_exit
+from tui.options.watching import Watching, open_source
 from tui.options.work import file_options, read_work, with_ends, with_scratch
-from tui.unattended.leaving import OWN_PROCESS, leave, start_child
-from tui.unattended.runs import Output, print_result, run_unattended
+from tui.unattended.after_screens import sum_up
+from tui.unattended.leaving import go_on_in_child
+from tui.unattended.runs import Output, run_unattended
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
@@ -98,20 +99,14 @@ def command(
     if on_screen:
         (only,) = read.scenarios
         validate(only.job)
-        _go_on_in_child()
+        go_on_in_child()
         return _on_screen(only.job, permissions, watching)
     read = with_ends(read)
     for each in read.scenarios:
         validate_scenario(each)
     require_permission(read.scenarios, permissions)
-    _go_on_in_child()
+    go_on_in_child()
     return run_unattended(read, permissions, watching, Output(as_json, fio_json))
-
-
-def _go_on_in_child() -> None:
-    """Have whoever called wait for a process that does no I/O."""
-    if click.get_current_context().find_root().obj is OWN_PROCESS:
-        start_child()
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
@@ -120,11 +115,4 @@ def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> in
     control = LoadControl()
     source, recording = open_source(watching, control)
     code = start_live(source, control=control, job=job, permissions=permissions, recording=recording, autostart=True)
-    result = control.result()
-    if result is not None:
-        print_result(result, as_json=False)
-        code = code or int(result.is_damaged or result.ended_in_stall)
-    code = recording_exit(recording, code)
-    if control.outstanding:
-        leave(code or 1)
-    return code
+    return sum_up(control, recording, code)

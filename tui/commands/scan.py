@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from collectors.model import Topology
 from collectors.session.reader import SessionReader
 from collectors.topology.current import read_topology
 from collectors.topology.document import scan_document
+from collectors.topology.state_age import state_age_s
 from collectors.topology.tree import tree_lines
 from engine.errors import LunscopeError
 from tui.options.reading import reading_settings
@@ -26,17 +28,25 @@ def command(*, recording: Path | None, as_json: bool, procfs: Path, sysfs: Path)
 
     PATH in capitals is one that takes no I/O; ! marks what is odd.
     """
-    topology = read_topology(procfs, sysfs, reading_settings()) if recording is None else _recorded(recording)
+    topology, age_s = _read(procfs, sysfs) if recording is None else _recorded(recording)
     if as_json:
-        click.echo(json.dumps(scan_document(topology)))
+        click.echo(json.dumps(scan_document(topology, age_s), allow_nan=False))
         return
     for line in tree_lines(topology):
         click.echo(line)
 
 
-def _recorded(recording: Path) -> Topology:
+def _read(procfs: Path, sysfs: Path) -> tuple[Topology, float]:
+    """Return the topology of this host, and how old its oldest state is by now."""
+    began_s = time.monotonic()
+    topology = read_topology(procfs, sysfs, reading_settings())
+    return topology, time.monotonic() - began_s
+
+
+def _recorded(recording: Path) -> tuple[Topology, float]:
+    """Return the last topology of a recording, and how old its states were in the last sample."""
     with SessionReader(recording) as reader:
         last = reader.sample_at(len(reader) - 1) if len(reader) else None
     if last is None or not last.topology.graph.luns:
         raise LunscopeError(f"{recording}: no device graph in it: an earlier version wrote it, or there were no disks")
-    return last.topology
+    return last.topology, state_age_s(last.tables)

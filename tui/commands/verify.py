@@ -12,73 +12,124 @@ import click
 
 from engine._native import VerifyPass
 from engine.errors import StoppedError
-from engine.job.sizes import human_size
-from engine.results.outstanding import NAMED_AFTER_S, Outstanding
+from engine.helper import Helper
+from engine.job.sizes import human_size, parse_duration
+from engine.job.spec import DEFAULT_GIVE_UP_S
+from engine.results.outstanding import NAMED_AFTER_S, Outstanding, given_up_text
 from engine.text import safe_text
 from engine.verify.checking import Checked, check_target, checked_document
 from engine.verify.damage import damage_verdict
 from engine.verify.text import damage_lines
-from tui.unattended.signals import stop_on_signal
+from engine.waits import Waits
+from tui.unattended.leaving import go_on_in_child, leave
+from tui.unattended.signals import EndingSignals
 from tui.unattended.wait_lines import WaitLines
 
-_INTERRUPTED = 130
 _TELL_STEP = 0.01
+_LOOK_S = 0.05
+_ENDING_S = 1.0
+"""How long a call may take to return after a signal."""
+_HASTY = 2
+"""At this many signals nothing is waited for."""
 
 
 @click.command(short_help="find torn, stale, misplaced and flipped blocks after a load with --verify")
 @click.argument("target", metavar="FILE-OR-DEVICE")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.verify/1).")
 @click.option("--no-journal", is_flag=True, help="Judge by what lies on the target only; stale blocks are not told.")
-def command(target: str, *, as_json: bool, no_journal: bool) -> int:
+@click.option(
+    "--give-up", metavar="TIME", help="How long an open or a read is waited for that does not return, as 5m. [30s]"
+)
+def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None) -> int:
     """Read all of a file or device and judge every 512 bytes that a load with --verify wrote there. Nothing is written.
 
     It works whatever ended the load, kill -9 included, and on any host; the journal that tells old blocks from the last
-    ones is on the host that drove the load.
+    ones is on the host that drove the load. An open or a read that does not return is named after a second or two, and
+    given up after --give-up TIME or at a signal.
 
-    Exits 0 if all is as it was written, 1 if anything is damaged, cannot be read, or there is nothing to check, 2 for
-    what cannot be meant.
+    Exits 0 if all is as it was written, 1 if anything is damaged, cannot be read or does not answer, or if there is
+    nothing to check, 2 for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it.
     """
-    stop, told = threading.Event(), _Progress()
-    try:
-        with stop_on_signal(stop):
-            checked = check_target(target, told, stop, use_journal=not no_journal, begins=told.begin)
-    except StoppedError as error:
+    give_up_s = DEFAULT_GIVE_UP_S if give_up is None else parse_duration(give_up)
+    go_on_in_child()
+    told, stop = _Progress(), threading.Event()
+
+    def check() -> Checked:
+        return check_target(target, told.note, stop, use_journal=not no_journal, begins=told.begin, waits=told.calls)
+
+    with EndingSignals() as signals:
+        checking = Helper(check, "lunscope-check")
+        given_up = _wait(checking, told, signals, stop, give_up_s)
         told.clear()
+        signal = signals.wait(0)
+    ended = 0 if signal is None else 128 + signal
+    if given_up:
+        click.echo(f"lunscope: {given_up_text(given_up)}: not all of it was checked", err=True)
+        leave(ended or 1)
+    try:
+        checked = checking.result()
+    except StoppedError as error:
         click.echo(f"lunscope: {safe_text(str(error))}", err=True)
-        return _INTERRUPTED
-    told.clear()
+        return ended
     for line in [json.dumps(checked_document(checked), allow_nan=False)] if as_json else _lines(checked):
         click.echo(safe_text(line))
     return int(bool(checked.damage))
 
 
+def _wait(
+    checking: Helper[Checked], told: _Progress, signals: EndingSignals, stop: threading.Event, give_up_s: float
+) -> tuple[Outstanding, ...]:
+    """Wait for the end of a check and show how it goes; returns what was waited for in vain, if anything was."""
+    while not checking.done.wait(_LOOK_S):
+        told.show()
+        if signals.wait(0) is not None:
+            stop.set()
+            give_up_s = min(give_up_s, _ENDING_S if signals.count < _HASTY else 0.0)
+        late = told.waits(give_up_s)
+        if late:
+            return late
+    return told.waits(0.0)
+
+
 class _Progress:
-    """One line on a terminal, rewritten at every percent, and lines of their own for reads that do not come back."""
+    """One line on a terminal, rewritten at every percent, and lines of their own for calls that do not return."""
 
     def __init__(self) -> None:
-        self._told = 0.0
+        self.calls = Waits()
+        self._share = 0.0
+        self._shown = 0.0
         self._pass: tuple[VerifyPass, str] | None = None
-        self._waits = WaitLines(self._say)
+        self._lines = WaitLines(self._say)
 
     def begin(self, target_pass: VerifyPass, name: str) -> None:
-        """Follow another pass over a target."""
+        """Follow another pass over a target; from any thread."""
         self._pass = target_pass, name
 
-    def __call__(self, share: float) -> None:
-        self._waits.show(self._outstanding())
-        if sys.stderr.isatty() and share >= self._told + _TELL_STEP:
-            self._told = share
-            click.echo(f"\rchecked: {100 * share:.0f} %", nl=False, err=True)
+    def note(self, share: float) -> None:
+        """Take the share done, 0 to 1; from any thread."""
+        self._share = share
+
+    def show(self) -> None:
+        """Show the share, and what waits."""
+        self._lines.show(self.waits(NAMED_AFTER_S))
+        if sys.stderr.isatty() and self._share >= self._shown + _TELL_STEP:
+            self._shown = self._share
+            click.echo(f"\rchecked: {100 * self._share:.0f} %", nl=False, err=True)
 
     def clear(self) -> None:
-        if self._told:
+        """Take the line of the share away."""
+        if self._shown:
             click.echo(f"\r{'':20}\r", nl=False, err=True)
 
-    def _outstanding(self) -> Iterator[Outstanding]:
+    def waits(self, at_least_s: float) -> tuple[Outstanding, ...]:
+        """Return what has been outstanding for so long."""
+        found = self.calls.outstanding(at_least_s)
         if self._pass is not None:
-            ios, since_ns = self._pass[0].outstanding(NAMED_AFTER_S)
+            target_pass, name = self._pass
+            ios, since_ns = target_pass.outstanding(at_least_s)
             if ios:
-                yield Outstanding(self._pass[1], ios, since_ns)
+                return (*found, Outstanding(name, ios, since_ns))
+        return found
 
     def _say(self, line: str) -> None:
         self.clear()

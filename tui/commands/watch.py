@@ -10,8 +10,10 @@ from engine.running.control import LoadControl
 from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
 from tui.options.tiers import tier_option
-from tui.options.watching import Watching, open_source, recording_exit
+from tui.options.watching import Watching, open_source
 from tui.start import require_terminal, start_live
+from tui.unattended.after_screens import sum_up
+from tui.unattended.leaving import go_on_in_child
 
 
 @click.command(short_help="this host's disks on the screen, live")
@@ -34,8 +36,12 @@ def command(
     """Watch this host's disks: queue time, service time, busy, which one is hot and why.
 
     A load waits on its own screen until it is started there; nothing is driven or written before.
+
+    Exits 0, 1 if the recording failed, or the last load found damage or ended in a stall, 130, 143 or 129 if SIGINT,
+    SIGTERM or SIGHUP ended it.
     """
     require_terminal("lunscope report, or lunscope record -o FILE")
+    go_on_in_child()
     control = LoadControl()
     source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier), control)
-    return recording_exit(recording, start_live(source, control=control, recording=recording, theme=theme))
+    return sum_up(control, recording, start_live(source, control=control, recording=recording, theme=theme))

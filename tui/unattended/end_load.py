@@ -12,8 +12,12 @@ from tui.unattended.wait_lines import WaitLines
 _LOOK_S = 0.05
 
 
-def end_load(control: LoadControl) -> None:
-    """Stop whatever the load does, name what does not come back, and have a signal give it up; in the main thread."""
+def end_load(control: LoadControl) -> int:
+    """Stop whatever the load does, name what does not come back, and have a signal give it up; in the main thread.
+
+    Returns:
+        The exit code that says which signal gave it up, 128 + its number; 0 if none came.
+    """
     lines = WaitLines(lambda line: click.echo(f"lunscope: {line} (Ctrl-C gives up)", err=True))
     with EndingSignals() as signals:
         stopping = Helper(control.close, "lunscope-stop")
@@ -21,4 +25,6 @@ def end_load(control: LoadControl) -> None:
             lines.show(control.status.outstanding)
             if signals.count:
                 control.abandon()
+        signal = signals.wait(0)
     stopping.result()
+    return 0 if signal is None else 128 + signal

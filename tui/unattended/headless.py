@@ -160,12 +160,11 @@ def _figures(step: Step) -> str:
 def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
     """Tell 0 from 1 (the load or its I/Os failed or stalled, or data are damaged) and 128 + the signal that ended it.
 
-    I/Os that never came back are 1 whatever ended the load: not all is as a mere signal leaves it.
+    Whoever sent a signal learns that it ended the load, as on the screens and as a shell says it; what is outstanding
+    is in the result.
     """
     signal = signals.wait(0)
-    if result.outstanding:
-        return 1
     if signal is not None:
         return 128 + signal
     failed = state is LoadState.FAILED or result.failed_ios or result.is_damaged or result.ended_in_stall
-    return int(bool(failed))
+    return int(bool(failed or result.outstanding))

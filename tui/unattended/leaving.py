@@ -15,6 +15,8 @@ import time
 from contextlib import suppress
 from typing import NoReturn
 
+import click
+
 from tui.unattended.signals import IMPATIENT
 
 _LEAVES = signal.SIGUSR1
@@ -32,6 +34,12 @@ _SETTLE_S = 0.05
 
 _exit_code_fd: int | None = None
 """Where this process says that it leaves, if it is such a child."""
+
+
+def go_on_in_child() -> None:
+    """Have whoever called wait for a process that does no I/O, where the command line is that of this process."""
+    if click.get_current_context().find_root().obj is OWN_PROCESS:
+        start_child()
 
 
 def start_child() -> None:

@@ -80,7 +80,7 @@ def run_unattended(read: ReadJob, permissions: Permissions, watching: Watching, 
             if not control.outstanding:
                 raise
             click.echo(f"lunscope: {safe_text(str(error))}", err=True)
-            code = 1
+            code = _code_of(signals)
         finally:
             _close(monitor, watching, signals, hurried=bool(control.outstanding))
             _leave(output.fio_json, runs)
@@ -101,8 +101,14 @@ def _close(monitor: Monitor, watching: Watching, signals: EndingSignals, *, hurr
             if watching.record is not None:
                 path = safe_text(str(watching.record))
                 click.echo(f"lunscope: {path}: not closed within {limit_s:g} s: its disk does not answer", err=True)
-            leave(1)
+            leave(_code_of(signals))
     closing.result()
+
+
+def _code_of(signals: EndingSignals) -> int:
+    """Exit code where something hangs: 128 + the signal that ended the run, or 1."""
+    signal = signals.wait(0)
+    return 1 if signal is None else 128 + signal
 
 
 def _leave(folder: Path | None, runs: Runs) -> None:

@@ -18,14 +18,12 @@ use super::pacing::Pacer;
 use super::peaks::SECOND_NS;
 use super::run::Run;
 use super::seat::{Seat, Waker};
+use super::stop_watch::StopWatch;
 use super::timeline::Timeline;
 use super::worker_threads;
 
 /// Part of every transient even if all older I/Os are back at once: caches and schedulers settle too.
 const SETTLE_NS: u64 = 100_000_000;
-/// Being late by so much means that the whole process was stopped (Ctrl-Z, a frozen guest): I/Os that completed meanwhile
-/// are reaped only now, and belong to the transient of an epoch that has not begun.
-const STOPPED_NS: u64 = 250_000_000;
 
 /// How often to ask whether all I/Os of earlier epochs are back.
 const SETTLED_YET: Duration = Duration::from_millis(2);
@@ -108,12 +106,8 @@ impl Core {
     /// Runs until the load stops, fails or has lasted for `runtime`.
     pub fn coordinate(self: &Arc<Self>, runtime: Option<Duration>) {
         let deadline = runtime.map(|runtime| std::time::Instant::now() + runtime);
-        let (mut due_ns, mut continued_ns) = (u64::MAX, 0);
+        let mut stops = StopWatch::new(lock(&self.timeline).current().index);
         loop {
-            let now_ns = self.run.now().ns;
-            if now_ns.saturating_sub(due_ns) > STOPPED_NS {
-                continued_ns = now_ns;
-            }
             let nudges = self.run.life.nudges();
             let left = deadline
                 .map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
@@ -123,18 +117,18 @@ impl Core {
             if left.is_some_and(|left| left.is_zero()) || !self.run.life.fault().is_empty() {
                 return self.finish();
             }
-            let next_look = self.look(continued_ns);
+            let next_look = self.look(&mut stops);
             let pause = left.unwrap_or(next_look).min(next_look);
-            due_ns = self.run.now().ns + u64::try_from(pause.as_nanos()).unwrap_or(0);
+            stops.sleeps(pause);
             self.run.life.pause(nudges, pause);
         }
     }
 
-    /// Does what is due in the open epoch, in a process that has run without a stop since `continued_ns`; how long until
-    /// there is more.
-    fn look(self: &Arc<Self>, continued_ns: u64) -> Duration {
+    /// Does what is due in the open epoch; how long until there is more.
+    fn look(self: &Arc<Self>, stops: &mut StopWatch) -> Duration {
         let timeline = lock(&self.timeline);
         let (epoch, now) = (timeline.current(), self.run.now());
+        let was_stopped = stops.was_stopped(epoch.index, epoch.turned, now);
         if let Some(schedule) = &epoch.schedule {
             schedule.expire(now.ticks);
         }
@@ -149,17 +143,36 @@ impl Core {
             self.open_settled(epoch);
             return SETTLED_YET;
         }
-        let settling_ns = (epoch.opening.ns().max(continued_ns) + SETTLE_NS).saturating_sub(now.ns);
+        if was_stopped {
+            epoch.opening.postpone(now);
+        }
+        let settling_ns = (epoch.opening.ns() + SETTLE_NS).saturating_sub(now.ns);
         if settling_ns > 0 {
             return Duration::from_nanos(settling_ns);
         }
-        let arrived = |schedule: &Arc<Schedule>| schedule.has_passed(epoch.opening.ticks());
-        if self.all_settled(epoch.index) && epoch.schedule.as_ref().is_none_or(arrived) {
-            epoch.cpu.begin(CpuTimes::now(self.cpu_ns()));
-            epoch.begin(self.run.now());
-            return Duration::from_nanos(SECOND_NS);
+        if !self.is_settled(epoch) {
+            return SETTLED_YET;
         }
-        SETTLED_YET
+        let (used, begin) = (CpuTimes::now(self.cpu_ns()), self.run.now());
+        if stops.was_stopped(epoch.index, epoch.turned, begin) {
+            epoch.opening.postpone(begin);
+            return SETTLED_YET;
+        }
+        epoch.cpu.begin(used);
+        epoch.begin(begin);
+        Duration::from_nanos(SECOND_NS)
+    }
+
+    /// Whether whatever was issued, or was to be, before an epoch opened is back.
+    fn is_settled(&self, epoch: &Epoch) -> bool {
+        let opened_ticks = epoch.opening.ticks();
+        let arrived = |schedule: &Arc<Schedule>| schedule.has_passed(opened_ticks);
+        self.all_settled(epoch.index)
+            && epoch.schedule.as_ref().is_none_or(arrived)
+            && !self
+                .seats()
+                .iter()
+                .any(|seat| seat.outstanding.has_older(opened_ticks))
     }
 
     /// Lets workers keep as much of each target's depth as others have given back, and their share in the end.

@@ -52,6 +52,7 @@ mod seat;
 mod slowest;
 mod spin;
 mod stats;
+mod stop_watch;
 mod stripe;
 mod target;
 mod timeline;

@@ -62,6 +62,11 @@ impl Opening {
         !self.begun.swap(true, Relaxed)
     }
 
+    /// Has an epoch that is open settle anew: the process was stopped until now, and what was issued before waited in it.
+    pub fn postpone(&self, now: Instant) {
+        self.open(now);
+    }
+
     fn open(&self, now: Instant) {
         self.ns.store(now.ns, Relaxed);
         self.ticks.store(now.ticks, Release);

@@ -59,6 +59,12 @@ impl Outstanding {
         })
     }
 
+    /// Whether an I/O is outstanding that was issued before a moment, to the resolution of the table.
+    pub fn has_older(&self, moment_ticks: u64) -> bool {
+        let least = moment_ticks & !TARGET_MASK;
+        self.each().any(|(_, ticks)| ticks < least)
+    }
+
     /// Target and moment, in ticks, of every I/O that is outstanding.
     pub fn each(&self) -> impl Iterator<Item = (usize, u64)> {
         let words = self.pieces.iter().filter_map(OnceLock::get).flatten();
@@ -122,6 +128,18 @@ mod tests {
         assert_eq!(found, [(3, moment), (1023, moment)]);
         outstanding.set(0, 2, 0);
         assert_eq!(outstanding.each().count(), 2, "an early moment is one too");
+    }
+
+    #[test]
+    fn what_was_issued_before_a_moment_is_older_until_it_is_back() {
+        let outstanding = Outstanding::default();
+        let moment = (9 << TARGET_BITS) + 7;
+        assert!(!outstanding.has_older(moment));
+        outstanding.set(0, 1, 8 << TARGET_BITS);
+        outstanding.set(1, 1, moment + 5);
+        assert!(outstanding.has_older(moment));
+        outstanding.clear(0);
+        assert!(!outstanding.has_older(moment));
     }
 
     #[test]

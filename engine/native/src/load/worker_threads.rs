@@ -150,7 +150,7 @@ impl Worker<'_> {
         loop {
             match self.next(target, now_ticks) {
                 Next::Issue(part) => {
-                    let Some(back_ticks) = self.perform(part) else {
+                    let Some(back_ticks) = self.perform(part, now_ticks) else {
                         self.held = Some(part);
                         std::thread::park_timeout(HELD);
                         return;
@@ -212,15 +212,18 @@ impl Worker<'_> {
     }
 
     /// Does one I/O and counts it; when it came back. None if another write to its place must come back first.
-    fn perform(&mut self, mut part: Part) -> Option<u64> {
+    ///
+    /// It is listed as outstanding before its clock starts, at a moment that has passed: whoever asks what waited through
+    /// a stop of the process must not miss it.
+    fn perform(&mut self, mut part: Part, before_ticks: u64) -> Option<u64> {
         let pointer = if self.run.verifier.is_some() {
             self.verified_buffer(&part)?
         } else {
             self.buffer(&part)
         };
         self.seat.set_in_flight(part.target, 1);
+        self.seat.outstanding.set(0, part.target, before_ticks);
         let issued_ticks = self.run.clock.now();
-        self.seat.outstanding.set(0, part.target, issued_ticks);
         let write_flags = self.epoch.settings.mode.write_flags();
         let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
         loop {
