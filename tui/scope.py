@@ -41,6 +41,8 @@ class Scope:
     """None where no load can be driven: watching only, or over a recording."""
     recording: Recording | None
     interval_s: float
+    autostart: bool = False
+    """Whether the load is started as soon as its screen is there."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keys by action id."""
     span_ns: int = 300 * 1_000_000_000

@@ -15,11 +15,12 @@ from collectors.latency.summary import summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
 from tui.history.curves import FIRST_SPAN_INTERVALS
-from tui.keys import Place, bindings_of
+from tui.keys import bindings_of
 from tui.latency.file_peaks import FilePeaks
 from tui.latency.subjects import TRACE, first_subject
 from tui.latency.text import subject_line, summary_line
 from tui.scope import Scope
+from tui.screen_registry import LATENCY
 from tui.screens.latency_actions import LatencyActions
 from tui.screens.latency_panels import MOST_PEAKS, InQuestion, LatencyPanels
 from tui.transport import ReplayTransport
@@ -33,8 +34,8 @@ PEAKS_PERIOD_S = 0.5
 class LatencyScreen(LatencyActions):
     """One subject's heat map; peaks of all subjects; the slowest I/Os of the moment under the cursor."""
 
-    PLACE = Place.LATENCY
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.LATENCY)]
+    ENTRY = LATENCY
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(LATENCY.actions)
     DEFAULT_CSS = """
     LatencyScreen HeatMap { height: 1fr; min-height: 6; }
     """
