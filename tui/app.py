@@ -19,7 +19,7 @@ from engine.results.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
 from tui.history.charts import History
-from tui.history.events_log import EventLog
+from tui.history.events_log import EventHistory
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
 from tui.latency.subjects import LatencyJump
@@ -63,7 +63,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.scope = Scope(
             transport=transport_of(source),
             history=History(),
-            events=EventLog(),
+            events=EventHistory(),
             desk=desk,
             recording=recording,
             interval_s=source.interval_s,

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from collectors.model import Frame
 from tui.history.charts import History
-from tui.history.events_log import EventLog
+from tui.history.events_log import EventHistory
 from tui.latency.subjects import LatencyJump
 from tui.load.desk import LoadDesk
 from tui.transport import Transport
@@ -36,7 +36,7 @@ class Scope:
 
     transport: Transport
     history: History
-    events: EventLog
+    events: EventHistory
     desk: LoadDesk | None
     """None where no load can be driven: watching only, or over a recording."""
     recording: Recording | None

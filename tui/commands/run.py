@@ -23,7 +23,7 @@ from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source, recording_exit
 from tui.options.work import file_options, read_work, with_ends, with_scratch
 from tui.unattended.leaving import OWN_PROCESS, leave, start_child
-from tui.unattended.runs import Output, print_result, run_unattended
+from tui.unattended.runs import ResultOutput, print_result, run_unattended
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
@@ -105,7 +105,7 @@ def command(
         validate_scenario(each)
     require_permission(read.scenarios, permissions)
     _go_on_in_child()
-    return run_unattended(read, permissions, watching, Output(as_json, fio_json))
+    return run_unattended(read, permissions, watching, ResultOutput(as_json, fio_json))
 
 
 def _go_on_in_child() -> None:

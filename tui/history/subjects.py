@@ -12,7 +12,7 @@ from engine.text import safe_text
 from tui.text.totals import ALL_DISKS
 
 
-class Subject(StrEnum):
+class ChartSubject(StrEnum):
     """Whose past is drawn."""
 
     DISK = "disk"
@@ -29,19 +29,19 @@ class Trace:
     key: str
 
 
-def next_subject(subject: Subject, frame: Frame) -> Subject:
+def next_subject(subject: ChartSubject, frame: Frame) -> ChartSubject:
     """Choose the subject after this one, leaving out the load where there is none."""
-    offered = [one for one in Subject if one is not Subject.LOAD or "load_total" in frame.tables]
+    offered = [one for one in ChartSubject if one is not ChartSubject.LOAD or "load_total" in frame.tables]
     position = offered.index(subject) if subject in offered else -1
     return offered[(position + 1) % len(offered)]
 
 
-def trace_of(subject: Subject, chosen: str | None, frame: Frame) -> Trace | None:
+def trace_of(subject: ChartSubject, chosen: str | None, frame: Frame) -> Trace | None:
     """Find the trace of a subject; a load that is gone gives way to the chosen disk."""
-    if subject is Subject.ALL_DISKS:
+    if subject is ChartSubject.ALL_DISKS:
         return Trace("all disks", "all_disks", ALL_DISKS)
     load = frame.tables.get("load_total")
-    if subject is Subject.LOAD and load is not None and len(load.rows):
+    if subject is ChartSubject.LOAD and load is not None and len(load.rows):
         return Trace("load", "load_total", load.rows.keys[0])
     if chosen is None:
         return None

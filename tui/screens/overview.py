@@ -13,7 +13,7 @@ from collectors.heat import verdict
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable
 from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.history.subjects import Subject, hottest, next_subject, row_of, trace_of
+from tui.history.subjects import ChartSubject, hottest, next_subject, row_of, trace_of
 from tui.keys import bindings_of
 from tui.latency.subjects import traced_subject
 from tui.scope import Scope
@@ -74,7 +74,7 @@ class OverviewScreen(View):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self._chosen: str | None = None
-        self._subject: Subject = Subject.DISK
+        self._subject: ChartSubject = ChartSubject.DISK
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
