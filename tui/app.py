@@ -22,7 +22,7 @@ from tui.history.charts import History
 from tui.history.events_log import EventHistory
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
-from tui.latency.subjects import LatencyJump
+from tui.latency.jump import LatencyJump
 from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
 from tui.looks.settings import Settings
 from tui.scope import Recording, Scope

@@ -9,7 +9,7 @@ from typing import Protocol
 from collectors.model import Frame
 from tui.history.charts import History
 from tui.history.events_log import EventHistory
-from tui.latency.subjects import LatencyJump
+from tui.latency.jump import LatencyJump
 from tui.load.desk import LoadDesk
 from tui.transport import Transport
 

@@ -9,17 +9,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from collectors.derive.disk_totals import ALL_DISKS, total_disks
+from collectors.heat import hottest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, KEPT, History
-from tui.history.subjects import ChartSubject, hottest, next_subject, trace_of
+from tui.history.subjects import ChartSubject, next_subject, trace_of
 from tui.load.form import form_values, job_from
 from tui.load.knob_turns import QUEUE_DEPTHS, TURNS, Bench
 from tui.text.clock import span_text
-from tui.text.totals import ALL_DISKS, total_disks
 
 BENCH = Bench(4)
 

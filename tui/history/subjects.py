@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from collectors.derive.disk_totals import ALL_DISKS
 from collectors.model import Frame, FrameTable
 from engine.text import safe_text
-from tui.text.totals import ALL_DISKS
 
 
 class ChartSubject(StrEnum):
@@ -53,11 +51,3 @@ def trace_of(subject: ChartSubject, chosen: str | None, frame: Frame) -> Trace |
 def row_of(key: str | None, table: FrameTable | None) -> int | None:
     """Row of a key in a table; None when it is not there."""
     return None if key is None or table is None else table.rows.positions.get(key)
-
-
-def hottest(disks: FrameTable | None) -> str | None:
-    """Key of the disk with the most heat; None when no disk has any."""
-    heat = disks.columns.get("heat") if disks is not None else None
-    if disks is None or heat is None or not np.isfinite(heat).any():
-        return None
-    return disks.rows.keys[int(np.nanargmax(heat))]

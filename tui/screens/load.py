@@ -14,15 +14,15 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Input
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import WHOLE_LOAD
 from collectors.model import Frame
+from collectors.series import Series
 from collectors.tables.load import TOTAL_ROWS
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
 from engine.running.status import LoadState
-from tui.history.charts import Series
 from tui.history.curves import IOPS, LOAD_LATENCY, draw
 from tui.keys import bindings_of
-from tui.latency.subjects import WHOLE_LOAD
 from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
 from tui.load.effect import Effect
 from tui.load.form import DESTROY, KEEP, job_from

@@ -9,13 +9,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Grid as Cells
 
-from collectors.heat import verdict
+from collectors.derive.present_disks import present_disks
+from collectors.heat import hottest, verdict
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable
 from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.history.subjects import ChartSubject, hottest, next_subject, row_of, trace_of
+from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
 from tui.keys import bindings_of
-from tui.latency.subjects import traced_subject
+from tui.latency.jump import traced_subject
 from tui.scope import Scope
 from tui.screen_registry import OVERVIEW
 from tui.screens.base import View
@@ -23,7 +24,6 @@ from tui.text.columns import grid_columns
 from tui.text.fitting import fit_to_rows
 from tui.text.host import host_line
 from tui.text.labels import disk_labels
-from tui.text.shown import present_disks
 from tui.widgets.chart import Chart
 from tui.widgets.grid import Grid
 from tui.widgets.line import TextLine

@@ -12,10 +12,10 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.groups import GroupBy
 from tui.keys import bindings_of
-from tui.latency.subjects import disk_subject, port_subject
 from tui.paths.board import STATE, Only, PathBoard, path_board
 from tui.paths.columns import path_columns
 from tui.paths.text import summary, told

@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject, port_subject
 from collectors.model import Frame
 from collectors.topology.branches import Node, NodeKind
 from tui.keys import bindings_of
-from tui.latency.subjects import disk_subject, port_subject
 from tui.paths.columns import RANGE_WIDTH, state_column
 from tui.paths.tree_board import FIELDS, TreeBoard, tree_board, tree_layout
 from tui.paths.tree_text import node_told
