@@ -43,6 +43,14 @@ def heat(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms: _
     return hot
 
 
+def hottest(disks: FrameTable | None) -> str | None:
+    """Key of the disk with the most heat; None when no disk has any."""
+    values = None if disks is None else disks.columns.get("heat")
+    if disks is None or values is None or not np.isfinite(values).any():
+        return None
+    return disks.rows.keys[int(np.nanargmax(values))]
+
+
 def _sum(in_flight: _Values) -> float:
     return float(np.nansum(in_flight))
 

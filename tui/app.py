@@ -17,17 +17,18 @@ from textual.widgets import Input
 from collectors.model import Source
 from engine.results.outstanding import waiting_text
 from engine.running.status import LoadState
+from tui.action import ANYWHERE, Action
 from tui.history.charts import History
-from tui.history.events_log import EventLog
+from tui.history.events_log import EventHistory
 from tui.history.feed import Feed, FeedEnded, FrameArrived
-from tui.keys import BY_METHOD, Action, Place, actions_at, bindings_of, is_usable, keys_in_force
-from tui.latency.subjects import LatencyJump
+from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
+from tui.latency.jump import LatencyJump
 from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
 from tui.looks.settings import Settings
 from tui.scope import Recording, Scope
-from tui.screens.base import View
+from tui.screen_registry import LATENCY, LOAD, OVERVIEW, TABS, ScreenEntry
+from tui.screens.base import View, view_class
 from tui.screens.dialogs import TypeToConfirm
-from tui.screens.of_place import SCREENS, make_screen
 from tui.session_actions import SessionActions
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
@@ -43,8 +44,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     """An oscilloscope for storage over any source of samples, which it is given and never builds."""
 
     TITLE = "lunscope"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.ANYWHERE)]
-    DEFAULT_MODE = Place.OVERVIEW.value
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(ANYWHERE_ACTIONS)
+    DEFAULT_MODE = OVERVIEW.id
 
     def __init__(
         self,
@@ -59,29 +60,28 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
         self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
         self._leaving = self._named_waits = False
-        self._start_at_load = desk is not None and autostart
         self.scope = Scope(
             transport=transport_of(source),
             history=History(),
-            events=EventLog(),
+            events=EventHistory(),
             desk=desk,
             recording=recording,
             interval_s=source.interval_s,
+            autostart=desk is not None and autostart,
             keys=self._settings.keys,
         )
         self._tags = TagWaitChoice(source)
         self._feed = Feed(source, self.scope.transport, self.scope.history, self.scope.events, self.post_message)
-        for place in SCREENS:
-            make = functools.partial(make_screen, place, self.scope, autostart=self._start_at_load)
-            self.add_mode(place.value, make)
+        for entry in TABS:
+            self.add_mode(entry.id, functools.partial(self._make_screen, entry))
 
     def on_mount(self) -> None:
         """Draw the skeleton first; read the first sample once it is on the screen."""
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=15, markup=False)
         self.set_keymap(self._settings.keys)
-        if self._start_at_load:
-            self.switch_mode(Place.LOAD.value)
+        if self.scope.autostart:
+            self.switch_mode(LOAD.id)
         self.call_after_refresh(self._feed.start)
         if self.scope.desk is not None:
             self.set_interval(WAITS_PERIOD_S, self._name_waits)
@@ -89,6 +89,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     def on_unmount(self) -> None:
         """End the feed before the loop that it posts to."""
         self._feed.close()
+
+    def _make_screen(self, entry: ScreenEntry) -> View:
+        return view_class(entry)(self.scope)
 
     def _choose_theme(self) -> tuple[str, ...]:
         wanted = self._settings.theme or self.theme
@@ -145,21 +148,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         takes_arrows = getattr(self.focused, "TAKES_ARROWS", False)
         return takes_arrows and action.id in ARROW_ACTIONS
 
-    def action_view_overview(self) -> None:
-        """Disks, charts, host."""
-        self.switch_mode(Place.OVERVIEW.value)
-
-    def action_view_load(self) -> None:
-        """Job, knobs, live effect."""
-        self.switch_mode(Place.LOAD.value)
-
-    def action_view_events(self) -> None:
-        """Show what happened when."""
-        self.switch_mode(Place.EVENTS.value)
-
-    def action_view_latency(self) -> None:
-        """Heat map, peaks, slowest I/Os."""
-        self.switch_mode(Place.LATENCY.value)
+    def action_show_screen(self, screen_id: str) -> None:
+        """Bring a screen of the register to the top."""
+        self.switch_mode(screen_id)
 
     def action_view_ios(self) -> None:
         """Show the slowest I/Os of what the screen is about, at the moment under a cursor if there is one."""
@@ -167,20 +158,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         subject = view.latency_subject() if isinstance(view, View) else None
         moment_ns = chart.inspected_ns if isinstance(chart, Chart) else None
         self.scope.jump = LatencyJump(subject, moment_ns)
-        self.switch_mode(Place.LATENCY.value)
+        self.switch_mode(LATENCY.id)
         self.paint()
-
-    def action_view_paths(self) -> None:
-        """Paths and ports."""
-        self.switch_mode(Place.PATHS.value)
-
-    def action_view_tree(self) -> None:
-        """From HBA port to filesystem."""
-        self.switch_mode(Place.TREE.value)
-
-    def action_view_wall(self) -> None:
-        """Show a cell for every disk."""
-        self.switch_mode(Place.WALL.value)
 
     def action_view_help(self) -> None:
         """All keys and figures."""
@@ -256,10 +235,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Fill the palette: every action that works here, and Textual's own for themes and pictures."""
-        place = screen.PLACE if isinstance(screen, View) else Place.ANYWHERE
-        for action in actions_at(place):
+        for action in actions_at(screen.ENTRY if isinstance(screen, View) else None):
             if self.check_action(action.method, ()):
-                target = self if action.place is Place.ANYWHERE else screen
+                target = self if action.screen == ANYWHERE else screen
                 callback = functools.partial(self.run_action, action.call, target)
                 yield SystemCommand(action.title, self._keys_text(action), callback)
         yield from (entry for entry in super().get_system_commands(screen) if entry.title in {"Theme", "Screenshot"})

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from collectors.model import Frame
 from tui.history.charts import History
-from tui.history.events_log import EventLog
-from tui.latency.subjects import LatencyJump
+from tui.history.events_log import EventHistory
+from tui.latency.jump import LatencyJump
 from tui.load.desk import LoadDesk
 from tui.transport import Transport
 
@@ -36,11 +36,13 @@ class Scope:
 
     transport: Transport
     history: History
-    events: EventLog
+    events: EventHistory
     desk: LoadDesk | None
     """None where no load can be driven: watching only, or over a recording."""
     recording: Recording | None
     interval_s: float
+    autostart: bool = False
+    """Whether the load is started as soon as its screen is there."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keys by action id."""
     span_ns: int = 300 * 1_000_000_000

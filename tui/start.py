@@ -94,6 +94,10 @@ def _make_app(
         from tui.app import LunscopeApp  # noqa: PLC0415
         from tui.load.desk import LoadDesk  # noqa: PLC0415
         from tui.looks.settings import load_settings  # noqa: PLC0415
+        from tui.screen_registry import OVERVIEW  # noqa: PLC0415
+        from tui.screens.base import view_class  # noqa: PLC0415
+
+        view_class(OVERVIEW)
 
     settings = load_settings()
     if theme is not None:

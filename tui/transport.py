@@ -61,6 +61,11 @@ class ReplayTransport:
         """Grows with every seek and step, so that what one began can be given up for the next."""
 
     @property
+    def source(self) -> SeekableSource:
+        """The recording itself, for those that read it beside the cursor."""
+        return self._source
+
+    @property
     def stride_ns(self) -> float:
         """How far apart samples may be that follow each other in playing: no more than 20 are shown a second."""
         return 2e9 * max(self._source.interval_s, 0.05 * self.speed)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.derive.disk_figures import with_heat
 from collectors.derive.growth import Values, ratio, share_pct
 from collectors.derive.traced import Traced
-from collectors.derive.traced_levels import Level, LevelSums, level_sums, levels
+from collectors.derive.traced_levels import LevelSums, TracedLevel, level_sums, levels
 from collectors.latency.percentiles import percentiles_ns
 from collectors.model import FrameTable, Rows, Tier
 from collectors.tables.block_fields import BLOCK_FIELDS
@@ -61,11 +61,11 @@ class _Known:
     whole: NDArray[np.bool_] | None
 
 
-def _fits(table: FrameTable, level: Level | None) -> bool:
+def _fits(table: FrameTable, level: TracedLevel | None) -> bool:
     return level is not None and table.rows is level.rows
 
 
-def _overlaid(name: str, table: FrameTable, traced: Traced, level: Level, rows: _Known) -> FrameTable:
+def _overlaid(name: str, table: FrameTable, traced: Traced, level: TracedLevel, rows: _Known) -> FrameTable:
     sums = level_sums(traced, level)
     ids = {field.id for field in BLOCK_FIELDS[name]}
     speaks = _speaks(table, sums, level, rows)
@@ -82,7 +82,7 @@ def _overlaid(name: str, table: FrameTable, traced: Traced, level: Level, rows: 
     return with_heat(overlaid) if "heat" in columns else overlaid
 
 
-def _speaks(table: FrameTable, sums: LevelSums, level: Level, rows: _Known) -> NDArray[np.bool_]:
+def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
     """Of the rows that did anything those that exact figures speak for: not what the kernel alone saw."""
     moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
     speaks = moved | ~(table.columns["iops"][sums.at] > 0)
@@ -91,7 +91,7 @@ def _speaks(table: FrameTable, sums: LevelSums, level: Level, rows: _Known) -> N
     return speaks
 
 
-def _idle(table: FrameTable, sums: LevelSums, level: Level, rows: _Known) -> NDArray[np.bool_]:
+def _idle(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
     """Rows of which neither the kernel nor a tracepoint saw anything."""
     idle = ~(table.columns["iops"] > 0)
     idle[sums.at] = False

@@ -19,7 +19,7 @@ from collectors.topology.graph import Graph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class TracedLevel:
     """How traced devices make up the rows of a frame table."""
 
     rows: Rows
@@ -51,7 +51,7 @@ class LevelSums:
 
 
 @lru_cache(maxsize=8)
-def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -> Mapping[str, Level]:
+def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -> Mapping[str, TracedLevel]:
     """Levels by frame table: "disks", "paths", "hbas" and "targets"; thousands of look-ups, done once.
 
     An NVMe head is made up of its paths; a dm-multipath device is traced itself.
@@ -64,13 +64,13 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
     of_disk = np.where(heads, own[part.lun_of_row], own[:-1])
     of_path = _turned(part.path_at, len(disk_rows))[:-1]
 
-    def level(kind: str, rows: Rows, place_of_row: Places, disk_at: Places | None = None) -> Level:
+    def level(kind: str, rows: Rows, place_of_row: Places, disk_at: Places | None = None) -> TracedLevel:
         # A path is one device, whose own busy time is exact; of the others few have several.
         group_keys = [group_key(kind, key) for key in rows.keys] if kind and len(group_rows) else []
         group_at = positions(group_rows, group_keys) if group_keys else np.full(len(rows), -1, np.intp)
         place = np.append(place_of_row, -1)[device_at]
         devices = np.bincount(place[place >= 0], minlength=len(rows))
-        return Level(rows, place, group_at, devices, disk_at)
+        return TracedLevel(rows, place, group_at, devices, disk_at)
 
     return {
         "disks": level("lun", part.disks, of_disk, part.disk_at),
@@ -80,7 +80,7 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
     }
 
 
-def level_sums(traced: Traced, level: Level) -> LevelSums:
+def level_sums(traced: Traced, level: TracedLevel) -> LevelSums:
     """Add up the devices of each row."""
     place = level.place_of_device[traced.at]
     ours = np.flatnonzero(place >= 0)
@@ -139,7 +139,7 @@ def _largest(group: NDArray[np.intp], values: Values, count: int) -> Values:
     return largest
 
 
-def _cells_of(traced: Traced, level: Level, at: Places) -> dict[str, RowCells]:
+def _cells_of(traced: Traced, level: TracedLevel, at: Places) -> dict[str, RowCells]:
     cells = traced.cells
     if cells is None:
         return {}

@@ -16,7 +16,7 @@ MOST_EVENTS = 32
 """More changes than this at once (a port with its thousand paths) are told in one event."""
 
 
-class Action(StrEnum):
+class DiskChange(StrEnum):
     """What happened to a disk."""
 
     ADDED = "added"
@@ -29,7 +29,7 @@ class Action(StrEnum):
 class Change:
     """One disk that is not as it was."""
 
-    action: Action
+    action: DiskChange
     name: str
     size_bytes: int | None
 
@@ -45,14 +45,14 @@ def changes_between(before: Mapping[str, Incarnation], now: Mapping[str, Incarna
     return changes
 
 
-def _action(before: Incarnation | None, now: Incarnation | None) -> Action | None:
+def _action(before: Incarnation | None, now: Incarnation | None) -> DiskChange | None:
     if before is None:
-        return Action.ADDED
+        return DiskChange.ADDED
     if now is None:
-        return Action.REMOVED
+        return DiskChange.REMOVED
     if before.diskseq != now.diskseq:
-        return Action.REPLACED
-    return Action.RESIZED if before.size_bytes != now.size_bytes else None
+        return DiskChange.REPLACED
+    return DiskChange.RESIZED if before.size_bytes != now.size_bytes else None
 
 
 def describe(sysfs: str, changes: Sequence[Change]) -> Iterator[tuple[str, dict[str, str | int]]]:
@@ -62,7 +62,7 @@ def describe(sysfs: str, changes: Sequence[Change]) -> Iterator[tuple[str, dict[
         yield "disks: " + ", ".join(f"{count:,} {action}" for action, count in counts.items()), dict(counts)
         return
     for change in changes:
-        about = "" if change.action is Action.REMOVED else f" ({_about(sysfs, change)})"
+        about = "" if change.action is DiskChange.REMOVED else f" ({_about(sysfs, change)})"
         data: dict[str, str | int] = {"name": storable_name(change.name), "action": str(change.action)}
         if change.size_bytes is not None:
             data["size_bytes"] = change.size_bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from collectors.model import Frame, FrameTable, Sample, Step, Tier
 from collectors.rates import derive
 from collectors.registry import SUBJECTS, fields_of, subject_of
+from collectors.reports.csv_text import csv_line, text_cell
 from collectors.reports.slow_io_export import SLOW_TABLE, slow_io_lines
 from collectors.session.moments import iso_time
 from collectors.session.reader import SessionReader
@@ -22,7 +22,6 @@ TABLES = tuple(subject.table for subject in SUBJECTS)
 """What can be exported."""
 
 _HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
-_FORMULA_STARTS = ("=", "+", "-", "@")
 
 Derive = Callable[[Sample | None, Sample], Frame]
 
@@ -117,14 +116,13 @@ def csv_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
     A name that begins with = + - or @ gets an apostrophe before it, so that no spreadsheet takes it for a formula.
     `tiers` reads `queue_ms=sampled busy_pct=kernel`.
     """
-    line = csv.writer(_Echo(), lineterminator="").writerow
-    yield str(line((*_HEAD, *selection.fields, "tiers")))
+    yield csv_line((*_HEAD, *selection.fields, "tiers"))
     for row in rows:
         time, time_ns, interval_s, table, name, id_ = row.head
         tiers = " ".join(f"{field}={tier}" for field, tier in row.tiers.items())
         numbers = (_decimal(value) for value in row.values)
-        cells = (time or "", time_ns, _decimal(interval_s), table, _cell(name), _cell(id_), *numbers, tiers)
-        yield str(line(cells))
+        cells = (time or "", time_ns, _decimal(interval_s), table, text_cell(name), text_cell(id_), *numbers, tiers)
+        yield csv_line(cells)
 
 
 def json_lines(rows: Iterable[ExportRow], selection: Selection) -> Iterator[str]:
@@ -150,17 +148,6 @@ def _row(frame: Frame, name: str, table: FrameTable, row: int, fields: tuple[str
         tuple(table.value(field, row) for field in fields),
         {field: Tier(int(code)).name.lower() for field, code in tiers.items() if code},
     )
-
-
-class _Echo:
-    """Hands a written line back: csv.writer returns what `write` returns."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def _cell(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def _decimal(value: float) -> str:

@@ -35,7 +35,7 @@ class ReportPage:
     """Where a text report stands: what was printed last decides on banner and headers."""
 
     def __init__(self, tables: Sequence[str], options: PageOptions) -> None:
-        self._sections = [Section(table, options) for table in tables]
+        self._sections = [PageSection(table, options) for table in tables]
         self._started = False
         self._measured = False
 
@@ -68,7 +68,7 @@ class ReportPage:
                 yield from section.average_peaks(table, peaks, topology)
 
 
-class Section:
+class PageSection:
     """One subject of a report."""
 
     def __init__(self, table: str, options: PageOptions) -> None:

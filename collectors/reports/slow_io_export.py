@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
 from collectors.model import Step
+from collectors.reports.csv_text import csv_line, text_cell
 from collectors.session.moments import iso_time
 from engine.errors import UsageError
 from engine.text import safe_text
@@ -16,7 +16,6 @@ SLOW_TABLE = "slow_ios"
 SCHEMA = "lunscope.slow_ios/1"
 
 _Value = str | int | float | None
-_FORMULA_STARTS = ("=", "+", "-", "@")
 
 
 def _ms(time_ns: int | None) -> float | None:
@@ -64,24 +63,15 @@ def _all(steps: Iterable[Step]) -> Iterator[SlowIo]:
 
 
 def _csv(rows: Iterable[dict[str, _Value]], chosen: Sequence[str]) -> Iterator[str]:
-    line = csv.writer(_Echo(), lineterminator="").writerow
-    yield str(line(chosen))
+    yield csv_line(chosen)
     for row in rows:
-        yield str(line([_cell(value) for value in row.values()]))
+        yield csv_line(map(_cell, row.values()))
 
 
 def _cell(value: _Value) -> _Value:
-    """Keep spreadsheets from taking a name for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+    return text_cell(value) if isinstance(value, str) else value
 
 
 def _jsonl(rows: Iterable[dict[str, _Value]]) -> Iterator[str]:
     for row in rows:
         yield json.dumps({"schema": SCHEMA, **row}, allow_nan=False, separators=(",", ":"))
-
-
-class _Echo:
-    """Hands a written line back: csv.writer returns what `write` returns."""
-
-    def write(self, line: str) -> str:
-        return line

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from collectors.model import Histograms, Rows, Sample, Schema, Table
 from collectors.session.format import MAX_TICK_CELLS, DamageError
 from collectors.session.library import Library
-from collectors.session.record import Record, Section
+from collectors.session.record import Record, RecordSection
 from collectors.session.state import TickState
 from collectors.session.ticks import StoredTick, TickTable
 from engine import _native
@@ -128,7 +128,7 @@ class Decoder:
         )
         return Moment(sample, record.gap)
 
-    def _histograms(self, section: Section) -> tuple[str, Histograms]:
+    def _histograms(self, section: RecordSection) -> tuple[str, Histograms]:
         shape, rows = self._library.histogram_shape(section.shape_id), self._library.rows(section.rows_id)
         row, series, bucket, count = _native.decode_cells(section.data)
         if len(row) and (int(row.max()) >= len(rows) or int(series.max()) >= len(shape.series)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.model import Histograms, Sample, Table
 from collectors.session.format import CHAPTER_TICKS, KEYFRAME_TICKS
-from collectors.session.record import Record, Section
+from collectors.session.record import Record, RecordSection
 from collectors.session.shelf import Shelf
 from collectors.session.state import TickState
 from engine import _native
@@ -68,12 +68,12 @@ class Encoder:
             return tick - tick % CHAPTER_TICKS
         return None
 
-    def _table(self, table: Table) -> Section:
+    def _table(self, table: Table) -> RecordSection:
         schema, rows = table.schema, table.rows
         data = self._state.codec(schema, rows).encode(np.ascontiguousarray(table.values))
-        return Section(self._shelf.schema(schema), self._shelf.rows(schema.name, rows), data)
+        return RecordSection(self._shelf.schema(schema), self._shelf.rows(schema.name, rows), data)
 
-    def _histograms(self, name: str, histograms: Histograms) -> Section:
+    def _histograms(self, name: str, histograms: Histograms) -> RecordSection:
         cells = _native.encode_cells(
             np.ascontiguousarray(histograms.row),
             np.ascontiguousarray(histograms.series_index),
@@ -82,4 +82,4 @@ class Encoder:
         )
         shape_id = self._shelf.histogram_shape(name, histograms)
         rows_id = self._shelf.rows(f"histogram {name}", histograms.rows)
-        return Section(shape_id, rows_id, cells)
+        return RecordSection(shape_id, rows_id, cells)

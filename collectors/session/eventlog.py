@@ -10,7 +10,7 @@ from engine.events import Event
 _BATCH = 256
 
 
-class EventLog:
+class RecordedEvents:
     """All events by the tick they appear with."""
 
     def __init__(self, database: Database) -> None:

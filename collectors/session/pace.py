@@ -15,7 +15,7 @@ _LONGEST_PAUSE_S = 2.0
 """A gap in the recording is not waited out."""
 
 
-class Clock(Protocol):
+class ReplayClock(Protocol):
     """What replay measures and waits with; tests bring their own."""
 
     def now_s(self) -> float:

@@ -14,12 +14,12 @@ from collectors.model import Sample, Step
 from collectors.session.damage import DamageLog
 from collectors.session.database import Database
 from collectors.session.decoder import Decoder, Moment, UnreadableError
-from collectors.session.eventlog import EventLog
+from collectors.session.eventlog import RecordedEvents
 from collectors.session.format import MAX_TICK_CELLS, DamageError
 from collectors.session.library import Library
 from collectors.session.moments import clock_text
 from collectors.session.ticks import TickTable
-from collectors.session.timeline import Timeline
+from collectors.session.timeline import TickTimeline
 from engine.errors import LunscopeError
 from engine.events import Event
 
@@ -45,12 +45,12 @@ class SessionReader:
         header = self._library.header()
         clock_ns, interval_s = header.get("clock_ns"), header.get("interval_s")
         self._ticks = TickTable(self._database, clock_ns if type(clock_ns) is int else 0)
-        self._events = EventLog(self._database)
+        self._events = RecordedEvents(self._database)
         self._decoder = Decoder(self._ticks, self._library, self._events.at)
         self._damage = DamageLog(self._ticks)
         self._kept: OrderedDict[int, Moment] = OrderedDict()
         try:
-            self._timeline = Timeline(self._ticks, self._find_first())
+            self._timeline = TickTimeline(self._ticks, self._find_first())
         except BaseException:
             self._database.close()
             raise

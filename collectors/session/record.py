@@ -12,7 +12,7 @@ _GAP = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class RecordSection:
     """One encoded table or histogram and the numbers of the objects it refers to."""
 
     shape_id: int
@@ -30,8 +30,8 @@ class Record:
     cost_ns: int
     topology_id: int
     """0 where the sample had an empty topology."""
-    tables: Sequence[Section]
-    histograms: Sequence[Section]
+    tables: Sequence[RecordSection]
+    histograms: Sequence[RecordSection]
 
     def to_bytes(self) -> bytes:
         """As numbers of 7-bit groups, low first, and byte strings after their length."""
@@ -93,12 +93,12 @@ class _Cursor:
         self._position += length
         return self._data[start : self._position]
 
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[RecordSection, ...]:
         count = self.number()
         if count > _MAX_SECTIONS:
             raise DamageError("too many tables in a tick")
         return tuple(self._section() for _ in range(count))
 
-    def _section(self) -> Section:
+    def _section(self) -> RecordSection:
         shape_id, rows_id, length = self.number(), self.number(), self.number()
-        return Section(shape_id, rows_id, self.take(length))
+        return RecordSection(shape_id, rows_id, self.take(length))

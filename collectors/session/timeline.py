@@ -11,7 +11,7 @@ from collectors.session.ticks import StoredTick, TickTable
 _INTERVALS_LOOKED_AT = 16
 
 
-class Timeline:
+class TickTimeline:
     """Ticks by time, past those that are damaged; `first` is one that can be read."""
 
     def __init__(self, ticks: TickTable, first: int) -> None:

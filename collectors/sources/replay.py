@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event as StopFlag
 
 from collectors.model import Step
-from collectors.session.pace import Clock, MonotonicClock, next_due
+from collectors.session.pace import MonotonicClock, ReplayClock, next_due
 from collectors.session.reader import SessionReader
 from engine.errors import UsageError
 from engine.events import Event
@@ -30,7 +30,7 @@ class ReplaySource:
         UsageError: the speed is out of range.
     """
 
-    def __init__(self, path: str | Path, speed: float = 1.0, *, clock: Clock | None = None) -> None:
+    def __init__(self, path: str | Path, speed: float = 1.0, *, clock: ReplayClock | None = None) -> None:
         _check_speed(speed)
         self._reader = SessionReader(path)
         self._history = SessionReader(path)

@@ -13,9 +13,9 @@ from collectors.topology.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.topology.maps import multipath_maps
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
 from collectors.topology.partitions import Partition
-from collectors.topology.place import Place
 from collectors.topology.ports import PortBook, find_ports, nvme_limit
 from collectors.topology.seen import Seen
+from collectors.topology.sysfs_location import SysfsLocation
 from collectors.topology.tapes import SeenTape
 from collectors.topology.targets import target_of
 
@@ -41,7 +41,7 @@ class Assembly:
     paths: list[Path] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
     tapes: list[Tape] = field(default_factory=list)
-    _ways: dict[Place, tuple[str, str]] = field(default_factory=dict)
+    _ways: dict[SysfsLocation, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, seen: Mapping[str, Seen], buses: Buses, daemon: Mapping[str, DaemonPath]) -> Assembly:
@@ -59,12 +59,12 @@ class Assembly:
                 self.luns.append(Lun(key, device.name, "dm"))
             elif device.slaves or device.kind in {"dm", "md", "bcache", "drbd"}:
                 continue
-            elif _HEAD.fullmatch(device.name) and one.place.virtual:
-                policy = self.buses.subsystems.get(one.place.subsystem, {}).get("iopolicy", "")
+            elif _HEAD.fullmatch(device.name) and one.location.virtual:
+                policy = self.buses.subsystems.get(one.location.subsystem, {}).get("iopolicy", "")
                 self.luns.append(Lun(key, device.name, "nvme", policy))
             else:
                 self.luns.append(Lun(key, device.name))
-                if not one.place.virtual:
+                if not one.location.virtual:
                     self.paths.append(self._path(one, key))
 
     def add_layers(self, partitions: list[Partition], keys: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ class Assembly:
     def add_tapes(self, tapes: Iterable[SeenTape]) -> None:
         """Add tape drives, each by its way."""
         for one in tapes:
-            port, target = self._way(one.place)
+            port, target = self._way(one.location)
             self.tapes.append(
                 Tape(
                     one.key, one.name, port, target, one.address, one.state, one.vendor, one.model,
@@ -93,12 +93,12 @@ class Assembly:
             )  # fmt: skip
 
     def _path(self, one: Seen, lun: str) -> Path:
-        place = one.place
-        port, target = self._way(place)
-        controller = self.buses.controllers.get(place.controller, {})
+        location = one.location
+        port, target = self._way(location)
+        controller = self.buses.controllers.get(location.controller, {})
         address = one.address
-        if place.controller:
-            address = f"{place.controller} nsid {one.namespace}" if one.namespace else place.controller
+        if location.controller:
+            address = f"{location.controller} nsid {one.namespace}" if one.namespace else location.controller
         return Path(
             key=one.device.key,
             name=one.device.name,
@@ -121,23 +121,23 @@ class Assembly:
 
     def _limit(self, one: Seen) -> int | None:
         """Commands a path admits: of NVMe those of its controller, whose queues all of its namespaces share."""
-        controller = self.buses.controllers.get(one.place.controller)
+        controller = self.buses.controllers.get(one.location.controller)
         return one.device.queue_limit if controller is None else nvme_limit(controller)
 
-    def _way(self, place: Place) -> tuple[str, str]:
-        """Port and target of a place; thousands of paths share a few dozen."""
-        if place not in self._ways:
-            port = self.ports.of_place(place)
-            target = target_of(place, self.ports.by_key.get(port), self.buses)
+    def _way(self, location: SysfsLocation) -> tuple[str, str]:
+        """Port and target of a location; thousands of paths share a few dozen."""
+        if location not in self._ways:
+            port = self.ports.of_location(location)
+            target = target_of(location, self.ports.by_key.get(port), self.buses)
             if target is not None:
                 self.targets.setdefault(target.key, target)
-            self._ways[place] = port, target.key if target else ""
-        return self._ways[place]
+            self._ways[location] = port, target.key if target else ""
+        return self._ways[location]
 
 
 def is_marginal(one: Seen, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
     """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) calls a path marginal."""
-    port_state = remote_ports.get(one.place.remote_port, {}).get("port_state", "")
+    port_state = remote_ports.get(one.location.remote_port, {}).get("port_state", "")
     told = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
     known = [answer for answer in told if answer is not None]
     return any(known) if known else None

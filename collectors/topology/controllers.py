@@ -14,9 +14,9 @@ def controller_of(one: Seen, target: TargetPort | None, buses: Buses) -> str:
     multipathing; an iSCSI target portal group is the portals of one target node that a session may span (RFC 7143,
     4.1). Otherwise every target port stands for itself, under its name of VPD page 83h if it has one.
     """
-    session = buses.iscsi_sessions.get(one.place.session, {})
+    session = buses.iscsi_sessions.get(one.location.session, {})
     array = (target.array if target is not None else "") or one.far.device
     group = session.get("tpgt", "") if one.far.group is None else str(one.far.group)
-    if array and group and not one.place.controller:
+    if array and group and not one.location.controller:
         return f"{array} group {group}"
     return one.far.port or (target.name if target is not None else "")

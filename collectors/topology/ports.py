@@ -9,7 +9,7 @@ from collectors.topology.buses import Buses
 from collectors.topology.class_folder import Facts
 from collectors.topology.graph import Port
 from collectors.topology.link_rates import link_rate
-from collectors.topology.place import Place, place_of
+from collectors.topology.sysfs_location import SysfsLocation, location_of
 from engine.numbers import whole_number
 
 _NATURAL = re.compile(r"(\d+)")
@@ -28,14 +28,16 @@ class PortBook:
         self.by_key[port.key] = port if known is None else _united(known, port)
         self.of_member.update(dict.fromkeys(port.members, port.key))
 
-    def of_place(self, place: Place) -> str:
+    def of_location(self, location: SysfsLocation) -> str:
         """Key of the port a device hangs on, entered where only the device tells of it; empty if it has none."""
-        member = place.host or place.controller or place.virtio or ("" if place.virtual else place.parent)
+        member = (
+            location.host or location.controller or location.virtio or ("" if location.virtual else location.parent)
+        )
         if member and member not in self.of_member:
-            transport = "virtio" if member == place.virtio else "nvme" if member == place.controller else "scsi"
-            if member == place.parent:
+            transport = "virtio" if member == location.virtio else "nvme" if member == location.controller else "scsi"
+            if member == location.parent:
                 transport = "other"
-            self.add(Port(_key(member, place.parent), member, transport, parent=place.parent, members=(member,)))
+            self.add(Port(_key(member, location.parent), member, transport, parent=location.parent, members=(member,)))
         return self.of_member.get(member, "")
 
     def sorted(self) -> tuple[Port, ...]:
@@ -77,42 +79,42 @@ def _key(name: str, parent: str) -> str:
 
 def _scsi_port(name: str, buses: Buses) -> Port:
     facts = buses.scsi_hosts[name]
-    place, _ = place_of(f"{buses.host_links[name]}/x", "x")
+    location, _ = location_of(f"{buses.host_links[name]}/x", "x")
     # A virtual port (NPIV) stands below the host of the physical one and shares its wire.
-    physical = place.host if place.host in buses.scsi_hosts else name
+    physical = location.host if location.host in buses.scsi_hosts else name
     fc = buses.fc_hosts.get(physical, {})
     iscsi = buses.iscsi_hosts.get(name, {})
     wwpn = fc.get("port_name", "")
     return Port(
-        key=f"fc:{wwpn}" if wwpn else _key(physical, place.parent),
+        key=f"fc:{wwpn}" if wwpn else _key(physical, location.parent),
         name=name,
-        transport=_scsi_transport(name, place, buses, facts),
+        transport=_scsi_transport(name, location, buses, facts),
         driver=facts["proc_name"],
         address=wwpn or iscsi.get("netdev", "") or iscsi.get("ipaddress", ""),
-        parent=place.parent,
+        parent=location.parent,
         state=fc.get("port_state") or facts["state"],
-        speed=fc.get("speed", "") or link_rate(name, place, buses),
+        speed=fc.get("speed", "") or link_rate(name, location, buses),
         queue_limit=_number(facts["can_queue"]),
         members=(name,),
         scsi_hosts=(name,),
     )
 
 
-def _scsi_transport(name: str, place: Place, buses: Buses, facts: Facts) -> str:
+def _scsi_transport(name: str, location: SysfsLocation, buses: Buses, facts: Facts) -> str:
     lists = (("fc", buses.fc_hosts), ("iscsi", buses.iscsi_hosts), ("sas", buses.sas_hosts))
     listed = next((transport for transport, hosts in lists if name in hosts), "")
-    by_place = "ata" if place.ata else "usb" if place.usb else ""
-    return listed or by_place or ("virtio" if facts["proc_name"] == "virtio_scsi" else "scsi")
+    by_location = "ata" if location.ata else "usb" if location.usb else ""
+    return listed or by_location or ("virtio" if facts["proc_name"] == "virtio_scsi" else "scsi")
 
 
 def _nvme_port(name: str, buses: Buses) -> Port:
     facts = buses.controllers[name]
-    place, _ = place_of(f"{buses.controller_links[name]}/x", "x")
+    location, _ = location_of(f"{buses.controller_links[name]}/x", "x")
     address = address_parts(facts["address"])
     wwpn = address.get("host_traddr", "").partition("pn-")[2]
     local = address.get("host_iface") or address.get("host_traddr") or address.get("src_addr") or ""
     fabric = facts["transport"] not in {"", "pcie"}
-    key = _key(name, place.parent)
+    key = _key(name, location.parent)
     if fabric and local:
         key = f"fc:{wwpn}" if wwpn else f"{facts['transport']}:{local}"
     return Port(
@@ -121,7 +123,7 @@ def _nvme_port(name: str, buses: Buses) -> Port:
         transport=f"nvme-{facts['transport']}" if facts["transport"] else "nvme",
         driver="nvme",
         address=(wwpn or local) if fabric else facts["address"],
-        parent="" if fabric else place.parent,
+        parent="" if fabric else location.parent,
         state=facts["state"],
         queue_limit=nvme_limit(facts),
         members=(name,),

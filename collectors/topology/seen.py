@@ -12,7 +12,7 @@ from collectors.kernel.sysfs_text import flag, number, text
 from collectors.kernel.udev_facts import UdevLookup, with_udev
 from collectors.kernel.vpd_ids import NO_IDS, TargetIds, target_ids
 from collectors.model import Device, Rows
-from collectors.topology.place import NOWHERE, Place, place_of
+from collectors.topology.sysfs_location import NOWHERE, SysfsLocation, location_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Seen:
     """One device: its facts, where it stands, and what is said of it as a path."""
 
     device: Device
-    place: Place
+    location: SysfsLocation
     address: str
     """H:C:T:L of a SCSI device."""
     state: str
@@ -93,15 +93,15 @@ class SeenDevices:
             link = os.readlink(f"{self._sysfs}/block/{entry}")  # noqa: PTH115 text, thousands
         except OSError:
             link = ""
-        return _see(device, found, *place_of(storable_name(link), entry))
+        return _see(device, found, *location_of(storable_name(link), entry))
 
 
-def _see(device: Device, found: Attributes, place: Place, address: str) -> Seen:
+def _see(device: Device, found: Attributes, location: SysfsLocation, address: str) -> Seen:
     # What NVMe has as device/state is the subsystem's or the controller's, which is read once for all its paths.
     state = text(found["device/state"]) if address else ""
     return Seen(
         device=device,
-        place=place,
+        location=location,
         address=address,
         state=state,
         access=text(found["device/access_state"]) or text(found["ana_state"]),

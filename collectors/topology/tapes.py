@@ -1,4 +1,4 @@
-"""Tape drives: who they are and where they stand. The kernel has no diskseq for them; their place tells them apart."""
+"""Tape drives: who they are and where they stand. The kernel has no diskseq for them; the location identifies them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from collectors.kernel.device_ids import unit_serial
 from collectors.kernel.identity import storable_name
 from collectors.kernel.sysfs_text import text
-from collectors.topology.place import Place, place_of
+from collectors.topology.sysfs_location import SysfsLocation, location_of
 from engine._native import read_attributes
 
 CLASS = "class/scsi_tape"
@@ -25,7 +25,7 @@ class SeenTape:
 
     key: str
     name: str
-    place: Place
+    location: SysfsLocation
     address: str
     """H:C:T:L."""
     vendor: str
@@ -54,8 +54,8 @@ def drive_links(sysfs: str, entries: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def drive_key(name: str, link: str) -> str:
-    """Key of a drive: a name that comes back at another place is another drive."""
-    return f"{name}@{place_of(link, name)[1]}"
+    """Key of a drive: a name that comes back at another location is another drive."""
+    return f"{name}@{location_of(link, name)[1]}"
 
 
 def read_tapes(sysfs: str) -> list[SeenTape]:
@@ -72,11 +72,11 @@ def read_tapes(sysfs: str) -> list[SeenTape]:
 
 def _tape(name: str, link: str, found: Sequence[bytes | None]) -> SeenTape:
     vendor, model, wwid, page, state = found
-    place, address = place_of(link, name)
+    location, address = location_of(link, name)
     return SeenTape(
         key=drive_key(name, link),
         name=name,
-        place=place,
+        location=location,
         address=address,
         vendor=text(vendor),
         model=text(model),

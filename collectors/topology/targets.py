@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collectors.topology.buses import Buses
 from collectors.topology.graph import Port, TargetPort
-from collectors.topology.place import Place
 from collectors.topology.ports import address_parts
+from collectors.topology.sysfs_location import SysfsLocation
 
 
-def target_of(place: Place, port: Port | None, buses: Buses) -> TargetPort | None:
-    """Far end of the path of a device at `place`; None where the bus has no such thing."""
-    if place.controller:
-        return _nvme_target(place.controller, buses)
-    if place.session:
-        return _iscsi_target(place.session, buses)
-    if place.remote_port:
-        return _fc_target(place, buses)
-    if place.end_device:
-        address = buses.sas_devices.get(place.end_device, {}).get("sas_address", "")
-        name = address or place.end_device
+def target_of(location: SysfsLocation, port: Port | None, buses: Buses) -> TargetPort | None:
+    """Far end of the path of a device at `location`; None where the bus has no such thing."""
+    if location.controller:
+        return _nvme_target(location.controller, buses)
+    if location.session:
+        return _iscsi_target(location.session, buses)
+    if location.remote_port:
+        return _fc_target(location, buses)
+    if location.end_device:
+        address = buses.sas_devices.get(location.end_device, {}).get("sas_address", "")
+        name = address or location.end_device
         return TargetPort(f"sas:{name}", name, "sas")
-    if place.target:
-        return TargetPort(place.target, place.target, port.transport if port else "scsi")
+    if location.target:
+        return TargetPort(location.target, location.target, port.transport if port else "scsi")
     return None
 
 
@@ -48,7 +48,7 @@ def _iscsi_target(session: str, buses: Buses) -> TargetPort:
     return TargetPort(f"iscsi:{name}", name, "iscsi", iqn)
 
 
-def _fc_target(place: Place, buses: Buses) -> TargetPort:
-    facts = buses.fc_targets.get(place.target) or buses.remote_ports.get(place.remote_port) or {}
-    wwpn = facts.get("port_name") or place.remote_port
+def _fc_target(location: SysfsLocation, buses: Buses) -> TargetPort:
+    facts = buses.fc_targets.get(location.target) or buses.remote_ports.get(location.remote_port) or {}
+    wwpn = facts.get("port_name") or location.remote_port
     return TargetPort(f"fc:{wwpn}", wwpn, "fc", facts.get("node_name", ""))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.guard.exports import Exports, read_exports
 from engine.guard.loops import Loop, read_loops
-from engine.guard.mounts import Mount, devices_of, pooled_devices, read_mounts
+from engine.guard.mounts import MountEntry, devices_of, pooled_devices, read_mounts
 from engine.guard.overlays import Inode, Overlay, inodes_below, read_overlays
 from engine.guard.roots import Roots
 from engine.guard.swaps import Swaps, read_swaps
@@ -43,7 +43,7 @@ class Census:
         self._slaves: _Known = {}
 
     @cached_property
-    def mounts(self) -> list[Mount]:
+    def mounts(self) -> list[MountEntry]:
         """Mounts of all namespaces, our own first."""
         return read_mounts(self.roots)
 

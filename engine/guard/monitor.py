@@ -15,7 +15,7 @@ from engine.errors import RefusedError, StoppedError
 from engine.guard.census import Census
 from engine.guard.claim_check import ClaimCheck
 from engine.guard.mount_changes import MountChanges
-from engine.guard.pace import Pace
+from engine.guard.pace import ScanPace
 from engine.guard.roots import Roots
 from engine.guard.target import OpenTarget
 from engine.guard.writers import read_writers
@@ -115,7 +115,7 @@ class UseMonitor:
                 changes.close()
 
     def _watch_writers(self) -> None:
-        pace = Pace(self._stopped)
+        pace = ScanPace(self._stopped)
         while not self._stopped.is_set():
             if self._written:
                 census = Census(writers=read_writers(Roots(), pace.pause))

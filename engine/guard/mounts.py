@@ -15,7 +15,7 @@ from engine.numbers import whole_number
 
 
 @dataclass(frozen=True, slots=True)
-class Mount:
+class MountEntry:
     """One line of mountinfo (proc(5))."""
 
     number: int
@@ -37,7 +37,7 @@ class Mount:
         return f"is mounted on {self.point} ({self.filesystem}){where}"
 
 
-def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[Mount]:
+def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[MountEntry]:
     """Parse lines of mountinfo; lines that are not understood are skipped."""
     for line in text.splitlines():
         fields = line.split(" ")
@@ -48,7 +48,7 @@ def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[
         if number is None or len(fields) < separator + 4:
             continue
         filesystem, source, options = fields[separator + 1 : separator + 4]
-        yield Mount(
+        yield MountEntry(
             number,
             unescape_octal(fields[4]),
             filesystem,
@@ -81,7 +81,7 @@ def _other_namespaces(procfs: Path) -> Iterator[Path]:
             yield procfs / process
 
 
-def read_mounts(roots: Roots) -> list[Mount]:
+def read_mounts(roots: Roots) -> list[MountEntry]:
     """Read all mounts of our own namespace, then those of every other one that may be read, each namespace once.
 
     Raises:
@@ -104,7 +104,7 @@ def _device_at(path: str) -> int | None:
     return status.st_rdev if stat.S_ISBLK(status.st_mode) else None
 
 
-def devices_of(mount: Mount) -> set[int]:
+def devices_of(mount: MountEntry) -> set[int]:
     """Name the devices under one mount: its number, and what its source and options name."""
     named = [option.partition("=")[2] for option in mount.options.split(",")]
     if os.major(mount.number) == 0:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from engine.guard.mounts import Mount
+from engine.guard.mounts import MountEntry
 
 Inode = tuple[int, int]
 """A file as (st_dev, st_ino)."""
@@ -29,7 +29,7 @@ class Overlay:
     layers: tuple[str, ...]
 
 
-def read_overlays(mounts: Sequence[Mount]) -> list[Overlay]:
+def read_overlays(mounts: Sequence[MountEntry]) -> list[Overlay]:
     """Pick the overlays out of all mounts, those of other namespaces under the paths that reach them."""
     found = []
     for mount in mounts:

@@ -13,7 +13,7 @@ _SLICE_S = 0.01
 """Of processor time, after which it pauses: others wait no longer for the interpreter."""
 
 
-class Pace:
+class ScanPace:
     """Keeps the calling thread below a tenth of a core."""
 
     def __init__(self, stopped: threading.Event) -> None:

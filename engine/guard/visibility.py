@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from engine.guard.mounts import Mount
+from engine.guard.mounts import MountEntry
 from engine.guard.processes import descriptors_in_flight
 from engine.guard.roots import Roots
 from engine.guard.sysblock import read_text
@@ -16,7 +16,7 @@ _FIRST_PID_NAMESPACE = 0xEFFFFFFC
 _CAP_SYS_PTRACE = 19
 
 
-def writer_notices(roots: Roots, mounts: Sequence[Mount], writers: Writers) -> tuple[str, ...]:
+def writer_notices(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> tuple[str, ...]:
     """Say why writers may go unseen; for targets that are to be written."""
     reasons = [*_reasons(roots, mounts, writers), *_in_flight(roots)]
     if not reasons:
@@ -24,7 +24,7 @@ def writer_notices(roots: Roots, mounts: Sequence[Mount], writers: Writers) -> t
     return (f"not everybody who may write to it can be seen ({'; '.join(reasons)}): make sure that nobody does",)
 
 
-def _reasons(roots: Roots, mounts: Sequence[Mount], writers: Writers) -> Iterator[str]:
+def _reasons(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> Iterator[str]:
     procfs = roots.procfs
     try:
         if (procfs / "self/ns/pid").stat().st_ino != _FIRST_PID_NAMESPACE:
@@ -37,7 +37,7 @@ def _reasons(roots: Roots, mounts: Sequence[Mount], writers: Writers) -> Iterato
         yield f"{writers.unreadable} processes belong to others: run as root"
 
 
-def _hides_processes(mounts: Sequence[Mount]) -> bool:
+def _hides_processes(mounts: Sequence[MountEntry]) -> bool:
     options = [mount.options for mount in mounts if mount.point == "/proc" and not mount.namespace]
     return any(
         option.startswith("hidepid=") and option not in ("hidepid=0", "hidepid=off")

@@ -13,7 +13,7 @@ from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import Backend, JobSpec, Knobs
 from engine.jobformats.fio_job import SectionJob, section_job
 from engine.jobformats.fio_lines import fio_lines
-from engine.jobformats.fio_sections import Section, sections_of
+from engine.jobformats.fio_sections import FioSection, sections_of
 from engine.jobformats.read_job import ReadJob
 from engine.text import safe_text
 
@@ -37,7 +37,7 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop())
 
 
-def _chosen(sections: tuple[Section, ...], names: Sequence[str], path: str) -> tuple[Section, ...]:
+def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -> tuple[FioSection, ...]:
     known = [section.name for section in sections]
     for name in names:
         if name not in known:

@@ -17,7 +17,7 @@ from engine.jobformats.fio_engine import Workers, take_flushes, take_mode, take_
 from engine.jobformats.fio_left_over import judge_left_over
 from engine.jobformats.fio_order import take_order, take_seed
 from engine.jobformats.fio_rate import take_rate
-from engine.jobformats.fio_sections import Given, Section
+from engine.jobformats.fio_sections import FioSection, Given
 from engine.jobformats.fio_targets import Files, take_files
 from engine.jobformats.fio_values import Units, seconds, switch, units_of
 
@@ -43,7 +43,7 @@ _ALIGNED = "blocks of several sizes: each lies at a multiple of its own size, in
 class SectionJob:
     """What one section asks for."""
 
-    section: Section
+    section: FioSection
     job: JobSpec
     waits: bool
     """Whether all before it are over when it begins."""
@@ -51,7 +51,7 @@ class SectionJob:
     notes: tuple[str, ...]
 
 
-def section_job(section: Section) -> SectionJob:
+def section_job(section: FioSection) -> SectionJob:
     """Make a job of a section.
 
     Raises:
@@ -117,7 +117,7 @@ def _stripe_unit(block_sizes: Sequence[int], files: int) -> int:
     return unit * -(-MIN_STRIPE_UNIT_BYTES // unit)
 
 
-def _with_depth(job: JobSpec, section: Section, workers: Workers, files: Files) -> tuple[JobSpec, list[str]]:
+def _with_depth(job: JobSpec, section: FioSection, workers: Workers, files: Files) -> tuple[JobSpec, list[str]]:
     """Share what all clones keep outstanding out to their files.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import UsageError
-from engine.jobformats.place import Place
+from engine.jobformats.place import SourceLocation
 from engine.jobformats.text_file import read_text
 from engine.text import safe_text
 
@@ -25,7 +25,7 @@ class Line:
     """One line that says something."""
 
     text: str
-    place: Place
+    place: SourceLocation
 
 
 def fio_lines(path: str | Path, environment: Mapping[str, str] = os.environ) -> Iterator[Line]:
@@ -50,7 +50,7 @@ class _Reader:
         self._environment = environment
         self._files = 0
 
-    def lines(self, path: Path, above: tuple[Path, ...], asked_from: Place | None) -> Iterator[Line]:
+    def lines(self, path: Path, above: tuple[Path, ...], asked_from: SourceLocation | None) -> Iterator[Line]:
         real = Path(os.path.realpath(path))
         self._files += 1
         if asked_from is not None and (real in above or self._files > _MOST_FILES):
@@ -58,7 +58,7 @@ class _Reader:
             raise asked_from.error("include", f"{safe_text(str(path))} {what}")
         for number, raw in enumerate(read_text(path).splitlines(), 1):
             text = _COMMENT.sub("", raw).strip()
-            place = Place(str(path), number)
+            place = SourceLocation(str(path), number)
             included = _INCLUDE.fullmatch(text)
             if included:
                 yield from self.lines(_included(included[1], path), (*above, real), place)
@@ -71,7 +71,7 @@ def _included(name: str, including: Path) -> Path:
     return Path(name) if Path(name).exists() else including.parent / name
 
 
-def _filled_in(text: str, place: Place, environment: Mapping[str, str]) -> str:
+def _filled_in(text: str, place: SourceLocation, environment: Mapping[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] not in environment:
             raise place.error(f"${{{match[1]}}}", "no such environment variable: set it, or write the value")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import UsageError
 from engine.jobformats.fio_lines import Line
-from engine.jobformats.place import Place
+from engine.jobformats.place import SourceLocation
 from engine.text import safe_text
 
 _GLOBAL = "global"
@@ -21,7 +21,7 @@ class Option:
 
     name: str
     value: str | None
-    place: Place
+    place: SourceLocation
 
     def error(self, what: str) -> UsageError:
         """Build the error for this option."""
@@ -40,23 +40,23 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FioSection:
     """One job: its name, and its options with those of every [global] above it."""
 
     name: str
-    place: Place
+    place: SourceLocation
     options: tuple[Option, ...]
     """In the order of the file; the last of one name counts."""
 
 
-def sections_of(lines: Iterable[Line], path: str) -> tuple[Section, ...]:
+def sections_of(lines: Iterable[Line], path: str) -> tuple[FioSection, ...]:
     """Cut lines into sections.
 
     Raises:
         UsageError: an option stands before any section, a name is missing, or there is no job in the file.
     """
     shared: list[Option] = []
-    found: list[tuple[str, Place, list[Option]]] = []
+    found: list[tuple[str, SourceLocation, list[Option]]] = []
     current: list[Option] | None = None
     for line in lines:
         if line.text.startswith("["):
@@ -74,7 +74,7 @@ def sections_of(lines: Iterable[Line], path: str) -> tuple[Section, ...]:
                 raise line.place.error(current[-1].name, f"more than {_MOST_OPTIONS} options: not a job file")
     if not found:
         raise UsageError(f"{safe_text(path)}: no job in it: a fio job file has a [section] for each")
-    return tuple(Section(name, place, tuple(options)) for name, place, options in found)
+    return tuple(FioSection(name, place, tuple(options)) for name, place, options in found)
 
 
 def _section_name(line: Line) -> str:
@@ -94,7 +94,7 @@ def _option(line: Line) -> Option:
 class Given:
     """Options of one section that nobody took yet: what is left in the end is not understood."""
 
-    def __init__(self, section: Section) -> None:
+    def __init__(self, section: FioSection) -> None:
         self.section = section
         self._left = {option.name: option for option in section.options}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.errors import UsageError
-from engine.jobformats.place import Place, quoted
+from engine.jobformats.place import SourceLocation, quoted
 from engine.numbers import decimal_number
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*->(.*)")
@@ -21,7 +21,7 @@ class Parameter:
 
     name: str
     words: tuple[str, ...]
-    place: Place
+    place: SourceLocation
 
     def numbers(self, least: float, most: float) -> tuple[float, ...]:
         """Read all values as numbers in a range.
@@ -69,7 +69,7 @@ def parameters(text: str, path: str) -> Iterator[Parameter]:
         UsageError: a line is none.
     """
     for number, raw in enumerate(text.splitlines(), 1):
-        line, place = raw.strip(), Place(path, number)
+        line, place = raw.strip(), SourceLocation(path, number)
         if not line or line.startswith("*"):
             continue
         match = _LINE.fullmatch(line)

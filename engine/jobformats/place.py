@@ -11,7 +11,7 @@ _LONGEST_QUOTE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """One line of one file."""
 
     path: str

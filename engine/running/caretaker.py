@@ -10,7 +10,7 @@ from engine.errno_text import describe_error
 from engine.errors import RefusedError
 from engine.events import EventKind
 from engine.running.board import Board
-from engine.running.path_watch import PathWatch
+from engine.running.path_watch import PathCounterWatch
 from engine.running.tap import ERRORS, SKIPPED
 from engine.running.watchdog import GIVE_UP_S, FailureNews, FailureWatch
 from engine.verify.watch import DamageWatch
@@ -30,7 +30,7 @@ def look_after(driver: LoadDriver, board: Board, ended: threading.Event) -> str 
     Returns:
         Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
     """
-    watch, paths, next_tell_ns = FailureWatch(), PathWatch(), time.monotonic_ns() + _TELL_NS
+    watch, paths, next_tell_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _TELL_NS
     damage = DamageWatch()
     while not ended.wait(LOOK_S):
         counters = driver.look()

@@ -12,7 +12,7 @@ from engine.running.board import Board
 from engine.running.layout_tap import PATH_FAILED
 
 
-class PathWatch:
+class PathCounterWatch:
     """Compares the path counters of one moment with those of the moment before, and notes what changed."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from engine.results.outstanding import Outstanding
 from engine.results.run_badges import live_badges
 from engine.running.backend import LoadBackend
 from engine.running.patience import Patience
-from engine.running.select import Choice, blocking_target, build, choose, notices_of
+from engine.running.select import BackendChoice, blocking_target, build, choose, notices_of
 from engine.running.tap import CounterTap
 from engine.running.target_badges import target_badges
 from engine.verify.journal import Journals, forget_journals
@@ -35,7 +35,7 @@ class Rig:
 
     targets: list[OpenTarget]
     names: tuple[str, ...]
-    choice: Choice
+    choice: BackendChoice
     engine: LoadBackend
     tap: CounterTap
     journals: Journals | None = None

@@ -20,14 +20,14 @@ _AIO_NOTICE = "the aio engine is the readable reference: expect 0.02 to 0.25 of 
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BackendChoice:
     """A backend and the reason for it."""
 
     backend: Backend
     why: str
 
 
-def choose(job: JobSpec, *, uring_refusal: str, blocking: str) -> Choice:
+def choose(job: JobSpec, *, uring_refusal: str, blocking: str) -> BackendChoice:
     """Take what the job names, or the best that works; `blocking` names a target whose reads block.
 
     Raises:
@@ -36,12 +36,12 @@ def choose(job: JobSpec, *, uring_refusal: str, blocking: str) -> Choice:
     if job.backend is Backend.URING and uring_refusal:
         raise LunscopeError(f"the uring engine cannot run here: {uring_refusal}; --engine threads needs no io_uring")
     if job.backend is not Backend.AUTO:
-        return Choice(job.backend, _ASKED_FOR)
+        return BackendChoice(job.backend, _ASKED_FOR)
     if uring_refusal:
-        return Choice(Backend.THREADS, f"no io_uring: {uring_refusal}")
+        return BackendChoice(Backend.THREADS, f"no io_uring: {uring_refusal}")
     if blocking and job.knobs.queue_depth * job.knobs.stripe_width <= MAX_THREADS:
-        return Choice(Backend.THREADS, f"{blocking}: {_BLOCKING}; QD is the number of threads per target")
-    return Choice(Backend.URING, "the fastest, and it works here")
+        return BackendChoice(Backend.THREADS, f"{blocking}: {_BLOCKING}; QD is the number of threads per target")
+    return BackendChoice(Backend.URING, "the fastest, and it works here")
 
 
 def blocking_target(knobs: Knobs, targets: Sequence[OpenTarget]) -> str:
@@ -52,8 +52,8 @@ def blocking_target(knobs: Knobs, targets: Sequence[OpenTarget]) -> str:
 
 
 def build(
-    choice: Choice, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None = None
-) -> tuple[Choice, LoadBackend]:
+    choice: BackendChoice, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None = None
+) -> tuple[BackendChoice, LoadBackend]:
     """Make the engine; where AUTO took io_uring and the kernel refuses the rings after all, threads do it.
 
     `journals` are those of a verified job, by their descriptors.
@@ -70,7 +70,7 @@ def build(
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise too_many_open(f"the {choice.backend} engine cannot start") from error
         if job.backend is Backend.AUTO and choice.backend is Backend.URING:
-            return build(Choice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets, journals)
+            return build(BackendChoice(Backend.THREADS, f"io_uring was refused: {error}"), job, targets, journals)
         raise LunscopeError(f"the {choice.backend} engine cannot start: {error}") from error
 
 
@@ -142,7 +142,7 @@ def _refuse_for_aio(job: JobSpec) -> None:
             raise UsageError(f"the aio engine does not drive {what}: use --engine uring or threads")
 
 
-def notices_of(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
+def notices_of(choice: BackendChoice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
     """Say what a reader must know about this engine, these knobs and these targets, one line each."""
     by_text: dict[str, list[str]] = {}
     for target in targets[: knobs.stripe_width]:
@@ -155,7 +155,7 @@ def notices_of(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> t
     )
 
 
-def _engine_notice(choice: Choice, knobs: Knobs) -> Iterator[str]:
+def _engine_notice(choice: BackendChoice, knobs: Knobs) -> Iterator[str]:
     if choice.backend is Backend.AIO:
         yield _AIO_NOTICE
     if choice.backend is Backend.THREADS and choice.why != _ASKED_FOR:
@@ -167,7 +167,7 @@ def _engine_notice(choice: Choice, knobs: Knobs) -> Iterator[str]:
         )
 
 
-def _blocking_notice(choice: Choice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
+def _blocking_notice(choice: BackendChoice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
     """Say that another engine would be faster, after a turn of the mode or where it was asked for or is too deep."""
     blocking = blocking_target(knobs, targets) if choice.backend is Backend.URING else ""
     return (f"{blocking}: {_BLOCKING}: try --engine threads",) if blocking else ()

@@ -19,7 +19,7 @@ from engine.events import Event, EventKind
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tui.history.charts import History
-from tui.history.events_log import MOST_EVENTS, EventLog
+from tui.history.events_log import MOST_EVENTS, EventHistory
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.screens.help import HelpScreen
 from tui.transport import LiveTransport, transport_of
@@ -27,11 +27,11 @@ from tui.transport import LiveTransport, transport_of
 PACKAGE = Path(tui.__file__).parent
 
 
-def run_feed(source: ListSource) -> tuple[list[Message], History, EventLog]:
+def run_feed(source: ListSource) -> tuple[list[Message], History, EventHistory]:
     """Everything a feed posts until its source ends."""
     posted: list[Message] = []
     ended = threading.Event()
-    history, events = History(), EventLog()
+    history, events = History(), EventHistory()
 
     def post(message: Message) -> None:
         posted.append(message)
@@ -76,7 +76,7 @@ def test_feed_tells_why_a_source_failed(source: ListSource, reason: str) -> None
 
 def test_feed_stops_at_once() -> None:
     source = ListSource(make_samples(count=2))
-    feed = Feed(source, LiveTransport(), History(), EventLog(), lambda _message: None)
+    feed = Feed(source, LiveTransport(), History(), EventHistory(), lambda _message: None)
     feed.start()
     started = time.monotonic()
     assert feed.close()
@@ -93,7 +93,7 @@ def test_a_live_gap_does_not_wipe_the_past() -> None:
     samples = list(make_samples(count=6))
     source = ListSource(samples)
     history = History()
-    feed = Feed(source, LiveTransport(), history, EventLog(), lambda _message: None)
+    feed = Feed(source, LiveTransport(), history, EventHistory(), lambda _message: None)
     for before, now in [*pairwise(samples[:3]), (None, samples[4]), *pairwise(samples[4:])]:
         feed._take(Step(before, now))
     past = history.series("disks", "vda@0")
@@ -102,7 +102,7 @@ def test_a_live_gap_does_not_wipe_the_past() -> None:
 
 
 def test_events_are_kept_once_in_order_and_bounded() -> None:
-    log = EventLog()
+    log = EventHistory()
     late, early = Event(EventKind.NOTE, "late", 20, 0), Event(EventKind.NOTE, "early", 10, 0)
     log.add([late])
     version = log.version

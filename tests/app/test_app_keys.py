@@ -16,18 +16,17 @@ from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
+from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
-from tui.keys import ACTIONS, BY_ID, Action, Place
+from tui.keys import ACTIONS, BY_ID
+from tui.screen_registry import LATENCY, OVERVIEW, PATHS, TABS, TREE, WALL, ScreenEntry
+from tui.screens.base import view_class
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.latency import LatencyScreen
-from tui.screens.load import LoadScreen
 from tui.screens.overview import OverviewScreen
-from tui.screens.paths import PathsScreen
 from tui.screens.port import PortView
-from tui.screens.tree import TreeScreen
-from tui.screens.wall import WallScreen
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
@@ -62,12 +61,12 @@ class Stage:
 Case = Callable[[Stage], Awaitable[None]]
 
 
-def shows(screen: type) -> Case:
+def shows(entry: ScreenEntry) -> Case:
     async def case(stage: Stage) -> None:
-        for away in ("1", "3"):
-            await stage.pilot.press(away)
+        await stage.pilot.press("3" if entry is OVERVIEW else "1")
+        assert not isinstance(stage.app.screen, view_class(entry))
         await stage.press()
-        assert isinstance(stage.app.screen, screen)
+        assert isinstance(stage.app.screen, view_class(entry))
 
     return case
 
@@ -75,12 +74,6 @@ def shows(screen: type) -> Case:
 async def suspends_nothing_without_a_terminal(stage: Stage) -> None:
     await stage.press()
     assert any("no shell to go back to" in note.message for note in stage.app._notifications)
-
-
-async def overview(stage: Stage) -> None:
-    await stage.pilot.press("3")
-    await stage.press()
-    assert isinstance(stage.app.screen, OverviewScreen)
 
 
 async def help_opens_and_closes(stage: Stage) -> None:
@@ -378,7 +371,7 @@ async def wall_details(stage: Stage) -> None:
     assert isinstance(stage.app.screen, DiskView)
 
 
-MULTIPATH = {Place.PATHS, Place.TREE, Place.WALL}
+MULTIPATH = {PATHS.id, TREE.id, WALL.id}
 
 
 CASES: dict[str, Case] = {
@@ -386,10 +379,7 @@ CASES: dict[str, Case] = {
     "session.suspend": suspends_nothing_without_a_terminal,
     "session.quit": quits,
     "session.pause": holds,
-    "view.overview": overview,
-    "view.load": shows(LoadScreen),
-    "view.events": shows(EventsScreen),
-    "view.latency": shows(LatencyScreen),
+    **{entry.opener.id: shows(entry) for entry in TABS},
     "view.ios": latency_opens_at_the_ios,
     "latency.subject": on_latencies("type part of a name"),
     "latency.direction": on_latencies("whole time of reads,"),
@@ -404,9 +394,6 @@ CASES: dict[str, Case] = {
     "latency.zoom_off": on_latencies("", "plus", "right_square_bracket"),
     "latency.lines": on_latencies(),
     "latency.seek": goes_to_the_cursors_moment,
-    "view.paths": shows(PathsScreen),
-    "view.tree": shows(TreeScreen),
-    "view.wall": shows(WallScreen),
     "paths.open": opens_a_group,
     "tree.open": opens_a_branch,
     "paths.group": groups,
@@ -480,8 +467,8 @@ PRESSES = [
 @pytest.mark.parametrize(("size", "action", "key"), PRESSES)
 async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
     count = 150 if action.replay else 20
-    samples = multipath_samples(count) if action.place in MULTIPATH else make_samples(count=count)
-    if action.place is Place.LATENCY:
+    samples = multipath_samples(count) if action.screen in MULTIPATH else make_samples(count=count)
+    if action.screen == LATENCY.id:
         samples = tuple(with_latencies(samples))
     source = ListRecording(samples) if action.replay else ListSource(samples)
     control = None if action.replay else LoadControl()
@@ -503,7 +490,7 @@ async def test_replay_keys_do_nothing_on_a_live_host() -> None:
         await play(pilot, source, 8)
         before = app.scope.frame
         for action in ACTIONS:
-            if action.replay and action.place is Place.ANYWHERE:
+            if action.replay and action.screen == ANYWHERE:
                 await pilot.press(action.keys.split(",")[0])
                 await pilot.pause()
                 assert isinstance(app.screen, OverviewScreen)

@@ -9,17 +9,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from collectors.derive.disk_totals import ALL_DISKS, total_disks
+from collectors.heat import hottest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, KEPT, History
-from tui.history.subjects import Subject, hottest, next_subject, trace_of
+from tui.history.subjects import ChartSubject, next_subject, trace_of
 from tui.load.form import form_values, job_from
 from tui.load.knob_turns import QUEUE_DEPTHS, TURNS, Bench
 from tui.text.clock import span_text
-from tui.text.totals import ALL_DISKS, total_disks
 
 BENCH = Bench(4)
 
@@ -173,14 +174,14 @@ def test_totals_count_stacked_devices_once() -> None:
 def test_subjects_offer_the_load_only_where_there_is_one() -> None:
     samples = make_samples(count=3)
     frame = derive(samples[1], samples[2])
-    assert next_subject(Subject.DISK, frame) is Subject.ALL_DISKS
-    assert next_subject(Subject.ALL_DISKS, frame) is Subject.DISK
+    assert next_subject(ChartSubject.DISK, frame) is ChartSubject.ALL_DISKS
+    assert next_subject(ChartSubject.ALL_DISKS, frame) is ChartSubject.DISK
     loaded = replace(frame, tables={**frame.tables, **load_frame(2, 1, 1, 1).tables})
-    assert next_subject(Subject.ALL_DISKS, loaded) is Subject.LOAD
-    trace = trace_of(Subject.LOAD, None, loaded)
+    assert next_subject(ChartSubject.ALL_DISKS, loaded) is ChartSubject.LOAD
+    trace = trace_of(ChartSubject.LOAD, None, loaded)
     assert trace is not None
     assert trace.key == "load:1"
-    assert trace_of(Subject.LOAD, "vda@0", frame) == trace_of(Subject.DISK, "vda@0", frame)
+    assert trace_of(ChartSubject.LOAD, "vda@0", frame) == trace_of(ChartSubject.DISK, "vda@0", frame)
     assert hottest(frame.tables["disks"]) == "sdc@2"
     assert hottest(None) is None
 

@@ -6,35 +6,30 @@ from pathlib import Path
 
 import pytest
 
+from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
-from tui.keys import ACTIONS, Action, Place, clashes
+from tui.keys import ACTIONS, clashes
 from tui.load.knob_turns import TURNS
 from tui.looks.settings import load_settings
-from tui.screens.disk import DiskView
-from tui.screens.events import EventsScreen
-from tui.screens.latency import LatencyScreen
-from tui.screens.load import LoadScreen
-from tui.screens.overview import OverviewScreen
-from tui.screens.paths import PathsScreen
-from tui.screens.tree import TreeScreen
-from tui.screens.wall import WallScreen
+from tui.screen_registry import SCREENS, TABS, ScreenEntry
+from tui.screens.base import view_class
 
-OWNERS = {
-    Place.ANYWHERE: LunscopeApp,
-    Place.OVERVIEW: OverviewScreen,
-    Place.DISK: DiskView,
-    Place.LOAD: LoadScreen,
-    Place.LATENCY: LatencyScreen,
-    Place.EVENTS: EventsScreen,
-    Place.PATHS: PathsScreen,
-    Place.TREE: TreeScreen,
-    Place.WALL: WallScreen,
-}
+OWNERS = {ANYWHERE: LunscopeApp, **{entry.id: view_class(entry) for entry in SCREENS}}
+
+
+@pytest.mark.parametrize("entry", SCREENS, ids=lambda entry: entry.id)
+def test_every_entry_and_its_view_name_each_other(entry: ScreenEntry) -> None:
+    assert view_class(entry).ENTRY is entry
+    assert {action.screen for action in entry.actions} <= {entry.id}
+
+
+def test_every_tab_has_an_action_that_opens_it() -> None:
+    assert {entry.opener for entry in TABS} <= set(ACTIONS)
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
 def test_every_action_has_a_method_where_it_works(action: Action) -> None:
-    assert callable(getattr(OWNERS[action.place], f"action_{action.method}"))
+    assert callable(getattr(OWNERS[action.screen], f"action_{action.method}"))
 
 
 def test_ids_and_keys_are_unique() -> None:

@@ -6,12 +6,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from collectors.latency.history import LatencyHistory
 from collectors.latency.subject import LatencySubject
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
-from tui.latency.past import LatencyPast
 from tui.screens.latency import LatencyScreen
 from tui.screens.subject_picker import SubjectPicker
 from tui.widgets.chart import Chart
@@ -182,7 +182,7 @@ async def test_the_waterfall_tells_who_owns_the_slowest_ios(source: ListSource) 
 
 def test_another_subject_reaches_as_far_back_as_the_budget() -> None:
     steps = ListRecording(with_latencies(make_samples(count=TICKS))).window(2**62, TICKS)
-    whole, small = LatencyPast(), LatencyPast(budget_bytes=30_000)
+    whole, small = LatencyHistory(), LatencyHistory(budget_bytes=30_000)
     for past in (whole, small):
         assert past.follow(LatencySubject("all", "load", frozenset()))
         past.replace(steps)
@@ -197,7 +197,7 @@ def test_another_subject_reaches_as_far_back_as_the_budget() -> None:
 
 
 def test_a_first_sample_belongs_to_no_known_interval() -> None:
-    past = LatencyPast()
+    past = LatencyHistory()
     past.follow(LatencySubject("all", "load", frozenset()))
     past.replace(ListRecording(with_latencies(make_samples(count=TICKS))).window(2**62, TICKS)[:1])
     assert past.ticks() is None

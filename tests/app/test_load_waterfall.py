@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from collectors.latency.load_waterfall import LoadWaterfall, load_waterfall
 from collectors.latency.stage import Stage
 from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
 from collectors.schemas import LOAD, SLOW_LOAD
@@ -14,7 +15,6 @@ from collectors.topology.graph import Graph, Layer
 from tests.app.sources import SECOND_NS, START_NS, make_topology, table
 from tests.unit.latency_ticks import histograms
 from tui.history.charts import History
-from tui.latency.load_waterfall import LoadWaterfall, load_waterfall
 
 TICKS = 10
 EXACT, SAMPLED = int(Tier.EXACT), int(Tier.SAMPLED)
@@ -40,7 +40,7 @@ def _found(
         history.latencies.add(Step(previous, sample))
         previous = sample
     frame = _frame(previous, device_iops, queue_ms, service_ms, tier)
-    return load_waterfall(history, frame, START_NS, previous.time_ns)
+    return load_waterfall(history.latencies, history.series, frame, START_NS, previous.time_ns)
 
 
 def _sample(tick: int, topology: Topology, number: tuple[int, int]) -> Sample:

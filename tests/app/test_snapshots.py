@@ -13,7 +13,8 @@ from engine.running.control import LoadControl
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
-from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to
+from tests.app.stage import FROZEN, SIZES, make_app, play, rewind_to, screen_text, until
+from tui.screens.latency import LatencyScreen
 from tui.text.glyphs import GlyphSetting
 
 SnapCompare = Callable[..., bool]
@@ -31,6 +32,10 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
             await play(pilot, source, 40)
         await pilot.press(*keys)
         await pilot.pause()
+        screen = pilot.app.screen
+        if isinstance(screen, LatencyScreen):
+            # A thread reads the recording beside the screens.
+            await until(pilot, lambda: "% read" not in screen_text(pilot))
 
     return run
 

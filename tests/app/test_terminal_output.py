@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tui.terminal.output import MAX_BEHIND_BYTES, Output, whole_units
+from tui.terminal.output import MAX_BEHIND_BYTES, TerminalOutput, whole_units
 
 FRAME = "\x1b[1;1H\x1b[38;5;12mé" + "x" * 100
 MANY = 4000
@@ -24,8 +24,8 @@ class Pipe:
         self.drained = 0
         self.lost: list[str] = []
 
-    def output(self) -> Output:
-        return Output(self.write_fd, asyncio.get_running_loop(), self._drained, self.lost.append)
+    def output(self) -> TerminalOutput:
+        return TerminalOutput(self.write_fd, asyncio.get_running_loop(), self._drained, self.lost.append)
 
     def _drained(self) -> None:
         self.drained += 1

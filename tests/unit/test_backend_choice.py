@@ -16,7 +16,7 @@ from engine.guard import OpenTarget, TargetKind
 from engine.guard.facts import TargetFacts, made_facts
 from engine.guard.identity import Identity
 from engine.job.spec import Backend, JobSpec, Knobs, Mode
-from engine.running.select import Choice, blocking_target, choose, notices_of
+from engine.running.select import BackendChoice, blocking_target, choose, notices_of
 
 
 def test_auto_takes_the_ring_where_it_works_and_says_why_not_where_it_does_not() -> None:
@@ -86,11 +86,11 @@ def reads_block_by_hand(path: Path) -> bool:
 def test_the_ring_says_that_threads_would_be_faster(tmpfs_file: Path) -> None:
     if not reads_block_by_hand(tmpfs_file):
         pytest.skip("tmpfs reads without blocking on this kernel")
-    memory, ring = target(tmpfs_file, facts=asked(tmpfs_file)), Choice(Backend.URING, "the fastest")
+    memory, ring = target(tmpfs_file, facts=asked(tmpfs_file)), BackendChoice(Backend.URING, "the fastest")
     assert notices_of(ring, Knobs(read_pct=0), [memory]) == ()
     (notice,) = notices_of(ring, Knobs(mode=Mode.BUFFERED), [memory])
     assert notice.startswith(f"{tmpfs_file}: reads of it block")
-    assert notices_of(Choice(Backend.THREADS, "asked for"), Knobs(mode=Mode.BUFFERED), [memory]) == ()
+    assert notices_of(BackendChoice(Backend.THREADS, "asked for"), Knobs(mode=Mode.BUFFERED), [memory]) == ()
     memory.close()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from collectors.kernel.hotplug import HotplugMonitor
-from collectors.kernel.hotplug_changes import MOST_EVENTS, Action, Change, changes_between, describe, size_text
+from collectors.kernel.hotplug_changes import MOST_EVENTS, Change, DiskChange, changes_between, describe, size_text
 from collectors.kernel.identity import Incarnation
 from collectors.kernel.uevent_listener import UeventListener
 from engine.events import Event, EventKind
@@ -154,7 +154,7 @@ def test_without_libudev_disks_are_compared_and_a_notice_says_so(
 
 
 def test_very_many_changes_are_one_event(kernel: FakeKernel) -> None:
-    changes = [Change(Action.REMOVED, f"sd{n}", 1) for n in range(MOST_EVENTS + 1)]
+    changes = [Change(DiskChange.REMOVED, f"sd{n}", 1) for n in range(MOST_EVENTS + 1)]
     ((text, data),) = describe(str(kernel.sysfs), changes)
     assert text == f"disks: {MOST_EVENTS + 1} removed"
     assert data == {"removed": MOST_EVENTS + 1}
@@ -164,7 +164,7 @@ def test_changes_by_diskseq_and_size() -> None:
     before = {"a": Incarnation(1, 10), "b": Incarnation(2, 10), "c": Incarnation(3, 10), "d": Incarnation(None, 10)}
     now = {"a": Incarnation(9, 10), "b": Incarnation(2, 20), "d": Incarnation(None, 10), "e": Incarnation(5, 10)}
     found = {change.name: change.action for change in changes_between(before, now)}
-    assert found == {"a": Action.REPLACED, "b": Action.RESIZED, "c": Action.REMOVED, "e": Action.ADDED}
+    assert found == {"a": DiskChange.REPLACED, "b": DiskChange.RESIZED, "c": DiskChange.REMOVED, "e": DiskChange.ADDED}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from collectors.registry import fields_of
 from collectors.schemas import LOAD_LOGICAL, LOAD_PATH
 from engine.running.board import Board
 from engine.running.layout_tap import PATH_FAILED, LayoutTap
-from engine.running.path_watch import PathWatch
+from engine.running.path_watch import PathCounterWatch
 
 
 def path_row(reads: int, peak_ns: int = 0, *, latency_ns: int = 0, failed: bool = False) -> list[int]:
@@ -60,7 +60,7 @@ def test_a_load_without_paths_or_parts_has_no_rows() -> None:
 
 
 def test_paths_that_fail_and_recover_are_events_once() -> None:
-    board, watch, names = Board(), PathWatch(), ("/dev/sda", "/dev/sdb")
+    board, watch, names = Board(), PathCounterWatch(), ("/dev/sda", "/dev/sdb")
     for failed in ([0, 0], [0, 1], [0, 1], [1, 0]):
         counters = np.zeros((2, 12), np.uint64)
         counters[:, PATH_FAILED] = failed

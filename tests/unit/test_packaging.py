@@ -43,3 +43,20 @@ assert "rich" not in sys.modules
 """
     done = _run(code, REPOSITORY)
     assert done.returncode == 0, done.stderr
+
+
+def test_screens_are_imported_when_they_are_first_shown() -> None:
+    code = """
+import sys
+import tui.app
+from tui.screen_registry import TABS
+from tui.screens.base import view_class
+named = {f"tui.screens.{entry.view.partition(':')[0]}" for entry in TABS}
+loaded = named & set(sys.modules)
+assert not loaded, loaded
+for entry in TABS:
+    view_class(entry)
+assert named <= set(sys.modules)
+"""
+    done = _run(code, REPOSITORY)
+    assert done.returncode == 0, done.stderr

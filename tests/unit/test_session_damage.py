@@ -19,7 +19,7 @@ from collectors.schemas import HOST
 from collectors.session import objects
 from collectors.session.format import TABLES, VERSION, ObjectKind, seal
 from collectors.session.reader import SessionReader
-from collectors.session.record import Record, Section
+from collectors.session.record import Record, RecordSection
 from collectors.session.structure import LARGEST_BYTES, structure_damage
 from collectors.session.writer import SessionWriter
 from engine import _native
@@ -259,12 +259,14 @@ def _with_sound_objects(path: Path) -> _Forger:
     return forger
 
 
-def _record(*sections: Section, histograms: tuple[Section, ...] = ()) -> bytes:
+def _record(*sections: RecordSection, histograms: tuple[RecordSection, ...] = ()) -> bytes:
     return Record(gap=False, late_ns=0, cost_ns=0, topology_id=4, tables=sections, histograms=histograms).to_bytes()
 
 
-def _sound_section() -> Section:
-    return Section(2, 3, _native.TableCodec(1, len(HOST.columns)).encode(np.ones((1, len(HOST.columns)), np.uint64)))
+def _sound_section() -> RecordSection:
+    return RecordSection(
+        2, 3, _native.TableCodec(1, len(HOST.columns)).encode(np.ones((1, len(HOST.columns)), np.uint64))
+    )
 
 
 def test_the_forger_can_make_a_sound_file(tmp_path: Path) -> None:
@@ -340,12 +342,12 @@ def test_forged_objects_give_a_clear_error_in_bounded_memory(
     [
         (b"", 0, 0),
         (b"\xff" * 50, 0, 0),
-        (_record(Section(2, 3, b"\xff" * 9)), 0, 0),
-        (_record(Section(2, 3, _native.compress(_BOMB))), 0, 0),
-        (_record(Section(1 << 62, 3, b"")), 0, 0),
+        (_record(RecordSection(2, 3, b"\xff" * 9)), 0, 0),
+        (_record(RecordSection(2, 3, _native.compress(_BOMB))), 0, 0),
+        (_record(RecordSection(1 << 62, 3, b"")), 0, 0),
         (_record(_sound_section(), _sound_section()) + b"x", 0, 0),
         (_record(*[_sound_section()] * 300), 0, 0),
-        (_record(_sound_section(), histograms=(Section(2, 3, b""),)), 0, 0),
+        (_record(_sound_section(), histograms=(RecordSection(2, 3, b""),)), 0, 0),
         (_record(_sound_section()), None, 0),
         (_record(_sound_section()), 5, 0),
         (_record(_sound_section()), -7, 0),
@@ -367,7 +369,7 @@ def test_a_histogram_of_rows_that_are_not_there_is_damage(tmp_path: Path) -> Non
     cells = _native.encode_cells(
         np.ones(1, np.uint32), np.zeros(1, np.uint8), np.ones(1, np.uint16), np.ones(1, np.uint64)
     )
-    forger.tick(0, _record(_sound_section(), histograms=(Section(5, 3, cells),)), base=0)
+    forger.tick(0, _record(_sound_section(), histograms=(RecordSection(5, 3, cells),)), base=0)
     forger.close()
     _assert_unreadable_in_bounded_memory(tmp_path / "a.lun")
 
@@ -459,7 +461,7 @@ def test_tables_that_would_fill_the_memory_are_damage(tmp_path: Path) -> None:
     sections = []
     for number in range(100, 200):
         forger.object(number, ObjectKind.SCHEMA, _frame({"name": f"t{number}", "columns": columns}))
-        sections.append(Section(number, 10, data))
+        sections.append(RecordSection(number, 10, data))
     forger.tick(0, _record(*sections), base=0)
     forger.close()
     before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

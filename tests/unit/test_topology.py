@@ -11,8 +11,8 @@ from collectors.kernel.block import BlockCollector
 from collectors.topology.device_mapper import with_map_states
 from collectors.topology.graph import Graph
 from collectors.topology.map_status import MapPath, parse_map
-from collectors.topology.place import place_of
 from collectors.topology.scanner import TopologyScanner
+from collectors.topology.sysfs_location import location_of
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (
     FakeScsi,
@@ -286,8 +286,10 @@ def test_names_of_fake_disks(index: int, name: str) -> None:
 
 
 def test_a_link_that_leads_elsewhere_says_nothing() -> None:
-    assert place_of("../devices/pci0000:00/0000:00:01.0/host0/target0:0:0/0:0:0:0/block/sdb", "sda")[1] == ""
-    place, address = place_of("../devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sda", "sda")
-    assert (place.parent, place.host, place.ata, place.target, address) == (
+    assert location_of("../devices/pci0000:00/0000:00:01.0/host0/target0:0:0/0:0:0:0/block/sdb", "sda")[1] == ""
+    location, address = location_of(
+        "../devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sda", "sda"
+    )
+    assert (location.parent, location.host, location.ata, location.target, address) == (
         "0000:00:1f.2", "host2", "ata3", "target2:0:0", "2:0:0:0",
     )  # fmt: skip

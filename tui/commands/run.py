@@ -24,7 +24,7 @@ from tui.options.watching import Watching, open_source
 from tui.options.work import file_options, read_work, with_ends, with_scratch
 from tui.unattended.after_screens import sum_up
 from tui.unattended.leaving import go_on_in_child
-from tui.unattended.runs import Output, run_unattended
+from tui.unattended.runs import ResultOutput, run_unattended
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
@@ -106,7 +106,7 @@ def command(
         validate_scenario(each)
     require_permission(read.scenarios, permissions)
     go_on_in_child()
-    return run_unattended(read, permissions, watching, Output(as_json, fio_json))
+    return run_unattended(read, permissions, watching, ResultOutput(as_json, fio_json))
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:

@@ -6,18 +6,19 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from collectors.derive.disk_totals import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable
 from collectors.registry import SUBJECTS
+from collectors.series import Series
 from tui.history.followed import Followed
-from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring, Series
+from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring
 from tui.load.past import LoadPast
 from tui.paths.gone import GonePaths
-from tui.text.totals import ALL_DISKS, total_disks
 
 if TYPE_CHECKING:
-    from tui.latency.past import LatencyPast
+    from collectors.latency.history import LatencyHistory
 
-__all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History", "Series"]
+__all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History"]
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     **{subject.table: subject.charts for subject in SUBJECTS if subject.charts},
@@ -41,16 +42,16 @@ class History:
         """Paths that vanished; it looks at every frame, also where the past is exchanged."""
         self.load = LoadPast()
         """What a turn of a knob is judged by; it has a lock of its own."""
-        self._latencies: LatencyPast | None = None
+        self._latencies: LatencyHistory | None = None
 
     @property
-    def latencies(self) -> LatencyPast:
+    def latencies(self) -> LatencyHistory:
         """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
         with self._lock:
             if self._latencies is None:
-                from tui.latency.past import LatencyPast  # noqa: PLC0415 (it can wait until the first screen is drawn)
+                from collectors.latency.history import LatencyHistory  # noqa: PLC0415 (it can wait until the first screen is drawn)
 
-                self._latencies = LatencyPast()
+                self._latencies = LatencyHistory()
             return self._latencies
 
     def _empty(self) -> dict[str, Ring]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.field import Unit
 from collectors.registry import get_field
-from tui.history.charts import Series
+from collectors.series import Series
 from tui.scope import Scope
 from tui.widgets.chart import Chart, ChartSeries
 

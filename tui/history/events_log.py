@@ -10,7 +10,7 @@ from engine.events import Event
 MOST_EVENTS = 10_000
 
 
-class EventLog:
+class EventHistory:
     """Events by time, bounded; filled by the feed's thread and read by the screens."""
 
     def __init__(self) -> None:

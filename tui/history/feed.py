@@ -10,7 +10,7 @@ from textual.message import Message
 from collectors.model import Frame, Source, Step
 from engine.errors import LunscopeError
 from tui.history.charts import History
-from tui.history.events_log import EventLog
+from tui.history.events_log import EventHistory
 from tui.transport import ReplayTransport, Transport
 
 REFILLS = (60, 600)
@@ -45,7 +45,7 @@ class Feed:
         source: Source,
         transport: Transport,
         history: History,
-        events: EventLog,
+        events: EventHistory,
         post: Callable[[Message], object],
     ) -> None:
         self._source = source

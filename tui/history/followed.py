@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from collectors.model import FrameTable, Rows
-from tui.history.rings import Ring, Series
+from collectors.series import Series
+from tui.history.rings import Ring
 
 MOST_FOLLOWED = 32
 """Rows whose longer past is kept; the one not looked at for longest gives way."""

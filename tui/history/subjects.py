@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
+from collectors.derive.disk_totals import ALL_DISKS
 from collectors.model import Frame, FrameTable
 from engine.text import safe_text
-from tui.text.totals import ALL_DISKS
 
 
-class Subject(StrEnum):
+class ChartSubject(StrEnum):
     """Whose past is drawn."""
 
     DISK = "disk"
@@ -29,19 +27,19 @@ class Trace:
     key: str
 
 
-def next_subject(subject: Subject, frame: Frame) -> Subject:
+def next_subject(subject: ChartSubject, frame: Frame) -> ChartSubject:
     """Choose the subject after this one, leaving out the load where there is none."""
-    offered = [one for one in Subject if one is not Subject.LOAD or "load_total" in frame.tables]
+    offered = [one for one in ChartSubject if one is not ChartSubject.LOAD or "load_total" in frame.tables]
     position = offered.index(subject) if subject in offered else -1
     return offered[(position + 1) % len(offered)]
 
 
-def trace_of(subject: Subject, chosen: str | None, frame: Frame) -> Trace | None:
+def trace_of(subject: ChartSubject, chosen: str | None, frame: Frame) -> Trace | None:
     """Find the trace of a subject; a load that is gone gives way to the chosen disk."""
-    if subject is Subject.ALL_DISKS:
+    if subject is ChartSubject.ALL_DISKS:
         return Trace("all disks", "all_disks", ALL_DISKS)
     load = frame.tables.get("load_total")
-    if subject is Subject.LOAD and load is not None and len(load.rows):
+    if subject is ChartSubject.LOAD and load is not None and len(load.rows):
         return Trace("load", "load_total", load.rows.keys[0])
     if chosen is None:
         return None
@@ -53,11 +51,3 @@ def trace_of(subject: Subject, chosen: str | None, frame: Frame) -> Trace | None
 def row_of(key: str | None, table: FrameTable | None) -> int | None:
     """Row of a key in a table; None when it is not there."""
     return None if key is None or table is None else table.rows.positions.get(key)
-
-
-def hottest(disks: FrameTable | None) -> str | None:
-    """Key of the disk with the most heat; None when no disk has any."""
-    heat = disks.columns.get("heat") if disks is not None else None
-    if disks is None or heat is None or not np.isfinite(heat).any():
-        return None
-    return disks.rows.keys[int(np.nanargmax(heat))]

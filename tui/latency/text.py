@@ -10,10 +10,10 @@ from collectors.field import Unit
 from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subject import Direction, LatencySubject, Part
+from collectors.latency.subjects import LOAD
 from collectors.latency.summary import LatencySummary
 from collectors.session.moments import clock_text
 from engine.text import safe_text
-from tui.latency.subjects import LOAD
 from tui.text.clock import SECOND_NS, precise_clock, span_text
 from tui.text.format import format_quantity
 from tui.text.safe import fit

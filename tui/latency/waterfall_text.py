@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
+from collectors.latency.load_waterfall import LoadWaterfall
 from collectors.latency.stage import Stage
 from collectors.latency.waterfall import MatchedIo, Waterfall
 from engine.text import safe_text
-from tui.latency.load_waterfall import LoadWaterfall
 from tui.text.clock import precise_clock
 from tui.text.glyphs import Glyphs
 from tui.widgets.heat_text import latency_text

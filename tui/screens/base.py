@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from importlib import import_module
 from typing import ClassVar
 
 from textual import on
@@ -14,9 +15,10 @@ from collectors.model import Frame
 from engine.results.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
-from tui.keys import BY_ID, Place, keys_in_force
+from tui.keys import BY_ID, keys_in_force
 from tui.looks.laid_out import LaidOutOnce
 from tui.scope import Scope
+from tui.screen_registry import ScreenEntry
 from tui.transport import ReplayTransport
 from tui.widgets.header import HeaderLine, Tabs
 from tui.widgets.key_line import KeyLine
@@ -31,7 +33,7 @@ HEIGHTS = [(0, "-tiny"), (10, "-flat"), (18, "-low"), (40, "-tall")]
 class View(LaidOutOnce[None]):
     """A screen that shows frames; the app hands them to the one on top only."""
 
-    PLACE: ClassVar[Place]
+    ENTRY: ClassVar[ScreenEntry]
     DEFAULT_CSS = """
     View.-tiny Tabs, View.-tiny KeyLine, View.-tiny .extra { display: none; }
     View.-flat .extra { display: none; }
@@ -67,13 +69,13 @@ class View(LaidOutOnce[None]):
         """Draw a frame, or before the first one what is known already."""
         self.query_one(HeaderLine).show(frame, self.scope)
         self.query_one(TransportBar).show(self.scope)
-        self.query_one(Tabs).show(self.PLACE, self.key_text, *self.note(frame))
+        self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(frame))
         if frame is not None:
             self.show_frame(frame)
 
     def show_note(self) -> None:
         """Draw what matters on every screen as it is now, between frames."""
-        self.query_one(Tabs).show(self.PLACE, self.key_text, *self.note(self.scope.frame))
+        self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(self.scope.frame))
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
         """Tell what matters on every screen, as text and style: damage of a file, the load, how many notices wait."""
@@ -120,7 +122,14 @@ class View(LaidOutOnce[None]):
         """Draw the present frame and the keys again."""
         if self.is_mounted:
             self.show(self.scope.frame)
-            self.query_one(KeyLine).show(self.PLACE, self.scope, self.key_text)
+            self.query_one(KeyLine).show(self.ENTRY, self.scope, self.key_text)
+
+
+def view_class(entry: ScreenEntry) -> type[View]:
+    """Import the class of a screen."""
+    module, _, name = entry.view.partition(":")
+    view: type[View] = getattr(import_module(f"tui.screens.{module}"), name)
+    return view
 
 
 def _reached(breakpoints: list[tuple[int, str]], size: int) -> str:

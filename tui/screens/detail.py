@@ -17,8 +17,9 @@ from collectors.model import Frame
 from collectors.registry import fields_of
 from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.history.subjects import row_of
-from tui.keys import Place, bindings_of
+from tui.keys import bindings_of
 from tui.scope import Scope
+from tui.screen_registry import DETAIL
 from tui.screens.base import View
 from tui.text.figures import figure_lines
 from tui.text.glyphs import glyphs_of
@@ -34,8 +35,8 @@ PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
 class DetailView(View):
     """A sentence and facts above charts of latency, IOPS, throughput and what is in flight."""
 
-    PLACE = Place.DISK
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.DISK)]
+    ENTRY = DETAIL
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(DETAIL.actions)
     DEFAULT_CSS = """
     DetailView #verdict { height: 2; padding: 0 1; text-wrap: wrap; }
     DetailView.-tiny #verdict, DetailView.-flat #verdict { height: 1; }

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from collectors.heat import verdict
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject
 from collectors.model import Frame
 from tui.history.subjects import row_of
-from tui.latency.subjects import disk_subject
 from tui.paths.device_facts import facts_of
 from tui.screens.detail import DetailView
 

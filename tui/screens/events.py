@@ -14,8 +14,9 @@ from textual.widgets.option_list import Option
 from collectors.model import Frame
 from engine.events import Event
 from engine.text import safe_text
-from tui.keys import Place, bindings_of
+from tui.keys import bindings_of
 from tui.scope import Scope
+from tui.screen_registry import EVENTS
 from tui.screens.base import View
 from tui.text.clock import day_and_clock
 from tui.text.glyphs import glyphs_of
@@ -28,8 +29,8 @@ MOST_LISTED = 1000
 class EventsScreen(View):
     """The newest events first."""
 
-    PLACE = Place.EVENTS
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.EVENTS)]
+    ENTRY = EVENTS
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(EVENTS.actions)
     DEFAULT_CSS = """
     EventsScreen OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
     EventsScreen #detail { height: 3; padding: 0 1; text-wrap: wrap; color: $text-muted; }

@@ -15,8 +15,10 @@ from collectors.field import Field
 from collectors.model import Tier
 from collectors.registry import SUBJECTS
 from engine.text import safe_text
-from tui.keys import ACTIONS, Action, Place
+from tui.action import Action
+from tui.keys import ANYWHERE_ACTIONS
 from tui.looks.modal import Modal
+from tui.screen_registry import SCREENS
 from tui.widgets.grid import Grid
 from tui.widgets.hanging import Hanging, HangingPage
 
@@ -66,16 +68,15 @@ def help_lines(
     notices: Sequence[str],
     losses: Mapping[str, int],
 ) -> Iterator[Hanging]:
-    """Write the page: notices, keys by place, tiers, the top line, what exact time missed, figures by table."""
+    """Write the page: notices, keys by screen, tiers, the top line, what exact time missed, figures by table."""
     title = Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
     yield Hanging(title)
     if notices:
         yield from _heading("Notices on this host")
         yield from (_entry("  ! ", "bold $warning", safe_text(notice)) for notice in notices)
-    for place in Place:
-        actions = [action for action in ACTIONS if action.place is place]
+    for name, actions in (("everywhere", ANYWHERE_ACTIONS), *((f"of {entry.id}", entry.actions) for entry in SCREENS)):
         if actions:
-            yield from _heading("Keys everywhere" if place is Place.ANYWHERE else f"Keys of {place.value}")
+            yield from _heading(f"Keys {name}")
             yield from (_key_line(keys_text(action), action.title + _limits(action)) for action in actions)
     yield from _heading("Keys of tables")
     yield from (_key_line(*entry) for entry in table_keys)

@@ -10,16 +10,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from collectors.latency.peaks import Peak
+from collectors.latency.recording_peaks import RecordingPeaks
 from collectors.latency.subject import LatencySubject, Part
+from collectors.latency.subjects import TRACE, first_subject
 from collectors.latency.summary import summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
 from tui.history.curves import FIRST_SPAN_INTERVALS
-from tui.keys import Place, bindings_of
-from tui.latency.file_peaks import FilePeaks
-from tui.latency.subjects import TRACE, first_subject
+from tui.keys import bindings_of
 from tui.latency.text import subject_line, summary_line
 from tui.scope import Scope
+from tui.screen_registry import LATENCY
 from tui.screens.latency_actions import LatencyActions
 from tui.screens.latency_panels import MOST_PEAKS, InQuestion, LatencyPanels
 from tui.transport import ReplayTransport
@@ -33,8 +34,8 @@ PEAKS_PERIOD_S = 0.5
 class LatencyScreen(LatencyActions):
     """One subject's heat map; peaks of all subjects; the slowest I/Os of the moment under the cursor."""
 
-    PLACE = Place.LATENCY
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.LATENCY)]
+    ENTRY = LATENCY
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(LATENCY.actions)
     DEFAULT_CSS = """
     LatencyScreen HeatMap { height: 1fr; min-height: 6; }
     """
@@ -45,7 +46,9 @@ class LatencyScreen(LatencyActions):
         """The moment asked for where there is no picture to put a cursor on."""
         transport = scope.transport
         self._shown_share = 0.0
-        self._file_peaks = FilePeaks(transport, MOST_PEAKS) if isinstance(transport, ReplayTransport) else None
+        self._recording_peaks = (
+            RecordingPeaks(transport.source, MOST_PEAKS) if isinstance(transport, ReplayTransport) else None
+        )
 
     def compose_body(self) -> ComposeResult:
         """Whose, heat map, figures, panels."""
@@ -57,18 +60,18 @@ class LatencyScreen(LatencyActions):
     def on_mount(self) -> None:
         """Have the cursor at hand, and the peaks of all of a recording."""
         self.heat.focus()
-        if self._file_peaks is not None:
-            self._file_peaks.begin()
+        if self._recording_peaks is not None:
+            self._recording_peaks.begin()
             self.set_interval(PEAKS_PERIOD_S, self._follow_peaks)
 
     def on_unmount(self) -> None:
         """Stop reading the recording."""
-        if self._file_peaks is not None:
-            self._file_peaks.close()
+        if self._recording_peaks is not None:
+            self._recording_peaks.close()
 
     def _follow_peaks(self) -> None:
         """Show what was read of the recording since."""
-        if self._file_peaks is not None and self._file_peaks.share != self._shown_share and self.is_current:
+        if self._recording_peaks is not None and self._recording_peaks.share != self._shown_share and self.is_current:
             self.show_figures()
 
     def latency_subject(self) -> LatencySubject | None:
@@ -120,11 +123,11 @@ class LatencyScreen(LatencyActions):
 
     def _listed_peaks(self) -> tuple[list[Peak] | None, str]:
         """List the peaks of a recording as a whole, and of what is marked or live those of the stretch; say which."""
-        if self._file_peaks is None or self.heat.marked_ns is not None:
+        if self._recording_peaks is None or self.heat.marked_ns is not None:
             return None, "Peaks"
-        self._file_peaks.begin()
-        self._shown_share = share = self._file_peaks.share
-        return self._file_peaks.peaks(), "Peaks of the recording" if share >= 1 else f"Peaks, {share:.0%} read"
+        self._recording_peaks.begin()
+        self._shown_share = share = self._recording_peaks.share
+        return self._recording_peaks.peaks(), "Peaks of the recording" if share >= 1 else f"Peaks, {share:.0%} read"
 
     def _show_subject(self) -> None:
         choice = self.choice

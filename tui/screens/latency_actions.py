@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import offered_subjects
 from tui.latency.choice import LatencyChoice
-from tui.latency.subjects import offered_subjects
 from tui.scope import Scope
 from tui.screens.base import View
 from tui.screens.subject_picker import SubjectPicker

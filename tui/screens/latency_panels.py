@@ -11,13 +11,13 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import OptionList
 
+from collectors.latency.load_waterfall import load_waterfall
 from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import TRACE
 from collectors.model import Frame, Tier
 from tui.history.charts import History
-from tui.latency.load_waterfall import load_waterfall
-from tui.latency.subjects import TRACE
 from tui.latency.text import SLOW_HEAD, peak_lines, slow_lines
 from tui.latency.waterfall_text import waterfall_lines
 from tui.text.glyphs import glyphs_of
@@ -129,7 +129,7 @@ class LatencyPanels(Horizontal):
     def _show_waterfall(self, history: History, frame: Frame, stretch: tuple[int, int]) -> None:
         text = self.query_one("#waterfall", TextLine)
         if text.display:
-            found = load_waterfall(history, frame, *stretch)
+            found = load_waterfall(history.latencies, history.series, frame, *stretch)
             text.put(waterfall_lines(found, text.size.width or self.app.size.width, glyphs_of(self)))
 
     @on(OptionList.OptionSelected)

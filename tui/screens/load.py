@@ -14,21 +14,22 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Input
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import WHOLE_LOAD
 from collectors.model import Frame
+from collectors.series import Series
 from collectors.tables.load import TOTAL_ROWS
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
 from engine.running.status import LoadState
-from tui.history.charts import Series
 from tui.history.curves import IOPS, LOAD_LATENCY, draw
-from tui.keys import Place, bindings_of
-from tui.latency.subjects import WHOLE_LOAD
+from tui.keys import bindings_of
 from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
 from tui.load.effect import Effect
 from tui.load.form import DESTROY, KEEP, job_from
 from tui.load.recorded import RecordedState, recorded_state
 from tui.load.text import message_line, state_line
 from tui.scope import Scope
+from tui.screen_registry import LOAD
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
 from tui.text.columns import grid_columns
@@ -64,9 +65,9 @@ STATUS_PERIOD_S = 0.2
 class LoadScreen(LoadActions):
     """Form and state of the load; blocking work runs in threads that only post messages."""
 
-    PLACE = Place.LOAD
+    ENTRY = LOAD
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings_of(Place.LOAD),
+        *bindings_of(LOAD.actions),
         Binding("escape", "leave_form", "Back to the knobs", show=False),
     ]
     DEFAULT_CSS = """
@@ -89,9 +90,8 @@ class LoadScreen(LoadActions):
     LoadScreen.-tiny #load_message { display: none; }
     """
 
-    def __init__(self, scope: Scope, *, autostart: bool = False) -> None:
+    def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self._autostart = autostart
         self._error = ""
         self._refused_in: LoadState | None = None
         """State of the load in which it refused what the form says; None where the job is what the form says."""
@@ -118,7 +118,7 @@ class LoadScreen(LoadActions):
         if self.scope.desk is None:
             return
         self._fill_form(self.scope.desk)
-        if self._autostart:
+        if self.scope.autostart:
             self.call_after_refresh(self.action_load_start)
 
     def show_frame(self, frame: Frame) -> None:

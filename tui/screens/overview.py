@@ -9,20 +9,21 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Grid as Cells
 
-from collectors.heat import verdict
+from collectors.derive.present_disks import present_disks
+from collectors.heat import hottest, verdict
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable
 from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.history.subjects import Subject, hottest, next_subject, row_of, trace_of
-from tui.keys import Place, bindings_of
-from tui.latency.subjects import traced_subject
+from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
+from tui.keys import bindings_of
+from tui.latency.jump import traced_subject
 from tui.scope import Scope
+from tui.screen_registry import OVERVIEW
 from tui.screens.base import View
 from tui.text.columns import grid_columns
 from tui.text.fitting import fit_to_rows
 from tui.text.host import host_line
 from tui.text.labels import disk_labels
-from tui.text.shown import present_disks
 from tui.widgets.chart import Chart
 from tui.widgets.grid import Grid
 from tui.widgets.line import TextLine
@@ -54,8 +55,8 @@ PROCESS_COLUMNS = ("pid", "read_bytes_per_s", "write_bytes_per_s", "syscalls_rea
 class OverviewScreen(View):
     """Disks by heat, the verdict in words, charts of the chosen one, and the host."""
 
-    PLACE = Place.OVERVIEW
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.OVERVIEW)]
+    ENTRY = OVERVIEW
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(OVERVIEW.actions)
     DEFAULT_CSS = """
     OverviewScreen #disks { height: 6; }
     OverviewScreen #charts { height: 1fr; min-height: 3; grid-size: 2 1; grid-gutter: 0 1; }
@@ -73,7 +74,7 @@ class OverviewScreen(View):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self._chosen: str | None = None
-        self._subject: Subject = Subject.DISK
+        self._subject: ChartSubject = ChartSubject.DISK
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject
 from collectors.model import Frame
 from collectors.paths.verdict import judge_paths, odd_words
 from tui.history.subjects import row_of
-from tui.latency.subjects import disk_subject
 from tui.paths.facts import path_facts
 from tui.paths.text import path_told, paths_by_key
 from tui.screens.detail import DetailView

@@ -12,14 +12,15 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.groups import GroupBy
-from tui.keys import Place, bindings_of
-from tui.latency.subjects import disk_subject, port_subject
+from tui.keys import bindings_of
 from tui.paths.board import STATE, Only, PathBoard, path_board
 from tui.paths.columns import path_columns
 from tui.paths.text import summary, told
 from tui.scope import Scope
+from tui.screen_registry import PATHS
 from tui.screens.base import View
 from tui.screens.details import detail_view
 from tui.widgets.grid import Grid
@@ -43,8 +44,8 @@ class PathOutline(Outline):
 class PathsScreen(View):
     """Groups of paths that open, filtered by state, with the verdict in words."""
 
-    PLACE = Place.PATHS
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.PATHS)]
+    ENTRY = PATHS
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PATHS.actions)
     DEFAULT_CSS = """
     PathsScreen #paths { height: 1fr; }
     PathsScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }

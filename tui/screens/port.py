@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import port_subject
 from collectors.model import Frame
-from tui.latency.subjects import port_subject
 from tui.paths.facts import port_facts
 from tui.paths.text import port_told, ports_by_key
 from tui.screens.detail import DetailView

@@ -10,14 +10,15 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject, port_subject
 from collectors.model import Frame
 from collectors.topology.branches import Node, NodeKind
-from tui.keys import Place, bindings_of
-from tui.latency.subjects import disk_subject, port_subject
+from tui.keys import bindings_of
 from tui.paths.columns import RANGE_WIDTH, state_column
 from tui.paths.tree_board import FIELDS, TreeBoard, tree_board, tree_layout
 from tui.paths.tree_text import node_told
 from tui.scope import Scope
+from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
 from tui.text.columns import grid_columns
@@ -44,8 +45,8 @@ class TreeOutline(Outline):
 class TreeScreen(View):
     """HBA port, target port, path, LUN, what stands on it, mounts; branches open one by one."""
 
-    PLACE = Place.TREE
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.TREE)]
+    ENTRY = TREE
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(TREE.actions)
     DEFAULT_CSS = """
     TreeScreen #tree { height: 1fr; }
     TreeScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }

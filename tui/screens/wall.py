@@ -12,22 +12,23 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 
+from collectors.derive.present_disks import present_disks
 from collectors.heat import verdict
 from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.registry import get_field
 from engine.text import safe_text
 from tui.history.subjects import row_of
-from tui.keys import Place, bindings_of
-from tui.latency.subjects import disk_subject
+from tui.keys import bindings_of
 from tui.scope import Scope
+from tui.screen_registry import WALL
 from tui.screens.base import View
 from tui.screens.details import detail_view
 from tui.text.columns import GridColumn, grid_columns
 from tui.text.figures import figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.labels import disk_labels, short_labels
-from tui.text.shown import present_disks
 from tui.widgets.grid_rows import RowNames
 from tui.widgets.line import TextLine
 from tui.widgets.wall import Wall
@@ -41,8 +42,8 @@ FIGURES = ("heat", "busy_pct", "queue_ms", "service_ms", "await_ms", "iops", "by
 class WallScreen(View):
     """All disks at once, the figures of the one under the cursor, and its verdict."""
 
-    PLACE = Place.WALL
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Place.WALL)]
+    ENTRY = WALL
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(WALL.actions)
     DEFAULT_CSS = """
     WallScreen Wall { height: 1fr; margin: 0 1; }
     WallScreen.-tiny #legend, WallScreen.-tiny #verdict { display: none; }

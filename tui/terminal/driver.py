@@ -18,7 +18,7 @@ from textual.geometry import Size
 from tui.terminal import modes
 from tui.terminal.job_control import keep_threads_stoppable, stop_until_continued
 from tui.terminal.keyboard import Keyboard
-from tui.terminal.output import Output
+from tui.terminal.output import TerminalOutput
 from tui.terminal.tty import open_terminal
 from tui.terminal.use import TerminalUse
 
@@ -52,7 +52,7 @@ class TerminalDriver(Driver):
         self._use: TerminalUse = getattr(app, "terminal", None) or _own_use(app)
         self._tty = self._use.tty
         self._size = size or self._tty.size
-        self._output: Output | None = None
+        self._output: TerminalOutput | None = None
         self._keyboard: Keyboard | None = None
         self._frame: list[str] | None = None
         self._resizing = False
@@ -108,7 +108,7 @@ class TerminalDriver(Driver):
         except termios.error as error:
             self._lose(f"the terminal cannot be set up: {error.args[-1]}")
             return
-        self._output = Output(self._tty.fd, self._loop, self._draw_all, self._lose)
+        self._output = TerminalOutput(self._tty.fd, self._loop, self._draw_all, self._lose)
         self._keyboard = Keyboard(self._tty.fd, self._loop, self.process_message, self._lose)
         self._take_signals()
         self._output.control(modes.enter(mouse=self._mouse))

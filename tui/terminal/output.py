@@ -33,7 +33,7 @@ class _Piece:
     is_frame: bool
 
 
-class Output:
+class TerminalOutput:
     """Writes to a descriptor that does not block, from the event loop of asyncio.
 
     Frames are dropped while more than MAX_BEHIND_BYTES wait; `on_drained` is called once all that was accepted is

@@ -42,14 +42,14 @@ Runs = list[tuple[RunResult, Sequence[LoadInterval]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ResultOutput:
     """Where results go besides standard output."""
 
     as_json: bool
     fio_json: Path | None
 
 
-def run_unattended(read: ReadJob, permissions: Permissions, watching: Watching, output: Output) -> int:
+def run_unattended(read: ReadJob, permissions: Permissions, watching: Watching, output: ResultOutput) -> int:
     """Run the jobs of a file until all are over or a signal comes; returns the exit code.
 
     Raises:

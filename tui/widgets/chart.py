@@ -18,7 +18,7 @@ from collectors.field import Unit
 from engine.events import Event
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart_lines import ChartPainter, empty_lines
-from tui.widgets.chart_model import ChartData, ChartLook, ChartSeries, Scales, Subject, choose_scales, divide
+from tui.widgets.chart_model import ChartData, ChartLook, ChartSeries, Scales, ValueAxis, choose_scales, divide
 from tui.widgets.painted import Painted
 
 __all__ = ["Chart", "ChartSeries"]
@@ -62,7 +62,7 @@ class Chart(Painted, can_focus=True):
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self._subject = Subject(title, unit, log)
+        self._subject = ValueAxis(title, unit, log)
         self._data: ChartData | None = None
         self._scales: Scales | None = None
         self._inspected_ns: int | None = None
@@ -96,7 +96,7 @@ class Chart(Painted, can_focus=True):
         """Say that the chart shows something else; another unit needs another axis."""
         if unit is not None and unit is not self._subject.unit:
             self._scales = None
-        self._subject = Subject(title, self._subject.unit if unit is None else unit, self._subject.log)
+        self._subject = ValueAxis(title, self._subject.unit if unit is None else unit, self._subject.log)
         self.repaint()
 
     def set_log(self, log: bool) -> None:

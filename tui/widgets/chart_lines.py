@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from tui.text.safe import cell_text, fit, width_of
 from tui.widgets.axis import LABEL_WIDTH, tick_label
-from tui.widgets.chart_model import ChartData, ChartFrame, ChartLook, Scales, Subject, cell_of
+from tui.widgets.chart_model import ChartData, ChartFrame, ChartLook, Scales, ValueAxis, cell_of
 from tui.widgets.chart_title import heading, title_runs
 from tui.widgets.plot import EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
 from tui.widgets.time_axis import TimeAxisLook, events_in_sight, time_axis_line
@@ -21,7 +21,7 @@ _CELLS_PER_EVENT_LINE = 4
 _EVENT_LABEL_MOST = 24
 
 
-def title_line(data: ChartData, subject: Subject, width: int, look: ChartLook) -> Strip:
+def title_line(data: ChartData, subject: ValueAxis, width: int, look: ChartLook) -> Strip:
     """Draw the title with the legend."""
     point = -1 if data.inspected is None else data.inspected
     curves = [(series.name, float(series.values[point])) for series in data.series if len(series.values)]
@@ -34,7 +34,7 @@ def title_line(data: ChartData, subject: Subject, width: int, look: ChartLook) -
     return Strip(segments, width)
 
 
-def empty_lines(subject: Subject, size: Size, look: ChartLook) -> list[Strip]:
+def empty_lines(subject: ValueAxis, size: Size, look: ChartLook) -> list[Strip]:
     """Draw the title and say that there is nothing to show yet."""
     nothing = ChartData(np.empty(0, dtype=np.int64), (), (), 0)
     texts = ["", "waiting for data".center(size.width), *[""] * size.height][: max(0, size.height - 1)]
@@ -46,7 +46,7 @@ def empty_lines(subject: Subject, size: Size, look: ChartLook) -> list[Strip]:
 class ChartPainter:
     """Draws one chart once: its figures in one frame, by one pair of scales."""
 
-    def __init__(self, data: ChartData, subject: Subject, frame: ChartFrame, scales: Scales, look: ChartLook) -> None:
+    def __init__(self, data: ChartData, subject: ValueAxis, frame: ChartFrame, scales: Scales, look: ChartLook) -> None:
         self._data = data
         self._subject = subject
         self._frame = frame

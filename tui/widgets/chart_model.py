@@ -44,7 +44,7 @@ class ChartData:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ValueAxis:
     """What a chart is about, and how its value axis runs."""
 
     title: str
@@ -90,7 +90,7 @@ def divide(size: Size) -> ChartFrame:
 
 
 def choose_scales(
-    data: ChartData, subject: Subject, frame: ChartFrame, glyphs: Glyphs, previous: Scales | None
+    data: ChartData, subject: ValueAxis, frame: ChartFrame, glyphs: Glyphs, previous: Scales | None
 ) -> Scales:
     """Fit both axes to the figures, changing them no more than needed."""
     last = int(data.times_ns[-1])

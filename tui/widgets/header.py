@@ -12,8 +12,8 @@ from collectors.field import Unit
 from collectors.model import Frame, Tier
 from collectors.session.moments import clock_text
 from engine.text import safe_text
-from tui.keys import Place
 from tui.scope import Recording, Scope
+from tui.screen_registry import TABS, ScreenEntry
 from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
 
@@ -92,22 +92,12 @@ class Tabs(TextLine):
     Tabs { background: $panel; color: $text-muted; }
     """
 
-    TITLES = (
-        (Place.OVERVIEW, "Overview"),
-        (Place.LOAD, "Load"),
-        (Place.EVENTS, "Events"),
-        (Place.LATENCY, "Latency"),
-        (Place.PATHS, "Paths"),
-        (Place.TREE, "Tree"),
-        (Place.WALL, "Wall"),
-    )
-
-    def show(self, place: Place, key_text: Callable[[str], str], note: str, style: str = "") -> None:
+    def show(self, screen: ScreenEntry, key_text: Callable[[str], str], note: str, style: str = "") -> None:
         """Show which screen this is, and at the right what matters on every screen: the tabs make room for it."""
         width = self.size.width or 80
-        forms = (self._tabs(place, key_text, form) for form in ("wide", "tight", "keys"))
+        forms = (self._tabs(screen, key_text, form) for form in ("wide", "tight", "keys"))
         content = next(
-            (tabs for tabs in forms if tabs.cell_length + 1 + len(note) <= width), self._tabs(place, key_text, "keys")
+            (tabs for tabs in forms if tabs.cell_length + 1 + len(note) <= width), self._tabs(screen, key_text, "keys")
         )
         room = width - content.cell_length - 1
         if note and room > 3:
@@ -115,16 +105,18 @@ class Tabs(TextLine):
             content += Content(" " * (room - shown.cell_length)) + shown
         self.put(content)
 
-    def _tabs(self, place: Place, key_text: Callable[[str], str], form: Literal["wide", "tight", "keys"]) -> Content:
+    def _tabs(
+        self, screen: ScreenEntry, key_text: Callable[[str], str], form: Literal["wide", "tight", "keys"]
+    ) -> Content:
         """All tabs; "keys" leaves out the names of all but the current one."""
         content = Content(" ")
         pad = " " if form == "wide" else ""
-        for tab, title in self.TITLES:
-            key = key_text(f"view.{tab.value}")
-            if tab is place:
-                content += Content.assemble((f"[{key} {title}]", "bold $foreground"))
+        for tab in TABS:
+            key = key_text(tab.opener.id)
+            if tab is screen:
+                content += Content.assemble((f"[{key} {tab.title}]", "bold $foreground"))
             else:
-                name = key if form == "keys" else f"{key} {title}"
-                content += Content(f"{pad}{name}{pad}").stylize(f"@click=app.view_{tab.value}")
+                name = key if form == "keys" else f"{key} {tab.title}"
+                content += Content(f"{pad}{name}{pad}").stylize(f"@click={tab.opener.namespace}.{tab.opener.call}")
             content += Content(" ")
         return content

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from textual.content import Content
 
-from tui.keys import ACTIONS, Action, Place, is_usable
+from tui.action import Action
+from tui.keys import ANYWHERE_ACTIONS, is_usable
 from tui.scope import Scope
+from tui.screen_registry import ScreenEntry
 from tui.widgets.line import TextLine
 
 
@@ -18,26 +20,21 @@ class KeyLine(TextLine):
     KeyLine { background: $panel; color: $foreground; }
     """
 
-    def show(self, place: Place, scope: Scope, key_text: Callable[[str], str]) -> None:
+    def show(self, screen: ScreenEntry, scope: Scope, key_text: Callable[[str], str]) -> None:
         """Show the keys of a screen."""
         width = self.size.width or 80
         content = Content(" ")
-        for action in footer_actions(place, scope):
+        for action in footer_actions(screen, scope):
             key = key_text(action.id)
             entry = Content.assemble((key, "bold $accent"), f" {action.short}  ")
             if content.cell_length + entry.cell_length > width + 2:
                 break
-            content += entry.stylize(f"@click={_target(action)}")
+            content += entry.stylize(f"@click={action.namespace}.{action.call}")
         self.put(content)
 
 
-def footer_actions(place: Place, scope: Scope) -> list[Action]:
+def footer_actions(screen: ScreenEntry, scope: Scope) -> list[Action]:
     """Actions of the key line: the screen's own first, then those that work anywhere."""
     replay, load = scope.transport.seekable, scope.desk is not None
-    usable = [action for action in ACTIONS if action.short and is_usable(action, replay=replay, load=load)]
-    own = [action for action in usable if action.place is place]
-    return own + [action for action in usable if action.place is Place.ANYWHERE]
-
-
-def _target(action: Action) -> str:
-    return f"{'app' if action.place is Place.ANYWHERE else 'screen'}.{action.call}"
+    actions = (*screen.actions, *ANYWHERE_ACTIONS)
+    return [action for action in actions if action.short and is_usable(action, replay=replay, load=load)]

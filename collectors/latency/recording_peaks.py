@@ -1,29 +1,29 @@
-"""The largest peaks of a whole recording, found by a thread of its own while the screen goes on."""
+"""The largest peaks of a whole recording, found by a thread of its own while whoever asked goes on."""
 
 from __future__ import annotations
 
 import threading
 import time
 
+from collectors.latency.history import ticks_of
 from collectors.latency.peaks import Peak, largest, peaks_of
+from collectors.model import SeekableSource
 from engine.errors import LunscopeError
-from tui.latency.past import ticks_of
-from tui.transport import ReplayTransport
 
 CHUNK = 32
 """Samples read at once; in between, others that read the recording get their turn."""
 BREATH_S = 0.005
 
 
-class FilePeaks:
+class RecordingPeaks:
     """Reads a recording from its end backwards, again when it grew; every member may be called from any thread."""
 
-    def __init__(self, transport: ReplayTransport, most: int) -> None:
-        self._transport = transport
+    def __init__(self, recording: SeekableSource, most: int) -> None:
+        self._recording = recording
         self._most = most
         self._lock = threading.Lock()
         self._peaks: list[Peak] = []
-        self._read_to_ns = transport.start_ns - 1
+        self._read_to_ns = recording.start_ns - 1
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._share = 0.0
@@ -40,7 +40,7 @@ class FilePeaks:
 
     def begin(self) -> None:
         """Read what was not read yet, unless that goes on already."""
-        if (self._thread is None or not self._thread.is_alive()) and self._transport.end_ns > self._read_to_ns:
+        if (self._thread is None or not self._thread.is_alive()) and self._recording.end_ns > self._read_to_ns:
             self._thread = threading.Thread(target=self._run, name="lunscope-peaks", daemon=True)
             self._thread.start()
 
@@ -52,15 +52,15 @@ class FilePeaks:
 
     def _run(self) -> None:
         try:
-            self._read(self._read_to_ns, self._transport.end_ns)
+            self._read(self._read_to_ns, self._recording.end_ns)
         except LunscopeError:
-            # The feed reads the same file and says what is wrong with it.
+            # Whoever shows the recording reads the same file and says what is wrong with it.
             self._share = 1.0
 
     def _read(self, after_ns: int, end_ns: int) -> None:
         upto_ns = end_ns
         while not self._stop.is_set():
-            steps = [step for step in self._transport.past(upto_ns, CHUNK) if step.current.time_ns > after_ns]
+            steps = [step for step in self._recording.window(upto_ns, CHUNK) if step.current.time_ns > after_ns]
             found = [peak for step in steps for name, tick in ticks_of(step).items() for peak in peaks_of(tick, name)]
             with self._lock:
                 self._peaks = largest({*self._peaks, *found}, self._most)

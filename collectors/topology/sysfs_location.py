@@ -1,4 +1,4 @@
-"""Where a device stands, told by the path its sysfs link leads to: one readlink instead of many files.
+"""Location of a device, read from the path its sysfs link leads to: one readlink instead of many files.
 
 The folders on the way name the PCI function, the SCSI host, the session or remote port, the target and the LUN
 (drivers/scsi/scsi_sysfs.c, scsi_transport_*.c; drivers/nvme/host/core.c, multipath.c).
@@ -28,7 +28,7 @@ _GROUPS = frozenset({"block", "virtual", "platform", "net", "nvme-fabrics", "nvm
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SysfsLocation:
     """Kernel names of what a device hangs on; empty where it has no such."""
 
     parent: str = ""
@@ -49,10 +49,10 @@ class Place:
     """Not backed by any bus: loop, dm, md, zram."""
 
 
-NOWHERE = Place()
+NOWHERE = SysfsLocation()
 
 
-def place_of(link: str, entry: str) -> tuple[Place, str]:
+def location_of(link: str, entry: str) -> tuple[SysfsLocation, str]:
     """Read a link such as `../devices/pci0000:00/0000:00:03.0/virtio1/host0/target0:0:1/0:0:1:0/block/sda`.
 
     Args:
@@ -60,17 +60,17 @@ def place_of(link: str, entry: str) -> tuple[Place, str]:
         entry: the name of that entry.
 
     Returns:
-        The place, one object for all the disks on it, and the SCSI address H:C:T:L, empty if it has none.
+        The location, one object for all the disks on it, and the SCSI address H:C:T:L, empty if it has none.
     """
     head, _, last = link.rpartition("/")
     if last != entry:
         return NOWHERE, ""
     found = _ADDRESS.search(head)
-    return (_place_in(head[: found.start()]), found[1]) if found else (_place_in(head), "")
+    return (_location_in(head[: found.start()]), found[1]) if found else (_location_in(head), "")
 
 
 @lru_cache(maxsize=4096)
-def _place_in(folder: str) -> Place:
+def _location_in(folder: str) -> SysfsLocation:
     """Everything but the LUN, which many disks share."""
     parts = folder.rsplit("/devices/", maxsplit=1)[-1].split("/")
     found: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _place_in(folder: str) -> Place:
             found[name] = matches[0] if name == "host" else matches[-1]
     functions = [part for part in parts if _PCI.fullmatch(part)]
     virtual = parts[0] == "virtual" and found.keys() <= {"subsystem"}
-    return Place(parent=functions[-1] if functions else _bus_parent(parts), virtual=virtual, **found)
+    return SysfsLocation(parent=functions[-1] if functions else _bus_parent(parts), virtual=virtual, **found)
 
 
 def _bus_parent(parts: list[str]) -> str:

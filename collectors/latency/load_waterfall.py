@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.latency.history import LatencyHistory
 from collectors.latency.slow_ios import by_number
 from collectors.latency.waterfall import MatchedIo, Waterfall, mean_waterfall
 from collectors.model import Frame, Tier
-from tui.history.charts import History, Series
-from tui.history.subjects import row_of
+from collectors.series import Series
 
 _NS_PER_MS = 1e6
 MOST_MATCHED = 20
@@ -31,23 +31,28 @@ class LoadWaterfall:
     slowest: tuple[MatchedIo, ...]
 
 
-def load_waterfall(history: History, frame: Frame, start_ns: int, end_ns: int) -> LoadWaterfall:
-    """Lay the load beside its devices over the intervals that ended in a stretch of time."""
-    past = history.latencies
+SeriesOf = Callable[[str, str], Series | None]
+"""Past of a row by frame table and key."""
+
+
+def load_waterfall(
+    past: LatencyHistory, series_of: SeriesOf, frame: Frame, start_ns: int, end_ns: int
+) -> LoadWaterfall:
+    """Compare the load with its devices over the intervals that ended in a stretch of time."""
     matched = tuple(past.matched_ios(start_ns, end_ns, MOST_MATCHED))
     numbers = past.load_numbers(start_ns, end_ns)
     keys = _device_keys(numbers, frame)
     if not keys:
         return LoadWaterfall(None, "its device is not known here" if numbers else "no load in this time", matched)
-    mean, caveat = _mean(history, frame, keys, (start_ns, end_ns))
+    mean, caveat = _mean(series_of, frame, keys, (start_ns, end_ns))
     return LoadWaterfall(mean, caveat, matched)
 
 
 def _mean(
-    history: History, frame: Frame, keys: Iterable[str], stretch: tuple[int, int]
+    series_of: SeriesOf, frame: Frame, keys: Iterable[str], stretch: tuple[int, int]
 ) -> tuple[Waterfall | None, str]:
-    load = history.series("load_total", "load")
-    devices = [series for key in keys if (series := history.series("disks", key)) is not None]
+    load = series_of("load_total", "load")
+    devices = [series for key in keys if (series := series_of("disks", key)) is not None]
     if load is None or not devices:
         return None, "no figures of its device"
     ios, latency_ms = _weighted([load], "await_ms", stretch)
@@ -73,7 +78,7 @@ def _caveats(frame: Frame, keys: Iterable[str], ratio: float) -> Iterator[str]:
         yield f"others use the device too: {100 * (1 - 1 / ratio):.0f} % of its I/Os"
     disks = frame.tables.get("disks")
     tiers = None if disks is None else disks.tiers.get("service_ms")
-    rows = [row for key in keys if (row := row_of(key, disks)) is not None]
+    rows = [] if disks is None else [row for key in keys if (row := disks.rows.positions.get(key)) is not None]
     if tiers is not None and any(tiers[row] != Tier.EXACT for row in rows):
         yield "~ Q and S are sampled estimates"
 

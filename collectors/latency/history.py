@@ -1,4 +1,4 @@
-"""The recent histograms of every row within bounded memory, and for as long as charts reach those of one subject."""
+"""The recent histograms of every row within bounded memory, and for an hour those of one subject."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class _Moment:
     """Slow I/Os of the load with what the kernel saw of them, in this interval or the one before."""
 
 
-class LatencyPast:
-    """Filled by the feed's thread for every sample, shown or not; the screen chooses whom to follow."""
+class LatencyHistory:
+    """Filled by one thread with every sample of a source, read by any; the reader chooses whom to follow."""
 
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._lock = threading.Lock()
@@ -133,7 +133,7 @@ class LatencyPast:
             return [moment for moment in self._moments if start_ns < moment.time_ns <= end_ns]
 
     def _kept_of(self, step: Step) -> tuple[dict[str, LatencyTick], _Moment]:
-        """Choose what is kept of a step; only the feed's thread comes here."""
+        """Choose what is kept of a step; only the thread that fills it comes here."""
         ticks = ticks_of(step)
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
         slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()

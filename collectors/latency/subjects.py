@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from collectors.derive.present_disks import present_disks
+from collectors.heat import hottest
+from collectors.kernel.device_names import both_names
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, Histograms, Rows, Topology
 from collectors.topology.graph import Lun
 from engine.text import safe_text
-from tui.history.subjects import Trace, hottest
-from tui.text.labels import disk_labels
-from tui.text.shown import present_disks
-from tui.text.totals import is_base
 
 LOAD, TRACE = "load", "trace"
 WHOLE_LOAD = LatencySubject("the load", LOAD, frozenset())
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyJump:
-    """Where the latency screen is to go: whose latencies, and which moment; None leaves each as it is."""
-
-    subject: LatencySubject | None
-    moment_ns: int | None
 
 
 def disk_subject(key: str, frame: Frame) -> LatencySubject | None:
@@ -31,8 +21,7 @@ def disk_subject(key: str, frame: Frame) -> LatencySubject | None:
     device = frame.topology.devices.get(key)
     if device is None:
         return None
-    label = disk_labels(frame.topology).get(key, device.name)
-    return LatencySubject(safe_text(label), TRACE, _members(key, frame.topology))
+    return LatencySubject(safe_text(both_names(device)), TRACE, _members(key, frame.topology))
 
 
 def port_subject(key: str, topology: Topology) -> LatencySubject | None:
@@ -40,16 +29,6 @@ def port_subject(key: str, topology: Topology) -> LatencySubject | None:
     keys = frozenset(path.key for path in topology.graph.paths if path.port == key)
     port = next((port for port in topology.graph.ports if port.key == key), None)
     return _of_paths("HBA port", port.name, keys) if port is not None and keys else None
-
-
-def traced_subject(trace: Trace, frame: Frame) -> LatencySubject | None:
-    """Follow what a chart shows the past of."""
-    if trace.table == "load_total":
-        return WHOLE_LOAD
-    if trace.table == "disks":
-        return disk_subject(trace.key, frame)
-    base = (key for key in present_keys(frame) if is_base(key, frame.topology))
-    return LatencySubject("all disks", TRACE, frozenset(base))
 
 
 def first_subject(frame: Frame, offered: Mapping[str, Histograms]) -> LatencySubject | None:

@@ -1,0 +1,160 @@
+"""The register of screens: tab, keys, palette, help and the app all follow from one entry a screen.
+
+The views are named, not imported: each is imported when it is first shown, as the first paint waits for none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tui.action import Action
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenEntry:
+    """All that is known of a screen before it is imported."""
+
+    id: str
+    title: str
+    """Text of its tab."""
+    help: str
+    """One line for help and palette."""
+    keys: str
+    """Default keys in Textual's names, separated by commas; none for a page that other screens open: it has no tab."""
+    view: str
+    """Its class as `module:name` below `tui.screens`; made with the app's scope alone where the screen has a tab."""
+    actions: tuple[Action, ...] = ()
+    """What can be done on this screen."""
+    shortcuts: tuple[Action, ...] = ()
+    """What works anywhere and leads here."""
+
+    @property
+    def opener(self) -> Action:
+        """The action that shows it."""
+        return Action(f"view.{self.id}", self.help, self.keys, shared="show_screen", parameter=self.id)
+
+
+def _entry(
+    id_: str, title: str, help_: str, keys: str, view: str, *actions: Action, shortcuts: Iterable[Action] = ()
+) -> ScreenEntry:
+    own = (replace(action, screen=id_) for action in actions)
+    return ScreenEntry(id_, title, help_, keys, view, tuple(own), tuple(shortcuts))
+
+
+def _load(name: str, title: str, keys: str, short: str) -> Action:
+    return Action(f"load.{name}", title, keys, short, replay=False, needs_load=True)
+
+
+def _knob(turn: str, title: str, keys: str) -> Action:
+    return Action(f"knob.{turn}", title, keys, shared="turn_knob", parameter=turn, replay=False, needs_load=True)
+
+
+OVERVIEW = _entry(
+    "overview",
+    "Overview",
+    "Overview: disks, charts, host",
+    "1",
+    "overview:OverviewScreen",
+    Action("view.disk", "Details of the disk under the cursor", "enter", "Details"),
+    Action("view.subject", "Charts: this disk, all disks, the load", "c", "Charts"),
+)
+DETAIL = _entry(
+    "disk",
+    "Details",
+    "Details of a disk, path or port",
+    "",
+    "detail:DetailView",
+    Action("disk.back", "Back to where it was opened", "escape", "Back"),
+)
+LOAD = _entry(
+    "load",
+    "Load",
+    "Load: job, knobs, live effect",
+    "2",
+    "load:LoadScreen",
+    _load("start", "Start the load (arms it first)", "s", "Start"),
+    _load("stop", "Stop the load", "x", "Stop"),
+    _load("arm", "Arm: check the targets and fill scratch files", "a", "Arm"),
+    _load("edit", "Edit the job; Esc goes back to the knobs", "e", "Edit job"),
+    _knob("queue_depth_up", "Queue depth up", "plus,equals_sign"),
+    _knob("queue_depth_down", "Queue depth down", "minus"),
+    _knob("queue_depth_double", "Queue depth doubled", "right_square_bracket"),
+    _knob("queue_depth_halve", "Queue depth halved", "left_square_bracket"),
+    _knob("stripe_width_up", "Stripe width up", "w"),
+    _knob("stripe_width_down", "Stripe width down", "W"),
+    _knob("block_size_up", "Block size doubled", "b"),
+    _knob("block_size_down", "Block size halved", "B"),
+    _knob("read_share_up", "Read share up 10 %", "r"),
+    _knob("read_share_down", "Read share down 10 %: the rest is written", "R"),
+    _knob("rate_up", "Rate limit up, then off", "t"),
+    _knob("rate_down", "Rate limit down", "T"),
+    _knob("mode_next", "Next mode: direct, buffered, sync, dsync", "m"),
+    _knob("mode_previous", "The mode before", "M"),
+    _knob("threads_up", "More threads", "n"),
+    _knob("threads_down", "Fewer threads", "N"),
+    _knob("distribution_next", "Next distribution: even, skewed, hot and cold, every block once", "d"),
+    _knob("distribution_previous", "The distribution before", "D"),
+    _knob("policy_next", "Next path policy", "p"),
+    _knob("policy_previous", "Previous path policy", "P"),
+)
+EVENTS = _entry("events", "Events", "Events: what happened when", "3", "events:EventsScreen")
+LATENCY = _entry(
+    "latency",
+    "Latency",
+    "Latency: heat map, peaks, slowest I/Os",
+    "4,l",
+    "latency:LatencyScreen",
+    Action("latency.subject", "Choose whose latencies: load, disk, path, LUN, port", "c", "Subject"),
+    Action("latency.direction", "Reads, writes, or both", "d", "Read/write"),
+    Action("latency.part", "Whole time, queue time, service time", "t", "Q/S"),
+    Action("latency.next_peak", "To the next largest peak", "n", "Peak"),
+    Action("latency.mark", "Mark a range from the cursor on, or forget it", "m", "Mark"),
+    Action("latency.panel", "Below: peaks, slowest I/Os, waterfall", "p", "Panel"),
+    Action("latency.zoom_in", "Closer in time", "plus,equals_sign", "Zoom"),
+    Action("latency.zoom_out", "More time", "minus"),
+    Action("latency.narrow", "Closer in latency", "right_square_bracket"),
+    Action("latency.widen", "More of the latencies", "left_square_bracket"),
+    Action("latency.zoom_off", "All of it again", "0"),
+    Action("latency.lines", "Percentile lines on or off", "o"),
+    Action("latency.seek", "Go to the cursor's moment", "enter", "Go there", replay=True),
+    shortcuts=(Action("view.ios", "Slowest I/Os of the moment under the cursor", "i"),),
+)
+PATHS = _entry(
+    "paths",
+    "Paths",
+    "Paths and ports: which way is down, sick or full",
+    "5",
+    "paths:PathsScreen",
+    Action("paths.open", "Open or close a group, or show a path", "enter", "Open"),
+    Action("paths.group", "Group paths by LUN, HBA port, target port, way or policy", "b", "Group by"),
+    Action("paths.only", "Show all paths, or those not active, sick or hot", "n", "Filter state"),
+    Action("paths.unfold", "Open or close all groups", "x", "Unfold"),
+    Action("paths.details", "Details of the path, LUN or port under the cursor", "d", "Details"),
+)
+TREE = _entry(
+    "tree",
+    "Tree",
+    "Tree: from HBA port to filesystem",
+    "6",
+    "tree:TreeScreen",
+    Action("tree.open", "Open or close a branch, or show what has none", "enter", "Open"),
+    Action("tree.unfold", "Open a level more below the cursor", "x", "Unfold"),
+    Action("tree.fold", "Close all branches", "X"),
+    Action("tree.details", "Details of the port, path or disk under the cursor", "d", "Details"),
+)
+WALL = _entry(
+    "wall",
+    "Wall",
+    "Wall: a cell for every disk",
+    "7",
+    "wall:WallScreen",
+    Action("wall.field", "Colour by heat, busy, service, queue or await", "c", "Colour"),
+    Action("wall.order", "Order by name, or the largest first", "o", "Order"),
+    Action("wall.details", "Details of the disk under the cursor", "enter,d", "Details"),
+)
+
+SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL)
+"""In the order of help."""
+TABS = tuple(entry for entry in SCREENS if entry.keys)
+"""Screens that have a tab, in the order of the tabs."""
