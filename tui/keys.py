@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from textual.binding import Binding
 
+from engine.job.knobs import knob_rows
+
 
 class Place(StrEnum):
     """Where an action works: everywhere, or on one screen only."""
@@ -127,26 +129,7 @@ ACTIONS: tuple[Action, ...] = (
     _load("load.stop", "Stop the load", "x", "Stop"),
     _load("load.arm", "Arm: check the targets and fill scratch files", "a", "Arm"),
     _load("load.edit", "Edit the job; Esc goes back to the knobs", "e", "Edit job"),
-    _load("knob.queue_depth_up", "Queue depth up", "plus,equals_sign"),
-    _load("knob.queue_depth_down", "Queue depth down", "minus"),
-    _load("knob.queue_depth_double", "Queue depth doubled", "right_square_bracket"),
-    _load("knob.queue_depth_halve", "Queue depth halved", "left_square_bracket"),
-    _load("knob.stripe_width_up", "Stripe width up", "w"),
-    _load("knob.stripe_width_down", "Stripe width down", "W"),
-    _load("knob.block_size_up", "Block size doubled", "b"),
-    _load("knob.block_size_down", "Block size halved", "B"),
-    _load("knob.read_share_up", "Read share up 10 %", "r"),
-    _load("knob.read_share_down", "Read share down 10 %: the rest is written", "R"),
-    _load("knob.rate_up", "Rate limit up, then off", "t"),
-    _load("knob.rate_down", "Rate limit down", "T"),
-    _load("knob.mode_next", "Next mode: direct, buffered, sync, dsync", "m"),
-    _load("knob.mode_previous", "The mode before", "M"),
-    _load("knob.threads_up", "More threads", "n"),
-    _load("knob.threads_down", "Fewer threads", "N"),
-    _load("knob.distribution_next", "Next distribution: even, skewed, hot and cold, every block once", "d"),
-    _load("knob.distribution_previous", "The distribution before", "D"),
-    _load("knob.policy_next", "Next path policy", "p"),
-    _load("knob.policy_previous", "Previous path policy", "P"),
+    *(_load(f"knob.{key.id}", key.title, key.keys) for _, row in knob_rows() for key in row.keys),
 )
 """In the order of the help screen."""
 

@@ -13,9 +13,9 @@ from textual.message import Message
 
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
-from engine.job.spec import Knobs
+from engine.job.knobs import Knobs, StepContext
 from tui.load.desk import LoadDesk
-from tui.load.knob_turns import TURNS, Bench
+from tui.load.knob_turns import TURNS
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
 
@@ -110,7 +110,7 @@ class LoadActions(View):
         desk = self.scope.desk
         if desk is None:
             return
-        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops(), desk.job.copies))
+        knobs = TURNS[name].turned(desk.knobs, StepContext(len(desk.job.targets), self._iops(), desk.job.copies))
         if knobs.policy is not desk.knobs.policy and not uses_policy(desk.job):
             self.report("there is one way to the data only: a policy chooses among paths (--lun) or copies (--mirror)")
         elif knobs == desk.knobs:
