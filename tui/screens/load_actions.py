@@ -29,6 +29,14 @@ class LoadDone(Message, bubble=False):
         self.leaves_form = leaves_form
 
 
+class TurnRefused(Message, bubble=False):
+    """The load goes on with the knobs it had; `error` says why."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__()
+        self.error = error
+
+
 class LoadActions(View):
     """Operations on the load desk; what blocks runs in threads that only post messages."""
 
@@ -123,12 +131,20 @@ class LoadActions(View):
             self._apply(desk, knobs)
 
     def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
+        def turned(error: str) -> None:
+            if error:
+                self.post_message(TurnRefused(error))
+
         try:
-            desk.turn(knobs)
+            desk.turn(knobs, turned)
         except LunscopeError as error:
             self.report(str(error))
         else:
             self.report("")
+
+    @on(TurnRefused)
+    def _refused(self, message: TurnRefused) -> None:
+        self.report(message.error)
 
     def _iops(self) -> float | None:
         total = self.scope.frame.tables.get("load_total") if self.scope.frame else None

@@ -1,7 +1,7 @@
 """Knobs: what may be turned while the load runs. `values.py` has one entry for each; all else follows from it."""
 
 from engine.job.knobs.knob import FioNumber, FormLine, Knob, Row, StepContext, StepKey
-from engine.job.knobs.values import KNOBS, KNOBS_BY_KEY, Knobs, knob_problems, knob_rows
+from engine.job.knobs.values import KNOBS, KNOBS_BY_KEY, Knobs, engine_refusal, knob_problems, knob_rows
 
 __all__ = [
     "KNOBS",
@@ -13,6 +13,7 @@ __all__ = [
     "Row",
     "StepContext",
     "StepKey",
+    "engine_refusal",
     "knob_problems",
     "knob_rows",
 ]

@@ -363,3 +363,9 @@ def knob_problems(knobs: Knobs) -> Iterator[Problem]:
     for each in KNOBS.values():
         for text in each.problems(knobs):
             yield Problem(each.option, text)
+
+
+def engine_refusal(text: str) -> str:
+    """Say what an engine refuses as people know it: engines begin with the id of the knob, options have its key."""
+    name, _, rest = text.partition(" ")
+    return f"--{KNOBS[name].option}: {rest}" if name in KNOBS else text
