@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from engine.job.knobs import knob_rows
 from tui.action import Action
 
 
@@ -77,26 +78,7 @@ LOAD = _entry(
     _load("stop", "Stop the load", "x", "Stop"),
     _load("arm", "Arm: check the targets and fill scratch files", "a", "Arm"),
     _load("edit", "Edit the job; Esc goes back to the knobs", "e", "Edit job"),
-    _knob("queue_depth_up", "Queue depth up", "plus,equals_sign"),
-    _knob("queue_depth_down", "Queue depth down", "minus"),
-    _knob("queue_depth_double", "Queue depth doubled", "right_square_bracket"),
-    _knob("queue_depth_halve", "Queue depth halved", "left_square_bracket"),
-    _knob("stripe_width_up", "Stripe width up", "w"),
-    _knob("stripe_width_down", "Stripe width down", "W"),
-    _knob("block_size_up", "Block size doubled", "b"),
-    _knob("block_size_down", "Block size halved", "B"),
-    _knob("read_share_up", "Read share up 10 %", "r"),
-    _knob("read_share_down", "Read share down 10 %: the rest is written", "R"),
-    _knob("rate_up", "Rate limit up, then off", "t"),
-    _knob("rate_down", "Rate limit down", "T"),
-    _knob("mode_next", "Next mode: direct, buffered, sync, dsync", "m"),
-    _knob("mode_previous", "The mode before", "M"),
-    _knob("threads_up", "More threads", "n"),
-    _knob("threads_down", "Fewer threads", "N"),
-    _knob("distribution_next", "Next distribution: even, skewed, hot and cold, every block once", "d"),
-    _knob("distribution_previous", "The distribution before", "D"),
-    _knob("policy_next", "Next path policy", "p"),
-    _knob("policy_previous", "Previous path policy", "P"),
+    *(_knob(key.id, key.title, key.keys) for _, row in knob_rows() for key in row.keys),
 )
 EVENTS = _entry("events", "Events", "Events: what happened when", "3", "events:EventsScreen")
 LATENCY = _entry(

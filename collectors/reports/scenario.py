@@ -9,7 +9,7 @@ from collectors.session.moments import iso_time
 from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.file import parse_job
-from engine.job.knob_text import KNOB_TEXTS
+from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario, Turn, validate_scenario
 from engine.job.values import WrongTypeError
 from engine.text import safe_text
@@ -92,9 +92,9 @@ def _turns(load: RecordedLoad, path: str) -> tuple[Turn, ...]:
 
 def _change(event: Event, path: str) -> tuple[str, object]:
     knob = str(event.data.get("knob"))
-    if knob not in KNOB_TEXTS:
+    if knob not in KNOBS:
         raise UsageError(f"{path}: the knob {safe_text(knob)} is not of this version: export it with a newer one")
     try:
-        return knob, KNOB_TEXTS[knob].read(event.data.get("to"))
+        return knob, KNOBS[knob].read(event.data.get("to"))
     except (WrongTypeError, UsageError) as wrong:
         raise UsageError(f"{path}: {safe_text(event.text)}: cannot be read: {wrong}") from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.aio.stripe import stripe_of
 from engine.job.distribution import Uniform
-from engine.job.shares import adds_up
+from engine.job.knobs import KNOBS
 from engine.job.spec import MAX_BLOCK_BYTES, Knobs, Mode
 
 MAX_OUTSTANDING = 1024
@@ -46,20 +46,14 @@ def check_knobs(knobs: Knobs, targets: Sequence[AioTarget], max_queue_depth: int
         ValueError: says which knob is out of range.
     """
     _check_depth(knobs, len(targets), max_queue_depth)
-    if not 0 <= knobs.read_pct <= 100:
-        raise ValueError(f"read_pct {knobs.read_pct} is not in 0..100")
-    if knobs.rate_iops is not None and not knobs.rate_iops > 0:
-        raise ValueError(f"rate_iops {knobs.rate_iops} is not above 0")
-    for blocks in (knobs.blocks, knobs.drawn_write_blocks):
-        if not adds_up([share.percent for share in blocks]):
-            raise ValueError("blocks: their shares do not add up to 100 %")
-    if knobs.fsync_every is not None and knobs.fsync_every < 1:
-        raise ValueError(f"fsync_every {knobs.fsync_every} is not above 0")
     if not isinstance(knobs.distribution, Uniform) or not isinstance(knobs.write_distribution, Uniform | None):
         raise ValueError("the aio engine draws offsets evenly only: use the uring or threads engine")
     active = targets[: knobs.stripe_width]
     for target in active:
         _check_target(knobs, target)
+    for knob in KNOBS.values():
+        for text in knob.problems(knobs):
+            raise ValueError(f"{knob.id} {text}")
     _check_stripe(knobs, active, stripe_unit_bytes)
 
 

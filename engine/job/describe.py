@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.job.distribution import Uniform
-from engine.job.distribution_text import format_distribution
-from engine.job.sizes import format_blocks
-from engine.job.spec import Access, Arrival, JobSpec, Knobs
-
-AS_READS, NEVER, UNLIMITED = "as of reads", "never", "unlimited"
-"""Words for knobs that are not set."""
+from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knobs
+from engine.job.spec import Access, Arrival, JobSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,61 +24,19 @@ class KnobChange:
 
 
 def _words(value: str | float | None) -> str:
-    return UNLIMITED if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return "unlimited" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def knob_changes(old: Knobs, new: Knobs) -> list[KnobChange]:
     """Which knobs differ."""
-    pairs = (
-        KnobChange("queue_depth", "queue depth", old.queue_depth, new.queue_depth),
-        KnobChange("stripe_width", "stripe width", old.stripe_width, new.stripe_width),
-        KnobChange("blocks", "block size", format_blocks(old.blocks), format_blocks(new.blocks)),
-        KnobChange("read_pct", "read share %", old.read_pct, new.read_pct),
-        KnobChange("rate_iops", "rate limit", old.rate_iops, new.rate_iops),
-        KnobChange("policy", "path policy", old.policy.value, new.policy.value),
-        KnobChange("write_blocks", "block size of writes", _own_blocks(old), _own_blocks(new)),
-        KnobChange("distribution", "distribution", *map(format_distribution, (old.distribution, new.distribution))),
-        KnobChange("write_distribution", "distribution of writes", _own_distribution(old), _own_distribution(new)),
-        KnobChange("mode", "mode", old.mode.value, new.mode.value),
-        KnobChange("threads", "threads", old.threads, new.threads),
-        KnobChange("fsync_every", "writes per fsync", old.fsync_every or NEVER, new.fsync_every or NEVER),
-    )
+    pairs = (KnobChange(knob.id, knob.name, knob.plain(old), knob.plain(new)) for knob in KNOBS.values())
     return [pair for pair in pairs if pair.before != pair.after]
-
-
-def _own_blocks(knobs: Knobs) -> str:
-    return AS_READS if knobs.write_blocks is None else format_blocks(knobs.write_blocks)
-
-
-def _own_distribution(knobs: Knobs) -> str:
-    return AS_READS if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
 
 
 def describe_knobs(knobs: Knobs) -> str:
     """As in "4k, 80 % read, QD 8, stripe width 2, at most 5000 IOPS"."""
-    parts = [_sizes(knobs), _mix(knobs.read_pct), f"QD {knobs.queue_depth}"]
-    parts += [f"stripe width {knobs.stripe_width}"]
-    parts += [_places(knobs)] if knobs.distribution != Uniform() or knobs.write_distribution is not None else []
-    parts += [f"{knobs.threads} threads"] if knobs.threads > 1 else []
-    parts += [f"fsync every {knobs.fsync_every} writes"] if knobs.fsync_every is not None else []
-    parts += [f"at most {knobs.rate_iops:g} IOPS"] if knobs.rate_iops is not None else []
-    return ", ".join(parts)
-
-
-def _sizes(knobs: Knobs) -> str:
-    if knobs.write_blocks is None:
-        return format_blocks(knobs.blocks)
-    return f"{format_blocks(knobs.blocks)} (writes {format_blocks(knobs.write_blocks)})"
-
-
-def _places(knobs: Knobs) -> str:
-    if knobs.write_distribution is None:
-        return format_distribution(knobs.distribution)
-    return f"{format_distribution(knobs.distribution)} (writes {format_distribution(knobs.write_distribution)})"
-
-
-def _mix(read_pct: float) -> str:
-    return {100.0: "read", 0.0: "write"}.get(read_pct, f"{read_pct:g} % read")
+    phrases = (knob.phrase(knobs) for knob in KNOBS_BY_KEY.values() if knob.phrase is not None)
+    return ", ".join(filter(None, phrases))
 
 
 def describe_job(job: JobSpec) -> str:

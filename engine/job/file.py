@@ -19,50 +19,26 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.errors import LunscopeError, UsageError
-from engine.job.distribution_text import format_distribution
-from engine.job.read_write import access_and_mix, rw_word
-from engine.job.sizes import format_blocks, format_duration, format_number, format_size
-from engine.job.spec import DEFAULT_GIVE_UP_S, JobSpec, Knobs
-from engine.job.target_text import format_target
-from engine.job.validate import knob_problems, setting_problems
-from engine.job.values import READERS, WrongTypeError
+from engine.errors import UsageError
+from engine.job.knobs import KNOBS_BY_KEY, Knobs, knob_problems
+from engine.job.read_write import access_and_mix
+from engine.job.settings import HEAD, TAIL, Setting
+from engine.job.spec import JobSpec
+from engine.job.validate import setting_problems
+from engine.job.values import WrongTypeError
 from engine.text import safe_text
 
-KNOBS = {
-    "bs": "blocks",
-    "write_bs": "write_blocks",
-    "distribution": "distribution",
-    "write_distribution": "write_distribution",
-    "qd": "queue_depth",
-    "rate": "rate_iops",
-    "stripe_width": "stripe_width",
-    "mode": "mode",
-    "threads": "threads",
-    "fsync_every": "fsync_every",
-    "policy": "policy",
+_SETTINGS = {setting.key: setting.field for setting in (*HEAD, *TAIL) if setting.field}
+_READERS: dict[str, Callable[[object], Any]] = {
+    **{setting.key: setting.read for setting in HEAD},
+    **{key: knob.kind.read for key, knob in KNOBS_BY_KEY.items()},
+    **{setting.key: setting.read for setting in TAIL},
 }
-"""Keys that are knobs, with their fields; `read_pct`, which `rw` may say as well, is one more."""
-_SETTINGS = {
-    "target": "targets",
-    "name": "name",
-    "streams": "streams",
-    "mirror": "copies",
-    "qd_total": "total_queue_depth",
-    "stripe_unit": "stripe_unit_bytes",
-    "engine": "backend",
-    "size": "size_bytes",
-    "runtime": "runtime_s",
-    "give_up": "give_up_s",
-    "seed": "seed",
-    "arrival": "arrival",
-    "poll": "poll",
-    "verify": "verify",
-}
+"""By key; each raises WrongTypeError, or UsageError for text that cannot be read."""
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
 
@@ -86,8 +62,8 @@ class JobSource:
 def _unknown(source: JobSource, key: str, name: str) -> UsageError:
     if name in _COMMAND_LINE_ONLY:
         return source.error(key, f"not in a job file: give --{name.replace('_', '-')} on the command line")
-    near = difflib.get_close_matches(name, READERS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(READERS)}"
+    near = difflib.get_close_matches(name, _READERS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_READERS)}"
     return source.error(key, f"unknown key: {hint}")
 
 
@@ -100,12 +76,12 @@ def read_values(source: JobSource, table: Mapping[str, object]) -> dict[str, tup
     values: dict[str, tuple[str, Any]] = {}
     for key, raw in table.items():
         name = key.replace("-", "_")
-        if name not in READERS:
+        if name not in _READERS:
             raise _unknown(source, key, name)
         if name in values:
             raise source.error(key, f"given twice, also as {values[name][0]}")
         try:
-            values[name] = key, READERS[name](raw)
+            values[name] = key, _READERS[name](raw)
         except WrongTypeError as wrong:
             raise source.error(key, f"{raw!a} is not {wrong}") from None
         except UsageError as error:
@@ -124,7 +100,8 @@ def job_of(source: JobSource, values: Mapping[str, tuple[str, Any]]) -> JobSpec:
         access, read_pct = access_and_mix(given.get("rw"), given.get("read_pct"))
     except UsageError as error:
         raise source.error(values["rw"][0], str(error)) from None
-    knobs = replace(Knobs(), read_pct=read_pct, **{KNOBS[name]: given[name] for name in KNOBS if name in given})
+    turned = {knob.id: given[key] for key, knob in KNOBS_BY_KEY.items() if key in given}
+    knobs = replace(Knobs(), **(turned | {"read_pct": read_pct}))
     settings = {_SETTINGS[name]: given[name] for name in _SETTINGS if name in given}
     if "target" in given and "stripe_width" not in given:
         knobs = replace(knobs, stripe_width=len(given["target"]))
@@ -160,53 +137,14 @@ def parse_toml(text: str, path: str, what: str = "job file") -> dict[str, Any]:
         raise UsageError(f"{path}: not a {what} in TOML: {error}") from None
 
 
-def quoted(text: str) -> str:
-    """Write a TOML basic string, which holds Unicode only.
-
-    Raises:
-        LunscopeError: the text has bytes that are no UTF-8.
-    """
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise LunscopeError(f"{text!a}: a job file cannot hold a name that is not UTF-8: rename it or use a link")
-    escaped = "".join(
-        "\\" + letter if letter in '"\\' else letter if letter.isprintable() else f"\\U{ord(letter):08x}"
-        for letter in text
-    )
-    return f'"{escaped}"'
-
-
 def dump_job(job: JobSpec) -> str:
     """Write a job as a job file that `parse_job` reads back as the same job."""
-    knobs = job.knobs
-    lines = {
-        "name": quoted(job.name),
-        "target": "[" + ", ".join(quoted(format_target(spec)) for spec in job.targets) + "]",
-        "rw": quoted(rw_word(job.access, knobs.read_pct)),
-        "read_pct": format_number(knobs.read_pct),
-        "bs": quoted(format_blocks(knobs.blocks)),
-        "write_bs": None if knobs.write_blocks is None else quoted(format_blocks(knobs.write_blocks)),
-        "distribution": quoted(format_distribution(knobs.distribution)),
-        "write_distribution": (
-            None if knobs.write_distribution is None else quoted(format_distribution(knobs.write_distribution))
-        ),
-        "qd": str(knobs.queue_depth),
-        "qd_total": "true" if job.total_queue_depth else None,
-        "rate": None if knobs.rate_iops is None else format_number(knobs.rate_iops),
-        "stripe_width": str(knobs.stripe_width),
-        "mirror": None if job.copies == 1 else str(job.copies),
-        "policy": quoted(knobs.policy),
-        "streams": str(job.streams),
-        "stripe_unit": quoted(format_size(job.stripe_unit_bytes)),
-        "threads": str(knobs.threads),
-        "mode": quoted(knobs.mode),
-        "fsync_every": None if knobs.fsync_every is None else str(knobs.fsync_every),
-        "engine": quoted(job.backend),
-        "size": None if job.size_bytes is None else quoted(format_size(job.size_bytes)),
-        "runtime": None if job.runtime_s is None else quoted(format_duration(job.runtime_s)),
-        "give_up": None if job.give_up_s == DEFAULT_GIVE_UP_S else quoted(format_duration(job.give_up_s)),
-        "seed": str(job.seed),
-        "arrival": quoted(job.arrival),
-        "poll": "true" if job.poll else "false",
-        "verify": "true" if job.verify else None,
-    }
-    return "".join(f"{key} = {value}\n" for key, value in lines.items() if value is not None)
+    knobs = [knob.line(knob.of(job.knobs)) for knob in KNOBS_BY_KEY.values() if knob.of(job.knobs) is not None]
+    return "".join(f"{line}\n" for line in (*_lines(HEAD, job), *knobs, *_lines(TAIL, job)))
+
+
+def _lines(settings: Iterable[Setting], job: JobSpec) -> Iterator[str]:
+    for setting in settings:
+        value = setting.write(job)
+        if value is not None:
+            yield f"{setting.key} = {value}"

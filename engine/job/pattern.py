@@ -1,51 +1,13 @@
-"""Block sizes, distributions and orders that offsets can be drawn by."""
+"""Which distributions and orders of offsets fit together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.job.distribution import Distribution, Permutation, Uniform, distribution_problem
+from engine.job.distribution import Permutation, Uniform
 from engine.job.distribution_text import format_distribution
 from engine.job.problem import Problem
-from engine.job.shares import adds_up
-from engine.job.sizes import format_size
-from engine.job.spec import MAX_BLOCK_BYTES, MAX_STREAMS, Access, BlockShare, JobSpec, Knobs, Mode
-
-SECTOR_BYTES = 512
-"""No disk does direct I/O in smaller units."""
-
-
-def pattern_problems(knobs: Knobs) -> Iterator[Problem]:
-    """List what is wrong with block sizes and distributions by themselves."""
-    yield from _block_problems("bs", knobs.blocks, knobs.mode)
-    if knobs.write_blocks is not None:
-        yield from _block_problems("write-bs", knobs.write_blocks, knobs.mode)
-    yield from _distribution_problems("distribution", knobs.distribution)
-    if knobs.write_distribution is not None:
-        yield from _distribution_problems("write-distribution", knobs.write_distribution)
-
-
-def _block_problems(option: str, blocks: tuple[BlockShare, ...], mode: Mode) -> Iterator[Problem]:
-    step = SECTOR_BYTES if mode is Mode.DIRECT else 1
-    for share in blocks:
-        size = share.block_bytes
-        if not 1 <= size <= MAX_BLOCK_BYTES:
-            yield Problem(option, f"{format_size(size)} is out of range: 512 to {format_size(MAX_BLOCK_BYTES)}")
-        elif size % step:
-            yield Problem(
-                option, f"{size} is not a multiple of 512, which direct I/O needs: use such a size or --mode buffered"
-            )
-        if not 0 < share.percent <= 100:
-            yield Problem(option, f"a share of {share.percent:g} % is out of range: above 0 up to 100")
-    percents = [share.percent for share in blocks]
-    if not adds_up(percents):
-        yield Problem(option, f"the shares of the mix add up to {sum(percents):g} %, not 100")
-
-
-def _distribution_problems(option: str, distribution: Distribution) -> Iterator[Problem]:
-    problem = distribution_problem(distribution)
-    if problem:
-        yield Problem(option, f"{distribution.kind}: {problem}")
+from engine.job.spec import MAX_STREAMS, Access, JobSpec, Knobs
 
 
 def _permutation_problems(knobs: Knobs) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.errors import UsageError
-from engine.job.spec import PathPolicy
+from engine.job.choices import PathPolicy
 
 ALIASES = {"queue-length": PathPolicy.LEAST_COMMAND_LOAD}
 """Of dm-multipath."""

@@ -12,3 +12,6 @@ class Problem:
     option: str
     """As typed on the command line, without the dashes."""
     text: str
+
+    def __str__(self) -> str:
+        return f"--{self.option}: {self.text}"

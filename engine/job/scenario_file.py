@@ -24,11 +24,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.errors import UsageError
-from engine.job.file import JobSource, dump_job, job_of, parse_toml, quoted, read_values
-from engine.job.knob_text import FIELDS, KNOB_TEXTS
+from engine.job.file import JobSource, dump_job, job_of, parse_toml, read_values
+from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob
 from engine.job.scenario import MAX_TURNS, Scenario, Turn, validate_scenario
 from engine.job.sizes import format_duration, parse_duration
-from engine.job.values import WrongTypeError
+from engine.job.values import WrongTypeError, quoted
 from engine.jobformats.place import quoted as shown_value
 
 SCHEMA = "lunscope.scenario/1"
@@ -80,17 +80,18 @@ def _turn(source: JobSource, table: Mapping[str, Any]) -> Turn:
         name = key.replace("-", "_")
         if name == "at":
             continue
-        if name not in FIELDS:
-            raise source.error(key, f"no knob: turned are {', '.join(FIELDS)}")
-        changes[FIELDS[name]] = _value(source, key, FIELDS[name], value)
+        knob = KNOBS_BY_KEY.get(name)
+        if knob is None:
+            raise source.error(key, f"no knob: turned are {', '.join(KNOBS_BY_KEY)}")
+        changes[knob.id] = _value(source, key, knob, value)
     if "at" not in table:
         raise source.error("turn", 'without a time: add at = "10s"')
     return Turn(_at(source, table["at"]), tuple(changes.items()))
 
 
-def _value(source: JobSource, key: str, field: str, value: object) -> object:
+def _value(source: JobSource, key: str, knob: Knob, value: object) -> object:
     try:
-        return KNOB_TEXTS[field].read(value)
+        return knob.read(value)
     except WrongTypeError as wrong:
         raise source.error(key, f"{shown_value(str(value))} is not {wrong}") from None
     except UsageError as error:
@@ -111,6 +112,6 @@ def dump_scenario(scenario: Scenario) -> str:
     """Write a scenario so that `parse_scenario` reads the same."""
     parts = [f"schema = {quoted(SCHEMA)}\n\n[job]\n{dump_job(scenario.job)}"]
     for turn in scenario.turns:
-        knobs = (KNOB_TEXTS[field].line(value) for field, value in turn.changes)
+        knobs = (KNOBS[field].line(value) for field, value in turn.changes)
         parts.append("\n".join(("\n[[turn]]", f"at = {quoted(format_duration(turn.at_s))}", *knobs)) + "\n")
     return "".join(parts)

@@ -6,12 +6,11 @@ Sizes count in 1024: `k`, `m`, `g`, `t`, `p`, also as `KiB`, `kb`, `K`; `4k` is 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from engine.errors import UsageError
 from engine.job.shares import adds_up, scaled_to_100
-from engine.job.spec import BlockShare
 from engine.numbers import decimal_number
 
 _UNITS = "kmgtp"
@@ -19,6 +18,14 @@ _SIZE = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(?:([kmgtp])(?:i?b)?|b)?"
 _DURATION = re.compile(r"([0-9]{1,400}(?:\.[0-9]{1,400})?)\s*(us|ms|s|m|h|d)?", re.ASCII)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _MAX_BYTES = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class BlockShare:
+    """One block size of a mix and its share of the I/Os."""
+
+    block_bytes: int
+    percent: float = 100.0
 
 
 def parse_size(text: str) -> int:

@@ -1,123 +1,47 @@
-"""What to drive: the job and its knobs, as plain frozen values."""
+"""What to drive: the job with its targets and the knobs it starts with, as plain frozen values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from engine.job.distribution import Distribution, Uniform
+from engine.job.choices import Access, Arrival, Backend, Mode, PathPolicy
+from engine.job.knobs import Knobs
+from engine.job.limits import (
+    MAX_ARRIVALS_PER_S,
+    MAX_BLOCK_BYTES,
+    MAX_PATHS,
+    MAX_QUEUE_DEPTH,
+    MAX_STREAMS,
+    MAX_TARGETS,
+    MAX_THREADS,
+    MAX_WEIGHT,
+)
+from engine.job.sizes import BlockShare
 
-MAX_QUEUE_DEPTH = 4096
-MAX_TARGETS = 1024
-MAX_THREADS = 1000
-MAX_STREAMS = 1024
-MAX_FSYNC_EVERY = 10**9
-MAX_BLOCK_BYTES = 64 * 1024 * 1024
-MAX_PATHS = 32
-MAX_WEIGHT = 100
-MAX_ARRIVALS_PER_S = 10_000_000
-"""More than any engine issues; each of them is drawn, even if only to be skipped."""
+__all__ = [
+    "DEFAULT_GIVE_UP_S",
+    "MAX_ARRIVALS_PER_S",
+    "MAX_BLOCK_BYTES",
+    "MAX_PATHS",
+    "MAX_QUEUE_DEPTH",
+    "MAX_STREAMS",
+    "MAX_TARGETS",
+    "MAX_THREADS",
+    "MAX_WEIGHT",
+    "Access",
+    "Arrival",
+    "Backend",
+    "BlockShare",
+    "JobSpec",
+    "Knobs",
+    "Mode",
+    "PathPolicy",
+    "PathSpec",
+    "Permissions",
+    "TargetSpec",
+]
+
 DEFAULT_GIVE_UP_S = 30.0
-
-
-class Access(StrEnum):
-    """Order in which offsets are visited."""
-
-    RANDOM = "random"
-    SEQUENTIAL = "sequential"
-
-
-class Mode(StrEnum):
-    """Around the page cache or through it; sync and dsync write through it to the medium."""
-
-    DIRECT = "direct"
-    BUFFERED = "buffered"
-    SYNC = "sync"
-    DSYNC = "dsync"
-
-
-class Backend(StrEnum):
-    """Which engine does the I/O; AUTO takes the best that works and names it."""
-
-    AUTO = "auto"
-    URING = "uring"
-    THREADS = "threads"
-    AIO = "aio"
-
-
-class Arrival(StrEnum):
-    """When I/Os are issued: whenever one comes back (closed loop), or by a schedule of their own (open loop)."""
-
-    CLOSED = "closed"
-    CONSTANT = "constant"
-    POISSON = "poisson"
-
-
-class PathPolicy(StrEnum):
-    """Which path to a LUN an I/O takes, and which copy of a mirror is read; the rules are those of the kernels.
-
-    engine/native/src/load/policy has a file for each.
-    """
-
-    ROUND_ROBIN = "round-robin"
-    LEAST_COMMAND_LOAD = "least-command-load"
-    SERVICE_TIME = "service-time"
-    HISTORICAL_SERVICE_TIME = "historical-service-time"
-    CELL_LOCAL_ROUND_ROBIN = "cell-local-round-robin"
-    PATH_LOCKDOWN = "path-lockdown"
-    PREFERRED_PATH = "preferred-path"
-    WEIGHTED_ROUND_ROBIN = "weighted-round-robin"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockShare:
-    """One block size of a mix and its share of the I/Os."""
-
-    block_bytes: int
-    percent: float = 100.0
-
-
-@dataclass(frozen=True, slots=True)
-class Knobs:
-    """Everything that may be turned while the load runs; one value of it describes one epoch."""
-
-    queue_depth: int = 1
-    """Outstanding I/Os kept on each target, whatever the number of threads."""
-    stripe_width: int = 1
-    """Over how many of the job's targets, from the first, the address space is spread."""
-    blocks: tuple[BlockShare, ...] = (BlockShare(4096),)
-    """Block sizes with their shares, which add up to 100."""
-    read_pct: float = 100.0
-    """Share of reads, 0 to 100."""
-    rate_iops: float | None = None
-    """Logical I/Os per second over all targets: the upper limit of a closed loop (None is unlimited), the rate of an
-    open one."""
-    write_blocks: tuple[BlockShare, ...] | None = None
-    """Block sizes of writes; None: as `blocks`, which is of reads then as well."""
-    distribution: Distribution = Uniform()  # noqa: RUF009 (frozen, and without fields)
-    """Where random I/Os go."""
-    write_distribution: Distribution | None = None
-    """Where random writes go; None: as `distribution`."""
-    mode: Mode = Mode.DIRECT
-    """How data get past the page cache."""
-    threads: int = 1
-    """Worker threads of the uring engine; the others take as many as there are I/Os outstanding."""
-    fsync_every: int | None = None
-    """Writes of a target after which it is flushed; None is never."""
-    policy: PathPolicy = PathPolicy.ROUND_ROBIN
-    """Which of several paths, and which copy of a mirror."""
-
-    @property
-    def drawn_write_blocks(self) -> tuple[BlockShare, ...]:
-        """Block sizes of writes, whether of their own or not."""
-        return self.blocks if self.write_blocks is None else self.write_blocks
-
-    @property
-    def block_sizes(self) -> tuple[int, ...]:
-        """All sizes that this share of reads ever draws."""
-        reads = self.blocks if self.read_pct > 0 else ()
-        writes = self.drawn_write_blocks if self.read_pct < 100 else ()
-        return tuple(dict.fromkeys(share.block_bytes for share in (*reads, *writes)))
 
 
 @dataclass(frozen=True, slots=True)

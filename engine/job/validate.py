@@ -6,21 +6,20 @@ import math
 from collections.abc import Iterator
 
 from engine.errors import UsageError
-from engine.job.pattern import SECTOR_BYTES, order_problems, pattern_problems
+from engine.job.knobs import knob_problems
+from engine.job.limits import SECTOR_BYTES
+from engine.job.pattern import order_problems
 from engine.job.problem import Problem
 from engine.job.sizes import format_number, format_size
 from engine.job.spec import (
     MAX_ARRIVALS_PER_S,
-    MAX_FSYNC_EVERY,
     MAX_PATHS,
-    MAX_QUEUE_DEPTH,
     MAX_TARGETS,
     MAX_THREADS,
     MAX_WEIGHT,
     Arrival,
     Backend,
     JobSpec,
-    Knobs,
     PathPolicy,
     TargetSpec,
 )
@@ -34,29 +33,7 @@ def _outside(value: float, low: float, high: float) -> bool:
     return not low <= value <= high
 
 
-def knob_problems(knobs: Knobs) -> Iterator[Problem]:
-    """List what is wrong with single knobs, whatever the targets."""
-    if _outside(knobs.queue_depth, 1, MAX_QUEUE_DEPTH):
-        yield Problem("qd", f"{knobs.queue_depth} is out of range: 1 to {MAX_QUEUE_DEPTH} per target")
-    if _outside(knobs.stripe_width, 1, MAX_TARGETS):
-        yield Problem("stripe-width", f"{knobs.stripe_width} is out of range: 1 to {MAX_TARGETS}")
-    yield from pattern_problems(knobs)
-    yield from thread_problems(knobs)
-    if _outside(knobs.read_pct, 0, 100):
-        yield Problem("read-pct", f"{format_number_or_nan(knobs.read_pct)} is out of range: 0 to 100")
-    if knobs.rate_iops is not None and not (0 < knobs.rate_iops < math.inf):
-        yield Problem("rate", f"{format_number_or_nan(knobs.rate_iops)} is out of range: above 0 I/Os per second")
-
-
-def thread_problems(knobs: Knobs) -> Iterator[Problem]:
-    """List what is wrong with threads and flushes."""
-    if _outside(knobs.threads, 1, MAX_THREADS):
-        yield Problem("threads", f"{knobs.threads} is out of range: 1 to {MAX_THREADS}")
-    if knobs.fsync_every is not None and _outside(knobs.fsync_every, 1, MAX_FSYNC_EVERY):
-        yield Problem("fsync-every", f"{knobs.fsync_every} is out of range: after 1 to {MAX_FSYNC_EVERY} writes")
-
-
-def format_number_or_nan(value: float) -> str:
+def _number(value: float) -> str:
     """Write any float, finite or not."""
     return format_number(value) if math.isfinite(value) else str(value)
 
@@ -77,9 +54,9 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
     if job.size_bytes is not None and job.size_bytes <= 0:
         yield Problem("size", f"{job.size_bytes} is out of range: at least one block")
     if job.runtime_s is not None and not 0 < job.runtime_s < math.inf:
-        yield Problem("runtime", f"{format_number_or_nan(job.runtime_s)} is out of range: longer than 0s")
+        yield Problem("runtime", f"{_number(job.runtime_s)} is out of range: longer than 0s")
     if not 0 <= job.give_up_s < math.inf:
-        yield Problem("give-up", f"{format_number_or_nan(job.give_up_s)} is out of range: 0s or longer")
+        yield Problem("give-up", f"{_number(job.give_up_s)} is out of range: 0s or longer")
 
 
 def _path_problems(target: TargetSpec) -> Iterator[Problem]:
@@ -165,4 +142,4 @@ def validate(job: JobSpec) -> None:
     """
     for problems in (knob_problems(job.knobs), setting_problems(job), joint_problems(job)):
         for problem in problems:
-            raise UsageError(f"--{problem.option}: {problem.text}")
+            raise UsageError(str(problem))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.job.spec import MAX_FSYNC_EVERY, MAX_QUEUE_DEPTH, MAX_THREADS, Backend, Mode
+from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Backend, Mode
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units, switch
 from engine.jobformats.place import quoted
@@ -75,24 +75,3 @@ def take_mode(given: Given, *, writes: bool) -> Mode:
         assert sync is not None
         raise sync.error("direct=1 with synchronous writes is not driven: give direct=0, or fsync=1 instead of sync")
     return mode
-
-
-def take_flushes(given: Given, units: Units, *, writes: bool) -> tuple[int | None, list[str]]:
-    """Take after how many writes a file is flushed, and what to warn of.
-
-    Raises:
-        UsageError: both fsync and fdatasync are given, or a number is out of range.
-    """
-    found = [(option, units.integer(option, most=MAX_FSYNC_EVERY)) for option in _both(given) if option is not None]
-    asked = [(option, every) for option, every in found if every]
-    if not asked or not writes:
-        return None, []
-    if len(asked) > 1:
-        raise asked[1][0].error("fsync and fdatasync at once are not driven: give one of them")
-    option, every = asked[0]
-    note = "fdatasync: fsync is issued, which flushes metadata as well"
-    return every, [note] if option.name == "fdatasync" else []
-
-
-def _both(given: Given) -> tuple[Option | None, Option | None]:
-    return given.take("fsync"), given.take("fdatasync")

@@ -8,24 +8,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.job.distribution import Uniform
-from engine.job.pattern import SECTOR_BYTES
+from engine.job.knobs import KNOBS, knob_problems
+from engine.job.limits import SECTOR_BYTES
 from engine.job.spec import Access, Backend, JobSpec, Knobs, Mode
-from engine.job.validate import MIN_STRIPE_UNIT_BYTES, knob_problems, setting_problems
+from engine.job.validate import MIN_STRIPE_UNIT_BYTES, setting_problems
 from engine.jobformats.fio_blocks import take_blocks
 from engine.jobformats.fio_distribution import take_distribution
-from engine.jobformats.fio_engine import Workers, take_flushes, take_mode, take_workers
+from engine.jobformats.fio_engine import Workers, take_mode, take_workers
 from engine.jobformats.fio_left_over import judge_left_over
+from engine.jobformats.fio_numbers import take_numbers
 from engine.jobformats.fio_order import take_order, take_seed
 from engine.jobformats.fio_rate import take_rate
 from engine.jobformats.fio_sections import FioSection, Given
 from engine.jobformats.fio_targets import Files, take_files
-from engine.jobformats.fio_values import Units, seconds, switch, units_of
+from engine.jobformats.fio_values import seconds, switch, units_of
 
-DRIVEN = """
-    filename directory nrfiles size rw readwrite rwmixread rwmixwrite bs blocksize bsrange blocksize_range bssplit
-    iodepth numjobs ioengine direct buffered sync runtime timeout time_based rate rate_iops rate_process
-    random_distribution norandommap randseed fsync fdatasync invalidate stonewall wait_for_previous kb_base
-"""
+DRIVEN = (
+    *("directory", "size", "rw", "readwrite", "ioengine", "runtime", "timeout", "time_based", "randseed"),
+    *("invalidate", "stonewall", "wait_for_previous", "kb_base"),
+    *(name for knob in KNOBS.values() for name in knob.fio or ()),
+)
 """Names of options that are driven as fio does."""
 
 _NO_END = "no runtime: fio ends when size is done, here the load goes on until it is stopped (10 s without a screen)"
@@ -64,7 +66,8 @@ def section_job(section: FioSection) -> SectionJob:
     knobs = Knobs(read_pct=read_pct, blocks=reads, write_blocks=None if writes == reads else writes)
     workers = take_workers(given, units)
     files = take_files(given, units, workers.jobs, knobs.block_sizes)
-    knobs, mode_notes = _with_mode(given, units, knobs)
+    knobs, number_notes = take_numbers(given, units, knobs)
+    knobs, mode_notes = _with_mode(given, knobs)
     knobs, where_notes = _with_distribution(given, knobs, access)
     rate, arrival, rate_notes = take_rate(given, units, read_pct, (reads, writes))
     knobs = replace(knobs, rate_iops=None if rate is None else rate * workers.jobs)
@@ -85,18 +88,18 @@ def section_job(section: FioSection) -> SectionJob:
     for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         raise section.place.error(section.name, f"{problem.option}: {problem.text}")
     waits = switch(given.take("stonewall", "wait_for_previous"))
-    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes, *runtime_notes]
-    left = dict.fromkeys(judge_left_over(given.left(), DRIVEN.split(), writes=read_pct < 100))
+    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *number_notes, *mode_notes, *rate_notes]
+    notes += runtime_notes
+    left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, writes=read_pct < 100))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
     return SectionJob(section, job, waits, files.folder, tuple(notes))
 
 
-def _with_mode(given: Given, units: Units, knobs: Knobs) -> tuple[Knobs, list[str]]:
-    writes = knobs.read_pct < 100
-    every, notes = take_flushes(given, units, writes=writes)
-    mode, drops_cache = take_mode(given, writes=writes), switch(given.take("invalidate"), default=True)
+def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:
+    mode = take_mode(given, writes=knobs.read_pct < 100)
+    drops_cache = switch(given.take("invalidate"), default=True)
     cached = drops_cache and mode is not Mode.DIRECT and knobs.read_pct > 0
-    return replace(knobs, mode=mode, fsync_every=every), [*notes, *([_CACHED] if cached else [])]
+    return replace(knobs, mode=mode), [_CACHED] if cached else []
 
 
 def _with_distribution(given: Given, knobs: Knobs, access: Access) -> tuple[Knobs, list[str]]:

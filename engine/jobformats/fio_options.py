@@ -9,6 +9,7 @@ from engine.job.distribution import Distribution, Pareto, Permutation, Uniform, 
 from engine.job.read_write import rw_word
 from engine.job.sizes import format_duration, format_number, format_size
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode
+from engine.jobformats.fio_numbers import number_options
 
 Options = dict[str, str | None]
 """Options of a section; None is written without a value."""
@@ -40,7 +41,7 @@ def fio_options(job: JobSpec, sections: int) -> Options:
     options |= _MODES[knobs.mode]
     options |= _places(job) if job.access is Access.RANDOM else {}
     options |= _rate(job, sections)
-    options |= {} if knobs.fsync_every is None or knobs.read_pct >= 100 else {"fsync": str(knobs.fsync_every)}
+    options |= number_options(knobs)
     if job.runtime_s is not None:
         options |= {"runtime": _time(job.runtime_s), "time_based": "1"}
     return options | {"randseed": str(job.seed)}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from engine.errors import UsageError
+from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario
 from engine.job.sizes import format_size, round_up
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Knobs, TargetSpec
@@ -16,10 +17,9 @@ from engine.text import safe_text
 _WRITTEN = frozenset(
     """
     targets knobs access backend streams stripe_unit_bytes copies total_queue_depth size_bytes runtime_s seed arrival
-    poll name queue_depth stripe_width blocks read_pct rate_iops write_blocks distribution write_distribution mode
-    threads fsync_every policy
+    poll name
     """.split()  # noqa: SIM905 (one name a line would fill a page)
-)
+) | {knob.id for knob in KNOBS.values() if knob.fio is not None}
 """Fields of JobSpec and Knobs that are written, refused by their own words, or no part of the load."""
 
 

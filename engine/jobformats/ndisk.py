@@ -19,9 +19,9 @@ from pathlib import Path
 
 from engine.errors import UsageError
 from engine.job.distribution import Distribution, Uniform, distribution_problem, locality
+from engine.job.knobs import knob_problems
 from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_THREADS, Access, Backend, BlockShare, JobSpec, Knobs
-from engine.job.validate import knob_problems
 from engine.jobformats.ndisk_lines import Parameter, parameters
 from engine.jobformats.place import quoted
 from engine.jobformats.read_job import ReadJob

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from engine.errno_text import error_message, error_name
-from engine.job.distribution_text import format_distribution
-from engine.job.spec import Arrival, BlockShare, JobSpec, Knobs
+from engine.job.knobs import KNOBS, Knobs
+from engine.job.spec import Arrival, JobSpec
 from engine.results.badge import Badge
 from engine.results.caveats import caveats
 from engine.results.cpu_use import CpuUse, per_gb_s, per_io_us
@@ -81,26 +81,7 @@ def _job(job: JobSpec) -> Document:
 
 
 def _knobs(knobs: Knobs) -> Document:
-    return {
-        "queue_depth": knobs.queue_depth,
-        "stripe_width": knobs.stripe_width,
-        "blocks": _blocks(knobs.blocks),
-        "read_pct": knobs.read_pct,
-        "rate_iops": knobs.rate_iops,
-        "write_blocks": None if knobs.write_blocks is None else _blocks(knobs.write_blocks),
-        "distribution": format_distribution(knobs.distribution),
-        "write_distribution": (
-            None if knobs.write_distribution is None else format_distribution(knobs.write_distribution)
-        ),
-        "mode": knobs.mode.value,
-        "threads": knobs.threads,
-        "fsync_every": knobs.fsync_every,
-        "policy": knobs.policy.value,
-    }
-
-
-def _blocks(blocks: tuple[BlockShare, ...]) -> list[Document]:
-    return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in blocks]
+    return {knob.id: knob.document(knobs) for knob in KNOBS.values()}
 
 
 def _epoch(epoch: EpochResult, arrival: Arrival) -> Document:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.events import Event, EventKind
-from engine.job.describe import describe_job, knob_changes
+from engine.job.describe import describe_job
 from engine.job.spec import JobSpec, Knobs, Permissions
-from engine.job.validate import validate
 from engine.results.outstanding import Outstanding, given_up_text
 from engine.running.board import Board
+from engine.running.knob_state import KnobState
+from engine.running.knob_turns import Done, KnobTurns
 from engine.running.patience import Patience
 from engine.running.stall_watch import StallWatch
 from engine.running.status import LoadReading, LoadState, LoadStatus
@@ -28,7 +29,6 @@ _PATIENCE_S = 0.05
 """How soon a stop gets through to a preparation."""
 _GATHER_S = 1.5
 """How long an end that waits no longer may take to gather what is left."""
-_TURNED_IN_DRIVER = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING})
 
 
 class LoadControl:
@@ -43,7 +43,7 @@ class LoadControl:
         self._board = Board()
         self._operation = threading.Lock()
         """Held by whoever arms, starts or ends a load."""
-        self._turning = threading.Lock()
+        self._turns = KnobTurns(KnobState(Knobs()), self._board)
         self._driver: LoadDriver | None = None
         self._result: RunResult | None = None
         self._runs = 0
@@ -54,8 +54,12 @@ class LoadControl:
     @property
     def status(self) -> LoadStatus:
         """Where the load stands now."""
-        driver, status = self._driver, self._board.status
-        return status if driver is None else replace(status, elapsed_s=driver.elapsed_s)
+        driver, status, now = self._driver, self._board.status, self._turns.state.now
+        if status.job is None:
+            return status
+        elapsed_s = 0.0 if driver is None else driver.elapsed_s
+        job = replace(status.job, knobs=now.knobs)
+        return replace(status, job=job, knobs=now.knobs, epoch=now.epoch, elapsed_s=elapsed_s)
 
     def arm(self, job: JobSpec, permissions: Permissions) -> None:
         """Prepare a job: open and check its targets, fill scratch files, set up the engine; blocks.
@@ -71,10 +75,13 @@ class LoadControl:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
             self._runs += 1
-            self._driver = driver = LoadDriver(job, permissions, self._runs)
+            # Each load has its own: a turn of the one before that hangs must not reach this one.
+            knobs = KnobState(job.knobs)
+            self._driver = driver = LoadDriver(job, permissions, self._runs, knobs)
+            self._turns = KnobTurns(knobs, self._board, driver)
             self._patience = Patience()
             self._watch = StallWatch(driver.outstanding, self._board)
-            self._board.reset(LoadStatus(LoadState.PREPARING, job, job.knobs, progress=0.0))
+            self._board.reset(LoadStatus(LoadState.PREPARING, job, progress=0.0))
             try:
                 driver.prepare(lambda share: self._board.change(progress=share))
             except BaseException as error:
@@ -87,7 +94,7 @@ class LoadControl:
                 targets=driver.target_names,
                 backend=driver.backend,
                 progress=None,
-                message=_notices(driver),
+                message=driver.message,
                 badges=driver.badges,
             )
 
@@ -110,48 +117,40 @@ class LoadControl:
                 self._board.change(state=LoadState.FAILED, message=str(error))
                 raise
             self._board.change(
-                state=LoadState.RUNNING, backend=driver.backend, message=_notices(driver), badges=driver.badges
+                state=LoadState.RUNNING, backend=driver.backend, message=driver.message, badges=driver.badges
             )
             self._board.note(EventKind.LOAD, f"load started: {_words(self.status)}", _facts(self.status))
             self._ended.clear()
             threading.Thread(target=self._look_after, args=(driver,), name="lunscope-load", daemon=True).start()
 
+    @property
+    def knobs(self) -> KnobState:
+        """The knobs of the load that runs or is armed, or of the one that comes next."""
+        return self._turns.state
+
     def turn(self, knobs: Knobs) -> None:
-        """Turn the knobs of the running load, or of the job that the next start uses.
+        """Turn the knobs of the running load, or of the job that the next start uses; blocks.
 
         Raises:
             UsageError: a knob is out of range, or there is no job; the old knobs stay.
             RefusedError: a target that would be written may not be.
         """
-        with self._turning:
-            driver, status = self._driver, self._board.status
-            if status.job is None or status.knobs is None:
-                raise UsageError("there is no load whose knobs could be turned")
-            if knobs == status.knobs:
-                return
-            job = replace(status.job, knobs=knobs)
-            validate(job)
-            epoch = driver.turn(knobs) if driver is not None and status.state in _TURNED_IN_DRIVER else None
-            if driver is None or epoch is None:
-                self._board.change(job=job, knobs=knobs)
-                return
-            self._board.change(knobs=knobs, epoch=epoch, message=_notices(driver), badges=driver.badges)
-            for change in knob_changes(status.knobs, knobs):
-                data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": epoch}
-                self._board.note(EventKind.KNOB, change.text, data)
+        self._turns.turn(knobs)
+
+    def request_turn(self, knobs: Knobs, done: Done) -> None:
+        """Turn the knobs in a thread of its own, which calls `done` with what was refused; never blocks.
+
+        Raises:
+            UsageError: a knob is out of range, or there is no job.
+        """
+        self._turns.request(knobs, done)
 
     def part_epoch(self) -> None:
         """Close the epoch of a running load and open another with the same knobs; outstanding I/Os are in neither.
 
         For what would be measured wrongly otherwise, such as I/Os that complete while the process is stopped.
         """
-        with self._turning:
-            driver, knobs = self._driver, self._board.status.knobs
-            if driver is None or knobs is None or self._board.status.state is not LoadState.RUNNING:
-                return
-            epoch = driver.turn(knobs)
-            if epoch is not None:
-                self._board.change(epoch=epoch)
+        self._turns.part_epoch()
 
     def note_stop(self, seconds: float | None) -> None:
         """Add an event: the whole process was stopped (Ctrl-Z) for so long; None if it was stopped without warning."""
@@ -297,18 +296,13 @@ def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None], p
     return [given_up_text(driver.outstanding()) or "some I/Os came back only after they were given up"]
 
 
-def _notices(driver: LoadDriver) -> str:
-    return "; ".join((*driver.notices, *(badge.line for badge in driver.badges)))
-
-
 def _facts(status: LoadStatus) -> dict[str, str | float | None]:
     """Say in full what was started, so that it can be run again; without the job where no file can hold it."""
     assert status.job is not None
-    assert status.knobs is not None
     from engine.job.file import dump_job  # noqa: PLC0415 - as the driver
 
     try:
-        job = dump_job(replace(status.job, knobs=status.knobs))
+        job = dump_job(status.job)
     except LunscopeError:
         return {"backend": status.backend}
     return {"backend": status.backend, "job": job}
@@ -316,6 +310,5 @@ def _facts(status: LoadStatus) -> dict[str, str | float | None]:
 
 def _words(status: LoadStatus) -> str:
     assert status.job is not None
-    assert status.knobs is not None
     targets = ", ".join(status.targets[:4]) + (", ..." if len(status.targets) > 4 else "")
-    return f"{describe_job(replace(status.job, knobs=status.knobs))}; {status.backend} engine; {targets}"
+    return f"{describe_job(status.job)}; {status.backend} engine; {targets}"

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from engine._native import VerifyPass
 from engine.errors import LunscopeError, StoppedError, UsageError
-from engine.guard import UseMonitor, recheck_targets
+from engine.guard import OpenTarget, UseMonitor, recheck_targets
 from engine.helper import Helper
-from engine.job.spec import JobSpec, Knobs, Mode, Permissions
+from engine.job.knobs import Knobs, engine_refusal
+from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
 from engine.results.badge import Badge
 from engine.results.outstanding import Outstanding
 from engine.results.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
 from engine.results.run_badges import run_badges
+from engine.running.knob_state import KnobState
 from engine.running.layout_live import tail_line
 from engine.running.layout_tap import LayoutTap
 from engine.running.path_history import PathHistory
@@ -44,12 +46,13 @@ class LoadDriver:
     `prepare`, `start` and `stop` are called by one owner in this order; everything else from any thread.
     """
 
-    def __init__(self, job: JobSpec, permissions: Permissions, run_number: int = 1) -> None:
+    def __init__(
+        self, job: JobSpec, permissions: Permissions, run_number: int = 1, knobs: KnobState | None = None
+    ) -> None:
         self._job = job
         self._permissions = permissions
         self._run_number = run_number
-        self._knobs = job.knobs
-        self._turning = threading.Lock()
+        self._knobs = KnobState(job.knobs) if knobs is None else knobs
         self._monitor = UseMonitor()
         self._stop_requested = threading.Event()
         self._hurried = threading.Event()
@@ -67,11 +70,6 @@ class LoadDriver:
         self._never_returned: tuple[Outstanding, ...] = ()
 
     @property
-    def knobs(self) -> Knobs:
-        """The knobs in force, or those it will start with."""
-        return self._knobs
-
-    @property
     def target_names(self) -> tuple[str, ...]:
         """What people call the targets; empty before `prepare`."""
         return () if self._rig is None else self._rig.names
@@ -84,15 +82,20 @@ class LoadDriver:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, one line each."""
-        return () if self._rig is None else self._rig.notices(self._knobs)
+        return () if self._rig is None else self._rig.notices(self._knobs.knobs)
 
     @property
     def badges(self) -> tuple[Badge, ...]:
         """What makes the figures less than they seem, by what is known so far."""
         rig = self._rig
         if rig is not None:
-            return rig.badges(self._knobs) if self._job.stays_awake else rig.live_badges(self._knobs)
+            return rig.badges(self._knobs.knobs) if self._job.stays_awake else rig.live_badges(self._knobs.knobs)
         return () if self._result is None else run_badges(self._result)
+
+    @property
+    def message(self) -> str:
+        """Notices and badges in one line."""
+        return "; ".join((*self.notices, *(badge.line for badge in self.badges)))
 
     @property
     def running(self) -> bool:
@@ -137,46 +140,50 @@ class LoadDriver:
         Raises:
             LunscopeError: a target changed since it was opened, or the engine cannot take the knobs.
         """
-        with self._turning:
+        with self._knobs.turning:
             if self._started_ns is not None:
                 return
-            rig = self._prepared()
-            rig.require_writable(self._knobs)
-            with self._waits.on(rig.names[0], "check"):
-                recheck_targets(rig.targets)
+            rig, knobs = self._prepared(), self._knobs.knobs
+            rig.require_writable(knobs)
+            self._recheck(rig, rig.targets)
             if self._stop_requested.is_set():
                 raise StoppedError("stopped before the load began")
-            self._note_mode(self._knobs)
-            if self._knobs != self._job.knobs:
-                _apply(rig, self._knobs)
-            if self._knobs.read_pct < 100:
+            self._note_mode(knobs)
+            if knobs != self._job.knobs:
+                _apply(rig, knobs)
+            if knobs.read_pct < 100:
                 rig.keep_journals()
             self._started_ns = time.monotonic_ns()
+            self._knobs.begin()
             rig.engine.start()
 
     def turn(self, knobs: Knobs) -> int | None:
-        """Turn to new knobs; returns the epoch this opens, None while nothing runs (the start takes them).
+        """Turn to new knobs, which were checked; the caller holds `KnobState.turning`.
+
+        Returns:
+            The epoch this opens, None while nothing runs (the start takes them).
 
         Raises:
-            UsageError: a knob is out of range; the old ones stay.
+            UsageError: the targets do not take them; the old ones stay.
             RefusedError: a target that would be written is not open for writing, or changed.
         """
-        with self._turning:
-            validate(replace(self._job, knobs=knobs))
-            epoch = None
-            self._note_mode(knobs)
-            if self.running:
-                epoch = self._turn_live(self._prepared(), knobs)
-            self._knobs = knobs
-            return epoch
+        self._note_mode(knobs)
+        epoch = self._turn_live(self._prepared(), knobs) if self.running else None
+        self._knobs.put(knobs, epoch)
+        return epoch
 
     def _turn_live(self, rig: Rig, knobs: Knobs) -> int:
-        written = rig.require_writable(knobs)
-        if self._knobs.read_pct >= 100 or knobs.stripe_width > self._knobs.stripe_width:
-            recheck_targets(written)
+        written, before = rig.require_writable(knobs), self._knobs.knobs
+        if before.read_pct >= 100 or knobs.stripe_width > before.stripe_width:
+            self._recheck(rig, written)
         if written:
             rig.keep_journals()
         return _apply(rig, knobs)
+
+    def _recheck(self, rig: Rig, targets: list[OpenTarget]) -> None:
+        """Check once more what is about to be used; this reads all of /proc and may take seconds."""
+        with self._waits.on(rig.names[0], "check"):
+            recheck_targets(targets)
 
     def request_stop(self) -> None:
         """Make `prepare` give up soon; a running engine goes on until `stop`."""
@@ -214,15 +221,16 @@ class LoadDriver:
         if not patience.limited:
             patience.limit(self._job.give_up_s)
         # A turn that hangs must not hold up the end.
-        turning = self._turning.acquire(timeout=min(patience.left_s + _TURN_S, threading.TIMEOUT_MAX))
+        turning = self._knobs.turning.acquire(timeout=min(patience.left_s + _TURN_S, threading.TIMEOUT_MAX))
         try:
             return True if self._rig is None else self._end(self._rig, ended, final_pass, patience)
         finally:
+            self._knobs.end()
             if turning:
-                self._turning.release()
+                self._knobs.turning.release()
 
     def _end(self, rig: Rig, ended: str, final_pass: Callable[[float], None] | None, patience: Patience) -> bool:
-        badges = rig.badges(self._knobs)
+        badges = rig.badges(self._knobs.knobs)
         returned = rig.stop(patience)
         closing = Helper(lambda: rig.close(self._waits, cached_writes=self._cached_writes), "lunscope-close")
         closed = patience.wait_for(closing.done) or closing.done.wait(_CLOSE_S)
@@ -282,7 +290,7 @@ class LoadDriver:
         if rig is None:
             return
         try:
-            self._monitor.check(rig.written(self._knobs))
+            self._monitor.check(rig.written(self._knobs.knobs))
         except OSError:
             # A stop closes the descriptors meanwhile.
             if rig.engine.running:
@@ -320,7 +328,7 @@ class LoadDriver:
         """Everything measured so far."""
         rig = self._rig
         if rig is not None and self._started_ns is not None:
-            return self._evaluate(rig, "", rig.badges(self._knobs))
+            return self._evaluate(rig, "", rig.badges(self._knobs.knobs))
         return self._result or nothing_measured(self._job)
 
     def _evaluate(
@@ -331,7 +339,7 @@ class LoadDriver:
             self._job,
             facts,
             rig.names,
-            rig.notices(self._knobs),
+            rig.notices(self._knobs.knobs),
             badges,
             ended,
             self.elapsed_s,
@@ -359,6 +367,6 @@ def _apply(rig: Rig, knobs: Knobs) -> int:
     try:
         return rig.engine.apply(knobs)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(engine_refusal(str(error))) from error
     except OSError as error:
         raise LunscopeError(f"the knobs stay as they were: {error}") from error

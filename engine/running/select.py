@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
+from engine.job.knobs import engine_refusal
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
 from engine.running.backend import LoadBackend
 
@@ -65,7 +66,7 @@ def build(
     try:
         return choice, _make(choice.backend, job, targets, journals)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(engine_refusal(str(error))) from error
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise too_many_open(f"the {choice.backend} engine cannot start") from error

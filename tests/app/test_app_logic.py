@@ -14,19 +14,21 @@ from collectors.heat import hottest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
+from engine.job.knobs import StepContext
+from engine.job.knobs.steps import QUEUE_DEPTHS
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_QUEUE_DEPTH, BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, KEPT, History
 from tui.history.subjects import ChartSubject, next_subject, trace_of
 from tui.load.form import form_values, job_from
-from tui.load.knob_turns import QUEUE_DEPTHS, TURNS, Bench
+from tui.load.knob_turns import TURNS
 from tui.text.clock import span_text
 
-BENCH = Bench(4)
+BENCH = StepContext(4)
 
 
-def turn(name: str, knobs: Knobs, bench: Bench = BENCH) -> Knobs:
-    return TURNS[name](knobs, bench)
+def turn(name: str, knobs: Knobs, bench: StepContext = BENCH) -> Knobs:
+    return TURNS[name].turned(knobs, bench)
 
 
 def test_queue_depth_climbs_the_ladder_and_comes_back() -> None:
@@ -81,11 +83,11 @@ def test_read_share_steps_by_ten_and_ends_at_the_ends() -> None:
 
 
 def test_rate_comes_down_from_what_the_load_does_and_goes_off_when_it_limits_nothing() -> None:
-    busy = Bench(1, iops=12_345.0)
+    busy = StepContext(1, iops=12_345.0)
     limited = turn("rate_down", Knobs(), busy)
     assert limited.rate_iops == 10_000
     assert turn("rate_down", limited, busy).rate_iops == 5_000
-    assert turn("rate_up", limited, Bench(1, iops=9_990.0)).rate_iops == 20_000
+    assert turn("rate_up", limited, StepContext(1, iops=9_990.0)).rate_iops == 20_000
     assert turn("rate_up", replace(limited, rate_iops=20_000.0), busy).rate_iops is None
     assert turn("rate_up", Knobs(), busy).rate_iops is None
 

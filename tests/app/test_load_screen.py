@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -349,3 +350,32 @@ async def test_every_knob_and_both_windows_are_in_sight(size: tuple[int, int]) -
         for value in ("2 of 2", "16k", "90 %", "none", "buffered", "zipf:0.9", "IOPS", "mean ms", "p99 ms"):
             assert value in text, value
         assert text.count(" ->") >= 4
+
+
+@needs.io_uring
+async def test_a_turn_that_checks_targets_for_long_leaves_the_screen_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow_check(_targets: object) -> None:
+        begun.set()
+        assert may_end.wait(60)
+
+    job = replace(SCRATCH, knobs=replace(GENTLE, stripe_width=1))
+    async with load_stage(job) as stage:
+        await stage.press("s")
+        await stage.state(LoadState.RUNNING)
+        monkeypatch.setattr("engine.running.driver.recheck_targets", slow_check)
+        try:
+            await stage.press("w")
+            await until(stage.pilot, begun.is_set)
+            await stage.shows("2 of 2")
+            await stage.press("plus", "1")
+            await stage.press("2")
+            await stage.shows("2 of 2")
+            assert stage.control.status.epoch == 0
+        finally:
+            may_end.set()
+        await until(stage.pilot, lambda: stage.control.status.epoch == 2)
+        knobs = stage.control.status.knobs
+        assert knobs is not None
+        assert (knobs.stripe_width, knobs.queue_depth) == (2, 2)

@@ -48,7 +48,9 @@ def run(
 def _done(driver: LoadDriver, looks: int) -> bool:
     assert driver._rig is not None
     engine = driver._rig.engine
-    busy = driver.knobs.read_pct == 0 or (engine.contents()[: driver.knobs.stripe_width, 0] >= looks).all()
+    busy = (
+        driver._knobs.knobs.read_pct == 0 or (engine.contents()[: driver._knobs.knobs.stripe_width, 0] >= looks).all()
+    )
     return bool(busy) and int(engine.counters()[:, [0, 4]].sum()) >= 200
 
 

@@ -432,7 +432,7 @@ def test_a_usual_job_has_nothing_to_warn_of(tmp_path: Path) -> None:
     assert read(tmp_path, HEAD + "rw=read\ndirect=0\ninvalidate=0\n").warnings == ()
 
 
-_NAMES = DRIVEN.split()
+_NAMES = DRIVEN
 _LINES = st.lists(
     st.builds(
         "{}={}".format,

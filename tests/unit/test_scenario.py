@@ -14,7 +14,7 @@ from engine.events import Event, EventKind
 from engine.job.describe import knob_changes
 from engine.job.distribution import Permutation, Zipf
 from engine.job.file import dump_job
-from engine.job.knob_text import KNOB_TEXTS
+from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario, Turn, require_permission, turn_between
 from engine.job.scenario_file import dump_scenario, parse_scenario
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, PathPolicy, Permissions, TargetSpec
@@ -66,7 +66,7 @@ def test_scenarios_round_trip(steps: list[tuple[float, Knobs]]) -> None:
 def test_every_knob_can_be_turned_and_turned_back() -> None:
     """A knob that is added must be added to what scenarios hold."""
     there, back = turn_between(1.0, BASE.knobs, OTHER), turn_between(2.0, OTHER, BASE.knobs)
-    assert {name for name, _ in there.changes} == set(KNOB_TEXTS)
+    assert {name for name, _ in there.changes} == set(KNOBS)
     scenario = Scenario(replace(BASE, runtime_s=None), (there, back))
     lines = dump_scenario(scenario)
     assert 'rate = "unlimited"' in lines

@@ -11,6 +11,7 @@ from engine.running.status import LoadState, LoadStatus
 
 if TYPE_CHECKING:
     from engine.running.control import LoadControl
+    from engine.running.knob_turns import Done
 
 BUSY_STATES = frozenset({LoadState.PREPARING, LoadState.STOPPING})
 LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})
@@ -25,6 +26,8 @@ class LoadDesk:
     def __init__(self, control: LoadControl, job: JobSpec, permissions: Permissions) -> None:
         self.control = control
         self._job = job
+        """Its knobs are those that `control.knobs` has."""
+        control.knobs.prepare(job.knobs)
         self._permissions = permissions
         self._typed: set[str] = set()
         self._armed: tuple[JobSpec, Permissions] | None = None
@@ -37,13 +40,12 @@ class LoadDesk:
     @property
     def job(self) -> JobSpec:
         """The job as it will be armed, or as it runs."""
-        return self._job
+        return replace(self._job, knobs=self.knobs)
 
     @property
     def knobs(self) -> Knobs:
-        """The knobs in force, or those the job will start with."""
-        status = self.status
-        return status.knobs if status.state in LIVE_STATES and status.knobs is not None else self._job.knobs
+        """The knobs that were asked for last: they are in force, will be soon, or the job will start with them."""
+        return self.control.knobs.asked
 
     @property
     def permissions(self) -> Permissions:
@@ -61,6 +63,7 @@ class LoadDesk:
             raise RefusedError("destroying data needs its own confirmation")
         if self.status.state in BUSY_STATES | {LoadState.RUNNING}:
             raise UsageError(f"the job cannot be changed while it is {self.status.state}: stop it first")
+        self.control.knobs.prepare(job.knobs)
         self._job = job
         self._permissions = replace(self._permissions, destroy_data=destroy_data)
 
@@ -86,9 +89,10 @@ class LoadDesk:
         Raises:
             RefusedError: a target would be written without its name typed, or the guard refuses it.
         """
-        self._require_typed(self._job.knobs)
-        self._armed = (self._job, self._permissions)
-        self.control.arm(self._job, self._permissions)
+        job = self.job
+        self._require_typed(job.knobs)
+        self._armed = (job, self._permissions)
+        self.control.arm(job, self._permissions)
 
     def start(self) -> None:
         """Start, arming first where what is armed is not the job in hand; blocks."""
@@ -101,19 +105,24 @@ class LoadDesk:
         """Stop, disarm or give up preparing; blocks until all I/O came back."""
         self.control.stop()
 
-    def turn(self, knobs: Knobs) -> None:
-        """Turn the knobs of the running load, or of the job that will run.
+    def turn(self, knobs: Knobs, done: Done) -> None:
+        """Turn the knobs of the running load, or of the job that will run; never blocks.
+
+        `done` is called when a load has taken them, or refused them and goes on with the old ones: with why, or an
+        empty text.
 
         Raises:
-            LunscopeError: the load refuses them; the old ones stay.
+            LunscopeError: they cannot be meant; the old ones stay.
         """
         state = self.status.state
         if state in BUSY_STATES:
             raise UsageError(f"wait: the load is {state}")
         if self.is_turned_live():
             self._require_typed(knobs)
-            self.control.turn(knobs)
-        self._job = replace(self._job, knobs=knobs)
+            self.control.request_turn(knobs, done)
+        else:
+            self.control.knobs.prepare(knobs)
+            done("")
 
     def is_turned_live(self) -> bool:
         """Whether a turn reaches a load; otherwise it changes the job that is started later."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from engine.errors import UsageError
+from engine.job.knobs import KNOBS, FormLine, Knob
+from engine.job.knobs.kinds import OneOf
 from engine.job.sizes import format_duration, format_size, parse_duration, parse_size
-from engine.job.spec import MAX_THREADS, Access, Arrival, Backend, JobSpec, Mode, TargetSpec
+from engine.job.spec import Access, Arrival, Backend, JobSpec, TargetSpec
 from engine.job.target_text import SCRATCH, format_target, parse_target
 from engine.numbers import whole_number
 
@@ -26,12 +29,11 @@ class FormField:
     choices: tuple[str, ...] = ()
 
 
-FORM = (
+_SETTINGS = (
     FormField(
         "targets", "Targets", "targets: devices or files; scratch = a file of our own; lun:sda,sdb = paths of a LUN"
     ),
     FormField("access", "Access", "order of the offsets", tuple(Access)),
-    FormField("mode", "Mode", "how targets are opened", tuple(Mode)),
     FormField("backend", "Engine", "auto takes the best that works", tuple(Backend)),
     FormField("size", "Size", "bytes used of each target, e.g. 1g; empty: all of it"),
     FormField("runtime", "Runtime", "e.g. 30s, 5m; empty: until stopped"),
@@ -39,7 +41,6 @@ FORM = (
     FormField("mirror", "Mirror", "copies of the data on neighbouring targets; 1: none"),
     FormField("depth", "Queue depth", "of each target, or of all together", (EACH, TOTAL)),
     FormField("streams", "Streams", "sequential streams on each target"),
-    FormField("threads", "Threads", f"1 to {MAX_THREADS}"),
     FormField("seed", "Seed", "the same seed gives the same offsets"),
     FormField("arrival", "Arrival", "closed: as I/Os come back; others: at the rate, open loop", tuple(Arrival)),
     FormField(
@@ -51,12 +52,26 @@ FORM = (
 )
 
 
+def _knob_field(knob: Knob, line: FormLine) -> FormField:
+    choices = tuple(knob.kind.words) if isinstance(knob.kind, OneOf) else ()
+    return FormField(knob.id, knob.name.capitalize(), line.hint, choices)
+
+
+def _form() -> Iterator[FormField]:
+    for setting in _SETTINGS:
+        yield setting
+        yield from (_knob_field(knob, line) for knob, line in _KNOBS if line.after == setting.id)
+
+
+_KNOBS = tuple((knob, knob.form) for knob in KNOBS.values() if knob.form is not None)
+FORM = tuple(_form())
+
+
 def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
     """Write a job as the form shows it."""
     return {
         "targets": shlex.join(map(format_target, job.targets)),
         "access": job.access,
-        "mode": job.knobs.mode,
         "backend": job.backend,
         "size": "" if job.size_bytes is None else format_size(job.size_bytes),
         "runtime": "" if job.runtime_s is None else format_duration(job.runtime_s),
@@ -64,10 +79,10 @@ def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
         "mirror": str(job.copies),
         "depth": TOTAL if job.total_queue_depth else EACH,
         "streams": str(job.streams),
-        "threads": str(job.knobs.threads),
         "seed": str(job.seed),
         "arrival": job.arrival,
         "destroy": DESTROY if destroy_data else KEEP,
+        **{knob.id: str(knob.plain(job.knobs)) for knob, _ in _KNOBS},
     }
 
 
@@ -94,12 +109,7 @@ def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
         streams=_whole("streams", values["streams"]),
         seed=_whole("seed", values["seed"]),
         arrival=Arrival(values["arrival"]),
-        knobs=replace(
-            job.knobs,
-            stripe_width=width,
-            mode=Mode(values["mode"]),
-            threads=_whole("threads", values["threads"]),
-        ),
+        knobs=replace(job.knobs, stripe_width=width, **{knob.id: _knob(knob, values[knob.id]) for knob, _ in _KNOBS}),
     )
 
 
@@ -111,6 +121,15 @@ def _targets(text: str) -> tuple[TargetSpec, ...]:
     if not words:
         raise UsageError(f"targets: name a device or a file, or write {SCRATCH}")
     return tuple(map(parse_target, words))
+
+
+def _knob(knob: Knob, text: str) -> Any:  # noqa: ANN401 (each knob has a type of its own)
+    if knob.unset is not None and text.strip() in ("", knob.unset):
+        return None
+    try:
+        return knob.kind.parse(text)
+    except UsageError as error:
+        raise UsageError(f"{knob.id}: {error}") from None
 
 
 def _whole(name: str, text: str) -> int:

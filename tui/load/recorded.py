@@ -10,7 +10,7 @@ from collectors.reports.scenario import RecordedLoad, recorded_loads
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 from engine.job.file import parse_job
-from engine.job.knob_text import KNOB_TEXTS
+from engine.job.knobs import KNOBS
 from engine.job.spec import JobSpec
 from engine.job.values import WrongTypeError
 
@@ -49,7 +49,7 @@ def _job_at(load: RecordedLoad, now_ns: int) -> JobSpec | None:
         job = _parsed(str(load.start.data["job"]))
         turned = (turn for turn in load.turns if turn.monotonic_ns <= now_ns)
         knobs = {str(turn.data.get("knob")): turn.data.get("to") for turn in turned}
-        values = {knob: KNOB_TEXTS[knob].read(text) for knob, text in knobs.items()}
+        values = {knob: KNOBS[knob].read(text) for knob, text in knobs.items()}
         return replace(job, knobs=replace(job.knobs, **values))
     except (LunscopeError, WrongTypeError, KeyError):
         return None

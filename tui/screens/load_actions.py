@@ -13,9 +13,9 @@ from textual.message import Message
 
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
-from engine.job.spec import Knobs
+from engine.job.knobs import Knobs, StepContext
 from tui.load.desk import LoadDesk
-from tui.load.knob_turns import TURNS, Bench
+from tui.load.knob_turns import TURNS
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
 
@@ -27,6 +27,14 @@ class LoadDone(Message, bubble=False):
         super().__init__()
         self.error = error
         self.leaves_form = leaves_form
+
+
+class TurnRefused(Message, bubble=False):
+    """The load goes on with the knobs it had; `error` says why."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__()
+        self.error = error
 
 
 class LoadActions(View):
@@ -110,7 +118,7 @@ class LoadActions(View):
         desk = self.scope.desk
         if desk is None:
             return
-        knobs = TURNS[name](desk.knobs, Bench(len(desk.job.targets), self._iops(), desk.job.copies))
+        knobs = TURNS[name].turned(desk.knobs, StepContext(len(desk.job.targets), self._iops(), desk.job.copies))
         if knobs.policy is not desk.knobs.policy and not uses_policy(desk.job):
             self.report("there is one way to the data only: a policy chooses among paths (--lun) or copies (--mirror)")
         elif knobs == desk.knobs:
@@ -123,12 +131,20 @@ class LoadActions(View):
             self._apply(desk, knobs)
 
     def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
+        def turned(error: str) -> None:
+            if error:
+                self.post_message(TurnRefused(error))
+
         try:
-            desk.turn(knobs)
+            desk.turn(knobs, turned)
         except LunscopeError as error:
             self.report(str(error))
         else:
             self.report("")
+
+    @on(TurnRefused)
+    def _refused(self, message: TurnRefused) -> None:
+        self.report(message.error)
 
     def _iops(self) -> float | None:
         total = self.scope.frame.tables.get("load_total") if self.scope.frame else None

@@ -1,0 +1,54 @@
+"""What a job chooses among: order, cache mode, engine, arrivals and path policy."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Access(StrEnum):
+    """Order in which offsets are visited."""
+
+    RANDOM = "random"
+    SEQUENTIAL = "sequential"
+
+
+class Mode(StrEnum):
+    """Around the page cache or through it; sync and dsync write through it to the medium."""
+
+    DIRECT = "direct"
+    BUFFERED = "buffered"
+    SYNC = "sync"
+    DSYNC = "dsync"
+
+
+class Backend(StrEnum):
+    """Which engine does the I/O; AUTO takes the best that works and names it."""
+
+    AUTO = "auto"
+    URING = "uring"
+    THREADS = "threads"
+    AIO = "aio"
+
+
+class Arrival(StrEnum):
+    """When I/Os are issued: whenever one comes back (closed loop), or by a schedule of their own (open loop)."""
+
+    CLOSED = "closed"
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
+class PathPolicy(StrEnum):
+    """Which path to a LUN an I/O takes, and which copy of a mirror is read; the rules are those of the kernels.
+
+    engine/native/src/load/policy has a file for each.
+    """
+
+    ROUND_ROBIN = "round-robin"
+    LEAST_COMMAND_LOAD = "least-command-load"
+    SERVICE_TIME = "service-time"
+    HISTORICAL_SERVICE_TIME = "historical-service-time"
+    CELL_LOCAL_ROUND_ROBIN = "cell-local-round-robin"
+    PATH_LOCKDOWN = "path-lockdown"
+    PREFERRED_PATH = "preferred-path"
+    WEIGHTED_ROUND_ROBIN = "weighted-round-robin"

@@ -1,0 +1,19 @@
+"""Knobs: what may be turned while the load runs. `values.py` has one entry for each; all else follows from it."""
+
+from engine.job.knobs.knob import FioNumber, FormLine, Knob, Row, StepContext, StepKey
+from engine.job.knobs.values import KNOBS, KNOBS_BY_KEY, Knobs, engine_refusal, knob_problems, knob_rows
+
+__all__ = [
+    "KNOBS",
+    "KNOBS_BY_KEY",
+    "FioNumber",
+    "FormLine",
+    "Knob",
+    "Knobs",
+    "Row",
+    "StepContext",
+    "StepKey",
+    "engine_refusal",
+    "knob_problems",
+    "knob_rows",
+]

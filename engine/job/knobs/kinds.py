@@ -1,0 +1,204 @@
+"""Kinds of values that knobs have: how each is read, written and checked."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from engine.errors import UsageError
+from engine.job.choices import Mode
+from engine.job.distribution import Distribution, distribution_problem
+from engine.job.distribution_text import format_distribution, parse_distribution
+from engine.job.limits import MAX_BLOCK_BYTES, SECTOR_BYTES
+from engine.job.shares import adds_up
+from engine.job.sizes import BlockShare, format_blocks, format_number, format_size, parse_blocks
+from engine.job.values import WrongTypeError, quoted, read_number, read_size, read_whole, word_reader
+from engine.numbers import decimal_number, whole_number
+
+if TYPE_CHECKING:
+    from engine.job.knobs.values import Knobs
+
+
+_Parsed = TypeVar("_Parsed")
+
+
+class Kind(ABC):
+    """A kind of value."""
+
+    @abstractmethod
+    def read(self, value: Any) -> Any:  # noqa: ANN401 (each kind has a type of its own)
+        """Read what a job file or an event holds.
+
+        Raises:
+            WrongTypeError: it is of another type.
+            UsageError: its text cannot be read.
+        """
+
+    @abstractmethod
+    def parse(self, text: str) -> Any:  # noqa: ANN401 - as above
+        """Read what was typed.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+
+    @abstractmethod
+    def toml(self, value: Any) -> str:  # noqa: ANN401 - as above
+        """Write a value so that `read` reads it back from TOML."""
+
+    @abstractmethod
+    def plain(self, value: Any) -> str | int | float:  # noqa: ANN401 - as above
+        """Give a value as events hold it and people read it."""
+
+    def document(self, value: Any) -> object:  # noqa: ANN401 - as above
+        """Give a value as the JSON of a run holds it."""
+        return self.plain(value)
+
+    def problems(self, value: Any, knobs: Knobs) -> Iterator[str]:  # noqa: ANN401 - as above
+        """Say what is wrong with a value beside the other knobs."""
+        yield from ()
+
+
+def _parsed(value: _Parsed | None, text: str, what: str) -> _Parsed:
+    if value is None:
+        raise UsageError(f"{text!r} is not {what}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNumber(Kind):
+    """A whole number of a range."""
+
+    least: int
+    most: int
+    range_text: str = "{} to {}"
+
+    def read(self, value: Any) -> int:  # noqa: ANN401
+        return read_whole(value)
+
+    def parse(self, text: str) -> int:
+        return _parsed(whole_number(text.strip()), text, "a whole number")
+
+    def toml(self, value: int) -> str:
+        return str(value)
+
+    def plain(self, value: int) -> int:
+        return value
+
+    def problems(self, value: int, knobs: Knobs) -> Iterator[str]:
+        if not self.least <= value <= self.most:
+            yield f"{value} is out of range: {self.range_text.format(self.least, self.most)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Kind):
+    """A number of a range; `above` leaves out the least."""
+
+    least: float
+    most: float
+    range_text: str
+    above: bool = False
+
+    def read(self, value: Any) -> float:  # noqa: ANN401
+        return read_number(value)
+
+    def parse(self, text: str) -> float:
+        return _parsed(decimal_number(text.strip()), text, "a number")
+
+    def toml(self, value: float) -> str:
+        return format_number(value)
+
+    def plain(self, value: float) -> float:
+        return value
+
+    def problems(self, value: float, knobs: Knobs) -> Iterator[str]:
+        inside = math.isfinite(value) and self.least <= value <= self.most
+        if not inside or (self.above and value == self.least):
+            shown = format_number(value) if math.isfinite(value) else str(value)
+            yield f"{shown} is out of range: {self.range_text}"
+
+
+class BlockSizes(Kind):
+    """A block size, or several with their shares."""
+
+    def read(self, value: Any) -> tuple[BlockShare, ...]:  # noqa: ANN401
+        return parse_blocks(value) if isinstance(value, str) else parse_blocks(str(read_size(value)))
+
+    def parse(self, text: str) -> tuple[BlockShare, ...]:
+        return parse_blocks(text)
+
+    def toml(self, value: tuple[BlockShare, ...]) -> str:
+        return quoted(format_blocks(value))
+
+    def plain(self, value: tuple[BlockShare, ...]) -> str:
+        return format_blocks(value)
+
+    def document(self, value: tuple[BlockShare, ...]) -> object:
+        return [{"block_bytes": share.block_bytes, "percent": share.percent} for share in value]
+
+    def problems(self, value: tuple[BlockShare, ...], knobs: Knobs) -> Iterator[str]:
+        step = SECTOR_BYTES if knobs.mode is Mode.DIRECT else 1
+        for share in value:
+            size = share.block_bytes
+            if not 1 <= size <= MAX_BLOCK_BYTES:
+                yield f"{format_size(size)} is out of range: 512 to {format_size(MAX_BLOCK_BYTES)}"
+            elif size % step:
+                yield f"{size} is not a multiple of 512, which direct I/O needs: use such a size or --mode buffered"
+            if not 0 < share.percent <= 100:
+                yield f"a share of {share.percent:g} % is out of range: above 0 up to 100"
+        percents = [share.percent for share in value]
+        if not adds_up(percents):
+            yield f"the shares of the mix add up to {sum(percents):g} %, not 100"
+
+
+class Offsets(Kind):
+    """A distribution of random offsets."""
+
+    def read(self, value: Any) -> Distribution:  # noqa: ANN401
+        if not isinstance(value, str):
+            raise WrongTypeError('a distribution such as "zipf:1.1" or "locality:50,30,20"')
+        return parse_distribution(value)
+
+    def parse(self, text: str) -> Distribution:
+        return parse_distribution(text)
+
+    def toml(self, value: Distribution) -> str:
+        return quoted(format_distribution(value))
+
+    def plain(self, value: Distribution) -> str:
+        return format_distribution(value)
+
+    def problems(self, value: Distribution, knobs: Knobs) -> Iterator[str]:
+        problem = distribution_problem(value)
+        if problem:
+            yield f"{value.kind}: {problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Kind):
+    """One word of an enum; `named` reads other names of the same words as well."""
+
+    words: type[StrEnum]
+    named: Callable[[str], StrEnum] | None = None
+    example: str = ""
+    """For the error where `named` takes more than the words."""
+
+    def read(self, value: Any) -> StrEnum:  # noqa: ANN401
+        if self.named is None:
+            return word_reader(self.words)(value)
+        if not isinstance(value, str):
+            raise WrongTypeError(self.example)
+        return self.named(value)
+
+    def parse(self, text: str) -> StrEnum:
+        return self.words(text) if self.named is None else self.named(text)
+
+    def toml(self, value: StrEnum) -> str:
+        return quoted(value)
+
+    def plain(self, value: StrEnum) -> str:
+        return value.value

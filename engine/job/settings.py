@@ -1,0 +1,93 @@
+"""What is fixed for a run, by the keys of a job file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine.job.read_write import READ_WRITE, rw_word
+from engine.job.sizes import format_duration, format_size
+from engine.job.spec import DEFAULT_GIVE_UP_S, Arrival, Backend, JobSpec, TargetSpec
+from engine.job.target_text import format_target, parse_target
+from engine.job.values import (
+    WrongTypeError,
+    not_one_of,
+    quoted,
+    read_duration,
+    read_size,
+    read_switch,
+    read_text,
+    read_whole,
+    word_reader,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a job."""
+
+    key: str
+    read: Callable[[object], Any]
+    """Raises WrongTypeError, or UsageError for text that cannot be read."""
+    write: Callable[[JobSpec], str | None]
+    """The value in TOML; None leaves the line out."""
+    field: str = ""
+    """Of JobSpec; empty where it is more than one."""
+
+
+def _targets(value: object) -> tuple[TargetSpec, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+        raise WrongTypeError('a path, or a list of paths such as ["/dev/sdb", "lun:sdc,sdd", "scratch"]')
+    return tuple(map(parse_target, names))
+
+
+def _rw(value: object) -> str:
+    if not isinstance(value, str) or value not in READ_WRITE:
+        raise not_one_of(READ_WRITE)
+    return value
+
+
+def _target_list(job: JobSpec) -> str:
+    return "[" + ", ".join(quoted(format_target(spec)) for spec in job.targets) + "]"
+
+
+def _size_text(size_bytes: int | None) -> str | None:
+    return None if size_bytes is None else quoted(format_size(size_bytes))
+
+
+def _duration_text(duration_s: float | None) -> str | None:
+    return None if duration_s is None else quoted(format_duration(duration_s))
+
+
+def _switch_text(*, on: bool) -> str:
+    return "true" if on else "false"
+
+
+HEAD = (
+    Setting("target", _targets, _target_list, "targets"),
+    Setting("name", read_text, lambda job: quoted(job.name), "name"),
+    Setting("rw", _rw, lambda job: quoted(rw_word(job.access, job.knobs.read_pct))),
+)
+"""Written above the knobs."""
+TAIL = (
+    Setting("qd_total", read_switch, lambda job: "true" if job.total_queue_depth else None, "total_queue_depth"),
+    Setting("mirror", read_whole, lambda job: None if job.copies == 1 else str(job.copies), "copies"),
+    Setting("streams", read_whole, lambda job: str(job.streams), "streams"),
+    Setting("stripe_unit", read_size, lambda job: _size_text(job.stripe_unit_bytes), "stripe_unit_bytes"),
+    Setting("engine", word_reader(Backend), lambda job: quoted(job.backend), "backend"),
+    Setting("size", read_size, lambda job: _size_text(job.size_bytes), "size_bytes"),
+    Setting("runtime", read_duration, lambda job: _duration_text(job.runtime_s), "runtime_s"),
+    Setting(
+        "give_up",
+        read_duration,
+        lambda job: None if job.give_up_s == DEFAULT_GIVE_UP_S else _duration_text(job.give_up_s),
+        "give_up_s",
+    ),
+    Setting("seed", read_whole, lambda job: str(job.seed), "seed"),
+    Setting("arrival", word_reader(Arrival), lambda job: quoted(job.arrival), "arrival"),
+    Setting("poll", read_switch, lambda job: _switch_text(on=job.poll), "poll"),
+    Setting("verify", read_switch, lambda job: "true" if job.verify else None, "verify"),
+)
+"""Written below the knobs."""
