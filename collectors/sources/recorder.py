@@ -23,10 +23,11 @@ class RecordingSource:
     """A source that records what it passes on.
 
     A sample is in the file before it is yielded, unless the disk needs longer than 50 ms for it: then the screen goes
-    on and the sample follows. When the file fails, recording stops with one event, and watching goes on.
+    on and the sample follows. When the file fails, recording stops with one event, and watching goes on. `first` is
+    recorded at once: what ends the process from then on leaves a file that is no empty one.
     """
 
-    def __init__(self, source: Source, writer: SessionWriter) -> None:
+    def __init__(self, source: Source, writer: SessionWriter, first: Sample | None = None) -> None:
         self._source = source
         self._writer = writer
         writer.interval_s = source.interval_s
@@ -38,6 +39,8 @@ class RecordingSource:
         self._last: Sample | None = None
         self._thread = threading.Thread(target=self._write_all, name="session writer", daemon=True)
         self._thread.start()
+        if first is not None:
+            self._record(first, gap=True)
 
     @property
     def seekable(self) -> bool:

@@ -21,8 +21,10 @@ from collectors.session.writer import SessionWriter
 from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
 from engine.events import EventKind
+from engine.running.control import LoadControl
 from tests import needs
 from tests.session_samples import Machine, assert_same
+from tui.options.watching import Watching, open_source
 
 _RECORDER = """
 import sys
@@ -250,6 +252,42 @@ def test_a_recording_that_is_killed_at_any_moment_after_its_first_tick_has_sampl
         process.communicate()
     with SessionReader(path) as reader:
         assert reader.sample_at(0) is not None
+
+
+def test_a_recording_holds_a_sample_before_anything_is_shown_or_driven(tmp_path: Path) -> None:
+    path = tmp_path / "a.lun"
+    source, recording = open_source(Watching(1.0, Path("/proc"), Path("/sys"), path, overwrite=False), LoadControl())
+    try:
+        _await_sample(path)
+        assert recording is not None
+        assert recording.ticks == 1
+        with SessionReader(path) as reader:
+            first = reader.sample_at(0)
+            assert "disk" in first.tables
+            assert first.topology.host.kernel
+        first_step = next(source.steps(StopFlag()))
+        assert first_step.previous is None, "nothing is measured against what has no facts"
+    finally:
+        source.close()
+    with SessionReader(path) as reader:
+        assert len(reader) == 2
+        assert [step.previous for step in reader.steps(0, 2)] == [None, None]
+
+
+def test_a_run_that_is_killed_as_soon_as_it_records_leaves_a_sample(tmp_path: Path) -> None:
+    path = tmp_path / "a.lun"
+    process = _lunscope("run", "--headless", "--size", "1m", "--record", str(path))
+    try:
+        _await_sample(path)
+        (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+    report = _lunscope("report", "--from", str(path))
+    _, said = report.communicate(timeout=60)
+    assert report.returncode == 0, said
+    assert "Traceback" not in said
 
 
 def test_a_recording_whose_file_goes_away_ends_with_1_and_says_why(tmp_path: Path) -> None:

@@ -48,5 +48,6 @@ def _recorded(recording: Path) -> tuple[Topology, float]:
     with SessionReader(recording) as reader:
         last = reader.sample_at(len(reader) - 1) if len(reader) else None
     if last is None or not last.topology.graph.luns:
-        raise LunscopeError(f"{recording}: no device graph in it: an earlier version wrote it, or there were no disks")
+        why = "it was cut off within a second, an earlier version wrote it, or there were no disks"
+        raise LunscopeError(f"{recording}: no device graph in it: {why}")
     return last.topology, state_age_s(last.tables)

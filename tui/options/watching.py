@@ -55,7 +55,8 @@ def open_source(watching: Watching, control: LoadControl) -> tuple[Source, Recor
     from collectors.sources.recorder import RecordingSource  # noqa: PLC0415 (watching without recording needs no database)
 
     try:
-        recording = RecordingSource(live, SessionWriter(watching.record, overwrite=watching.overwrite))
+        first = live.counters_now()
+        recording = RecordingSource(live, SessionWriter(watching.record, overwrite=watching.overwrite), first)
     except BaseException:
         live.close()
         raise
