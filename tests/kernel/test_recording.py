@@ -263,6 +263,7 @@ def test_a_recording_holds_a_sample_before_anything_is_shown_or_driven(tmp_path:
         assert recording.ticks == 1
         with SessionReader(path) as reader:
             first = reader.sample_at(0)
+            assert first is not None
             assert "disk" in first.tables
             assert first.topology.host.kernel
         first_step = next(source.steps(StopFlag()))
