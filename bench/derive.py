@@ -13,7 +13,7 @@ import numpy as np
 
 from collectors.model import MISSING, Device, HostFacts, Rows, Sample, Table, Topology
 from collectors.rates import derive
-from collectors.schemas import DISK, DISKSTATS_COLUMNS
+from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
 
 DEVICES = (2_000, 19_200)
 SHARES_ACTIVE = {"idle": 0.0, "5 % active": 0.05, "all active": 1.0}

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Device, HostFacts, Rows, Sample, Table, Topology
-from collectors.schemas import DISK
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
+from collectors.tables.block.schema import DISK
 
 _DAY_TICKS = 86_400
 _SHAPES = ((200, 0.05, 7200), (200, 0.3, 3600), (200, 1.0, 1800), (2_000, 0.05, 1800), (19_200, 0.05, 300))

@@ -25,8 +25,8 @@ from collectors.kernel.path_errors import PathErrors
 from collectors.model import Sample, Table, Topology
 from collectors.paths.verdict import judge_paths
 from collectors.rates import derive
-from collectors.schemas import PATH_ERRORS
 from collectors.session.writer import SessionWriter
+from collectors.tables.block.schema import PATH_ERRORS
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_poll import StatePoll
 from tests.fake_kernel import FakeKernel

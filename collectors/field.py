@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypedDict
 
 from collectors.model import Tier
 
@@ -20,6 +21,14 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From which value on a figure is worth a look (`warm`) and worth a call (`hot`), in the field's unit."""
+
+    warm: float
+    hot: float
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One figure: where it stands, what it is called, and what a person needs to know to trust it."""
 
@@ -31,6 +40,20 @@ class Field:
     help: str
     tier: Tier = Tier.KERNEL
     """Tier where the frame gives none for the row."""
+    hot: Thresholds | None = None
+    """When it is coloured."""
+    digits: int = 0
+    """Most digits of a figure whose fraction means nothing; 0 for all others."""
+    counts: bool = False
+    """Whether it counts things: a whole number as long as it fits."""
+
+
+class Shown(TypedDict, total=False):
+    """How a figure is shown, as a declaration of a Field takes it."""
+
+    hot: Thresholds
+    digits: int
+    counts: bool
 
 
 TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}

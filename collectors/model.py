@@ -271,7 +271,7 @@ class Frame:
     cost_pct: float = float("nan")
     """CPU of the monitor itself, in percent of one core."""
     losses: Mapping[str, int] = field(default_factory=dict)
-    """What exact time missed since it began, by column of collectors.schemas.TRACER; empty without exact time."""
+    """What exact time missed since it began, by column of the raw table tracer; empty without exact time."""
     states_age_s: float = float("nan")
     """How old the states of paths in the topology are at most; NaN where they are not read again and again."""
 

@@ -6,14 +6,14 @@ A new subject is a module in `collectors.tables` and an entry here.
 from __future__ import annotations
 
 from collectors.field import Field
-from collectors.model import FrameTable
+from collectors.model import FrameTable, Schema
 from collectors.subject import Interval, Subject
-from collectors.tables.block import DISKS, PATHS, PORTS
-from collectors.tables.host import HOSTS
-from collectors.tables.load import LOAD_TARGETS, LOAD_TOTAL
-from collectors.tables.load_layout import LOAD_LOGICAL_IOS, LOAD_PATHS
-from collectors.tables.process import PROCESSES
-from collectors.tables.tape import TAPES
+from collectors.tables.block.subjects import DISKS, PATHS, PORTS
+from collectors.tables.host.subject import HOSTS
+from collectors.tables.load.layout import LOAD_LOGICAL_IOS, LOAD_PATHS
+from collectors.tables.load.targets import LOAD_TARGETS, LOAD_TOTAL
+from collectors.tables.process.subject import PROCESSES
+from collectors.tables.tape.subject import TAPES
 
 SUBJECTS: tuple[Subject, ...] = (
     DISKS,
@@ -28,6 +28,11 @@ SUBJECTS: tuple[Subject, ...] = (
     LOAD_LOGICAL_IOS,
 )
 """In the order in which they are offered and printed."""
+
+SCHEMAS: dict[str, Schema] = {
+    schema.name: schema for subject in SUBJECTS for schema in (*subject.raw, *subject.sampled_raw, *subject.exact_raw)
+}
+"""Raw tables of this version by name; a session stores its own copy, so older files keep theirs."""
 
 REPORTED = tuple(subject for subject in SUBJECTS if subject.report is not None)
 

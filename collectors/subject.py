@@ -6,8 +6,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from collectors.field import Field
-from collectors.model import Frame, FrameTable, Histograms, Rows, Sample, Schema, Step, Table, Topology
+from collectors.model import (
+    Device,
+    Frame,
+    FrameTable,
+    Histograms,
+    Rows,
+    Sample,
+    Schema,
+    Step,
+    Table,
+    Tier,
+    Topology,
+)
+from collectors.sources.reading import Collector
+from collectors.sources.reading_settings import ReadingSettings
+from collectors.topology.graph import Graph
 from engine.text import safe_text
 
 
@@ -39,6 +57,23 @@ def interval_s(previous: Sample | None, current: Sample) -> float:
     return (current.monotonic_ns - previous.monotonic_ns) / 1e9
 
 
+@dataclass(frozen=True, slots=True)
+class SampledHost:
+    """What readers may know of the host that is sampled."""
+
+    procfs: str
+    sysfs: str
+    disks: Callable[[], Table | None]
+    """The latest table of block counters."""
+    graph: Callable[[], Graph]
+    """The latest device graph."""
+    devices: Callable[[], Mapping[str, Device]]
+    """The latest facts of devices, by key."""
+    tier: Tier
+    """The best that may be used besides exact time."""
+    settings: ReadingSettings
+
+
 Derivation = Callable[[Interval, Table], Mapping[str, FrameTable]]
 """Frame tables of an interval, made of the raw table at its end."""
 
@@ -51,6 +86,11 @@ class Averages(Protocol):
 
     def tables(self) -> Mapping[str, FrameTable]:
         """Figures over the whole report, of everything that was ever there; empty where nothing was."""
+
+
+Readers = Callable[[SampledHost], Iterable[Collector]]
+"""Makes what reads the raw tables of a subject, at every tick from then on; the modules of readers are to be imported
+in it, since registries are needed before the first screen and readers only after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +141,20 @@ class Subject:
     """Figures, in the order in which columns are offered."""
     raw: tuple[Schema, ...] = ()
     """Raw tables that are recorded for it; what is derived starts from the first."""
+    sampled_raw: tuple[Schema, ...] = ()
+    """Raw tables that only looks at what is in flight give."""
+    exact_raw: tuple[Schema, ...] = ()
+    """Raw tables that only exact time gives."""
+    readers: Readers = lambda _: ()
+    """Makes what reads them; none for disks and exact time, by which a source knows what else there is to read, and for
+    a load, which is read by whoever drives it."""
     derive: Derivation | None = None
     """Makes its frame table, and those of other subjects that come of the same raw table and so have none."""
     report: Report | None = None
+    columns: tuple[str, ...] = ()
+    """Field ids of its grid, most important first."""
+    active: tuple[str, ...] = ("iops", "in_flight")
+    """Field ids of which any above 0 makes a row worth a line."""
     charts: tuple[str, ...] = ()
     """Field ids whose recent past is kept for charts."""
     labels: Callable[[Rows, Topology], tuple[str, ...]] = _names
@@ -112,3 +163,12 @@ class Subject:
     """What a reader of JSON needs beside the figures of a row, by its key; safe to print."""
     identity: Callable[[str, Topology], str] = device_identity
     """What survives renaming of a row, by its key."""
+
+
+def active_rows(subject: Subject, table: FrameTable) -> NDArray[np.bool_]:
+    """Which rows did anything in the interval, or hold something back."""
+    active = np.zeros(len(table.rows), np.bool_)
+    for field_id in subject.active:
+        if field_id in table.columns:
+            active |= table.columns[field_id] > 0
+    return active

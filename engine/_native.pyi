@@ -84,7 +84,7 @@ class BlockReader:
     def numbers(self) -> NDArray[np.uint32]:
         """Device numbers of the rows, shape (n, 2): major, minor."""
     def read(self) -> NDArray[np.uint64]:
-        """Read once: shape (n, 17 + spare), columns as collectors.schemas.DISKSTATS_COLUMNS, 2**64-1 where missing.
+        """Read once: shape (n, 17 + spare), columns as the raw table disk begins, 2**64-1 where missing.
 
         Raises:
             OSError: SYSFS/block cannot be listed, or neither source can be read.
@@ -172,7 +172,7 @@ class AttributeWatch:
 # ----------------------------------------------------------------------------------------------------------- exact
 
 TRACE_COLUMNS: list[str]
-"""Columns of `TraceReader.read`, as collectors.schemas.TRACE: sums since tracing began, gauges (`*_now`) and peaks
+"""Columns of `TraceReader.read`, as the raw table trace: sums since tracing began, gauges (`*_now`) and peaks
 since the last read (`*_peak`, `*_max_ns`).
 
 A read or write is counted when it completes, together with its queue time (accounted start to last issue to the driver)
@@ -651,16 +651,16 @@ class LoadEngine:
         "read_only_files": targets that are not armed for writing are open for reading only.
         """
     def counters(self) -> NDArray[np.uint64]:
-        """Shape (targets, 17), columns as collectors.schemas.LOAD; takes the peaks, so there is one caller."""
+        """Shape (targets, 17), columns as the raw table load; takes the peaks, so there is one caller."""
     def cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
         """Histogram cells of I/Os completed since the last call, transient ones too; one caller.
 
         Directions 2 and 3 are the service times of reads and writes in an open loop.
         """
     def path_counters(self) -> NDArray[np.uint64]:
-        """Shape (paths, 12), columns as collectors.schemas.LOAD_PATH; takes the peaks; no rows without a choice."""
+        """Shape (paths, 12), columns as the raw table load_path; takes the peaks; no rows without a choice."""
     def logical_counters(self) -> NDArray[np.uint64]:
-        """Shape (9,), columns as collectors.schemas.LOAD_LOGICAL; takes the peaks."""
+        """Shape (9,), columns as the raw table load_logical; takes the peaks."""
     def logical_cells(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]:
         """As `cells`, of logical I/Os."""
     def slowest(self) -> NDArray[np.uint64]:

@@ -23,7 +23,7 @@ from collectors.derive.growth import Values, ratio
 from collectors.derive.queue_split import busy_by_looks
 from collectors.derive.roles import Places, Roles, roles
 from collectors.model import MISSING, FrameTable, HostFacts, Rows, Table, Tier, Topology
-from collectors.schemas import DISKSTATS_COLUMNS
+from collectors.tables.block.schema import DISKSTATS_COLUMNS
 
 _SAME_BUSY = 0.005
 """Share of the interval within which least and most busy time are one figure."""

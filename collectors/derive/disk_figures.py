@@ -13,7 +13,7 @@ from collectors.derive.growth import Values, ratio
 from collectors.derive.queue_split import busy_by_looks, queue_split
 from collectors.heat import heat
 from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
-from collectors.tables.block_fields import BLOCK_FIELDS
+from collectors.tables.block.fields import BLOCK_FIELDS
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.uint8]

@@ -14,7 +14,7 @@ from collectors.derive.traced import Traced
 from collectors.derive.traced_levels import LevelSums, TracedLevel, level_sums, levels
 from collectors.latency.percentiles import percentiles_ns
 from collectors.model import FrameTable, Rows, Tier
-from collectors.tables.block_fields import BLOCK_FIELDS
+from collectors.tables.block.fields import BLOCK_FIELDS
 from collectors.topology.graph import Graph
 
 _NS_PER_MS = 1e6

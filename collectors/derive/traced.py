@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.derive.cells import rows_of_cells
 from collectors.derive.growth import Raw, Values, aligned, growth
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Table
-from collectors.schemas import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.tables.block.trace_schema import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 
 SUMMED = (
     "reads",

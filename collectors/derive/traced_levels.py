@@ -14,7 +14,7 @@ from collectors.derive.roles import Places, roles
 from collectors.derive.traced import LARGEST, SUMMED, Traced
 from collectors.latency.percentiles import RowCells
 from collectors.model import Rows
-from collectors.schemas import TRACE_SERIES, group_key
+from collectors.tables.block.trace_schema import TRACE_SERIES, group_key
 from collectors.topology.graph import Graph
 
 

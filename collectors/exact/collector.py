@@ -15,8 +15,8 @@ from collectors.exact.tag_wait import TagWaitSwitch
 from collectors.exact.traced_groups import TracedGroups
 from collectors.exact.tracer import SCALE, Cells, Tracer
 from collectors.model import Histograms, Rows, Table, Topology
-from collectors.schemas import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 from collectors.sources.reading import Reading
+from collectors.tables.block.trace_schema import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 from engine.errors import words_of
 
 _COUNTED = [TRACE.index(name) for name in ("reads", "writes", "others")]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from collectors.model import Rows
-from collectors.schemas import group_key
+from collectors.tables.block.trace_schema import group_key
 from collectors.topology.graph import Graph
 
 

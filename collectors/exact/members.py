@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.kernel.identity import number_of, storable_name
 from collectors.model import MISSING, Kind, Rows
-from collectors.schemas import TRACE
+from collectors.tables.block.trace_schema import TRACE
 
 _PEAKS = np.flatnonzero([column.kind is Kind.PEAK for column in TRACE.columns])
 _COUNTERS = np.array([column.kind is Kind.COUNTER for column in TRACE.columns])

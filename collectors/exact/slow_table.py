@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from collectors.exact.tracer import SLOW_COLUMNS
 from collectors.model import MISSING, Rows, Table
-from collectors.schemas import SLOW_IO
+from collectors.tables.block.trace_schema import SLOW_IO
 
 MOST = 32
 MOST_OF_DEVICE = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collectors.exact.groups import Groups, groups_of
 from collectors.exact.tracer import Tracer
 from collectors.model import MISSING, Table
-from collectors.schemas import TRACE_GROUP
+from collectors.tables.block.trace_schema import TRACE_GROUP
 from collectors.topology.graph import Graph
 
 

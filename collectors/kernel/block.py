@@ -13,8 +13,8 @@ from collectors.kernel.incarnations import IncarnationReader
 from collectors.kernel.inflight import InflightWatch
 from collectors.kernel.uevents import Budget, UeventCounter
 from collectors.model import Rows, Table
-from collectors.schemas import DISK, DISKSTATS_COLUMNS
 from collectors.sources.reading import Reading
+from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
 from engine._native import BlockReader
 
 _EVER_DID_IO = slice(0, 11)

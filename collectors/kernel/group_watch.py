@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from collectors.derive.roles import Roles, roles
 from collectors.kernel.identity import sysfs_name
 from collectors.model import Rows, Table
-from collectors.schemas import DISK, GROUP
 from collectors.sources.reading import Reading
+from collectors.tables.block.schema import DISK, GROUP
 from collectors.topology.graph import Graph, Path, Port
 from engine._native import InflightSampler
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from collectors.kernel.host import HostCollector
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Device, HostFacts, Tier
-from collectors.schemas import HOST
+from collectors.tables.host.reader import HostCollector
+from collectors.tables.host.schema import HOST
 
 _MOST_NAMES = 5
 _BITS_64 = re.compile(r"64|s390x|ppc64le|sparc64|alpha")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.kernel.identity import sysfs_name
 from collectors.model import MISSING, Rows, Table
-from collectors.schemas import DISK
+from collectors.tables.block.schema import DISK
 from engine._native import InflightSampler
 
 RATE_HZ = 2000.0

@@ -12,7 +12,7 @@ from collectors.kernel.device_names import label_of
 from collectors.kernel.identity import sysfs_name
 from collectors.kernel.slow_counters import SlowPace
 from collectors.model import MISSING, Device, Rows, Table
-from collectors.schemas import PATH_ERRORS
+from collectors.tables.block.schema import PATH_ERRORS
 from collectors.topology.graph import Graph, Path
 from engine._native import read_attributes
 from engine.events import Event, EventKind

@@ -9,7 +9,7 @@ import numpy as np
 from collectors.kernel.path_errors import counted
 from collectors.kernel.slow_counters import SlowPace
 from collectors.model import MISSING, Rows, Table
-from collectors.schemas import PORT_ERRORS
+from collectors.tables.block.schema import PORT_ERRORS
 from collectors.topology.class_folder import class_entries
 from collectors.topology.graph import Graph, Port
 from engine._native import read_attributes

@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Frame, FrameTable, Rows
+from collectors.registry import REPORTED
 from collectors.sources.schedule import SECOND_NS
+
+_TABLES = tuple(subject.table for subject in REPORTED if any(field.id == "max_ms" for field in subject.fields))
 
 
 class AveragePeaks:
@@ -17,7 +20,7 @@ class AveragePeaks:
     Where an interval is longer than a second, its largest latency stands for one.
     """
 
-    def __init__(self, tables: tuple[str, ...] = ("disks", "paths", "hbas")) -> None:
+    def __init__(self, tables: tuple[str, ...] = _TABLES) -> None:
         self._peaks = {table: _TablePeaks() for table in tables}
         self._longest_s = 0.0
 

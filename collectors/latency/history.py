@@ -16,7 +16,7 @@ from collectors.latency.subject import LatencySubject
 from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
 from collectors.latency.waterfall import MatchedIo, match
 from collectors.model import Device, Histograms, Step, Topology
-from collectors.schemas import LOAD
+from collectors.tables.load.schema import LOAD
 
 BUDGET_BYTES = 32 << 20
 """For the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.model import MISSING, Device, Sample, Table
-from collectors.schemas import SLOW_IO
+from collectors.tables.block.trace_schema import SLOW_IO
 from engine.text import safe_text
 
 _OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}

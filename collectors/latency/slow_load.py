@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collectors.model import MISSING, Sample
-from collectors.schemas import SLOW_LOAD
+from collectors.tables.load.schema import SLOW_LOAD
 
 _DIRECTIONS = ("read", "write")
 

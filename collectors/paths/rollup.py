@@ -11,7 +11,7 @@ from collectors.derive.growth import Values, ratio
 from collectors.field import Field, Unit
 from collectors.model import Frame, FrameTable, Rows, Tier
 from collectors.paths.groups import GroupBy, PathGroups
-from collectors.tables.block_fields import PATH_FIELDS, PORT_FIELDS
+from collectors.tables.block.fields import PATH_FIELDS, PORT_FIELDS
 
 Codes = NDArray[np.uint8]
 

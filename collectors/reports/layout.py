@@ -11,7 +11,7 @@ import numpy as np
 from collectors.field import TIER_MARKS, Unit
 from collectors.model import FrameTable, Tier
 from collectors.registry import get_field
-from collectors.subject import Report, Subject
+from collectors.subject import Report, Subject, active_rows
 from engine.text import safe_text
 
 
@@ -98,15 +98,11 @@ class Layout:
         return f"{stamp:<8} {name:<{self.name_width}}{''.join(cells)}".rstrip()
 
 
-def shown_rows(table: FrameTable, *, all_disks: bool) -> list[int]:
-    """Rows to report: disks that did I/O or hold some back, or all of them."""
-    if all_disks:
+def shown_rows(subject: Subject, table: FrameTable, *, every: bool) -> list[int]:
+    """Rows to report: those that did I/O or hold some back, or all of them."""
+    if every:
         return list(range(len(table.rows)))
-    active = np.zeros(len(table.rows), np.bool_)
-    for field_id in ("iops", "discards_per_s", "flushes_per_s", "others_per_s", "in_flight"):
-        if field_id in table.columns:
-            active |= table.columns[field_id] > 0
-    return [int(row) for row in np.flatnonzero(active)]
+    return [int(row) for row in np.flatnonzero(active_rows(subject, table))]
 
 
 def _shortened(name: str) -> str:

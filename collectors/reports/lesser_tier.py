@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from collectors.exact.host_tier import TierTeller
 from collectors.model import MISSING, Sample, Step, Table, Tier
-from collectors.schemas import DISK, GROUP, SLOW_IO, TRACE, TRACE_GROUP, TRACER
+from collectors.registry import SUBJECTS
+from collectors.tables.block.schema import DISK
 
-_EXACT = frozenset(schema.name for schema in (TRACE, TRACE_GROUP, TRACER, SLOW_IO))
-_SAMPLED = frozenset({GROUP.name})
+_EXACT = frozenset(schema.name for subject in SUBJECTS for schema in subject.exact_raw)
+_SAMPLED = frozenset(schema.name for subject in SUBJECTS for schema in subject.sampled_raw)
 
 
 def with_tier(steps: Iterable[Step], tier: Tier) -> Iterator[Step]:

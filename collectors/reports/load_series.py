@@ -7,7 +7,7 @@ import resource
 import numpy as np
 
 from collectors.model import Step, Table
-from collectors.schemas import LOAD
+from collectors.tables.load.schema import LOAD
 from engine.running.load_interval import DirectionGrowth, LoadInterval
 
 _SECOND_NS = 1e9

@@ -93,7 +93,7 @@ class PageSection:
             self._keys, self._since_header = table.rows.keys, 0
             yield ""
             yield from layout.header(stamp, table)
-        shown = shown_rows(table, all_disks=self._options.all_rows)
+        shown = shown_rows(self._subject, table, every=self._options.all_rows)
         if not shown:
             yield f"{stamp} (no I/O)"
         yield from (layout.row(stamp, table, row) for row in shown)
@@ -102,7 +102,7 @@ class PageSection:
     def averages(self, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
         """Lines of the averages, none where nothing was shown."""
         table = tables.get(self.table)
-        shown = [] if table is None else shown_rows(table, all_disks=self._options.all_rows)
+        shown = [] if table is None else shown_rows(self._subject, table, every=self._options.all_rows)
         if table is not None and shown:
             layout = self._layout_of(table, topology)
             yield ""

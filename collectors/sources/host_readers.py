@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from collectors.kernel.block import BlockCollector
-from collectors.kernel.host import HostCollector
 from collectors.kernel.hostfacts import read_host_facts
 from collectors.kernel.hotplug import HotplugMonitor
 from collectors.kernel.inventory import Inventory
-from collectors.kernel.port_readers import PortReaders
-from collectors.kernel.processes import ProcessCollector
 from collectors.model import Tier
 from collectors.paths.watch import PathWatch
+from collectors.registry import SUBJECTS
 from collectors.sources.reading import Collector
 from collectors.sources.reading_settings import ReadingSettings
+from collectors.subject import SampledHost
+
+
+@runtime_checkable
+class Threaded(Protocol):
+    """A collector with a thread of its own."""
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time the thread has used so far."""
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """A collector whose looks are needless while there is exact time."""
+
+    resting: bool
+    """Whether it looks at nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostReaders:
-    """Host, processes, device graph, hot-plug and ports, and what the paths of a LUN say about each other."""
+    """Hot-plug, the device graph, and the readers of all subjects; what the paths of a LUN say about each other."""
 
     hotplug: HotplugMonitor
-    processes: ProcessCollector
     inventory: Inventory
-    load: HostCollector
-    ports: PortReaders
+    subjects: tuple[Collector, ...]
     path_watch: PathWatch
 
     @classmethod
@@ -36,10 +51,30 @@ class HostReaders:
         hotplug = HotplugMonitor(sysfs)
         facts = read_host_facts(procfs, tier, filter(None, [hotplug.notice]))
         inventory = Inventory(procfs, sysfs, facts, settings=settings)
-        ports = PortReaders.start(sysfs, lambda: block.table, inventory, tier, fabric_counters=settings.fabric_counters)
-        return cls(hotplug, ProcessCollector(procfs), inventory, HostCollector(procfs), ports, PathWatch())
+        host = SampledHost(
+            procfs,
+            sysfs,
+            disks=lambda: block.table,
+            graph=lambda: inventory.topology.graph,
+            devices=lambda: inventory.topology.devices,
+            tier=tier,
+            settings=settings,
+        )
+        readers = tuple(reader for subject in SUBJECTS for reader in subject.readers(host))
+        return cls(hotplug, inventory, readers, PathWatch())
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
         """What is read at every tick."""
-        return self.load, self.processes, self.hotplug, self.inventory, *self.ports.collectors
+        return self.hotplug, self.inventory, *self.subjects
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time of all threads."""
+        return sum(one.cpu_ns for one in self.collectors if isinstance(one, Threaded))
+
+    def rest(self, resting: bool) -> None:
+        """Have samplers look at nothing, or go on."""
+        for one in self.subjects:
+            if isinstance(one, Sampler):
+                one.resting = resting

@@ -16,12 +16,12 @@ from collectors.kernel.block import BlockCollector
 from collectors.kernel.inflight import InflightWatch, start_watch
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
 from collectors.paths.evidence import contradicted_paths
-from collectors.schemas import DISK
 from collectors.sources.guarded import Guarded
 from collectors.sources.reading import Collector, Reading
 from collectors.sources.reading_settings import ReadingSettings
 from collectors.sources.schedule import SECOND_NS, Clock, Schedule, SystemClock
 from collectors.sources.skips import SkipReporter
+from collectors.tables.block.schema import DISK
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event
 
@@ -187,8 +187,7 @@ class LiveSource:
         """Spare the samplers while exact counters make their looks needless."""
         if self._watch is not None:
             self._watch.resting = self._exact.delivers
-        for groups in host.ports.groups:
-            groups.resting = self._exact.delivers
+        host.rest(self._exact.delivers)
 
     @property
     def _lesser_tier(self) -> Tier:
@@ -219,7 +218,7 @@ class LiveSource:
 
     def _background_cost_ns(self, host: HostReaders) -> int:
         """CPU time the threads have used since the last call."""
-        threads = (self._block, self._exact.collector, host.hotplug, host.processes, host.inventory, host.ports)
+        threads = (self._block, self._exact.collector, host)
         before, self._background_ns = self._background_ns, sum(thread.cpu_ns for thread in threads)
         return self._background_ns - before
 

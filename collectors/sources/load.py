@@ -7,8 +7,8 @@ import functools
 import numpy as np
 
 from collectors.model import Histograms, HistogramScale, Rows, Table
-from collectors.schemas import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
 from collectors.sources.reading import Reading
+from collectors.tables.load.schema import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
 from engine.results.histogram import SUB_BITS, UNIT_NS
 from engine.running.backend import Cells
 from engine.running.control import LoadControl

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from collectors.model import MISSING, Rows, Table
-from collectors.schemas import PATH_STATE
+from collectors.tables.block.schema import PATH_STATE
 
 _ROWS = Rows(("states",), ("states",))
 

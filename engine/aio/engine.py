@@ -117,7 +117,7 @@ class AioEngine:
         return self._ledger.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:
-        """Shape (targets, 17), columns as collectors.schemas.LOAD; takes the peaks."""
+        """Shape (targets, 17), columns as the raw table load; takes the peaks."""
         return self._ledger.counters()
 
     def cells(self) -> Cells:
@@ -137,7 +137,7 @@ class AioEngine:
         return CellCounter().cells()
 
     def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, slowest first: shape (n, 6), as collectors.schemas.SLOW_LOAD begins."""
+        """Slowest I/Os since the last call, slowest first: shape (n, 6), as the raw table slow_load begins."""
         return self._ledger.slowest()
 
     def errors(self) -> list[tuple[int, str, int, int, int]]:

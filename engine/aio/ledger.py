@@ -42,7 +42,7 @@ class _TargetBooks:
         return self.errors_in_row >= FAILING_AFTER
 
     def take_row(self, index: int, epoch: Epoch) -> tuple[int, ...]:
-        """Columns of collectors.schemas.LOAD of the target with this index; the peaks start anew."""
+        """Columns of the raw table load of the target with this index; the peaks start anew."""
         read, write = self.tallies
         directions = (
             *(read.ios, read.bytes, read.latency_ns, read.largest_ns),
@@ -238,7 +238,7 @@ class Ledger:
         return self._books[target].failing
 
     def counters(self) -> NDArray[np.uint64]:
-        """Columns as collectors.schemas.LOAD, shape (targets, 17); takes the peaks."""
+        """Columns as the raw table load, shape (targets, 17); takes the peaks."""
         with self._lock:
             rows = [books.take_row(index, self._epoch) for index, books in enumerate(self._books)]
         return np.array(rows, np.uint64)
@@ -250,7 +250,7 @@ class Ledger:
         return taken.cells()
 
     def slowest(self) -> NDArray[np.uint64]:
-        """Slowest I/Os since the last call, columns as collectors.schemas.SLOW_LOAD."""
+        """Slowest I/Os since the last call, columns as the raw table slow_load."""
         with self._lock:
             return self._slowest.take()
 

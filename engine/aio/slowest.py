@@ -28,6 +28,6 @@ class Slowest:
             heapq.heapreplace(self._kept, io)
 
     def take(self) -> NDArray[np.uint64]:
-        """Hand them over, slowest first, columns as collectors.schemas.SLOW_LOAD; begins anew."""
+        """Hand them over, slowest first, columns as the raw table slow_load; begins anew."""
         taken, self._kept = sorted(self._kept, reverse=True), []
         return np.array([(*io[1:], io[0]) for io in taken], np.uint64).reshape(len(taken), 6)

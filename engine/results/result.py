@@ -20,7 +20,7 @@ from engine.running.backend import EpochStats, LoadBackend
 from engine.verify.run_result import Verified
 
 _READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
-"""Positions in collectors.schemas.LOAD."""
+"""Positions in the raw table load."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -276,7 +276,7 @@ class LoadDriver:
         return None if rig is None or rig.verifying is None else verified_so_far(rig.verifying, rig.names)
 
     def look(self) -> NDArray[np.uint64] | None:
-        """Counters now, columns as collectors.schemas.LOAD, peaks left for `reading`; None while there is no engine."""
+        """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
         rig = self._rig
         return None if rig is None else rig.tap.look()
 
@@ -297,7 +297,7 @@ class LoadDriver:
                 raise
 
     def look_at_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
-        """Path counters now, columns as collectors.schemas.LOAD_PATH, and the name of each row; none without paths."""
+        """Path counters now, columns as the raw table load_path, and the name of each row; none without paths."""
         tap = self._layout_tap
         if self._rig is None or tap is None:
             return np.zeros((0, 12), np.uint64), ()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine.running.backend import LoadBackend
 
 _PEAKS = [3, 7]
-"""read_peak_ns and write_peak_ns of collectors.schemas.LOAD_PATH."""
+"""read_peak_ns and write_peak_ns of the raw table load_path."""
 PATH_ERRORS, PATH_FAILED, PATH_TARGET = 8, 10, 11
 
 
@@ -24,11 +24,11 @@ class LayoutReading:
     """One per path and unique per run; the same object during a run."""
     path_names: tuple[str, ...]
     paths: NDArray[np.uint64]
-    """Shape (paths, 12), columns as collectors.schemas.LOAD_PATH."""
+    """Shape (paths, 12), columns as the raw table load_path."""
     logical_keys: tuple[str, ...]
     """One and unique per run; the same object during a run."""
     logical: NDArray[np.uint64]
-    """Shape (0 or 1, 9), columns as collectors.schemas.LOAD_LOGICAL."""
+    """Shape (0 or 1, 9), columns as the raw table load_logical."""
 
 
 class LayoutTap:

@@ -36,7 +36,7 @@ class PathHistory:
         """Take path counters in.
 
         Args:
-            counters: columns as collectors.schemas.LOAD_PATH, a row per path of every target.
+            counters: columns as the raw table load_path, a row per path of every target.
             targets: names of the targets.
             names: names of the paths.
             elapsed_s: since the start of the load.

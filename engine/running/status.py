@@ -66,10 +66,10 @@ class LoadReading:
     """One per target and unique per run; the same object during a run."""
     names: tuple[str, ...]
     values: NDArray[np.uint64]
-    """Shape (targets, 17), columns as collectors.schemas.LOAD."""
+    """Shape (targets, 17), columns as the raw table load."""
     cells: Cells
     slowest: NDArray[np.uint64]
-    """Slowest I/Os since the reading before, shape (n, 6), the first columns of collectors.schemas.SLOW_LOAD."""
+    """Slowest I/Os since the reading before, shape (n, 6), the first columns of the raw table slow_load."""
     device_numbers: tuple[tuple[int, int], ...]
     """Major and minor of the device each target is or lies on."""
     layout: LayoutReading | None = None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.running.backend import Cells, LoadBackend
 
 _PEAKS = [3, 7]
-"""read_peak_ns and write_peak_ns of collectors.schemas.LOAD."""
+"""read_peak_ns and write_peak_ns of the raw table load."""
 ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = range(8, 15)
 
 

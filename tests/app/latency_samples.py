@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.model import Histograms, Rows, Sample, Table
-from collectors.schemas import SLOW_IO, SLOW_LOAD
 from collectors.sources.load import SCALE, SERIES
+from collectors.tables.block.trace_schema import SLOW_IO
+from collectors.tables.load.schema import SLOW_LOAD
 from tests.app.sources import SECOND_NS, table, with_load
 
 LOAD_ROWS = Rows(("load:1:0", "load:1:1"), ("/dev/vdb", "/dev/sdc"))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import Device, HostFacts, Rows, Sample, Table, Tier, Topology
-from collectors.schemas import DISK
+from collectors.tables.block.schema import DISK
 from collectors.topology.graph import Graph, Layer, Lun, Mount, Path, Port, TargetPort
 from tests.app.sources import SECOND_NS, START_NS, table
 

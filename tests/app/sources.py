@@ -24,7 +24,10 @@ from collectors.model import (
     Tier,
     Topology,
 )
-from collectors.schemas import DISK, HOST, LOAD, PROCESS
+from collectors.tables.block.schema import DISK
+from collectors.tables.host.schema import HOST
+from collectors.tables.load.schema import LOAD
+from collectors.tables.process.schema import PROCESS
 from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 

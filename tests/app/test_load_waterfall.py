@@ -10,7 +10,7 @@ import pytest
 from collectors.latency.load_waterfall import LoadWaterfall, load_waterfall
 from collectors.latency.stage import Stage
 from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
-from collectors.schemas import LOAD, SLOW_LOAD
+from collectors.tables.load.schema import LOAD, SLOW_LOAD
 from collectors.topology.graph import Graph, Layer
 from tests.app.sources import SECOND_NS, START_NS, make_topology, table
 from tests.unit.latency_ticks import histograms

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from collectors.kernel.host import HostCollector
 from collectors.kernel.identity import kernel_name, number_of, storable_name
 from collectors.session.when import parse_when
 from collectors.sources.reading_settings import load_reading_settings, plain_identity
+from collectors.tables.host.reader import HostCollector
 from collectors.topology.map_status import parse_map
 from collectors.topology.mounts import read_mounts
 from collectors.topology.multipathd import parse_paths

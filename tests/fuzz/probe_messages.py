@@ -26,7 +26,7 @@ from collectors.probe.client import HelperTracer, connect
 from collectors.probe.hub import Hub
 from collectors.probe.message import receive
 from collectors.probe.server import ProbeServer
-from collectors.schemas import TRACE
+from collectors.tables.block.trace_schema import TRACE
 from tests.unit.hand_tracer import HandTracer
 
 MOST_RSS_KIB = 256 << 10

@@ -14,18 +14,18 @@ from pathlib import Path
 
 from collectors.checkup.doctor import examine
 from collectors.kernel.block import BlockCollector
-from collectors.kernel.host import HostCollector
 from collectors.kernel.hostfacts import read_host_facts
 from collectors.kernel.hotplug import snapshot
 from collectors.kernel.path_errors import PathErrors
 from collectors.kernel.port_errors import PortErrors
-from collectors.kernel.process_scan import ProcessScanner
-from collectors.kernel.tape import TapeCollector
 from collectors.model import Sample, Step, Table, Topology
 from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.session.encoder import Encoder
 from collectors.session.shelf import Shelf
 from collectors.sources.reading_settings import ReadingSettings
+from collectors.tables.host.reader import HostCollector
+from collectors.tables.process.scan import ProcessScanner
+from collectors.tables.tape.reader import TapeCollector
 from collectors.topology.document import scan_document
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.tree import tree_lines

@@ -23,7 +23,7 @@ BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads")
 """Those that drive paths."""
 
 PATH_ERRORS, PATH_IN_FLIGHT, PATH_FAILED, PATH_TARGET = 8, 9, 10, 11
-"""Columns of LoadEngine.path_counters, as collectors.schemas.LOAD_PATH."""
+"""Columns of LoadEngine.path_counters, as collectors.tables.load.schema.LOAD_PATH."""
 
 
 def backing_of(device: str) -> Path:

@@ -230,7 +230,7 @@ def helper(socket: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 AS_NOBODY = """
-import os, sys, collectors.kernel.host, collectors.sources.live, pyudev, tui.commands.report
+import os, sys, collectors.tables.host.reader, collectors.sources.live, pyudev, tui.commands.report
 from tui.cli import run_cli
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 sys.exit(run_cli(sys.argv[1:]))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from collectors.latency.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
-from collectors.schemas import TRACE_SERIES
+from collectors.tables.block.trace_schema import TRACE_SERIES
 from engine import _native
 from engine.job.spec import Knobs
 from tests import needs

@@ -16,8 +16,8 @@ import pytest
 from collectors.kernel.block import BlockCollector
 from collectors.kernel.identity import read_incarnations
 from collectors.model import MISSING, Step
-from collectors.schemas import DISK
 from collectors.sources.live import LiveSource
+from collectors.tables.block.schema import DISK
 from engine._native import BlockReader, InflightSampler
 from tests import needs
 

@@ -19,9 +19,9 @@ import pytest
 from collectors.derive.queue_split import MIN_SERVICE_MS
 from collectors.model import MISSING, FrameTable, Step, Tier
 from collectors.rates import derive
-from collectors.schemas import DISK
 from collectors.sources.live import LiveSource
 from collectors.sources.reading import Reading
+from collectors.tables.block.schema import DISK
 from engine import _native
 from engine.job.spec import Knobs
 from tests import needs

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Step, Table, Topology
-from collectors.schemas import LOAD
+from collectors.tables.load.schema import LOAD
 from engine.events import Event, EventKind
 from engine.results.histogram import SUB_BITS, UNIT_NS
 

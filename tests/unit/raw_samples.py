@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from collectors.model import MISSING, Device, Histograms, HostFacts, Rows, Sample, Schema, Table, Topology
-from collectors.schemas import DISK, HOST, LOAD, PROCESS
+from collectors.tables.block.schema import DISK
+from collectors.tables.host.schema import HOST
+from collectors.tables.load.schema import LOAD
+from collectors.tables.process.schema import PROCESS
 
 SECOND_NS = 1_000_000_000
 RAW_MISSING = int(MISSING)

@@ -17,7 +17,7 @@ from collectors.kernel.port_errors import PortErrors, port_error_events
 from collectors.kernel.slow_counters import SlowCounters, SlowPace
 from collectors.model import Device, Rows, Sample, Table
 from collectors.rates import derive
-from collectors.schemas import PATH_ERRORS, PORT_ERRORS
+from collectors.tables.block.schema import PATH_ERRORS, PORT_ERRORS
 from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner
 from engine.events import Event, EventKind

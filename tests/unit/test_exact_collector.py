@@ -12,8 +12,8 @@ from collectors.exact.attachment import Attachment
 from collectors.exact.collector import ExactCollector
 from collectors.exact.tracer import Tracer
 from collectors.model import MISSING, Device, Rows, Topology
-from collectors.schemas import SLOW_IO, TRACE
 from collectors.sources.reading import Reading
+from collectors.tables.block.trace_schema import SLOW_IO, TRACE
 from collectors.topology.graph import Graph, Path, Port
 from engine.errors import LunscopeError
 from tests.unit.hand_tracer import HandTracer

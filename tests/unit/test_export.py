@@ -17,9 +17,9 @@ from collectors.model import Device, Rows, Sample, Table, Topology
 from collectors.rates import derive
 from collectors.registry import fields_of
 from collectors.reports.export import Selection, export_lines
-from collectors.schemas import DISK
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
+from collectors.tables.block.schema import DISK
 from engine.errors import UsageError
 from tests.session_samples import START_NS, Machine
 

@@ -9,8 +9,8 @@ import pytest
 
 from collectors.model import Frame, HostFacts, Rows, Sample, Step, Tier, Topology
 from collectors.rates import derive
-from collectors.schemas import GROUP
-from collectors.tables.block_averages import BlockAverages
+from collectors.tables.block.averages import BlockAverages
+from collectors.tables.block.schema import GROUP
 from tests.unit.raw_samples import disks, raw_table, sample
 from tests.unit.test_block_tables import WHO, did, key, topology
 

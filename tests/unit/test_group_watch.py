@@ -12,7 +12,7 @@ import pytest
 from collectors.kernel.block import BlockCollector
 from collectors.kernel.group_watch import KEEP_TICKS, MAX_FILES, GroupWatch, start_group_watch
 from collectors.model import Rows, Table
-from collectors.schemas import DISK
+from collectors.tables.block.schema import DISK
 from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner
 from tests.fake_kernel import FakeKernel

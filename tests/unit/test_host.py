@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.host import HostCollector
 from collectors.kernel.hostfacts import kernel_notices, read_host_facts, right_notices
 from collectors.model import MISSING, Tier
+from collectors.tables.host.reader import HostCollector
 from tests.fake_kernel import FakeKernel
 
 STAT = "cpu  100 20 30 4000 50 6 7 8 5 0\ncpu0 50 10 15 2000 25 3 3 4 0 0\ncpu1 50 10 15 2000 25 3 4 4 0 0\nintr 1\n"

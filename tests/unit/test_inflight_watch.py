@@ -10,7 +10,7 @@ import pytest
 
 from collectors.kernel.inflight import IDLE_TICKS, MAX_WATCHED, InflightWatch
 from collectors.model import MISSING, Rows, Table
-from collectors.schemas import DISK
+from collectors.tables.block.schema import DISK
 from engine._native import InflightSampler
 from tests.fake_kernel import FakeDisk, FakeKernel
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from collectors.model import Rows, Sample, Table, Topology
 from collectors.rates import derive
 from collectors.registry import fields_of
-from collectors.schemas import LOAD_LOGICAL, LOAD_PATH
+from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
 from engine.running.board import Board
 from engine.running.layout_tap import PATH_FAILED, LayoutTap
 from engine.running.path_watch import PathCounterWatch

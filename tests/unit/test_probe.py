@@ -15,7 +15,7 @@ from collectors.probe.client import HelperTracer, connect
 from collectors.probe.hub import Hub
 from collectors.probe.message import Message, receive, send
 from collectors.probe.server import Limits, ProbeServer
-from collectors.schemas import TRACE
+from collectors.tables.block.trace_schema import TRACE
 from engine.errors import LunscopeError, UsageError
 from tests import needs
 from tests.unit.hand_tracer import HandTracer

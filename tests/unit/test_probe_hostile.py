@@ -18,7 +18,7 @@ from collectors.probe.admission import Admission
 from collectors.probe.client import HelperTracer, connect
 from collectors.probe.message import MOST_REQUEST_BYTES, Message, MessageError, decode, encode, receive, send
 from collectors.probe.server import Limits
-from collectors.schemas import TRACE
+from collectors.tables.block.trace_schema import TRACE
 from engine.errors import LunscopeError
 from tests import needs
 from tests.unit.hand_tracer import HandTracer

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.process_scan import MAX_PROCESSES, ProcessScanner
-from collectors.kernel.processes import ProcessCollector
-from collectors.schemas import PROCESS
+from collectors.tables.process.reader import ProcessCollector
+from collectors.tables.process.scan import MAX_PROCESSES, ProcessScanner
+from collectors.tables.process.schema import PROCESS
 from tests.fake_kernel import FakeKernel
 
 

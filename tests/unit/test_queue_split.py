@@ -9,7 +9,7 @@ import pytest
 
 from collectors.model import FrameTable, HostFacts, Tier, Topology
 from collectors.rates import derive
-from collectors.schemas import DISK
+from collectors.tables.block.schema import DISK
 from tests.unit import raw_samples as raw
 
 VDA = raw.rows("vda")

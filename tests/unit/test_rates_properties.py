@@ -27,7 +27,8 @@ from collectors.model import (
     Topology,
 )
 from collectors.rates import derive
-from collectors.schemas import DISK, SCHEMAS
+from collectors.registry import SCHEMAS
+from collectors.tables.block.schema import DISK
 from tests.unit.raw_samples import RAW_MISSING, SECOND_NS
 
 U64 = st.one_of(

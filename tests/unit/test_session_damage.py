@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from collectors.model import Rows, Sample, Topology
-from collectors.schemas import HOST
 from collectors.session import objects
 from collectors.session.format import TABLES, VERSION, ObjectKind, seal
 from collectors.session.reader import SessionReader
 from collectors.session.record import Record, RecordSection
 from collectors.session.structure import LARGEST_BYTES, structure_damage
 from collectors.session.writer import SessionWriter
+from collectors.tables.host.schema import HOST
 from engine import _native
 from engine.errors import LunscopeError
 from tests.session_samples import Machine, assert_same, note

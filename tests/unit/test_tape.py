@@ -10,14 +10,14 @@ from threading import Event as StopFlag
 import numpy as np
 import pytest
 
-from collectors.kernel.tape import TapeCollector
 from collectors.model import Step
 from collectors.rates import derive
 from collectors.reports.report import ReportOptions, report_json, report_text
-from collectors.schemas import TAPE
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
+from collectors.tables.tape.reader import TapeCollector
+from collectors.tables.tape.schema import TAPE
 from collectors.topology.current import read_topology
 from collectors.topology.tree import tree_lines
 from tests.fake_kernel import FakeKernel

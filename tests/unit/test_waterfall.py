@@ -13,7 +13,8 @@ from collectors.latency.slow_load import LoadIo, slow_load_ios
 from collectors.latency.stage import Stage
 from collectors.latency.waterfall import match, mean_waterfall
 from collectors.model import MISSING, Device, Rows, Sample, Table, Topology
-from collectors.schemas import LOAD, SLOW_IO, SLOW_LOAD
+from collectors.tables.block.trace_schema import SLOW_IO
+from collectors.tables.load.schema import LOAD, SLOW_LOAD
 
 MS = 1_000_000
 NAN = math.nan

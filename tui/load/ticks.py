@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import MISSING, Histograms, HistogramScale, Step, Table
-from collectors.schemas import LOAD
+from collectors.tables.load.schema import LOAD
 from engine.events import EventKind
 from engine.results.histogram import SUB_BITS, UNIT_NS
 

@@ -14,6 +14,7 @@ from collectors.paths.groups import GroupBy
 from collectors.paths.rollup import joined, roll_up
 from collectors.paths.state import PathLevel
 from collectors.paths.verdict import PathJudgement, judge_paths, odd_words
+from collectors.registry import fields_of
 from engine.text import safe_text
 from tui.paths.gone import GonePath, GonePaths
 from tui.paths.layout import PathLayout, path_layout
@@ -209,7 +210,7 @@ def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np
     elif only is Only.SICK:
         chosen = (state >= UNEVEN) & (state < DOWN)
     else:
-        chosen = hot_rows(table)
+        chosen = hot_rows(table, (*fields_of("paths"), *fields_of("hbas")))
     passes: NDArray[np.bool_] = chosen & ~layout.branch
     if only is Only.NOT_ACTIVE:
         passes |= state == GONE

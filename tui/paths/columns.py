@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from collectors.field import Unit
+from collectors.field import Thresholds, Unit
 from collectors.model import Tier
 from collectors.paths.rollup import ONLY_OF_PORTS
 from collectors.registry import fields_of
 from tui.paths.board import STATE, STATE_ROOM, VERDICT
 from tui.paths.severity import SICK, UNEVEN
-from tui.text.columns import GridColumn, Thresholds, grid_columns
+from tui.text.columns import GridColumn, grid_columns
 from tui.text.format import format_integer
 
 FIRST_COLUMNS = ("iops", "await_ms", "queue_ms", "service_ms", "busy_pct")

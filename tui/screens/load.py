@@ -17,7 +17,7 @@ from collectors.latency.subject import LatencySubject
 from collectors.latency.subjects import WHOLE_LOAD
 from collectors.model import Frame
 from collectors.series import Series
-from collectors.tables.load import TOTAL_ROWS
+from collectors.tables.load.targets import TOTAL_ROWS
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
 from engine.running.status import LoadState
@@ -32,7 +32,7 @@ from tui.scope import Scope
 from tui.screen_registry import LOAD
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
-from tui.text.columns import grid_columns
+from tui.text.columns import default_columns
 from tui.text.fitting import fit_to_rows
 from tui.text.labels import target_labels
 from tui.widgets.chart import Chart
@@ -43,22 +43,6 @@ from tui.widgets.knobs import KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
 
-TARGET_COLUMNS = (
-    "iops",
-    "await_ms",
-    "p99_ms",
-    "max_ms",
-    "bytes_per_s",
-    "in_flight",
-    "queue_depth",
-    "errors",
-    "read_await_ms",
-    "write_await_ms",
-    "p50_ms",
-    "p999_ms",
-    "service_ms",
-    "skipped_per_s",
-)
 STATUS_PERIOD_S = 0.2
 
 
@@ -106,7 +90,7 @@ class LoadScreen(LoadActions):
         with ContentSwitcher(initial="running", id="lower"):
             yield LoadForm(id="form")
             with Vertical(id="running"):
-                yield Grid("load", grid_columns("load", TARGET_COLUMNS), sort=NAME, id="targets_grid")
+                yield Grid("load", default_columns("load"), sort=NAME, id="targets_grid")
                 with Cells(id="charts", classes="extra"):
                     yield LOAD_LATENCY.make()
                     yield IOPS.make()

@@ -20,7 +20,7 @@ from tui.latency.jump import traced_subject
 from tui.scope import Scope
 from tui.screen_registry import OVERVIEW
 from tui.screens.base import View
-from tui.text.columns import grid_columns
+from tui.text.columns import default_columns
 from tui.text.fitting import fit_to_rows
 from tui.text.host import host_line
 from tui.text.labels import disk_labels
@@ -28,28 +28,7 @@ from tui.widgets.chart import Chart
 from tui.widgets.grid import Grid
 from tui.widgets.line import TextLine
 
-DISK_COLUMNS = (
-    "heat",
-    "queue_ms",
-    "service_ms",
-    "await_ms",
-    "busy_pct",
-    "in_flight",
-    "iops",
-    "bytes_per_s",
-    "max_ms",
-    "read_await_ms",
-    "write_await_ms",
-    "reads_per_s",
-    "writes_per_s",
-    "read_bytes_per_s",
-    "write_bytes_per_s",
-    "in_flight_peak",
-    "read_bytes_per_io",
-    "write_bytes_per_io",
-)
 PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
-PROCESS_COLUMNS = ("pid", "read_bytes_per_s", "write_bytes_per_s", "syscalls_read_per_s", "syscalls_write_per_s")
 
 
 class OverviewScreen(View):
@@ -78,11 +57,11 @@ class OverviewScreen(View):
 
     def compose_body(self) -> ComposeResult:
         """Grid, verdict, charts, host, processes."""
-        yield Grid("disks", grid_columns("disks", DISK_COLUMNS), sort="heat", id="disks")
+        yield Grid("disks", default_columns("disks"), sort="heat", id="disks")
         yield TextLine(" ", id="verdict")
         with Cells(id="charts", classes="extra"):
             yield from (panel.make() for panel in PANELS)
-        yield Grid("processes", grid_columns("processes", PROCESS_COLUMNS), sort="read_bytes_per_s", id="processes")
+        yield Grid("processes", default_columns("processes"), sort="read_bytes_per_s", id="processes")
         yield TextLine(" ", id="host", classes="extra")
 
     def show_frame(self, frame: Frame) -> None:

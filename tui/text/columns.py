@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.field import Field, Unit
+from collectors.field import Field, Thresholds, Unit
 from collectors.model import FrameTable, Tier
-from collectors.registry import fields_of
+from collectors.registry import fields_of, subject_of
 from engine.errors import UsageError
 from tui.text.format import format_count, format_integer, format_quantity
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """From which value on a figure is worth a look (`warm`) and worth a call (`hot`), in the field's unit."""
-
-    warm: float
-    hot: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +36,6 @@ class GridColumn:
 _UNIT_WIDTHS = {Unit.PERCENT: 4}
 _WIDTH = 5
 
-_INTEGERS = {"heat": 3, "pid": 7, "queue_depth": 4, "in_flight_peak": 5}
-"""Fields whose fraction means nothing, with their widths."""
-
-_COUNTED = {"paths", "queue_limit", "errors", "timeouts"}
-"""Fields that count things, besides those that count new ones: whole numbers as long as they fit."""
-
-_HOT = {
-    "heat": Thresholds(50, 80),
-    "busy_pct": Thresholds(70, 95),
-    "queue_ms": Thresholds(2, 10),
-    "service_ms": Thresholds(20, 50),
-    "await_ms": Thresholds(20, 50),
-    "read_await_ms": Thresholds(20, 50),
-    "write_await_ms": Thresholds(20, 50),
-    "p99_ms": Thresholds(50, 200),
-    "p999_ms": Thresholds(100, 500),
-    "max_ms": Thresholds(100, 500),
-    "errors_per_s": Thresholds(0.001, 0.001),
-    "load.errors": Thresholds(1, 1),
-    "load_total.errors": Thresholds(1, 1),
-    "new_timeouts": Thresholds(1, 1),
-    "new_errors": Thresholds(1, 10),
-    "new_failovers": Thresholds(1, 10),
-    "new_command_errors": Thresholds(1, 10),
-    "new_link_errors": Thresholds(1, 10),
-    "new_frame_errors": Thresholds(1, 10),
-    "new_resets": Thresholds(1, 1),
-    "new_reconnects": Thresholds(1, 1),
-}
-"""Rules of thumb of the trade (VMware: device latency above 20-25 ms, kernel queue above 1-2 ms)."""
-
 
 def grid_columns(table: str, ids: Sequence[str]) -> tuple[GridColumn, ...]:
     """Columns of a frame table by field ids, most important first.
@@ -89,25 +50,28 @@ def grid_columns(table: str, ids: Sequence[str]) -> tuple[GridColumn, ...]:
     return tuple(_column(known[field_id]) for field_id in ids)
 
 
+def default_columns(table: str) -> tuple[GridColumn, ...]:
+    """Columns of a frame table that its subject names, most important first."""
+    return grid_columns(table, subject_of(table).columns)
+
+
 def _column(field: Field) -> GridColumn:
-    width = _INTEGERS.get(field.id) or _UNIT_WIDTHS.get(field.unit, _WIDTH)
-    width = max(width, len(field.title))
+    width = max(field.digits or _UNIT_WIDTHS.get(field.unit, _WIDTH), len(field.title))
     formatter: Callable[[float], str]
-    if field.id in _INTEGERS:
+    if field.digits:
         formatter = functools.partial(format_integer, width=width)
-    elif field.id in _COUNTED or field.id.startswith("new_"):
+    elif field.counts:
         formatter = functools.partial(format_count, width=width)
     else:
         formatter = functools.partial(format_quantity, unit=field.unit, width=width)
-    thresholds = _HOT.get(f"{field.table}.{field.id}", _HOT.get(field.id))
-    return GridColumn(field.id, field.title, width, formatter, field.unit, field.tier, "right", thresholds)
+    return GridColumn(field.id, field.title, width, formatter, field.unit, field.tier, "right", field.hot)
 
 
-def hot_rows(table: FrameTable) -> NDArray[np.bool_]:
-    """Rows of which any figure is worth a call."""
+def hot_rows(table: FrameTable, fields: Iterable[Field]) -> NDArray[np.bool_]:
+    """Rows of which any of these figures is worth a call."""
     hot = np.zeros(len(table.rows), np.bool_)
     with np.errstate(invalid="ignore"):
-        for field_id, thresholds in _HOT.items():
-            if field_id in table.columns:
-                hot |= table.columns[field_id] >= thresholds.hot
+        for field in fields:
+            if field.hot is not None and field.id in table.columns:
+                hot |= table.columns[field.id] >= field.hot.hot
     return hot

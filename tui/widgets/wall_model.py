@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from textual.geometry import Size
 
-from tui.text.columns import Thresholds
+from collectors.field import Thresholds
 
 MISSING, IDLE, LOW, MIDDLE, WARM, HOT = range(6)
 """Strength of a cell."""

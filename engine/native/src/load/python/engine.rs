@@ -24,9 +24,9 @@ use crate::load::target::Target;
 use crate::load::timeline::AnyEpoch;
 use crate::load::verify::{Books, Pass};
 
-/// `collectors.schemas.LOAD`.
+/// Columns of the raw table `load`.
 const COUNTER_COLUMNS: usize = 17;
-/// `collectors.schemas.LOAD_PATH`.
+/// Columns of the raw table `load_path`.
 const PATH_COLUMNS: usize = 12;
 
 /// I/Os, bytes, latency and peak of both directions, then errors of both together.
@@ -44,7 +44,7 @@ fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
         read.errors + write.errors,
     ]
 }
-/// `collectors.schemas.SLOW_LOAD`.
+/// Columns of the raw table `slow_load`.
 const SLOW_COLUMNS: usize = 6;
 /// `engine.job.spec.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;

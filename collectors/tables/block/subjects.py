@@ -14,9 +14,11 @@ from collectors.kernel.device_ids import plain_wwid
 from collectors.kernel.device_names import both_names, label_of
 from collectors.model import Frame, FrameTable, Rows, Table, Topology
 from collectors.paths.verdict import path_verdicts
-from collectors.schemas import DISK, GROUP, PATH_ERRORS, PORT_ERRORS, TRACE, TRACE_GROUP, TRACER
 from collectors.subject import Averages, Interval, Report, Subject
-from collectors.tables.block_fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
+from collectors.tables.block.fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
+from collectors.tables.block.readers import path_readers, port_readers
+from collectors.tables.block.schema import DISK, GROUP, PATH_ERRORS, PATH_STATE, PORT_ERRORS
+from collectors.tables.block.trace_schema import SLOW_IO, TRACE, TRACE_GROUP, TRACER
 from collectors.tables.graph_lookup import paths_of, policies_of, ports_of
 from collectors.topology.graph import Path
 from engine.text import safe_text
@@ -34,7 +36,7 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
 
 
 def _averages() -> Averages:
-    from collectors.tables.block_averages import BlockAverages  # noqa: PLC0415 (only reports need it)
+    from collectors.tables.block.averages import BlockAverages  # noqa: PLC0415 (only reports need it)
 
     return BlockAverages()
 
@@ -131,6 +133,26 @@ def _port_facts(key: str, topology: Topology) -> dict[str, object]:
 # ------------------------------------------------------------------ subjects
 
 _COLUMNS = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight")
+_GRID = (
+    "heat",
+    "queue_ms",
+    "service_ms",
+    "await_ms",
+    "busy_pct",
+    "in_flight",
+    "iops",
+    "bytes_per_s",
+    "max_ms",
+    "read_await_ms",
+    "write_await_ms",
+    "reads_per_s",
+    "writes_per_s",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
+    "in_flight_peak",
+    "read_bytes_per_io",
+    "write_bytes_per_io",
+)
 _SPLIT_COLUMNS = (
     "reads_per_s",
     "writes_per_s",
@@ -154,7 +176,8 @@ _DISTRIBUTION_COLUMNS = (
     "max_ms",
 )
 _CHARTS = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms")
-_TRACED = (TRACE, TRACE_GROUP, TRACER)
+_TRACED = (TRACE, TRACE_GROUP, TRACER, SLOW_IO)
+_ACTIVE = ("iops", "discards_per_s", "flushes_per_s", "in_flight")
 
 
 def _report(option: str, help_: str, *busy: str, paths: bool = False) -> Report:
@@ -175,9 +198,12 @@ DISKS = Subject(
     title="disk",
     one="disk",
     fields=DISK_FIELDS,
-    raw=(DISK, GROUP, *_TRACED),
+    raw=(DISK,),
+    exact_raw=_TRACED,
     derive=_derive,
     report=_report("-d", "Disks; what is shown when nothing else is asked for.", "busy_pct"),
+    columns=_GRID,
+    active=_ACTIVE,
     charts=(*_CHARTS, "busy_pct", "tag_wait_ms"),
     labels=_disk_labels,
     facts=_disk_facts,
@@ -187,7 +213,10 @@ PATHS = Subject(
     title="path",
     one="path",
     fields=PATH_FIELDS,
-    raw=(DISK, PATH_ERRORS, *_TRACED),
+    raw=(DISK, PATH_ERRORS, PATH_STATE),
+    exact_raw=_TRACED,
+    readers=path_readers,
+    active=_ACTIVE,
     report=_report(
         "-L", "Paths: each way to a LUN, with its share of the LUN's I/Os.", "busy_pct", "lun_share_pct", paths=True
     ),
@@ -200,7 +229,11 @@ PORTS = Subject(
     title="port",
     one="HBA port",
     fields=PORT_FIELDS,
-    raw=(DISK, GROUP, PORT_ERRORS, *_TRACED),
+    raw=(DISK, PORT_ERRORS),
+    sampled_raw=(GROUP,),
+    exact_raw=_TRACED,
+    readers=port_readers,
+    active=_ACTIVE,
     # Where only the kernel's counters tell of a port, its busy time is a range: paths may be busy at the same time.
     report=_report(
         "-H",

@@ -10,8 +10,8 @@ import numpy as np
 import psutil
 
 from collectors.model import MISSING, Rows, Table
-from collectors.schemas import HOST
 from collectors.sources.reading import Reading
+from collectors.tables.host.schema import HOST
 from engine.numbers import whole_number
 
 _ROWS = Rows(("host",), ("host",))

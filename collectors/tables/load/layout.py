@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
 from collectors.derive.growth import Values, aligned, growth, instant, ratio
 from collectors.derive.little import outstanding_io_s
-from collectors.field import Field, Unit
+from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Table, Tier
-from collectors.schemas import LOAD_LOGICAL, LOAD_PATH
 from collectors.subject import Interval, Subject
+from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
 
 _NS_PER_MS = 1e6
 
 
-def _load_path(id_: str, title: str, unit: Unit, help_: str) -> Field:
-    return Field(id_, "load_paths", title, unit, help_, Tier.EXACT)
+def _load_path(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
+    return Field(id_, "load_paths", title, unit, help_, Tier.EXACT, **shown)
 
 
-def _layout(id_: str, title: str, unit: Unit, help_: str) -> tuple[Field, Field]:
+def _layout(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> tuple[Field, Field]:
     return (
-        _load_path(id_, title, unit, f"I/Os of the engine over one path of a LUN. {help_}"),
-        Field(id_, "load_logical", title, unit, f"I/Os before they were cut or copied. {help_}", Tier.EXACT),
+        _load_path(id_, title, unit, f"I/Os of the engine over one path of a LUN. {help_}", **shown),
+        Field(id_, "load_logical", title, unit, f"I/Os before they were cut or copied. {help_}", Tier.EXACT, **shown),
     )
 
 
 _FIELDS: tuple[Field, ...] = (
     *_layout("iops", "IOPS", Unit.PER_SECOND, "Completed per second."),
     *_layout("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes moved per second."),
-    *_layout("await_ms", "lat", Unit.MILLISECONDS, "Mean latency."),
-    *_layout("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency."),
-    *_layout("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency."),
-    *_layout("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
-    *_layout("errors_per_s", "err/s", Unit.PER_SECOND, "Failed per second; another path may have made it good."),
+    *_layout("await_ms", "lat", Unit.MILLISECONDS, "Mean latency.", hot=Thresholds(20, 50)),
+    *_layout("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency.", hot=Thresholds(20, 50)),
+    *_layout("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency.", hot=Thresholds(20, 50)),
+    *_layout(
+        "max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval.", hot=Thresholds(100, 500)
+    ),
+    *_layout(
+        "errors_per_s",
+        "err/s",
+        Unit.PER_SECOND,
+        "Failed per second; another path may have made it good.",
+        hot=Thresholds(0.001, 0.001),
+    ),
     _load_path("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine on this path, by Little's law."),
-    _load_path("errors", "errors", Unit.COUNT, "Attempts that failed on this path since the load started."),
+    _load_path(
+        "errors", "errors", Unit.COUNT, "Attempts that failed on this path since the load started.", counts=True
+    ),
     _load_path("failed", "failed", Unit.COUNT, "1 while the engine leaves this path out and only probes it."),
 )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collectors.field import Field, Unit
+from dataclasses import replace
+from typing import Unpack
+
+from collectors.field import Field, Shown, Thresholds, Unit
 
 
-def _disk(id_: str, title: str, unit: Unit, help_: str) -> Field:
-    return Field(id_, "disks", title, unit, help_)
+def _disk(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
+    return Field(id_, "disks", title, unit, help_, **shown)
 
 
 DISK_FIELDS: tuple[Field, ...] = (
@@ -15,6 +18,8 @@ DISK_FIELDS: tuple[Field, ...] = (
         "Heat",
         Unit.COUNT,
         "How hot, 0 to 100: busy % x (0.4 + 0.3 x queue share of await + 0.3 x share of the I/O time of all disks).",
+        hot=Thresholds(50, 80),
+        digits=3,
     ),
     _disk("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
     _disk("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
@@ -31,14 +36,16 @@ DISK_FIELDS: tuple[Field, ...] = (
         "await",
         Unit.MILLISECONDS,
         "Queue plus service time per read or write; shown if total I/O time >= 2 ms in the interval.",
+        hot=Thresholds(20, 50),
     ),
-    _disk("read_await_ms", "r await", Unit.MILLISECONDS, "Queue plus service time per read."),
-    _disk("write_await_ms", "w await", Unit.MILLISECONDS, "Queue plus service time per write."),
+    _disk("read_await_ms", "r await", Unit.MILLISECONDS, "Queue plus service time per read.", hot=Thresholds(20, 50)),
+    _disk("write_await_ms", "w await", Unit.MILLISECONDS, "Queue plus service time per write.", hot=Thresholds(20, 50)),
     _disk(
         "queue_ms",
         "Q",
         Unit.MILLISECONDS,
         "Queue time per I/O: from accounted start to the driver. Sampled: 0 where within 20 us + 20 % of await.",
+        hot=Thresholds(2, 10),
     ),
     _disk(
         "tag_wait_ms",
@@ -51,6 +58,7 @@ DISK_FIELDS: tuple[Field, ...] = (
         "S",
         Unit.MILLISECONDS,
         "Service time per I/O: from the driver to completion. Sampled: about +-20 %.",
+        hot=Thresholds(20, 50),
     ),
     _disk(
         "in_flight",
@@ -58,28 +66,46 @@ DISK_FIELDS: tuple[Field, ...] = (
         Unit.COUNT,
         "Outstanding I/Os, averaged over the interval (Little's law); in a stall, those held.",
     ),
-    _disk("in_flight_peak", "Peak fl", Unit.COUNT, "Most outstanding I/Os seen at once by the in-flight sampler."),
+    _disk(
+        "in_flight_peak",
+        "Peak fl",
+        Unit.COUNT,
+        "Most outstanding I/Os seen at once by the in-flight sampler.",
+        digits=5,
+    ),
     _disk(
         "busy_pct",
         "Busy",
         Unit.PERCENT,
         "Share of the interval with at least one I/O outstanding. Kernel ticks: only near 0 and 100 to be trusted.",
+        hot=Thresholds(70, 95),
     ),
     _disk("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
     _disk("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
     _disk("p50_ms", "p50", Unit.MILLISECONDS, "Service time that half of the I/Os stayed within. Exact only."),
-    _disk("p99_ms", "p99", Unit.MILLISECONDS, "Service time that 99 % of the I/Os stayed within. Exact only."),
+    _disk(
+        "p99_ms",
+        "p99",
+        Unit.MILLISECONDS,
+        "Service time that 99 % of the I/Os stayed within. Exact only.",
+        hot=Thresholds(50, 200),
+    ),
     _disk(
         "p999_ms",
         "p99.9",
         Unit.MILLISECONDS,
         "Service time that 99.9 % of the I/Os stayed within; needs 1,000 I/Os in the interval. Exact only.",
+        hot=Thresholds(100, 500),
     ),
     _disk("service_max_ms", "S max", Unit.MILLISECONDS, "The largest service time in the interval. Exact only."),
     _disk("queue_p99_ms", "Q p99", Unit.MILLISECONDS, "Queue time that 99 % of the I/Os stayed within. Exact only."),
     _disk("queue_max_ms", "Q max", Unit.MILLISECONDS, "The largest queue time in the interval. Exact only."),
     _disk(
-        "max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest Q + S of one I/O in the interval. Exact only."
+        "max_ms",
+        "Peak",
+        Unit.MILLISECONDS,
+        "Peak latency: the largest Q + S of one I/O in the interval. Exact only.",
+        hot=Thresholds(100, 500),
     ),
 )
 
@@ -94,22 +120,51 @@ _OF_PATHS = (
         Unit.PERCENT,
         "This path's part of the reads and writes that all paths of its LUN completed.",
     ),
-    Field("queue_limit", "paths", "Limit", Unit.COUNT, "Outstanding commands the path admits (queue_depth)."),
+    Field(
+        "queue_limit", "paths", "Limit", Unit.COUNT, "Outstanding commands the path admits (queue_depth).", counts=True
+    ),
     Field("limit_pct", "paths", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the path admits."),
-    Field("new_errors", "paths", "+err", Unit.COUNT, f"Commands that did not end well, {_NEW}. {_BENIGN}"),
-    Field("new_timeouts", "paths", "+tmo", Unit.COUNT, f"Commands that timed out, {_NEW}."),
-    Field("new_retries", "paths", "+retry", Unit.COUNT, f"Commands sent again, {_NEW} (NVMe, from 7.2)."),
-    Field("new_failovers", "paths", "+fail", Unit.COUNT, f"I/Os moved to another path, {_NEW} (NVMe, from 7.2)."),
-    Field("errors", "paths", "errors", Unit.COUNT, f"Commands that did not end well since the path came. {_BENIGN}"),
-    Field("timeouts", "paths", "timeouts", Unit.COUNT, "Commands that timed out since the path came."),
+    Field(
+        "new_errors",
+        "paths",
+        "+err",
+        Unit.COUNT,
+        f"Commands that did not end well, {_NEW}. {_BENIGN}",
+        hot=Thresholds(1, 10),
+        counts=True,
+    ),
+    Field(
+        "new_timeouts",
+        "paths",
+        "+tmo",
+        Unit.COUNT,
+        f"Commands that timed out, {_NEW}.",
+        hot=Thresholds(1, 1),
+        counts=True,
+    ),
+    Field("new_retries", "paths", "+retry", Unit.COUNT, f"Commands sent again, {_NEW} (NVMe, from 7.2).", counts=True),
+    Field(
+        "new_failovers",
+        "paths",
+        "+fail",
+        Unit.COUNT,
+        f"I/Os moved to another path, {_NEW} (NVMe, from 7.2).",
+        hot=Thresholds(1, 10),
+        counts=True,
+    ),
+    Field(
+        "errors",
+        "paths",
+        "errors",
+        Unit.COUNT,
+        f"Commands that did not end well since the path came. {_BENIGN}",
+        counts=True,
+    ),
+    Field("timeouts", "paths", "timeouts", Unit.COUNT, "Commands that timed out since the path came.", counts=True),
 )
 
 PATH_FIELDS: tuple[Field, ...] = (
-    *(
-        Field(field.id, "paths", field.title, field.unit, field.help, field.tier)
-        for field in DISK_FIELDS
-        if field.id != "heat"
-    ),
+    *(replace(field, table="paths") for field in DISK_FIELDS if field.id != "heat"),
     *_OF_PATHS,
 )
 
@@ -135,24 +190,80 @@ _OF_PORTS = (
         Unit.PERCENT,
         "Most the port can have been busy: all of its paths one after the other, at most 100 %.",
     ),
-    Field("paths", "hbas", "Paths", Unit.COUNT, "Paths through this port."),
-    Field("queue_limit", "hbas", "Limit", Unit.COUNT, "Outstanding commands the port admits (can_queue)."),
+    Field("paths", "hbas", "Paths", Unit.COUNT, "Paths through this port.", counts=True),
+    Field("queue_limit", "hbas", "Limit", Unit.COUNT, "Outstanding commands the port admits (can_queue).", counts=True),
     Field("limit_pct", "hbas", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the port admits."),
-    Field("new_errors", "hbas", "+err", Unit.COUNT, f"Commands of all paths that did not end well, {_NEW}. {_BENIGN}"),
-    Field("new_timeouts", "hbas", "+tmo", Unit.COUNT, f"Commands of all paths that timed out, {_NEW}."),
-    Field("new_retries", "hbas", "+retry", Unit.COUNT, f"Commands of all paths sent again, {_NEW}."),
-    Field("new_command_errors", "hbas", "+cerr", Unit.COUNT, f"Errors of the controller's commands, {_NEW} (NVMe)."),
-    Field("new_link_errors", "hbas", "+link", Unit.COUNT, f"Times the link was lost or reset, {_NEW} (FC, SAS)."),
-    Field("new_frame_errors", "hbas", "+frame", Unit.COUNT, f"Damaged or dropped frames and words, {_NEW} (FC, SAS)."),
-    Field("new_resets", "hbas", "+reset", Unit.COUNT, f"Resets of the controller, {_NEW} (NVMe)."),
-    Field("new_reconnects", "hbas", "+reconn", Unit.COUNT, f"Reconnects of the controller, {_NEW} (NVMe fabrics)."),
+    Field(
+        "new_errors",
+        "hbas",
+        "+err",
+        Unit.COUNT,
+        f"Commands of all paths that did not end well, {_NEW}. {_BENIGN}",
+        hot=Thresholds(1, 10),
+        counts=True,
+    ),
+    Field(
+        "new_timeouts",
+        "hbas",
+        "+tmo",
+        Unit.COUNT,
+        f"Commands of all paths that timed out, {_NEW}.",
+        hot=Thresholds(1, 1),
+        counts=True,
+    ),
+    Field("new_retries", "hbas", "+retry", Unit.COUNT, f"Commands of all paths sent again, {_NEW}.", counts=True),
+    Field(
+        "new_command_errors",
+        "hbas",
+        "+cerr",
+        Unit.COUNT,
+        f"Errors of the controller's commands, {_NEW} (NVMe).",
+        hot=Thresholds(1, 10),
+        counts=True,
+    ),
+    Field(
+        "new_link_errors",
+        "hbas",
+        "+link",
+        Unit.COUNT,
+        f"Times the link was lost or reset, {_NEW} (FC, SAS).",
+        hot=Thresholds(1, 10),
+        counts=True,
+    ),
+    Field(
+        "new_frame_errors",
+        "hbas",
+        "+frame",
+        Unit.COUNT,
+        f"Damaged or dropped frames and words, {_NEW} (FC, SAS).",
+        hot=Thresholds(1, 10),
+        counts=True,
+    ),
+    Field(
+        "new_resets",
+        "hbas",
+        "+reset",
+        Unit.COUNT,
+        f"Resets of the controller, {_NEW} (NVMe).",
+        hot=Thresholds(1, 1),
+        counts=True,
+    ),
+    Field(
+        "new_reconnects",
+        "hbas",
+        "+reconn",
+        Unit.COUNT,
+        f"Reconnects of the controller, {_NEW} (NVMe fabrics).",
+        hot=Thresholds(1, 1),
+        counts=True,
+    ),
 )
 
 _NOT_OF_PORTS = frozenset({"heat", "read_merges_per_s", "write_merges_per_s"})
 
 PORT_FIELDS: tuple[Field, ...] = (
     *(
-        Field(field.id, "hbas", field.title, field.unit, _PORT_HELP.get(field.id, field.help), field.tier)
+        replace(field, table="hbas", help=_PORT_HELP.get(field.id, field.help))
         for field in DISK_FIELDS
         if field.id not in _NOT_OF_PORTS
     ),

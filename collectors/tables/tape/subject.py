@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 
 from collectors.derive.growth import Grown, Values, aligned, growth, instant, ratio
-from collectors.field import Field, Unit
+from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Table, Topology
-from collectors.schemas import TAPE
-from collectors.subject import Interval, Report, Subject
+from collectors.sources.reading import Collector
+from collectors.subject import Interval, Report, SampledHost, Subject
 from collectors.tables.added_sums import AddedSums
 from collectors.tables.graph_lookup import ports_of
+from collectors.tables.tape.schema import TAPE
 from collectors.topology.graph import Graph, Tape
 from engine.text import safe_text
 
@@ -20,8 +22,8 @@ _NS_PER_MS = 1e6
 _ADDED = ("reads", "writes", "others", "read_bytes", "write_bytes", "read_ns", "write_ns", "residuals")
 
 
-def _tape(id_: str, title: str, unit: Unit, help_: str) -> Field:
-    return Field(id_, "tapes", title, unit, help_)
+def _tape(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
+    return Field(id_, "tapes", title, unit, help_, **shown)
 
 
 _FIELDS = (
@@ -32,15 +34,22 @@ _FIELDS = (
     _tape("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _tape("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
     _tape("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
-    _tape("await_ms", "await", Unit.MILLISECONDS, "Time per read or write; the kernel does not split it."),
-    _tape("read_await_ms", "r await", Unit.MILLISECONDS, "Time per read."),
-    _tape("write_await_ms", "w await", Unit.MILLISECONDS, "Time per write."),
+    _tape(
+        "await_ms",
+        "await",
+        Unit.MILLISECONDS,
+        "Time per read or write; the kernel does not split it.",
+        hot=Thresholds(20, 50),
+    ),
+    _tape("read_await_ms", "r await", Unit.MILLISECONDS, "Time per read.", hot=Thresholds(20, 50)),
+    _tape("write_await_ms", "w await", Unit.MILLISECONDS, "Time per write.", hot=Thresholds(20, 50)),
     _tape("in_flight", "In fl", Unit.COUNT, "Outstanding commands at the end of the interval."),
     _tape(
         "busy_pct",
         "Busy",
         Unit.PERCENT,
         "Time of the commands that ended, rewinds too, as a share of the interval; 100 % while one runs and none ends.",
+        hot=Thresholds(70, 95),
     ),
     _tape("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
     _tape("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
@@ -133,6 +142,12 @@ def _facts(key: str, topology: Topology) -> dict[str, object]:
     }
 
 
+def _readers(host: SampledHost) -> tuple[Collector, ...]:
+    from collectors.tables.tape.reader import TapeCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+
+    return (TapeCollector(host.sysfs),)
+
+
 _COLUMNS = ("iops", "bytes_per_s", "await_ms", "in_flight", "others_per_s", "busy_pct")
 
 TAPES = Subject(
@@ -141,7 +156,9 @@ TAPES = Subject(
     one="tape drive",
     fields=_FIELDS,
     raw=(TAPE,),
+    readers=_readers,
     derive=tape_tables,
+    active=("iops", "others_per_s", "in_flight"),
     report=Report(
         option="-t",
         help="Tape drives.",

@@ -9,8 +9,9 @@ import numpy as np
 from collectors.derive.growth import Raw, Values, aligned, growth, present, ratio, share_pct
 from collectors.field import Field, Unit
 from collectors.model import MISSING, Column, FrameTable, Table
-from collectors.schemas import HOST
-from collectors.subject import Interval, Subject
+from collectors.sources.reading import Collector
+from collectors.subject import Interval, SampledHost, Subject
+from collectors.tables.host.schema import HOST
 
 _CPU_STATES = ("user", "system", "iowait", "irq", "steal", "idle")
 _MAY_FALL = ("cpu_idle_us", "cpu_iowait_us")
@@ -74,4 +75,12 @@ def _cpu(grown: Mapping[str, Values]) -> dict[str, Values]:
     return {f"cpu_{state}_pct": 100.0 * ratio(time_us, total) for state, time_us in spent.items()}
 
 
-HOSTS = Subject(table="host", title="host", one="host", fields=_FIELDS, raw=(HOST,), derive=host_tables)
+def _readers(host: SampledHost) -> tuple[Collector, ...]:
+    from collectors.tables.host.reader import HostCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+
+    return (HostCollector(host.procfs),)
+
+
+HOSTS = Subject(
+    table="host", title="host", one="host", fields=_FIELDS, raw=(HOST,), readers=_readers, derive=host_tables
+)

@@ -12,7 +12,7 @@ from collectors.derive.group_looks import NO_LOOKS, added_looks, group_looks
 from collectors.derive.traced import traced
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.subject import interval_s
-from collectors.tables.traced_sum import TracedSum
+from collectors.tables.block.traced_sum import TracedSum
 
 _SPEAKS = 0.9
 """Share of a report that exact counters must cover to speak for all of it, and that a disk must have been there."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.kernel.process_scan import ProcessIo, ProcessScanner
 from collectors.model import Rows, Table
-from collectors.schemas import PROCESS
 from collectors.sources.background import BackgroundThread
 from collectors.sources.reading import Reading
+from collectors.tables.process.scan import ProcessIo, ProcessScanner
+from collectors.tables.process.schema import PROCESS
 from engine.events import Event, EventKind
 
 CADENCE_S = 2.0

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 
 from collectors.derive.cells import rows_of_cells
 from collectors.derive.growth import Values, aligned, growth, instant, ratio
 from collectors.derive.little import outstanding_io_s
-from collectors.field import Field, Unit
+from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.latency.percentiles import RowCells, percentiles_ns
 from collectors.model import FrameTable, Histograms, Rows, Table, Tier
-from collectors.schemas import LOAD
 from collectors.subject import Interval, Subject
+from collectors.tables.load.schema import LOAD, SLOW_LOAD
 
 TOTAL_ROWS = Rows(("load",), ("all targets",))
 
@@ -30,10 +31,10 @@ _ADDED = (
 _NS_PER_MS = 1e6
 
 
-def _load(id_: str, title: str, unit: Unit, help_: str) -> tuple[Field, Field]:
+def _load(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> tuple[Field, Field]:
     return (
-        Field(id_, "load", title, unit, help_, Tier.EXACT),
-        Field(id_, "load_total", title, unit, f"{help_} All targets together.", Tier.EXACT),
+        Field(id_, "load", title, unit, help_, Tier.EXACT, **shown),
+        Field(id_, "load_total", title, unit, f"{help_} All targets together.", Tier.EXACT, **shown),
     )
 
 
@@ -44,25 +45,44 @@ _FIELDS: tuple[Field, ...] = (
     *_load("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes the engine moved per second."),
     *_load("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes the engine read per second."),
     *_load("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes the engine wrote per second."),
-    *_load("await_ms", "lat", Unit.MILLISECONDS, "Mean latency from submit to reap; in an open loop from the arrival."),
-    *_load("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency from submit to reap."),
-    *_load("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency from submit to reap."),
+    *_load(
+        "await_ms",
+        "lat",
+        Unit.MILLISECONDS,
+        "Mean latency from submit to reap; in an open loop from the arrival.",
+        hot=Thresholds(20, 50),
+    ),
+    *_load(
+        "read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency from submit to reap.", hot=Thresholds(20, 50)
+    ),
+    *_load(
+        "write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency from submit to reap.", hot=Thresholds(20, 50)
+    ),
     *_load("p50_ms", "p50", Unit.MILLISECONDS, "Half of the I/Os were faster."),
-    *_load("p99_ms", "p99", Unit.MILLISECONDS, "99 % of the I/Os were faster."),
-    *_load("p999_ms", "p99.9", Unit.MILLISECONDS, "99.9 % of the I/Os were faster; needs 1,000 I/Os in the interval."),
-    *_load("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval."),
+    *_load("p99_ms", "p99", Unit.MILLISECONDS, "99 % of the I/Os were faster.", hot=Thresholds(50, 200)),
+    *_load(
+        "p999_ms",
+        "p99.9",
+        Unit.MILLISECONDS,
+        "99.9 % of the I/Os were faster; needs 1,000 I/Os in the interval.",
+        hot=Thresholds(100, 500),
+    ),
+    *_load("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval.", hot=Thresholds(100, 500)),
     *_load("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine, by Little's law over the interval."),
-    *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target."),
-    *_load("errors_per_s", "err/s", Unit.PER_SECOND, "I/Os that failed, per second."),
+    *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target.", digits=4),
+    *_load("errors_per_s", "err/s", Unit.PER_SECOND, "I/Os that failed, per second.", hot=Thresholds(0.001, 0.001)),
     *_load(
         "service_ms",
         "svc",
         Unit.MILLISECONDS,
         "Mean time from submit to reap, in an open loop; in a closed one the latency is that.",
+        hot=Thresholds(20, 50),
     ),
     *_load("service_p99_ms", "svc p99", Unit.MILLISECONDS, "99 % of these times were shorter."),
     *_load("skipped_per_s", "skip/s", Unit.PER_SECOND, "Arrivals of an open loop that found no room in time."),
-    *_load("errors", "errors", Unit.COUNT, "I/Os that failed since the load started."),
+    *_load(
+        "errors", "errors", Unit.COUNT, "I/Os that failed since the load started.", hot=Thresholds(1, 1), counts=True
+    ),
 )
 
 
@@ -174,8 +194,24 @@ LOAD_TARGETS = Subject(
     title="target",
     one="load",
     fields=tuple(field for field in _FIELDS if field.table == "load"),
-    raw=(LOAD,),
+    raw=(LOAD, SLOW_LOAD),
     derive=load_tables,
+    columns=(
+        "iops",
+        "await_ms",
+        "p99_ms",
+        "max_ms",
+        "bytes_per_s",
+        "in_flight",
+        "queue_depth",
+        "errors",
+        "read_await_ms",
+        "write_await_ms",
+        "p50_ms",
+        "p999_ms",
+        "service_ms",
+        "skipped_per_s",
+    ),
     charts=("iops", "await_ms", "p99_ms", "max_ms"),
 )
 LOAD_TOTAL = Subject(

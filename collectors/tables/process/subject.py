@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
 from collectors.derive.growth import ratio
-from collectors.field import Field, Unit
+from collectors.field import Field, Shown, Unit
 from collectors.model import MISSING, FrameTable, Table
-from collectors.schemas import PROCESS
-from collectors.subject import Interval, Subject
+from collectors.sources.reading import Collector
+from collectors.subject import Interval, SampledHost, Subject
+from collectors.tables.process.schema import PROCESS
 
 _RATES = {
     "read_bytes_per_s": "read_bytes",
@@ -18,12 +21,12 @@ _RATES = {
 }
 
 
-def _process(id_: str, title: str, unit: Unit, help_: str) -> Field:
-    return Field(id_, "processes", title, unit, help_)
+def _process(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
+    return Field(id_, "processes", title, unit, help_, **shown)
 
 
 _FIELDS = (
-    _process("pid", "PID", Unit.COUNT, "Process id."),
+    _process("pid", "PID", Unit.COUNT, "Process id.", digits=7),
     _process("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be read from storage."),
     _process(
         "write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be written, credited at dirtying."
@@ -42,6 +45,20 @@ def process_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     return {"processes": FrameTable(current.rows, {"pid": found["pid"]} | rates)}
 
 
+def _readers(host: SampledHost) -> tuple[Collector, ...]:
+    from collectors.tables.process.reader import ProcessCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+
+    return (ProcessCollector(host.procfs),)
+
+
 PROCESSES = Subject(
-    table="processes", title="process", one="process", fields=_FIELDS, raw=(PROCESS,), derive=process_tables
+    table="processes",
+    title="process",
+    one="process",
+    fields=_FIELDS,
+    raw=(PROCESS,),
+    readers=_readers,
+    derive=process_tables,
+    columns=("pid", *_RATES),
+    active=tuple(_RATES),
 )

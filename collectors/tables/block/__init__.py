@@ -1,0 +1,1 @@
+"""Disks, their paths and the HBA ports that carry these."""

@@ -1,0 +1,34 @@
+"""What is read of paths and HBA ports beside the block counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectors.model import Tier
+from collectors.sources.reading import Collector
+from collectors.subject import SampledHost
+
+
+def path_readers(host: SampledHost) -> Iterator[Collector]:
+    """Yield what counts the errors of paths."""
+    from collectors.kernel import path_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.kernel.slow_counters import SlowCounters  # noqa: PLC0415
+
+    take, tell = errors.PathErrors(host.sysfs).take, errors.path_error_events(host.devices)
+    yield SlowCounters("path errors", host.graph, take, errors.PACE, tell)
+
+
+def port_readers(host: SampledHost) -> Iterator[Collector]:
+    """Yield what counts the errors of ports, if it may, and samples what they have in flight, if it can."""
+    from collectors.kernel import port_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.kernel.group_watch import start_group_watch  # noqa: PLC0415
+    from collectors.kernel.slow_counters import SlowCounters  # noqa: PLC0415
+
+    if host.settings.fabric_counters:
+        take = errors.PortErrors(host.sysfs).take
+        yield SlowCounters("port errors", host.graph, take, errors.PACE, errors.port_error_events)
+    if host.tier >= Tier.SAMPLED:
+        try:
+            yield start_group_watch(host.sysfs, host.disks, host.graph)
+        except OSError:  # No thread can be started: there are counters still.
+            return

@@ -1,0 +1,1 @@
+"""The load that lunscope drives."""

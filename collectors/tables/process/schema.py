@@ -1,0 +1,20 @@
+"""The raw table of processes."""
+
+from __future__ import annotations
+
+from collectors.model import Column, Kind, Schema
+
+PROCESS = Schema(
+    "process",
+    (
+        Column("pid", Kind.GAUGE),
+        Column("read_bytes", Kind.GAUGE),
+        Column("write_bytes", Kind.GAUGE),
+        Column("cancelled_write_bytes", Kind.GAUGE),
+        Column("syscalls_read", Kind.GAUGE),
+        Column("syscalls_write", Kind.GAUGE),
+        Column("span_us", Kind.GAUGE),
+    ),
+)
+"""Processes that did I/O of late; key "pid:start time". Processes are read less often than disks: the counters are what
+they grew by over `span_us`, the time between their last two readings, and stand until the next one."""
