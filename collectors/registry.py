@@ -9,6 +9,7 @@ from collectors.field import Field
 from collectors.model import FrameTable, Schema
 from collectors.subject import Interval, Subject
 from collectors.tables.block.subjects import DISKS, PATHS, PORTS
+from collectors.tables.cgroup.subject import CGROUPS
 from collectors.tables.host.subject import HOSTS
 from collectors.tables.load.layout import LOAD_LOGICAL_IOS, LOAD_PATHS
 from collectors.tables.load.targets import LOAD_TARGETS, LOAD_TOTAL
@@ -20,6 +21,7 @@ SUBJECTS: tuple[Subject, ...] = (
     PATHS,
     PORTS,
     TAPES,
+    CGROUPS,
     HOSTS,
     PROCESSES,
     LOAD_TARGETS,

@@ -113,6 +113,25 @@ class Report:
     """Lines that belong below the rows of an interval."""
 
 
+Active = Callable[[FrameTable], NDArray[np.bool_]]
+
+
+def any_above(*fields: str) -> Active:
+    """Choose rows in which any of these fields is above 0."""
+
+    def active(table: FrameTable) -> NDArray[np.bool_]:
+        found = np.zeros(len(table.rows), np.bool_)
+        for field_id in fields:
+            if field_id in table.columns:
+                found |= table.columns[field_id] > 0
+        return found
+
+    return active
+
+
+_DID_IO = any_above("iops", "in_flight")
+
+
 def _names(rows: Rows, topology: Topology) -> tuple[str, ...]:  # noqa: ARG001 - as all labels
     return rows.names
 
@@ -153,8 +172,8 @@ class Subject:
     report: Report | None = None
     columns: tuple[str, ...] = ()
     """Field ids of its grid, most important first."""
-    active: tuple[str, ...] = ("iops", "in_flight")
-    """Field ids of which any above 0 makes a row worth a line."""
+    active: Active = _DID_IO
+    """Which rows did anything in the interval, or hold something back: those that are worth a line."""
     charts: tuple[str, ...] = ()
     """Field ids whose recent past is kept for charts."""
     labels: Callable[[Rows, Topology], tuple[str, ...]] = _names
@@ -163,12 +182,3 @@ class Subject:
     """What a reader of JSON needs beside the figures of a row, by its key; safe to print."""
     identity: Callable[[str, Topology], str] = device_identity
     """What survives renaming of a row, by its key."""
-
-
-def active_rows(subject: Subject, table: FrameTable) -> NDArray[np.bool_]:
-    """Which rows did anything in the interval, or hold something back."""
-    active = np.zeros(len(table.rows), np.bool_)
-    for field_id in subject.active:
-        if field_id in table.columns:
-            active |= table.columns[field_id] > 0
-    return active

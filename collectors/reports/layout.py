@@ -11,7 +11,7 @@ import numpy as np
 from collectors.field import TIER_MARKS, Unit
 from collectors.model import FrameTable, Tier
 from collectors.registry import get_field
-from collectors.subject import Report, Subject, active_rows
+from collectors.subject import Report, Subject
 from engine.text import safe_text
 
 
@@ -102,7 +102,7 @@ def shown_rows(subject: Subject, table: FrameTable, *, every: bool) -> list[int]
     """Rows to report: those that did I/O or hold some back, or all of them."""
     if every:
         return list(range(len(table.rows)))
-    return [int(row) for row in np.flatnonzero(active_rows(subject, table))]
+    return [int(row) for row in np.flatnonzero(subject.active(table))]
 
 
 def _shortened(name: str) -> str:

@@ -264,6 +264,7 @@ GOLDEN_JSON = {
     "paths": [],
     "hbas": [],
     "tapes": [],
+    "cgroups": [],
 }
 
 

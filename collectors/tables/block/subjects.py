@@ -14,7 +14,7 @@ from collectors.kernel.device_ids import plain_wwid
 from collectors.kernel.device_names import both_names, label_of
 from collectors.model import Frame, FrameTable, Rows, Table, Topology
 from collectors.paths.verdict import path_verdicts
-from collectors.subject import Averages, Interval, Report, Subject
+from collectors.subject import Averages, Interval, Report, Subject, any_above
 from collectors.tables.block.fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
 from collectors.tables.block.readers import path_readers, port_readers
 from collectors.tables.block.schema import DISK, GROUP, PATH_ERRORS, PATH_STATE, PORT_ERRORS
@@ -177,7 +177,7 @@ _DISTRIBUTION_COLUMNS = (
 )
 _CHARTS = ("iops", "bytes_per_s", "await_ms", "queue_ms", "service_ms", "in_flight", "max_ms")
 _TRACED = (TRACE, TRACE_GROUP, TRACER, SLOW_IO)
-_ACTIVE = ("iops", "discards_per_s", "flushes_per_s", "in_flight")
+_ACTIVE = any_above("iops", "discards_per_s", "flushes_per_s", "in_flight")
 
 
 def _report(option: str, help_: str, *busy: str, paths: bool = False) -> Report:

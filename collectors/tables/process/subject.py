@@ -10,7 +10,7 @@ from collectors.derive.growth import ratio
 from collectors.field import Field, Shown, Unit
 from collectors.model import MISSING, FrameTable, Table
 from collectors.sources.reading import Collector
-from collectors.subject import Interval, SampledHost, Subject
+from collectors.subject import Interval, SampledHost, Subject, any_above
 from collectors.tables.process.schema import PROCESS
 
 _RATES = {
@@ -60,5 +60,5 @@ PROCESSES = Subject(
     readers=_readers,
     derive=process_tables,
     columns=("pid", *_RATES),
-    active=tuple(_RATES),
+    active=any_above(*_RATES),
 )

@@ -11,7 +11,7 @@ from collectors.derive.growth import Grown, Values, aligned, growth, instant, ra
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Table, Topology
 from collectors.sources.reading import Collector
-from collectors.subject import Interval, Report, SampledHost, Subject
+from collectors.subject import Interval, Report, SampledHost, Subject, any_above
 from collectors.tables.added_sums import AddedSums
 from collectors.tables.graph_lookup import ports_of
 from collectors.tables.tape.schema import TAPE
@@ -158,7 +158,7 @@ TAPES = Subject(
     raw=(TAPE,),
     readers=_readers,
     derive=tape_tables,
-    active=("iops", "others_per_s", "in_flight"),
+    active=any_above("iops", "others_per_s", "in_flight"),
     report=Report(
         option="-t",
         help="Tape drives.",

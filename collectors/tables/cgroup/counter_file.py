@@ -1,0 +1,57 @@
+"""Files that are read at every tick: kept open where there are not too many of them."""
+
+from __future__ import annotations
+
+import os
+import resource
+from contextlib import suppress
+
+MOST_OPEN = 512
+_FIRST_BYTES = 4096
+
+
+class OpenFiles:
+    """How many files may stay open: a quarter of what the process may have."""
+
+    def __init__(self) -> None:
+        self.left = min(MOST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+
+
+class CounterFile:
+    """One file; one that stays open is never mistaken for that of a later group of the same name."""
+
+    def __init__(self, path: str, budget: OpenFiles) -> None:
+        self._path = path
+        self._budget = budget
+        self._descriptor: int | None = None
+        self._bytes = _FIRST_BYTES
+
+    def read(self) -> bytes | None:
+        """Read all of it; None where it is not there, or not any more."""
+        try:
+            descriptor = self._open() if self._descriptor is None else self._descriptor
+            try:
+                while len(text := os.pread(descriptor, self._bytes, 0)) == self._bytes:
+                    self._bytes *= 2
+            finally:
+                if self._descriptor is None:
+                    os.close(descriptor)
+        except OSError:
+            self.close()
+            return None
+        return text
+
+    def close(self) -> None:
+        """Close it; reading opens it again."""
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = None
+            self._budget.left += 1
+
+    def _open(self) -> int:
+        descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        if self._budget.left > 0:
+            self._descriptor = descriptor
+            self._budget.left -= 1
+        return descriptor

@@ -1,0 +1,25 @@
+"""What rows of control groups are called, and what their keys say."""
+
+from __future__ import annotations
+
+
+def row_key(number: int, disk: str, path: str) -> str:
+    """Key of a group's row: the number of the group, the key of the disk, the path of the group."""
+    return f"{number} {disk} {path}"
+
+
+def parts_of(key: str) -> tuple[str, str]:
+    """Key of the disk and path of the group in a key that `row_key` made."""
+    _, _, rest = key.partition(" ")
+    disk, _, path = rest.partition(" ")
+    return disk, path
+
+
+def row_name(path: str, disk: str) -> str:
+    """Name of a group's row."""
+    return f"{path} {disk}"
+
+
+def short_name(name: str, width: int) -> str:
+    """Shorten a name from the front: of a long path, the last folders tell groups apart."""
+    return name if len(name) <= width else f"+{name[1 - width :]}"

@@ -1,0 +1,106 @@
+"""One control group from tick to tick: its counters, read only when something below or in it can have moved."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import MISSING
+from collectors.tables.cgroup.counter_file import CounterFile, OpenFiles
+from collectors.tables.cgroup.files import NO_COUNTS, WIDTH, Counts, blkio, io_stat, pressure
+from collectors.tables.cgroup.schema import CGROUP, LIMITS, PRESSURES
+from collectors.tables.cgroup.tree import Group, Hierarchy
+
+_PSI = slice(len(CGROUP.columns) - len(PRESSURES), None)
+_LIMITS = slice(WIDTH, WIDTH + len(LIMITS))
+_UNKNOWN = (int(MISSING), int(MISSING))
+
+
+class Member:
+    """Reads the files of a group and keeps what they said.
+
+    Counters of a group hold those of its descendants: where these stand still nothing below has moved, and is not read.
+    """
+
+    def __init__(self, group: Group, hierarchy: Hierarchy, budget: OpenFiles) -> None:
+        self.group = group
+        self.moved = True
+        """Whether a group below may have done I/O since the reading before."""
+        self.waited = True
+        """Whether a task of a group below may have waited for I/O since then."""
+        self.devices = NO_COUNTS.devices
+        self.values: NDArray[np.uint64] = np.empty((0, len(CGROUP.columns)), np.uint64)
+        """Columns of CGROUP, a row per device."""
+        self._adds_up = hierarchy.adds_up
+        self._counters = [CounterFile(f"{group.folder}/{name}", budget) for name in hierarchy.counters]
+        self._pressure = CounterFile(f"{group.folder}/io.pressure", budget) if hierarchy.v2 else None
+        self._texts: list[bytes] | None = None
+        self._stalls = _UNKNOWN
+        self._absent = False
+
+    def read(self, above: Member | None, *, retry: bool) -> bool:
+        """Read what can have moved; whether anything has.
+
+        Args:
+            above: the group above, read before; None for the root.
+            retry: whether to look for files again that were not there.
+        """
+        if self._absent and not retry:
+            return False
+        changed = False
+        if above is None or above.moved or self._texts is None:
+            changed = self._read_counters()
+        else:
+            self.moved = False
+        if self._pressure is not None and self.devices:
+            changed |= self._read_pressure(changed=changed, awaited=above is None or above.waited)
+        return changed
+
+    def take(self, group: Group) -> bool:
+        """Take what a later look through the tree found; whether the limits are others."""
+        changed = group.limits != self.group.limits
+        self.group = group
+        if changed:
+            self.values[:, _LIMITS] = self._limits(self.devices)
+        return changed
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self._counters:
+            file.close()
+        if self._pressure is not None:
+            self._pressure.close()
+
+    def _read_counters(self) -> bool:
+        texts = [text for file in self._counters if (text := file.read()) is not None]
+        self._absent = len(texts) < len(self._counters)
+        if texts == self._texts:
+            self.moved = self._absent or not self._adds_up
+            return False
+        self._texts, self.moved = texts, True
+        self._put(NO_COUNTS if self._absent else io_stat(*texts) if len(texts) == 1 else blkio(*texts))
+        return True
+
+    def _put(self, counts: Counts) -> None:
+        self.devices = self.devices if counts.devices == self.devices else counts.devices
+        self.values = np.full((len(counts.devices), len(CGROUP.columns)), MISSING, np.uint64)
+        self.values[:, :WIDTH] = counts.values
+        self.values[:, _LIMITS] = self._limits(counts.devices)
+
+    def _limits(self, devices: tuple[tuple[int, int], ...]) -> NDArray[np.uint64]:
+        limits = np.full((len(devices), len(LIMITS)), MISSING, np.uint64)
+        for row, device in enumerate(devices):
+            if device in self.group.limits:
+                limits[row] = self.group.limits[device]
+        return limits
+
+    def _read_pressure(self, *, changed: bool, awaited: bool) -> bool:
+        """Read how long tasks waited; what was read last stands where nobody can have."""
+        before = self._stalls
+        if self._pressure is not None and (awaited or before == _UNKNOWN):
+            text = self._pressure.read()
+            self._stalls = _UNKNOWN if text is None else pressure(text)
+        self.waited = self._stalls != before or self._stalls == _UNKNOWN
+        if self.waited or changed:
+            self.values[:, _PSI] = self._stalls
+        return self._stalls != before

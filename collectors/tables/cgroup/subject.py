@@ -1,0 +1,239 @@
+"""What control groups did on each device over an interval, as sums that add up, and the figures made of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.growth import Values, aligned, growth, present, ratio, share_pct
+from collectors.field import Field, Shown, Thresholds, Unit
+from collectors.model import Column, FrameTable, Rows, Table, Topology
+from collectors.sources.reading import Collector
+from collectors.subject import Interval, Report, SampledHost, Subject, any_above, device_identity
+from collectors.tables.added_sums import AddedSums
+from collectors.tables.cgroup.keys import parts_of, short_name
+from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, VRATE
+from engine.text import safe_text
+
+LABEL_WIDTH = 32
+WAITING_PCT = 1.0
+"""Less of it comes of metadata now and then."""
+_LATEST = (VRATE, *LIMITS)
+_SOMETIMES = "Where the kernel has io.cost enabled"
+
+
+def _cgroup(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
+    return Field(id_, "cgroups", title, unit, help_, **shown)
+
+
+_FIELDS = (
+    _cgroup("iops", "IOPS", Unit.PER_SECOND, "Reads and writes per second, those of descendants too."),
+    _cgroup("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _cgroup(
+        "limit_pct",
+        "Of lim",
+        Unit.PERCENT,
+        "The limit that is nearest: what was used of it, at most 100 %. Limits of ancestors are in their rows.",
+        hot=Thresholds(80, 95),
+    ),
+    _cgroup(
+        "psi_some_pct",
+        "psi some",
+        Unit.PERCENT,
+        "Time in which some task of the group waited for I/O, whatever the device (cgroup v2).",
+        hot=Thresholds(20, 50),
+    ),
+    _cgroup(
+        "psi_full_pct",
+        "psi full",
+        Unit.PERCENT,
+        "Time in which all tasks of the group that had work waited for I/O (cgroup v2).",
+        hot=Thresholds(10, 30),
+    ),
+    _cgroup("reads_per_s", "r/s", Unit.PER_SECOND, "Reads per second."),
+    _cgroup("writes_per_s", "w/s", Unit.PER_SECOND, "Writes per second."),
+    _cgroup("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
+    _cgroup("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
+    _cgroup("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
+    _cgroup("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
+    _cgroup("discards_per_s", "d/s", Unit.PER_SECOND, "Discards per second."),
+    _cgroup("discard_bytes_per_s", "dB/s", Unit.BYTES_PER_SECOND, "Bytes discarded per second."),
+    _cgroup("read_limit_bytes_per_s", "r lim", Unit.BYTES_PER_SECOND, "Bytes it may read per second (io.max rbps)."),
+    _cgroup("write_limit_bytes_per_s", "w lim", Unit.BYTES_PER_SECOND, "Bytes it may write per second (io.max wbps)."),
+    _cgroup("read_limit_per_s", "r/s lim", Unit.PER_SECOND, "Reads it may do per second (io.max riops)."),
+    _cgroup("write_limit_per_s", "w/s lim", Unit.PER_SECOND, "Writes it may do per second (io.max wiops)."),
+    _cgroup(
+        "cost_usage",
+        "c use",
+        Unit.PERCENT,
+        f"Device time it used by the cost model. {_SOMETIMES}. Those of descendants add up.",
+    ),
+    _cgroup(
+        "cost_wait",
+        "c wait",
+        Unit.PERCENT,
+        f"Time it waited for its share of the device. {_SOMETIMES}, with the parameter blkcg_debug_stats.",
+    ),
+    _cgroup("cost_indebt", "c debt", Unit.PERCENT, "Time it was in debt for I/O that could not wait, likewise."),
+    _cgroup("cost_indelay", "c delay", Unit.PERCENT, "Time its tasks were slowed down for such a debt, likewise."),
+    _cgroup("cost_vrate", "vrate", Unit.PERCENT, f"Speed of the device's cost clock, of the root. {_SOMETIMES}."),
+)
+
+
+def cgroup_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
+    """All fields of control groups over one interval."""
+    sums = cgroup_sums(interval.before(CGROUP.name), current, interval.elapsed_s)
+    return {"cgroups": FrameTable(current.rows, cgroup_figures(sums))}
+
+
+def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
+    """Add up an interval, one value per row, NaN where missing; all but limits and the rate of the clock add up.
+
+    Pressure and cost begin anew by themselves, as when io.cost is switched on.
+    """
+    columns = current.schema.columns
+    grown = growth(columns, aligned(previous, current), current.values, source_of=_source)
+    elapsed = np.full(grown.rows, elapsed_s)
+    shares = {f"{name}_s": share_pct(grown[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
+    return {
+        **{name: grown[name] for name in (*COUNTS, *COSTS, *_LATEST)},
+        **shares,
+        "elapsed_s": elapsed,
+    }
+
+
+_STALLS = ("psi_some", "psi_full")
+
+
+def _source(column: Column) -> str:
+    family = column.id.partition("_")[0]
+    return family if family in {"psi", "cost"} else "io"
+
+
+def cgroup_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
+    """All fields of the sums of an interval, or of several added up."""
+    rates = _rates(sums)
+    limits = {
+        "read_limit_bytes_per_s": sums["read_limit_bytes"],
+        "write_limit_bytes_per_s": sums["write_limit_bytes"],
+        "read_limit_per_s": sums["read_limit_ios"],
+        "write_limit_per_s": sums["write_limit_ios"],
+    }
+    return rates | limits | _shares(sums) | {
+        "limit_pct": _limit_pct(rates, limits),
+        "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
+        "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
+        "cost_vrate": sums[VRATE] / 100.0,
+    }  # fmt: skip
+
+
+def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
+    amounts = {
+        "iops": sums["reads"] + sums["writes"],
+        "reads_per_s": sums["reads"],
+        "writes_per_s": sums["writes"],
+        "bytes_per_s": sums["read_bytes"] + sums["write_bytes"],
+        "read_bytes_per_s": sums["read_bytes"],
+        "write_bytes_per_s": sums["write_bytes"],
+        "discards_per_s": sums["discards"],
+        "discard_bytes_per_s": sums["discard_bytes"],
+    }
+    return {field_id: ratio(amount, sums["elapsed_s"]) for field_id, amount in amounts.items()}
+
+
+def _shares(sums: Mapping[str, Values]) -> dict[str, Values]:
+    stalls = {f"{name}_pct": sums[f"{name}_s"] for name in _STALLS}
+    costs = {name.removesuffix("_us"): sums[name] / 1e6 for name in COSTS}
+    return {field_id: 100.0 * ratio(time_s, sums["elapsed_s"]) for field_id, time_s in (stalls | costs).items()}
+
+
+def _limit_pct(rates: Mapping[str, Values], limits: Mapping[str, Values]) -> Values:
+    """Largest share of any limit; the kernel counts discards as writes (blk_throtl_bio)."""
+    discards = rates["discards_per_s"]
+    used = {
+        "read_limit_bytes_per_s": rates["read_bytes_per_s"],
+        "write_limit_bytes_per_s": rates["write_bytes_per_s"],
+        "read_limit_per_s": rates["reads_per_s"],
+        "write_limit_per_s": rates["writes_per_s"] + present(discards, discards),
+    }
+    largest: Values = np.fmax.reduce([ratio(used[name], limit) for name, limit in limits.items()])
+    return np.minimum(100.0, 100.0 * largest)
+
+
+def _readers(host: SampledHost) -> tuple[Collector, ...]:
+    from collectors.tables.cgroup.reader import CgroupCollector  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.tables.cgroup.tree import find_hierarchy  # noqa: PLC0415
+
+    hierarchy = find_hierarchy(host.sysfs)
+    return () if hierarchy is None else (CgroupCollector(hierarchy, host.disks),)
+
+
+_did_io = any_above("iops", "discards_per_s")
+
+
+def _active(table: FrameTable) -> NDArray[np.bool_]:
+    """Rows with I/O, and all rows of groups without any of which tasks wait: one of these devices holds them up."""
+    active, group = _did_io(table), _groups_of(table.rows)
+    idle = np.bincount(group, weights=active) == 0
+    shown: NDArray[np.bool_] = active | (idle[group] & (table.columns["psi_some_pct"] >= WAITING_PCT))
+    return shown
+
+
+@functools.lru_cache(maxsize=2)
+def _groups_of(rows: Rows) -> NDArray[np.intp]:
+    """Give each row the number of its group."""
+    return np.unique([parts_of(key)[1] for key in rows.keys], return_inverse=True)[1].astype(np.intp)
+
+
+def _labels(rows: Rows, topology: Topology) -> tuple[str, ...]:  # noqa: ARG001 - as all labels
+    return tuple(short_name(safe_text(name), LABEL_WIDTH) for name in rows.names)
+
+
+def _facts(key: str, topology: Topology) -> dict[str, object]:
+    disk, path = parts_of(key)
+    device = topology.devices.get(disk)
+    name = disk.partition(":")[0] if device is None else device.name
+    return {"cgroup": safe_text(path), "device": safe_text(name)}
+
+
+def _identity(key: str, topology: Topology) -> str:
+    disk, path = parts_of(key)
+    return f"{safe_text(path)} {device_identity(disk, topology)}"
+
+
+CGROUPS = Subject(
+    table="cgroups",
+    title="cgroup",
+    one="control group",
+    fields=_FIELDS,
+    raw=(CGROUP,),
+    readers=_readers,
+    derive=cgroup_tables,
+    report=Report(
+        option="-C",
+        help="Control groups: what each did on each device, of its limits, and how long it waited.",
+        columns=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+        split_columns=(
+            "reads_per_s",
+            "writes_per_s",
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "limit_pct",
+            "psi_some_pct",
+            "psi_full_pct",
+        ),
+        distribution_columns=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+        averages=lambda: AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST),
+    ),
+    columns=tuple(field.id for field in _FIELDS),
+    active=_active,
+    charts=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+    labels=_labels,
+    facts=_facts,
+    identity=_identity,
+)
+"""A group's row holds what its descendants did as well: rows of different depth are not to be added up."""

@@ -1,0 +1,148 @@
+"""Which control groups there are, and what limits them: looked for again beside the ticks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as StopFlag
+
+from collectors.sources.background import BackgroundThread
+from collectors.tables.cgroup.files import Limits, blkio_limits, io_max
+
+CADENCE_S = 2.0
+CPU_SHARE = 0.01
+"""Of one core; hosts with thousands of groups are looked through less often."""
+MOST_GROUPS = 4096
+"""A host with more of them has been left to itself by whoever makes groups; their ancestors count for them."""
+
+_LEAF_LINKS = 2
+"""Links of a folder without folders; kernfs counts them, as most filesystems do."""
+_V1_LIMITS = tuple(f"blkio.throttle.{name}_device" for name in ("read_bps", "write_bps", "read_iops", "write_iops"))
+_V1_COUNTERS = ("blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Where groups are, and what their files are called."""
+
+    root: str
+    counters: tuple[str, ...]
+    """`io.stat` of cgroup v2, or two files of v1."""
+    limits: tuple[str, ...]
+    adds_up: bool
+    """Whether the files of a group hold what its descendants do as well."""
+
+    @property
+    def v2(self) -> bool:
+        """Whether it is of cgroup v2."""
+        return len(self.counters) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One control group in one of its lives."""
+
+    path: str
+    """From the root of the hierarchy, which is "/"."""
+    number: int
+    """Inode number of its folder, which kernfs never gives twice (the cgroup id of v2)."""
+    folder: str
+    parent: str
+    """Path of the one above; its own for the root."""
+    limits: Limits
+
+
+def find_hierarchy(sysfs: str) -> Hierarchy | None:
+    """Find where I/O is accounted to groups: v2, or `blkio` of v1; None where it is not.
+
+    Both are where systemd mounts them. A host may have both, but only one has the controller.
+    """
+    base = Path(sysfs, "fs", "cgroup")
+    for root in (base, base / "unified"):
+        if b"io" in _text(root / "cgroup.controllers").split():
+            return Hierarchy(str(root), ("io.stat",), ("io.max",), adds_up=True)
+    root = base / "blkio"
+    for suffix in ("_recursive", ""):
+        counters = tuple(name + suffix for name in _V1_COUNTERS)
+        if all((root / name).exists() for name in counters):
+            return Hierarchy(str(root), counters, _V1_LIMITS, adds_up=bool(suffix))
+    return None
+
+
+def scan(hierarchy: Hierarchy) -> tuple[Group, ...]:
+    """List the groups, ancestors before their descendants, the deepest left out where there are too many."""
+    found: list[Group] = []
+    waiting = list(_group(hierarchy, hierarchy.root, "/", "/"))
+    while waiting and len(found) < MOST_GROUPS:
+        groups, waiting = waiting, []
+        for group, links in groups[: MOST_GROUPS - len(found)]:
+            found.append(group)
+            if links != _LEAF_LINKS:
+                waiting += _children(hierarchy, group)
+    return tuple(sorted(found, key=lambda group: group.path.split("/") if group.path != "/" else []))
+
+
+def _children(hierarchy: Hierarchy, group: Group) -> Iterator[tuple[Group, int]]:
+    with suppress(OSError):  # It vanished.
+        with os.scandir(group.folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for name in names:
+            path = f"{group.path.rstrip('/')}/{name}"
+            yield from _group(hierarchy, f"{group.folder}/{name}", path, group.path)
+
+
+def _group(hierarchy: Hierarchy, folder: str, path: str, parent: str) -> Iterator[tuple[Group, int]]:
+    with suppress(OSError):
+        status = Path(folder).stat()
+        texts = [_text(f"{folder}/{name}") for name in hierarchy.limits]
+        limits = io_max(texts[0]) if hierarchy.v2 else blkio_limits(texts)
+        yield Group(path, status.st_ino, folder, parent, limits), status.st_nlink
+
+
+def _text(path: str | Path) -> bytes:
+    try:
+        with Path(path).open("rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+class GroupTree:
+    """Looks through a hierarchy on a thread of its own; the first time at once, so that the first sample has rows."""
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        self._hierarchy = hierarchy
+        self.groups = scan(hierarchy)
+        """One object as long as no group came, went or was limited otherwise."""
+        self._thread = BackgroundThread("cgroups", self._run)
+        self._thread.start()
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time of the thread."""
+        return self._thread.cpu_ns
+
+    def check(self) -> None:
+        """Raise what has ended the thread.
+
+        Raises:
+            RuntimeError: the thread has failed.
+        """
+        self._thread.check()
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._thread.stop()
+
+    def _run(self, stop: StopFlag) -> None:
+        pause_s = CADENCE_S
+        while not stop.wait(pause_s):
+            before = time.thread_time()
+            groups = scan(self._hierarchy)
+            if groups != self.groups:
+                self.groups = groups
+            pause_s = max(CADENCE_S, (time.thread_time() - before) / CPU_SHARE)

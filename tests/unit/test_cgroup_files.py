@@ -1,0 +1,89 @@
+"""What the kernel writes of control groups, in all its versions, and what it does not write."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.model import MISSING
+from collectors.tables.cgroup.files import WIDTH, blkio, blkio_limits, io_max, io_stat, pressure
+
+_NONE = int(MISSING)
+_SIX = "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6"
+_COSTS = "cost.usage=7 cost.wait=8 cost.indebt=9 cost.indelay=10"
+
+
+def rows(text: str) -> dict[tuple[int, int], list[int]]:
+    counts = io_stat(text.encode())
+    assert counts.values.shape == (len(counts.devices), WIDTH)
+    return dict(zip(counts.devices, counts.values.tolist(), strict=True))
+
+
+def test_lines_of_a_stock_kernel() -> None:
+    assert rows(f"253:0 {_SIX}\n8:16 rbytes=9 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n") == {
+        (253, 0): [1, 2, 3, 4, 5, 6, *[_NONE] * 5],
+        (8, 16): [9, 0, 1, 0, 0, 0, *[_NONE] * 5],
+    }
+
+
+def test_cost_columns_where_only_some_devices_have_them() -> None:
+    assert rows(f"253:0 {_SIX} cost.vrate=103.07 {_COSTS}\n8:0 {_SIX}\n8:16 {_SIX} cost.usage=7\n") == {
+        (253, 0): [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10307],
+        (8, 0): [1, 2, 3, 4, 5, 6, *[_NONE] * 5],
+        (8, 16): [1, 2, 3, 4, 5, 6, 7, *[_NONE] * 4],
+    }
+
+
+def test_words_of_other_kernels_are_passed_over() -> None:
+    stat = f"8:0 {_SIX} use_delay=0 delay_nsec=0 depth=max avg_lat=12 win=100\n8:16 {_SIX} new.word=4 cost.usage=7\n"
+    assert rows(stat) == {(8, 0): [1, 2, 3, 4, 5, 6, *[_NONE] * 5], (8, 16): [1, 2, 3, 4, 5, 6, 7, *[_NONE] * 4]}
+
+
+def test_a_device_without_numbers_has_no_row() -> None:
+    assert rows(f"8:0 \n\n(unknown) {_SIX}\n8:16 {_SIX}\n") == {(8, 16): [1, 2, 3, 4, 5, 6, *[_NONE] * 5]}
+    assert rows("") == {}
+
+
+@given(st.text(alphabet="0123456789:=. \nrbytesmaxcost.ugé-", max_size=200) | st.binary().map(str))
+def test_no_text_fails(text: str) -> None:
+    rows(text)
+    io_max(text.encode())
+    blkio(text.encode(), text.encode())
+    blkio_limits([text.encode()] * 4)
+    pressure(text.encode())
+
+
+def test_numbers_beyond_any_counter_are_missing() -> None:
+    assert rows(f"8:0 {_SIX.replace('=1 ', '=99999999999999999999999 ')}\n")[8, 0][:2] == [_NONE, 2]
+
+
+def test_limits() -> None:
+    text = b"253:0 rbps=max wbps=1048576 riops=500 wiops=max\n8:0 rbps=1\n"
+    assert io_max(text) == {(253, 0): (_NONE, 1048576, 500, _NONE), (8, 0): (1, _NONE, _NONE, _NONE)}
+    assert blkio_limits([b"7:3 10485760\n", b"", b"", b"7:3 100\n8:0 5\n"]) == {
+        (7, 3): (10485760, _NONE, _NONE, 100),
+        (8, 0): (_NONE, _NONE, _NONE, 5),
+    }
+
+
+def test_counters_of_cgroup_v1() -> None:
+    service_bytes = (
+        b"7:3 Read 4096\n7:3 Write 512\n7:3 Sync 1\n7:3 Async 2\n7:3 Discard 0\n7:3 Total 4608\nTotal 4608\n"
+    )
+    counts = blkio(service_bytes, b"7:3 Read 1\n7:3 Write 2\nTotal 3\n")
+    assert counts.devices == ((7, 3),)
+    assert counts.values.tolist() == [[4096, 512, 1, 2, 0, *[_NONE] * 6]]
+
+
+@pytest.mark.parametrize(
+    ("text", "stalls"),
+    [
+        (b"some avg10=1.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", (12, 7)),
+        (b"some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n", (12, _NONE)),
+        (b"", (_NONE, _NONE)),
+        (b"some\nfull total=x\n", (_NONE, _NONE)),
+    ],
+)
+def test_pressure(text: bytes, stalls: tuple[int, int]) -> None:
+    assert pressure(text) == stalls
