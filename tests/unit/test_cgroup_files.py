@@ -68,12 +68,29 @@ def test_limits() -> None:
 
 
 def test_counters_of_cgroup_v1() -> None:
-    service_bytes = (
-        b"7:3 Read 4096\n7:3 Write 512\n7:3 Sync 1\n7:3 Async 2\n7:3 Discard 0\n7:3 Total 4608\nTotal 4608\n"
+    def lines(*counts: int, device: str) -> str:
+        kinds = ("Read", "Write", "Sync", "Async", "Discard", "Total")
+        return "".join(f"{device} {kind} {count}\n" for kind, count in zip(kinds, counts, strict=True))
+
+    amounts = lines(4096, 512, 1, 2, 77, 4685, device="7:3") + lines(1, 2, 3, 4, 5, 8, device="8:16") + "Total 4693\n"
+    ios = lines(1, 2, 3, 0, 4, 7, device="7:3") + lines(6, 7, 8, 9, 10, 23, device="8:16") + "Total 30\n"
+    counts = blkio(amounts.encode(), ios.encode())
+    assert counts.devices == ((7, 3), (8, 16))
+    wanted = [[4096, 512, 1, 2, 77, 4, *[_NONE] * 5], [1, 2, 6, 7, 5, 10, *[_NONE] * 5]]
+    assert counts.values.tolist() == wanted
+    other_order = lines(6, 7, 8, 9, 10, 23, device="8:16") + lines(1, 2, 3, 0, 4, 7, device="7:3")
+    swapped = blkio(amounts.encode(), other_order.encode())
+    assert dict(zip(swapped.devices, swapped.values.tolist(), strict=True)) == dict(
+        zip(counts.devices, wanted, strict=True)
     )
+
+
+def test_counters_of_older_kernels_have_no_discards() -> None:
+    service_bytes = b"7:3 Read 4096\n7:3 Write 512\n7:3 Sync 1\n7:3 Async 2\n7:3 Total 4608\nTotal 4608\n"
     counts = blkio(service_bytes, b"7:3 Read 1\n7:3 Write 2\nTotal 3\n")
     assert counts.devices == ((7, 3),)
-    assert counts.values.tolist() == [[4096, 512, 1, 2, 0, *[_NONE] * 6]]
+    assert counts.values.tolist() == [[4096, 512, 1, 2, *[_NONE] * 7]]
+    assert blkio(b"Total 0\n", b"Total 0\n").devices == ()
 
 
 @pytest.mark.parametrize(

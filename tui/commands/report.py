@@ -38,7 +38,15 @@ def _subject_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command(short_help="disks, paths, HBA ports and tapes as text or JSON lines, like sar")
+_SUBJECTS = f"{', '.join(subject.one for subject in REPORTED[:-1])} or {REPORTED[-1].one}"
+_HELP = f"""Report each {_SUBJECTS} every INTERVAL seconds, COUNT times, then averages.
+
+Without INTERVAL one second is measured once; with INTERVAL alone it goes on until interrupted. From a recording
+every recorded interval is shown, or longer ones of INTERVAL seconds.
+"""
+
+
+@click.command(help=_HELP, short_help="every disk, path, port ... as text or JSON lines, like sar")
 @_subject_options
 @click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
 @click.option("-P", "distribution", is_flag=True, help="Percentiles and peaks instead of means (exact time only).")
@@ -65,11 +73,7 @@ def command(
     sysfs: Path,
     **chosen: bool,
 ) -> None:
-    """Report disks, paths, HBA ports or tapes every INTERVAL seconds, COUNT times, then averages.
-
-    Without INTERVAL one second is measured once; with INTERVAL alone it goes on until interrupted. From a recording
-    every recorded interval is shown, or longer ones of INTERVAL seconds.
-    """
+    """Print a report of the subjects that are chosen."""
     if interval is not None and interval <= 0:
         raise UsageError(f"interval {interval:g} s: give a length above 0")
     tables = tuple(subject.table for subject in REPORTED if chosen[subject.table])

@@ -8,6 +8,8 @@ from contextlib import suppress
 
 MOST_OPEN = 512
 _FIRST_BYTES = 4096
+MOST_BYTES = 8 << 20
+"""More than the lines of any host's devices."""
 
 
 class OpenFiles:
@@ -31,7 +33,7 @@ class CounterFile:
         try:
             descriptor = self._open() if self._descriptor is None else self._descriptor
             try:
-                while len(text := os.pread(descriptor, self._bytes, 0)) == self._bytes:
+                while len(text := os.pread(descriptor, self._bytes, 0)) == self._bytes < MOST_BYTES:
                     self._bytes *= 2
             finally:
                 if self._descriptor is None:

@@ -116,8 +116,39 @@ def _columns_of(structure: bytes) -> _Columns | None:
 
 def blkio(service_bytes: bytes, serviced: bytes) -> Counts:
     """Read `blkio.throttle.io_service_bytes*` and `io_serviced*` of cgroup v1: "8:16 Read 4096", a line per kind."""
+    amounts, counts = _blocks_alike(service_bytes), _blocks_alike(serviced)
+    if amounts is None or counts is None or amounts[0] != counts[0]:
+        return _any_blkio(service_bytes, serviced)
+    values = np.full((len(amounts[0]), WIDTH), MISSING, np.uint64)
+    values[:, _BYTES], values[:, _IOS] = amounts[1], counts[1]
+    return Counts(amounts[0], values)
+
+
+_KINDS = {"Read": 0, "Write": 1, "Discard": 2}
+_BYTES, _IOS = [0, 1, 4], [2, 3, 5]
+"""Columns of what is read, written and discarded."""
+_BLOCK = b"".join(b": %s \n" % kind for kind in (b"Read", b"Write", b"Sync", b"Async", b"Discard", b"Total"))
+_KIND_ROWS = [0, 1, 4]
+
+
+def _blocks_alike(text: bytes) -> tuple[tuple[Number, ...], NDArray[np.uint64]] | None:
+    """Read the lines of current kernels all at once: devices, and a column per kind; None for lines of others."""
+    body = text.rpartition(b"Total ")[0]
+    structure = body.translate(None, _DIGITS)
+    devices = len(structure) // len(_BLOCK)
+    if structure != _BLOCK * devices:
+        return None
+    digits = body.translate(_BLANKS, string.ascii_letters.encode())
+    numbers = np.fromstring(digits.decode("ascii"), np.uint64, sep=" ")
+    if numbers.size != 18 * devices:
+        return None
+    table = numbers.reshape(devices, 6, 3)
+    return tuple((major, minor) for major, minor in table[:, 0, :2].tolist()), table[:, _KIND_ROWS, 2]
+
+
+def _any_blkio(service_bytes: bytes, serviced: bytes) -> Counts:
     rows: dict[Number, list[int]] = {}
-    for text, columns in ((service_bytes, (0, 1, 4)), (serviced, (2, 3, 5))):
+    for text, columns in ((service_bytes, _BYTES), (serviced, _IOS)):
         for line in text.decode("utf-8", "replace").splitlines():
             words = line.split()
             number = _number(words[0]) if len(words) == 3 else None
@@ -125,9 +156,6 @@ def blkio(service_bytes: bytes, serviced: bytes) -> Counts:
                 row = rows.setdefault(number, [_MISSING] * WIDTH)
                 row[columns[_KINDS[words[1]]]] = _count(words[2])
     return _counts(rows)
-
-
-_KINDS = {"Read": 0, "Write": 1, "Discard": 2}
 
 
 def io_max(text: bytes) -> Limits:
