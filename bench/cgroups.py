@@ -1,7 +1,7 @@
 """Reading 200 control groups with 20 devices each, in a fake tree of cgroup v2 on tmpfs.
 
-Times are CPU of the thread that reads. Files on tmpfs cost what opening, reading and parsing do in the process; the kernel's
-own part of printing counters comes on top.
+Times are CPU of the thread that reads. Files on tmpfs cost what opening, reading and parsing do in the process; the
+kernel's own part of printing counters comes on top.
 """
 
 from __future__ import annotations
