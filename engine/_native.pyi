@@ -84,7 +84,7 @@ class BlockReader:
     def numbers(self) -> NDArray[np.uint32]:
         """Device numbers of the rows, shape (n, 2): major, minor."""
     def read(self) -> NDArray[np.uint64]:
-        """Read once: shape (n, 17 + spare), columns as collectors.schemas.DISKSTATS_COLUMNS, 2**64-1 where missing.
+        """Read once: shape (n, 17 + spare), columns as the raw table disk begins, 2**64-1 where missing.
 
         Raises:
             OSError: SYSFS/block cannot be listed, or neither source can be read.
@@ -172,7 +172,7 @@ class AttributeWatch:
 # ----------------------------------------------------------------------------------------------------------- exact
 
 TRACE_COLUMNS: list[str]
-"""Columns of `TraceReader.read`, as collectors.schemas.TRACE: sums since tracing began, gauges (`*_now`) and peaks
+"""Columns of `TraceReader.read`, as the raw table trace: sums since tracing began, gauges (`*_now`) and peaks
 since the last read (`*_peak`, `*_max_ns`).
 
 A read or write is counted when it completes, together with its queue time (accounted start to last issue to the driver)
