@@ -96,7 +96,9 @@ def test_reads_that_hang_are_given_up(
     run = start(sys.executable, "-m", "tui", "run", "--headless", "--target", path, *options)
     assert run.communicate(timeout=PATIENCE_S)[1] == ""
     with slowed(path, 1):
-        process = start(sys.executable, "-c", UNSAMPLED, "verify", path, "--give-up", "2500ms" if number is None else "10m")
+        process = start(
+            sys.executable, "-c", UNSAMPLED, "verify", path, "--give-up", "2500ms" if number is None else "10m"
+        )
         # The guard reads as well before the check does.
         while " I/O" not in (line := line_of(process)):
             assert "open" in line, line
