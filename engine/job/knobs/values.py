@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from engine.job.choices import Mode, PathPolicy
+from engine.job.choices import Flush, Mode, PathPolicy
 from engine.job.distribution import Distribution, Uniform
 from engine.job.distribution_text import format_distribution
 from engine.job.knobs.kinds import BlockSizes, Number, Offsets, OneOf, WholeNumber
@@ -299,7 +299,7 @@ class Knobs:
             phrase=lambda knobs: f"fsync every {knobs.fsync_every} writes" if knobs.fsync_every else "",
             fio=("fsync", "fdatasync"),
             fio_number=FioNumber(
-                "fsync", {"fdatasync": "fsync is issued, which flushes metadata as well"}, of_writes=True
+                {"fsync": {"flush": Flush.FSYNC}, "fdatasync": {"flush": Flush.FDATASYNC}}, of_writes=True
             ),
         ),
     )
@@ -330,6 +330,19 @@ class Knobs:
         ),
     )
     """Which of several paths, and which copy of a mirror."""
+    flush: Flush = knob(
+        Flush.FSYNC,
+        Knob(
+            key="flush",
+            position=71,
+            name="flush",
+            kind=OneOf(Flush),
+            help="What --fsync-every issues: fdatasync leaves out metadata that the data do not need. [fsync]",
+            phrase=lambda knobs: knobs.flush.value if knobs.fsync_every and knobs.flush is not Flush.FSYNC else "",
+            fio=(),
+        ),
+    )
+    """What flushes a target after `fsync_every` writes."""
 
     @property
     def drawn_write_blocks(self) -> tuple[BlockShare, ...]:

@@ -186,13 +186,6 @@ pub(super) fn checked_threads(threads: usize) -> Result<usize, String> {
     }
 }
 
-pub(super) fn checked_fsync_every(every: Option<u64>) -> Result<Option<u64>, String> {
-    match every {
-        Some(0) => Err("fsync_every 0 is not above 0".into()),
-        every => Ok(every),
-    }
-}
-
 pub(super) fn checked_rate(
     rate_iops: Option<f64>,
     arrival: Arrival,
