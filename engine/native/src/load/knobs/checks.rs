@@ -1,4 +1,6 @@
-//! What knobs may be on these targets; every refusal names the knob and its range.
+//! What knobs may be on these targets; every refusal begins with the knob and names its range.
+//!
+//! Ranges that do not depend on targets are invariants here: people get them in the words of `engine/job/knobs`.
 
 use std::sync::Arc;
 
