@@ -29,6 +29,7 @@ from engine.job.spec import Knobs
 from engine.results.histogram import middles_ns
 from engine.results.latencies import Latencies
 from engine.results.measured import BOTH, Measured, measure
+from engine.running.backend import LoadSettings
 
 RATE_IOPS = 50_000.0
 SIZE_BYTES = 256 << 20
@@ -88,7 +89,7 @@ def run(device: str, arrival: Arrival, seed: int) -> Round:
     finally:
         os.close(fd)
     knobs = Knobs(queue_depth=1, rate_iops=RATE_IOPS)
-    engine = LoadEngine([target], knobs, backend="threads", runtime_s=RUN_S, arrival=arrival, seed=seed)
+    engine = LoadEngine([target], knobs, LoadSettings(backend="threads", runtime_s=RUN_S, arrival=arrival, seed=seed))
     engine.start()
     waited_ns = 0
     while engine.running:

@@ -21,6 +21,7 @@ from bench.engine import quartiles
 from bench.places import SIZE_BYTES, scratch
 from engine._native import LoadEngine, LoadTarget
 from engine.job.spec import Knobs, Mode
+from engine.running.backend import LoadSettings
 
 THREADS = (1, 2, 4)
 ROUNDS = 9
@@ -43,7 +44,7 @@ def run_engine(path: str, threads: int, backend: Literal["threads", "uring"]) ->
     finally:
         os.close(fd)
     knobs = Knobs(queue_depth=threads, mode=Mode.BUFFERED)
-    return measured(LoadEngine([target], knobs, backend=backend, runtime_s=RUN_S))
+    return measured(LoadEngine([target], knobs, LoadSettings(backend=backend, runtime_s=RUN_S)))
 
 
 def run_fio(path: str, threads: int) -> Result:

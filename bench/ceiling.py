@@ -10,6 +10,7 @@ from pathlib import Path
 
 from engine._native import LoadEngine, LoadTarget
 from engine.job.spec import Knobs
+from engine.running.backend import LoadSettings
 
 DEPTHS = (1, 8, 32, 128, 512)
 SIZE_BYTES = 1 << 30
@@ -54,7 +55,7 @@ def memory_mib(fd: int) -> float:
 def dry(fd: int, *, targets: int, depth: int) -> LoadEngine:
     opened = [LoadTarget(fd, f"target {number}", SIZE_BYTES, 4096, writable=False) for number in range(targets)]
     knobs = Knobs(queue_depth=depth, stripe_width=targets)
-    return LoadEngine(opened, knobs, backend="uring", runtime_s=RUN_S, dry=True)
+    return LoadEngine(opened, knobs, LoadSettings(backend="uring", runtime_s=RUN_S, dry=True))
 
 
 def resident_bytes() -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bench.places import SIZE_BYTES
 from engine._native import LoadEngine, LoadTarget
 from engine.job.spec import Knobs
+from engine.running.backend import LoadSettings
 
 RUN_S = 1.5
 
@@ -44,7 +45,7 @@ def run_engine(cell: Cell, *, poll: bool) -> Result:
     finally:
         os.close(fd)
     knobs = Knobs(queue_depth=cell.depth * cell.threads, threads=cell.threads)
-    return measured(LoadEngine([target], knobs, backend="uring", runtime_s=RUN_S, poll=poll))
+    return measured(LoadEngine([target], knobs, LoadSettings(backend="uring", runtime_s=RUN_S, poll=poll)))
 
 
 def measured(engine: LoadEngine) -> Result:

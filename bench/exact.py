@@ -30,6 +30,7 @@ from collectors.latency.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
 from engine._native import BlockTracer, LoadEngine, LoadTarget, tracer_refusal
 from engine.job.spec import Knobs
+from engine.running.backend import LoadSettings
 from tests.kernel.bpf_calls import attach, load_empty
 
 DEPTHS = (1, 8, 32, 128)
@@ -134,7 +135,7 @@ def load(path: str, depth: int) -> Iterator[LoadEngine]:
         target = LoadTarget(descriptor, path, SIZE_BYTES, 4096, writable=False)
     finally:
         os.close(descriptor)
-    engine = LoadEngine([target], Knobs(queue_depth=depth), backend="uring")
+    engine = LoadEngine([target], Knobs(queue_depth=depth), LoadSettings(backend="uring"))
     engine.start()
     try:
         time.sleep(0.5)

@@ -20,6 +20,7 @@ import numpy as np
 from bench.places import loop, scratch
 from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.job.spec import Knobs, PathPolicy
+from engine.running.backend import LoadSettings
 
 QUEUE_DEPTH = 32
 ROUNDS = 5
@@ -69,7 +70,9 @@ def run(nodes: list[str], policy: PathPolicy) -> tuple[float, float, float | Non
     finally:
         for fd in fds:
             os.close(fd)
-    engine = LoadEngine([target], Knobs(queue_depth=QUEUE_DEPTH, policy=policy), backend="uring", runtime_s=RUN_S)
+    engine = LoadEngine(
+        [target], Knobs(queue_depth=QUEUE_DEPTH, policy=policy), LoadSettings(backend="uring", runtime_s=RUN_S)
+    )
     return figures(engine)
 
 
@@ -97,7 +100,7 @@ def report_balance() -> None:
             stack.callback(os.close, fd)
             targets.append(LoadTarget(fd, str(number), 1 << 20, 4096, writable=False))
         knobs = Knobs(queue_depth=QUEUE_DEPTH, stripe_width=TARGETS)
-        engine = LoadEngine(targets, knobs, backend="uring", runtime_s=3.0)
+        engine = LoadEngine(targets, knobs, LoadSettings(backend="uring", runtime_s=3.0))
         iops, *_ = figures(engine)
         (epoch,) = engine.epochs()
         measured_ns = (epoch.end_ns or 0) - (epoch.start_ns or 0)

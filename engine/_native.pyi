@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from engine.job.spec import Knobs
+from engine.running.backend import LoadSettings
 
 __all__ = [
     "HISTOGRAM_BUCKETS",
@@ -595,20 +596,7 @@ class LoadEngine:
         cls,
         targets: Sequence[LoadTarget],
         knobs: Knobs,
-        *,
-        backend: Literal["uring", "threads"],
-        sequential: bool = False,
-        streams: int = 1,
-        stripe_unit_bytes: int = 65536,
-        copies: int = 1,
-        total_queue_depth: bool = False,
-        seed: int = 1,
-        max_queue_depth: int = 1024,
-        runtime_s: float | None = None,
-        arrival: Literal["closed", "constant", "poisson"] = "closed",
-        poll: bool = False,
-        dry: bool = False,
-        journals: Sequence[int | None] | None = None,
+        settings: LoadSettings,
     ) -> Self:
         """Set up rings, buffers and files; nothing is issued before `start`.
 

@@ -9,7 +9,7 @@ import time
 from engine.aio.ledger import Ledger
 from engine.aio.mode import WRITE_FLAGS, OpenFiles
 from engine.aio.pace import Pace
-from engine.aio.plan import FSYNC, Plan, PlannedIo
+from engine.aio.plan import FLUSHES, Plan, PlannedIo
 from engine.aio.pool import CallPool
 from engine.aio.slot import Slot
 from engine.aio.tally import READ
@@ -98,7 +98,7 @@ class SlotLoop:
                     continue
             knobs = self._ledger.knobs
             self._plan.enter(knobs)
-            io = FSYNC if self._ledger.take_fsync(target) else self._plan.take(target)
+            io = FLUSHES[knobs.flush] if self._ledger.take_fsync(target) else self._plan.take(target)
             if io is not None:
                 await self._issue(target, slot, io, knobs)
             elif self._plan.blocked(knobs, self._ledger.failing):

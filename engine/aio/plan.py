@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from engine.aio.stripe import Stripe, stripe_of
 from engine.aio.tally import READ, WRITE
+from engine.job.choices import Flush
 from engine.job.spec import BlockShare, Knobs
 
 _LOOKAHEAD = 16
@@ -24,6 +25,8 @@ class PlannedIo:
     length: int
     sequence: int = 0
     """Number in this run, written into the data."""
+    is_data_only: bool = False
+    """Of an fsync: whether it is an fdatasync."""
 
     @property
     def is_fsync(self) -> bool:
@@ -31,7 +34,7 @@ class PlannedIo:
         return self.length == 0
 
 
-FSYNC = PlannedIo(WRITE, 0, 0)
+FLUSHES = {Flush.FSYNC: PlannedIo(WRITE, 0, 0), Flush.FDATASYNC: PlannedIo(WRITE, 0, 0, is_data_only=True)}
 
 
 class Stream:

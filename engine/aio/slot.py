@@ -20,6 +20,7 @@ _SECTOR = 512
 _pread = aiofiles.os.wrap(os.preadv)
 _pwrite = aiofiles.os.wrap(os.pwritev)
 _fsync = aiofiles.os.wrap(os.fsync)
+_fdatasync = aiofiles.os.wrap(os.fdatasync)
 
 
 class Buffer:
@@ -73,7 +74,7 @@ class Slot:
 
     async def _call(self, io: PlannedIo, write_flags: int) -> int:
         if io.is_fsync:
-            await _fsync(self._fd, executor=self._executor)
+            await (_fdatasync if io.is_data_only else _fsync)(self._fd, executor=self._executor)
             return 0
         pieces = [self._buffer.view(io.length)]
         if io.direction == READ:

@@ -21,6 +21,13 @@ class Mode(StrEnum):
     DSYNC = "dsync"
 
 
+class Flush(StrEnum):
+    """How a target is flushed: with its metadata, or only with those that its data need (fdatasync(2))."""
+
+    FSYNC = "fsync"
+    FDATASYNC = "fdatasync"
+
+
 class Backend(StrEnum):
     """Which engine does the I/O; AUTO takes the best that works and names it."""
 

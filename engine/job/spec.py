@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engine.job.choices import Access, Arrival, Backend, Mode, PathPolicy
+from engine.job.choices import Access, Arrival, Backend, Flush, Mode, PathPolicy
 from engine.job.knobs import Knobs
 from engine.job.limits import (
     MAX_ARRIVALS_PER_S,
@@ -32,6 +32,7 @@ __all__ = [
     "Arrival",
     "Backend",
     "BlockShare",
+    "Flush",
     "JobSpec",
     "Knobs",
     "Mode",

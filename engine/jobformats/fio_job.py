@@ -66,7 +66,7 @@ def section_job(section: FioSection) -> SectionJob:
     knobs = Knobs(read_pct=read_pct, blocks=reads, write_blocks=None if writes == reads else writes)
     workers = take_workers(given, units)
     files = take_files(given, units, workers.jobs, knobs.block_sizes)
-    knobs, number_notes = take_numbers(given, units, knobs)
+    knobs = take_numbers(given, units, knobs)
     knobs, mode_notes = _with_mode(given, knobs)
     knobs, where_notes = _with_distribution(given, knobs, access)
     rate, arrival, rate_notes = take_rate(given, units, read_pct, (reads, writes))
@@ -88,8 +88,7 @@ def section_job(section: FioSection) -> SectionJob:
     for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         raise section.place.error(section.name, f"{problem.option}: {problem.text}")
     waits = switch(given.take("stonewall", "wait_for_previous"))
-    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *number_notes, *mode_notes, *rate_notes]
-    notes += runtime_notes
+    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes, *runtime_notes]
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, writes=read_pct < 100))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
     return SectionJob(section, job, waits, files.folder, tuple(notes))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,26 @@ from engine.job.spec import Knobs
 Cells: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]
 """Sparse histogram: target, direction (0 read, 1 write; of a running load also 2 and 3, their service times), bucket,
 count."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """What is fixed for a run of the native engine; engine._native.LoadEngine says what each does."""
+
+    backend: Literal["uring", "threads"]
+    sequential: bool = False
+    streams: int = 1
+    stripe_unit_bytes: int = 65536
+    copies: int = 1
+    total_queue_depth: bool = False
+    seed: int = 1
+    max_queue_depth: int = 1024
+    """Of each target; room for it is made at the start."""
+    runtime_s: float | None = None
+    arrival: Literal["closed", "constant", "poisson"] = "closed"
+    poll: bool = False
+    dry: bool = False
+    journals: Sequence[int | None] | None = None
 
 
 class EpochStats(Protocol):

@@ -11,7 +11,7 @@ from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
 from engine.job.knobs import engine_refusal
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
-from engine.running.backend import LoadBackend
+from engine.running.backend import LoadBackend, LoadSettings
 
 _QUEUE_DEPTH_ROOM = 1024
 """Rings are sized once: this leaves the operator room to turn the queue depth up."""
@@ -96,18 +96,20 @@ def _make(
     return LoadEngine(
         [_native_target(spec, target) for spec, target in zip(job.targets, targets, strict=True)],
         job.knobs,
-        backend="uring" if backend is Backend.URING else "threads",
-        sequential=sequential,
-        streams=job.streams,
-        stripe_unit_bytes=job.stripe_unit_bytes,
-        copies=job.copies,
-        total_queue_depth=job.total_queue_depth,
-        seed=job.seed,
-        max_queue_depth=max_queue_depth,
-        runtime_s=job.runtime_s,
-        arrival=job.arrival.value,
-        poll=job.poll,
-        journals=journals,
+        LoadSettings(
+            backend="uring" if backend is Backend.URING else "threads",
+            sequential=sequential,
+            streams=job.streams,
+            stripe_unit_bytes=job.stripe_unit_bytes,
+            copies=job.copies,
+            total_queue_depth=job.total_queue_depth,
+            seed=job.seed,
+            max_queue_depth=max_queue_depth,
+            runtime_s=job.runtime_s,
+            arrival=job.arrival.value,
+            poll=job.poll,
+            journals=journals,
+        ),
     )
 
 

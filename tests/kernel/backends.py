@@ -15,7 +15,7 @@ import pytest
 from engine import _native
 from engine.aio import AioEngine, AioTarget
 from engine.job.spec import BlockShare, Knobs
-from engine.running.backend import LoadBackend
+from engine.running.backend import LoadBackend, LoadSettings
 from tests import needs
 
 BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads"), pytest.param("aio")]
@@ -46,7 +46,9 @@ def make_engine(backend: str, targets: Sequence[OpenFile], knobs: Knobs, **setti
         for target in targets
     ]
     assert backend in {"uring", "threads"}
-    return _native.LoadEngine(native, knobs, backend="uring" if backend == "uring" else "threads", **settings)
+    return _native.LoadEngine(
+        native, knobs, LoadSettings(backend="uring" if backend == "uring" else "threads", **settings)
+    )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 
 from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.job.spec import Knobs
+from engine.running.backend import LoadSettings
 from tests import needs
 
 MIB = 1 << 20
@@ -82,7 +83,7 @@ def opened_lun(
 @contextmanager
 def running_lun(backend: str, lun: LoadTarget, knobs: Knobs, **settings: Any) -> Iterator[LoadEngine]:
     """Drive one target for as long as the block lasts, and see that the books of its paths balance in the end."""
-    engine = LoadEngine([lun], knobs, backend="uring" if backend == "uring" else "threads", **settings)
+    engine = LoadEngine([lun], knobs, LoadSettings(backend="uring" if backend == "uring" else "threads", **settings))
     engine.start()
     try:
         yield engine

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.job.spec import BlockShare, Knobs, Mode
+from engine.job.spec import BlockShare, Flush, Knobs, Mode
 from engine.running.backend import EpochStats
 from tests import needs
 from tests.kernel.backends import (
@@ -54,6 +54,7 @@ def test_every_knob_turns_while_running_and_each_turn_is_an_epoch(backend: str, 
         replace(start, mode=Mode.DSYNC, read_pct=50.0),
         replace(start, mode=Mode.SYNC, read_pct=50.0),
         replace(start, write_blocks=(BlockShare(16384),), read_pct=0.0, fsync_every=10),
+        replace(start, read_pct=0.0, fsync_every=10, flush=Flush.FDATASYNC),
         start,
     ]
     with (

@@ -15,6 +15,7 @@ import pytest
 
 from engine import _native
 from engine.job.spec import Knobs
+from engine.running.backend import LoadSettings
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
@@ -189,13 +190,13 @@ def test_constructor_arguments_are_checked(tmp_path: Path) -> None:
     with opened(path, size_bytes=MIB) as (file,):
         target = _native.LoadTarget(file.fd, "data", MIB, 512, writable=False)
         with pytest.raises(ValueError, match="targets"):
-            _native.LoadEngine([], Knobs(), backend="threads")
+            _native.LoadEngine([], Knobs(), LoadSettings(backend="threads"))
         with pytest.raises(ValueError, match="threads 0"):
-            _native.LoadEngine([target], Knobs(threads=0), backend="uring")
+            _native.LoadEngine([target], Knobs(threads=0), LoadSettings(backend="uring"))
         with pytest.raises(ValueError, match="stripe_unit_bytes"):
-            _native.LoadEngine([target], Knobs(), backend="threads", stripe_unit_bytes=0)
+            _native.LoadEngine([target], Knobs(), LoadSettings(backend="threads", stripe_unit_bytes=0))
         with pytest.raises(ValueError, match="runtime_s"):
-            _native.LoadEngine([target], Knobs(), backend="threads", runtime_s=-1.0)
+            _native.LoadEngine([target], Knobs(), LoadSettings(backend="threads", runtime_s=-1.0))
         with pytest.raises(ValueError, match="size_bytes"):
             _native.LoadTarget(file.fd, "data", 0, 512, writable=False)
         with pytest.raises(OSError, match="Bad file descriptor"):
@@ -238,12 +239,14 @@ sys.path[:0] = sys.argv[2:]
 import numpy
 from engine import _native
 from engine.job.spec import BlockShare, Knobs
+from engine.running.backend import LoadSettings
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
 fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
 if os.geteuid() == 0:
     os.setresuid(65534, 65534, 65534)
 target = _native.LoadTarget(fd, "data", 1 << 20, 512, writable=False)
-engine = _native.LoadEngine([target], Knobs(queue_depth=64, blocks=(BlockShare(65536),)), backend="uring")
+knobs = Knobs(queue_depth=64, blocks=(BlockShare(65536),))
+engine = _native.LoadEngine([target], knobs, LoadSettings(backend="uring"))
 engine.start()
 while not engine.counters()[0, 0] > 100:
     time.sleep(0.01)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.job.spec import Knobs, Mode
+from engine.job.spec import Flush, Knobs, Mode
 from engine.running.backend import LoadBackend
 from tests import needs
 from tests.kernel.backends import (
@@ -157,12 +157,13 @@ def _flushes(device: str) -> int:
 
 
 @needs.loop
+@pytest.mark.parametrize("flush", Flush)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_one_fsync_after_every_so_many_writes(backend: str, make_loop: MakeLoop) -> None:
+def test_one_flush_after_every_so_many_writes(backend: str, flush: Flush, make_loop: MakeLoop) -> None:
     device = make_loop(8 * MIB)
     with opened(device, size_bytes=8 * MIB, writable=True) as targets:
         before = _flushes(device)
-        with running(backend, targets, knobs_of(4, read_pct=50.0, fsync_every=10)) as engine:
+        with running(backend, targets, knobs_of(4, read_pct=50.0, fsync_every=10, flush=flush)) as engine:
             eventually(lambda: measuring(engine), "the first epoch")
             _goes_on(engine, 400)
             engine.apply(knobs_of(4, read_pct=50.0))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.job.spec import BlockShare, Knobs, PathPolicy
-from engine.running.backend import EpochStats
+from engine.running.backend import EpochStats, LoadSettings
 from tests.kernel.backends import ERRORS, IN_FLIGHT, READS, SKIPPED, WRITES, eventually, filled_file, measuring
 from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_IN_FLIGHT
 
@@ -92,10 +92,12 @@ def test_every_io_is_in_one_epoch_whatever_the_layout_and_whatever_fails(backend
             engine = LoadEngine(
                 targets,
                 plan[0].knobs,
-                backend="uring" if backend == "uring" else "threads",
-                arrival=layout.arrival,
-                copies=layout.copies,
-                total_queue_depth=layout.total_queue_depth,
+                LoadSettings(
+                    backend="uring" if backend == "uring" else "threads",
+                    arrival=layout.arrival,
+                    copies=layout.copies,
+                    total_queue_depth=layout.total_queue_depth,
+                ),
             )
             _follow(engine, plan, files)
     assert engine.fault == ""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from engine._native import LoadEngine
 from engine.job.spec import Knobs, PathPolicy
 from engine.results.path_outcome import PathOutcome
+from engine.running.backend import LoadSettings
 from engine.running.path_history import PathHistory
 from tests import needs
 from tests.kernel.backends import ERRORS, FAILING, IN_FLIGHT, READS, WRITES, eventually, ios, knobs_of, measuring
@@ -174,7 +175,7 @@ def test_policies_that_look_at_the_load_spare_a_slow_path(backend: str, devices:
 def test_a_stalled_path_holds_up_no_turn(backend: str, devices: list[str]) -> None:
     with opened_lun(devices[:2]) as lun:
         knobs = _knobs(PathPolicy.PREFERRED_PATH, 8, threads=2)
-        engine = LoadEngine([lun], knobs, backend="uring" if backend == "uring" else "threads")
+        engine = LoadEngine([lun], knobs, LoadSettings(backend="uring" if backend == "uring" else "threads"))
         with stalled(devices[0]):
             engine.start()
             eventually(lambda: int(engine.counters()[0, IN_FLIGHT]) == 8, "8 outstanding")
@@ -192,8 +193,8 @@ def test_a_stalled_path_holds_up_no_turn(backend: str, devices: list[str]) -> No
 def test_a_path_of_weight_0_only_is_refused_where_it_would_never_be_used(devices: list[str]) -> None:
     with opened_lun(devices[:2], weights=(0, 0)) as lun:
         with pytest.raises(ValueError, match="weight 0"):
-            LoadEngine([lun], _knobs(PathPolicy.WEIGHTED_ROUND_ROBIN), backend="threads")
-        engine = LoadEngine([lun], _knobs(PathPolicy.SERVICE_TIME), backend="threads")
+            LoadEngine([lun], _knobs(PathPolicy.WEIGHTED_ROUND_ROBIN), LoadSettings(backend="threads"))
+        engine = LoadEngine([lun], _knobs(PathPolicy.SERVICE_TIME), LoadSettings(backend="threads"))
         engine.start()
         eventually(lambda: ios(engine) > 100, "I/Os")
         with pytest.raises(ValueError, match="weight 0"):

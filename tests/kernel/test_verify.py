@@ -21,6 +21,7 @@ from engine.events import EventKind
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
 from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
+from engine.running.backend import LoadSettings
 from engine.running.control import LoadControl
 from engine.verify.checking import Checked, check_target
 from engine.verify.damage import Damage, damage_of
@@ -57,9 +58,9 @@ def verified(
     engine = _native.LoadEngine(
         native,
         knobs,
-        backend="uring" if backend == "uring" else "threads",
-        journals=[journal] * len(targets),
-        **settings,
+        LoadSettings(
+            backend="uring" if backend == "uring" else "threads", journals=[journal] * len(targets), **settings
+        ),
     )
     engine.start()
     try:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.errors import LunscopeError, UsageError
 from engine.job.distribution import Normal, Pareto, Permutation, Uniform, Zipf, Zone, Zones
 from engine.job.scenario import validate_scenario
-from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode, TargetSpec
+from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec
 from engine.jobformats.fio_file import read_fio
 from engine.jobformats.fio_job import DRIVEN
 from engine.jobformats.fio_left_over import WITHOUT_EFFECT
@@ -419,11 +419,19 @@ def what_is_wrong(path: Path) -> str:
         ("rw=read\ndirect=0", "fio drops its files from the page cache"),
         ("rw=randread\nbssplit=4k/50:8k/50", "fio shortens those"),
         ("rw=randread\nnorandommap\nrandom_distribution=normal:10", "fio scatters the bell"),
-        ("rw=write\nfdatasync=4", "flushes metadata as well"),
     ],
 )
 def test_what_differs_in_the_small_is_a_warning(tmp_path: Path, lines: str, words: str) -> None:
     assert any(words in warning for warning in read(tmp_path, HEAD + lines).warnings)
+
+
+@pytest.mark.parametrize("flush", Flush)
+def test_both_ways_to_flush_are_driven_as_fio_does(tmp_path: Path, flush: Flush) -> None:
+    found = read(tmp_path, HEAD + f"rw=randwrite\n{flush}=4\n")
+    knobs = found.scenarios[0].job.knobs
+    assert (knobs.fsync_every, knobs.flush, found.warnings) == (4, flush, ())
+    reads = job(tmp_path, f"rw=randread\n{flush}=4").knobs
+    assert (reads.fsync_every, reads.flush) == (None, Flush.FSYNC)
 
 
 def test_a_usual_job_has_nothing_to_warn_of(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.errors import LunscopeError, UsageError
 from engine.job.distribution import Normal, Pareto, Permutation, Uniform, Zipf, hot_and_cold, locality
 from engine.job.scenario import Scenario, Turn
-from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode, PathSpec, TargetSpec
+from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Knobs, Mode, PathSpec, TargetSpec
 from engine.jobformats import fio_writing
 from engine.jobformats.fio_file import read_fio
 from engine.jobformats.fio_writing import dump_fio
@@ -74,6 +74,7 @@ def test_what_is_written_reads_back_as_the_same_load(tmp_path_factory: pytest.Te
         replace(BASE, knobs=replace(BASE.knobs, rate_iops=5000.0, read_pct=70.0)),
         replace(BASE, knobs=replace(BASE.knobs, read_pct=0.0, mode=Mode.DSYNC)),
         replace(BASE, knobs=replace(BASE.knobs, read_pct=30.0, fsync_every=16)),
+        replace(BASE, knobs=replace(BASE.knobs, read_pct=30.0, fsync_every=16, flush=Flush.FDATASYNC)),
         replace(
             BASE,
             targets=(TargetSpec("/dev/x"), TargetSpec("/dev/y")),

@@ -17,7 +17,7 @@ from engine.job.file import dump_job
 from engine.job.knobs import KNOBS
 from engine.job.scenario import Scenario, Turn, require_permission, turn_between
 from engine.job.scenario_file import dump_scenario, parse_scenario
-from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, PathPolicy, Permissions, TargetSpec
+from engine.job.spec import BlockShare, Flush, JobSpec, Knobs, Mode, PathPolicy, Permissions, TargetSpec
 
 BASE = JobSpec((TargetSpec("/dev/x"), TargetSpec("/dev/y")), Knobs(stripe_width=2), runtime_s=60.0)
 OTHER = Knobs(
@@ -32,6 +32,7 @@ OTHER = Knobs(
     mode=Mode.DSYNC,
     threads=3,
     fsync_every=7,
+    flush=Flush.FDATASYNC,
     policy=PathPolicy.PATH_LOCKDOWN,
 )
 
@@ -49,6 +50,7 @@ _KNOBS = st.builds(
     mode=st.sampled_from(Mode),
     threads=st.integers(1, 1000),
     fsync_every=st.none() | st.integers(1, 10_000),
+    flush=st.sampled_from(Flush),
     policy=st.sampled_from(PathPolicy),
 )
 

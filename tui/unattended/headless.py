@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections import deque
@@ -130,7 +131,8 @@ class HeadlessRun:
         while self._turns and self._turns[0].at_s <= self._control.status.elapsed_s:
             knobs = self._control.status.knobs
             assert knobs is not None
-            self._control.turn(self._turns.popleft().turned(knobs))
+            turn = functools.partial(self._control.turn, self._turns.popleft().turned(knobs))
+            self._do_unless_stopped(turn, "lunscope-turn")
 
 
 def progress_line(status: LoadStatus, step: Step | None) -> str:

@@ -1,7 +1,8 @@
 """Knobs: what may be turned while the load runs. `values.py` has one entry for each; all else follows from it."""
 
 from engine.job.knobs.knob import FioNumber, FormLine, Knob, Row, StepContext, StepKey
-from engine.job.knobs.values import KNOBS, KNOBS_BY_KEY, Knobs, engine_refusal, knob_problems, knob_rows
+from engine.job.knobs.register import KNOBS, KNOBS_BY_KEY, engine_refusal, knob_problems, knob_rows
+from engine.job.knobs.values import Knobs
 
 __all__ = [
     "KNOBS",

@@ -87,10 +87,8 @@ class FormLine:
 class FioNumber:
     """A whole number that fio means alike; 0 in fio is not set."""
 
-    name: str
-    """As it is written."""
-    also: Mapping[str, str] = field(default_factory=dict)
-    """Other options that are read as it, each with what is different in fio."""
+    names: Mapping[str, Mapping[str, Any]]
+    """Its options in fio, each with what it says of other knobs, by their ids."""
     of_writes: bool = False
     """Whether it is without effect on a job that only reads."""
 

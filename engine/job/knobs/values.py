@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from engine.job.choices import Mode, PathPolicy
+from engine.job.choices import Flush, Mode, PathPolicy
 from engine.job.distribution import Distribution, Uniform
 from engine.job.distribution_text import format_distribution
 from engine.job.knobs.kinds import BlockSizes, Number, Offsets, OneOf, WholeNumber
-from engine.job.knobs.knob import FioNumber, FormLine, Knob, Row, entries, knob
+from engine.job.knobs.knob import FioNumber, FormLine, Knob, Row, knob
 from engine.job.knobs.steps import (
     DISTRIBUTIONS,
     QUEUE_DEPTHS,
@@ -28,7 +26,6 @@ from engine.job.knobs.steps import (
 )
 from engine.job.limits import MAX_FSYNC_EVERY, MAX_QUEUE_DEPTH, MAX_TARGETS, MAX_THREADS
 from engine.job.policy_text import POLICY_NAMES, parse_policy
-from engine.job.problem import Problem
 from engine.job.sizes import BlockShare, format_blocks
 
 AS_READS = "as of reads"
@@ -214,10 +211,7 @@ class Knobs:
                 "Places",
                 *next_and_previous(
                     "distribution",
-                    (
-                        "Next distribution: even, skewed, hot and cold, every block once",
-                        "The distribution before",
-                    ),
+                    ("Next distribution: even, skewed, hot and cold, every block once", "The distribution before"),
                     ("d", "D"),
                     around("distribution", DISTRIBUTIONS),
                 ),
@@ -299,7 +293,7 @@ class Knobs:
             phrase=lambda knobs: f"fsync every {knobs.fsync_every} writes" if knobs.fsync_every else "",
             fio=("fsync", "fdatasync"),
             fio_number=FioNumber(
-                "fsync", {"fdatasync": "fsync is issued, which flushes metadata as well"}, of_writes=True
+                {"fsync": {"flush": Flush.FSYNC}, "fdatasync": {"flush": Flush.FDATASYNC}}, of_writes=True
             ),
         ),
     )
@@ -330,6 +324,19 @@ class Knobs:
         ),
     )
     """Which of several paths, and which copy of a mirror."""
+    flush: Flush = knob(
+        Flush.FSYNC,
+        Knob(
+            key="flush",
+            position=71,
+            name="flush",
+            kind=OneOf(Flush),
+            help="What --fsync-every issues: fdatasync leaves out metadata that the data do not need. [fsync]",
+            phrase=lambda knobs: knobs.flush.value if knobs.fsync_every and knobs.flush is not Flush.FSYNC else "",
+            fio=(),
+        ),
+    )
+    """What flushes a target after `fsync_every` writes."""
 
     @property
     def drawn_write_blocks(self) -> tuple[BlockShare, ...]:
@@ -342,30 +349,3 @@ class Knobs:
         reads = self.blocks if self.read_pct > 0 else ()
         writes = self.drawn_write_blocks if self.read_pct < 100 else ()
         return tuple(dict.fromkeys(share.block_bytes for share in (*reads, *writes)))
-
-
-KNOBS: Mapping[str, Knob] = MappingProxyType(entries(Knobs))
-"""By field of Knobs."""
-KNOBS_BY_KEY: Mapping[str, Knob] = MappingProxyType(
-    {each.key: each for each in sorted(KNOBS.values(), key=lambda each: each.position)}
-)
-"""By key of a job file, in the order in which people read them."""
-
-
-def knob_rows() -> list[tuple[Knob, Row]]:
-    """List what the load screen shows, from the first line to the last."""
-    rows = [(each, each.row) for each in KNOBS.values() if each.row is not None]
-    return sorted(rows, key=lambda pair: pair[1].position)
-
-
-def knob_problems(knobs: Knobs) -> Iterator[Problem]:
-    """List what is wrong with single knobs, whatever the targets."""
-    for each in KNOBS.values():
-        for text in each.problems(knobs):
-            yield Problem(each.option, text)
-
-
-def engine_refusal(text: str) -> str:
-    """Say what an engine refuses as people know it: engines begin with the id of the knob, options have its key."""
-    name, _, rest = text.partition(" ")
-    return f"--{KNOBS[name].option}: {rest}" if name in KNOBS else text

@@ -1,6 +1,46 @@
 //! When a target owes an fsync: after every so many of its writes that came back.
 
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use io_uring::types;
+
+/// `engine.job.choices.Flush`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    Fsync,
+    /// Without metadata that the data do not need.
+    Fdatasync,
+}
+
+impl Flush {
+    pub fn new(name: &str) -> Result<Self, String> {
+        match name {
+            "fsync" => Ok(Self::Fsync),
+            "fdatasync" => Ok(Self::Fdatasync),
+            other => Err(format!("flush {other} is not fsync or fdatasync")),
+        }
+    }
+
+    /// Flags of `IORING_OP_FSYNC`.
+    pub fn ring_flags(self) -> types::FsyncFlags {
+        match self {
+            Self::Fsync => types::FsyncFlags::empty(),
+            Self::Fdatasync => types::FsyncFlags::DATASYNC,
+        }
+    }
+
+    /// The system call; its result.
+    pub fn call(self, fd: RawFd) -> i32 {
+        // SAFETY: neither takes memory, and a descriptor that is not open is refused.
+        unsafe {
+            match self {
+                Self::Fsync => libc::fsync(fd),
+                Self::Fdatasync => libc::fdatasync(fd),
+            }
+        }
+    }
+}
 
 /// Shared by all workers of a run.
 pub struct Fsyncs {

@@ -224,11 +224,10 @@ impl Worker<'_> {
         self.seat.set_in_flight(part.target, 1);
         self.seat.outstanding.set(0, part.target, before_ticks);
         let issued_ticks = self.run.clock.now();
-        let write_flags = self.epoch.settings.mode.write_flags();
         let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
         loop {
             part.file = self.run.send(&self.epoch.policy_cost, &part, sent_ticks);
-            let result = transfer(self.run, &part, pointer, write_flags);
+            let result = transfer(self.run, &part, pointer, &self.epoch.settings);
             let epoch = self.seat.epoch();
             let reaped_ticks = self.run.clock.now();
             let worker = self.seat.worker;
@@ -315,7 +314,7 @@ impl Worker<'_> {
 }
 
 /// One system call; the result as a ring gives it.
-fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, write_flags: i32) -> i32 {
+fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, settings: &Settings) -> i32 {
     let fd = run.routes.node(part.file as usize).fd.as_raw_fd();
     let piece = libc::iovec {
         iov_base: pointer.as_ptr().cast(),
@@ -326,8 +325,10 @@ fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, write_flags: i32) -> i
     let moved = unsafe {
         match part.direction {
             Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),
-            Direction::Write if part.is_fsync() => libc::fsync(fd) as isize,
-            Direction::Write => libc::pwritev2(fd, &raw const piece, 1, offset, write_flags),
+            Direction::Write if part.is_fsync() => settings.flush.call(fd) as isize,
+            Direction::Write => {
+                libc::pwritev2(fd, &raw const piece, 1, offset, settings.mode.write_flags())
+            }
         }
     };
     let failed = || {

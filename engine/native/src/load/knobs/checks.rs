@@ -1,4 +1,6 @@
-//! What knobs may be on these targets; every refusal names the knob and its range.
+//! What knobs may be on these targets; every refusal begins with the knob and names its range.
+//!
+//! Ranges that do not depend on targets are invariants here: people get them in the words of `engine/job/knobs`.
 
 use std::sync::Arc;
 
@@ -183,13 +185,6 @@ pub(super) fn checked_threads(threads: usize) -> Result<usize, String> {
         Ok(threads)
     } else {
         Err(format!("threads {threads} is not in 1..{MAX_THREADS}"))
-    }
-}
-
-pub(super) fn checked_fsync_every(every: Option<u64>) -> Result<Option<u64>, String> {
-    match every {
-        Some(0) => Err("fsync_every 0 is not above 0".into()),
-        every => Ok(every),
     }
 }
 

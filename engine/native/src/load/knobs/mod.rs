@@ -4,12 +4,12 @@ mod checks;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use self::checks::{
-    check_block, check_depth, check_policy, checked_fsync_every, checked_rate, checked_threads,
-};
+use self::checks::{check_block, check_depth, check_policy, checked_rate, checked_threads};
 use super::arrival::Arrival;
+use super::fsyncs::Flush;
 use super::mode::Mode;
 use super::pattern::{BlockShare, CERTAIN, Distribution, Mix, Order, Passes, chance};
 use super::policy::PolicyName;
@@ -37,7 +37,8 @@ pub struct Knobs {
     /// Workers with a ring each; where every I/O has a thread of its own it says nothing.
     pub threads: usize,
     /// Writes of a target after which it is flushed.
-    pub fsync_every: Option<u64>,
+    pub fsync_every: Option<NonZeroU64>,
+    pub flush: Flush,
 }
 
 /// What threads with rings do while they have nothing to do.
@@ -82,7 +83,8 @@ pub struct Settings {
     pub layout: Option<Layout>,
     pub mode: Mode,
     pub threads: usize,
-    fsync_every: Option<u64>,
+    fsync_every: Option<NonZeroU64>,
+    pub flush: Flush,
     /// Largest I/O on one target.
     pub part_bytes: u64,
     /// Of reads and of writes.
@@ -124,7 +126,8 @@ impl Settings {
             layout,
             mode: knobs.mode,
             threads: checked_threads(knobs.threads)?,
-            fsync_every: checked_fsync_every(knobs.fsync_every)?,
+            fsync_every: knobs.fsync_every,
+            flush: knobs.flush,
             always: always(&mixes, read_bound),
             mixes,
             distributions: knobs.distributions.clone(),
@@ -200,7 +203,8 @@ impl Settings {
 
     /// Writes of a target after which it is flushed, if there are any.
     pub fn fsync_due(&self) -> Option<u64> {
-        self.fsync_every.filter(|_| self.writes())
+        let every = self.fsync_every.filter(|_| self.writes())?;
+        Some(every.get())
     }
 
     /// Direction for 32 random bits.

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use super::*;
+use crate::load::fsyncs::Flush;
 use crate::load::node::Node;
 
 fn target(size_bytes: u64, writable: bool) -> Arc<Target> {
@@ -48,6 +49,7 @@ fn knobs(blocks: &[(u64, f64)], read_pct: f64) -> Knobs {
         mode: Mode::Direct,
         threads: 1,
         fsync_every: None,
+        flush: Flush::Fsync,
     }
 }
 
@@ -123,7 +125,6 @@ fn knobs_out_of_range_are_named() {
     assert!(with(&|knobs| knobs.rate_iops = Some(0.0)).contains("rate_iops"));
     assert!(with(&|knobs| knobs.threads = 0).starts_with("threads 0"));
     assert!(with(&|knobs| knobs.threads = 1001).contains("1..1000"));
-    assert!(with(&|knobs| knobs.fsync_every = Some(0)).starts_with("fsync_every 0"));
     let open = Limits {
         arrival: Arrival::Poisson,
         ..limits()

@@ -1,14 +1,26 @@
 //! Arguments as Python gives them, checked before anything is done.
 
+use std::fs::File;
+use std::num::NonZeroU64;
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::load::knobs::Knobs;
+use super::os_error;
+use super::target::duplicate;
+use crate::load::arrival::Arrival;
+use crate::load::crew::Backend;
+use crate::load::engine::Options;
+use crate::load::fsyncs::Flush;
+use crate::load::knobs::{Knobs, Limits, RingUse};
 use crate::load::mode::Mode;
 use crate::load::pattern::{BlockShare, Distribution};
 use crate::load::policy::PolicyName;
+
+/// `engine.job.limits.MAX_STREAMS`.
+const MAX_STREAMS: usize = 1024;
 
 #[derive(FromPyObject)]
 struct BlockShareArgument {
@@ -60,6 +72,7 @@ pub struct KnobsArgument {
     mode: String,
     threads: i64,
     fsync_every: Option<i64>,
+    flush: String,
 }
 
 impl KnobsArgument {
@@ -84,14 +97,117 @@ impl KnobsArgument {
             threads: unsigned("threads", self.threads)?,
             fsync_every: self
                 .fsync_every
-                .map(|every| unsigned("fsync_every", every))
+                .map(|every| above_0("fsync_every", every))
                 .transpose()?,
+            flush: Flush::new(&self.flush).map_err(PyValueError::new_err)?,
         })
     }
 }
 
+/// `engine.running.backend.LoadSettings` by its attributes.
+#[expect(clippy::struct_excessive_bools, reason = "the settings of a job")]
+#[derive(FromPyObject)]
+pub struct SettingsArgument {
+    backend: String,
+    sequential: bool,
+    streams: i64,
+    stripe_unit_bytes: i64,
+    copies: i64,
+    total_queue_depth: bool,
+    seed: i64,
+    max_queue_depth: i64,
+    runtime_s: Option<f64>,
+    arrival: String,
+    poll: bool,
+    dry: bool,
+    journals: Option<Vec<Option<RawFd>>>,
+}
+
+impl SettingsArgument {
+    pub fn checked(self, targets: usize) -> PyResult<Options> {
+        let backend = match self.backend.as_str() {
+            "uring" => Ok(Backend::Uring),
+            "threads" => Ok(Backend::Threads),
+            other => refused(format!("backend {other} is not uring or threads")),
+        }?;
+        Ok(Options {
+            backend,
+            limits: self.limits(backend)?,
+            seed: bits(self.seed),
+            runtime: self
+                .runtime_s
+                .map(|runtime_s| seconds("runtime_s", runtime_s))
+                .transpose()?,
+            journals: journal_files(self.journals, targets, self.dry)?,
+        })
+    }
+
+    fn limits(&self, backend: Backend) -> PyResult<Limits> {
+        Ok(Limits {
+            max_queue_depth: unsigned("max_queue_depth", self.max_queue_depth)?,
+            stripe_unit_bytes: above_0("stripe_unit_bytes", self.stripe_unit_bytes)?.get(),
+            thread_per_io: backend == Backend::Threads,
+            copies: unsigned("copies", self.copies)?,
+            total_depth: self.total_queue_depth,
+            arrival: Arrival::parse(&self.arrival).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "arrival {} is not closed, constant or poisson",
+                    self.arrival
+                ))
+            })?,
+            ring_use: self.ring_use()?,
+            streams: self.streams()?,
+            grain_bytes: None,
+        })
+    }
+
+    fn streams(&self) -> PyResult<Option<usize>> {
+        let streams = unsigned("streams", self.streams)?;
+        if !(1..=MAX_STREAMS).contains(&streams) {
+            return refused(format!("streams {streams} is not in 1..{MAX_STREAMS}"));
+        }
+        Ok(self.sequential.then_some(streams))
+    }
+
+    fn ring_use(&self) -> PyResult<RingUse> {
+        match (self.poll, self.dry) {
+            (false, false) => Ok(RingUse::Sleep),
+            (true, false) => Ok(RingUse::Poll),
+            (false, true) => Ok(RingUse::Dry),
+            (true, true) => refused("poll: a dry run has nothing to wait for".into()),
+        }
+    }
+}
+
+fn refused<T>(why: String) -> PyResult<T> {
+    Err(PyValueError::new_err(why))
+}
+
+/// The files of the books of --verify, by descriptors of our own.
+fn journal_files(
+    journals: Option<Vec<Option<RawFd>>>,
+    targets: usize,
+    dry: bool,
+) -> PyResult<Option<Vec<Option<File>>>> {
+    let Some(journals) = journals else {
+        return Ok(None);
+    };
+    if dry || journals.len() != targets {
+        return refused("journals: one for every target, and none in a dry run".into());
+    }
+    let duplicate = |fd: Option<RawFd>| fd.map(|fd| duplicate(fd).map(File::from)).transpose();
+    let files = journals.into_iter().map(duplicate);
+    let files = files.collect::<std::io::Result<Vec<_>>>();
+    files.map(Some).map_err(|error| os_error(&error))
+}
+
 pub fn unsigned<T: TryFrom<i64>>(name: &str, value: i64) -> PyResult<T> {
     T::try_from(value).map_err(|_| PyValueError::new_err(format!("{name} {value} is out of range")))
+}
+
+fn above_0(name: &str, value: i64) -> PyResult<NonZeroU64> {
+    NonZeroU64::new(unsigned(name, value)?)
+        .ok_or_else(|| PyValueError::new_err(format!("{name} 0 is not above 0")))
 }
 
 /// Seeds are bits; Python's may be negative.

@@ -1,23 +1,16 @@
 //! `LoadEngine`.
 
-use std::fs::File;
-use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::arguments::{KnobsArgument, bits, seconds, unsigned};
+use super::arguments::{KnobsArgument, SettingsArgument, seconds};
 use super::cells::{CellArrays, cell_arrays};
 use super::epoch::EpochStats;
-use super::os_error;
-use super::target::{LoadTarget, duplicate};
+use super::target::LoadTarget;
 use super::verify::{DamageRow, VerifyPass, damage_row};
-use crate::load::arrival::Arrival;
-use crate::load::crew::Backend;
-use crate::load::engine::{Engine, Options};
-use crate::load::knobs::{Limits, RingUse};
+use crate::load::engine::Engine;
 use crate::load::lock::lock;
 use crate::load::stats::Sums;
 use crate::load::target::Target;
@@ -46,89 +39,24 @@ fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
 }
 /// Columns of the raw table `slow_load`.
 const SLOW_COLUMNS: usize = 6;
-/// `engine.job.spec.MAX_STREAMS`.
-const MAX_STREAMS: usize = 1024;
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct LoadEngine {
     engine: Engine,
     /// Knobs of every epoch as Python gave them; held while turning, so that indices agree.
-    turns: Mutex<Vec<Arc<Py<PyAny>>>>,
+    epoch_knobs: Mutex<Vec<Arc<Py<PyAny>>>>,
 }
 
 #[pymethods]
 impl LoadEngine {
     #[new]
-    #[expect(
-        clippy::too_many_arguments,
-        clippy::fn_params_excessive_bools,
-        reason = "the settings of a job"
-    )]
-    #[pyo3(signature = (targets, knobs, *, backend, sequential = false, streams = 1, stripe_unit_bytes = 65536, copies = 1,
-                        total_queue_depth = false, seed = 1, max_queue_depth = 1024, runtime_s = None,
-                        arrival = "closed", poll = false, dry = false, journals = None))]
     fn new(
         py: Python<'_>,
         targets: Vec<Bound<'_, LoadTarget>>,
         knobs: Bound<'_, PyAny>,
-        backend: &str,
-        sequential: bool,
-        streams: i64,
-        stripe_unit_bytes: i64,
-        copies: i64,
-        total_queue_depth: bool,
-        seed: i64,
-        max_queue_depth: i64,
-        runtime_s: Option<f64>,
-        arrival: &str,
-        poll: bool,
-        dry: bool,
-        journals: Option<Vec<Option<RawFd>>>,
+        settings: SettingsArgument,
     ) -> PyResult<Self> {
-        let backend = match backend {
-            "uring" => Backend::Uring,
-            "threads" => Backend::Threads,
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "backend {other} is not uring or threads"
-                )));
-            }
-        };
-        let stripe_unit_bytes = unsigned("stripe_unit_bytes", stripe_unit_bytes)?;
-        if stripe_unit_bytes == 0 {
-            return Err(PyValueError::new_err("stripe_unit_bytes must be above 0"));
-        }
-        let streams = unsigned("streams", streams)?;
-        if !(1..=MAX_STREAMS).contains(&streams) {
-            return Err(PyValueError::new_err(format!(
-                "streams {streams} is not in 1..{MAX_STREAMS}"
-            )));
-        }
-        let limits = Limits {
-            max_queue_depth: unsigned("max_queue_depth", max_queue_depth)?,
-            stripe_unit_bytes,
-            thread_per_io: backend == Backend::Threads,
-            copies: unsigned("copies", copies)?,
-            total_depth: total_queue_depth,
-            arrival: Arrival::parse(arrival).ok_or_else(|| {
-                PyValueError::new_err(format!(
-                    "arrival {arrival} is not closed, constant or poisson"
-                ))
-            })?,
-            ring_use: ring_use(poll, dry)?,
-            streams: sequential.then_some(streams),
-            grain_bytes: None,
-        };
-        let runtime = runtime_s
-            .map(|runtime_s| seconds("runtime_s", runtime_s))
-            .transpose()?;
-        let options = Options {
-            backend,
-            limits,
-            seed: bits(seed),
-            runtime,
-            journals: journal_files(journals, targets.len(), dry)?,
-        };
+        let options = settings.checked(targets.len())?;
         let targets = targets
             .into_iter()
             .map(|target| Arc::clone(&target.get().0))
@@ -137,7 +65,7 @@ impl LoadEngine {
         let engine = py.detach(|| Engine::new(targets, &checked, options))?;
         Ok(Self {
             engine,
-            turns: Mutex::new(vec![Arc::new(knobs.unbind())]),
+            epoch_knobs: Mutex::new(vec![Arc::new(knobs.unbind())]),
         })
     }
 
@@ -149,7 +77,7 @@ impl LoadEngine {
         let checked = knobs.extract::<KnobsArgument>()?.checked()?;
         let knobs = Arc::new(knobs.unbind());
         py.detach(|| {
-            let mut turns = lock(&self.turns);
+            let mut turns = lock(&self.epoch_knobs);
             let index = self.engine.turn(&checked)?;
             turns.truncate(index as usize);
             turns.push(knobs);
@@ -259,7 +187,7 @@ impl LoadEngine {
 
     fn epochs(&self, py: Python<'_>) -> Vec<EpochStats> {
         py.detach(|| {
-            let turns = lock(&self.turns);
+            let turns = lock(&self.epoch_knobs);
             let stats =
                 |(index, (epoch, knobs)): (usize, (AnyEpoch, &Arc<Py<PyAny>>))| EpochStats {
                     index,
@@ -361,36 +289,5 @@ impl LoadEngine {
     fn stop(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         let timeout = seconds("timeout_s", timeout_s)?;
         Ok(py.detach(|| self.engine.stop(timeout)))
-    }
-}
-
-/// The files of the books of --verify, by descriptors of our own.
-fn journal_files(
-    journals: Option<Vec<Option<RawFd>>>,
-    targets: usize,
-    dry: bool,
-) -> PyResult<Option<Vec<Option<File>>>> {
-    let Some(journals) = journals else {
-        return Ok(None);
-    };
-    if dry || journals.len() != targets {
-        return Err(PyValueError::new_err(
-            "journals: one for every target, and none in a dry run",
-        ));
-    }
-    let duplicate = |fd: Option<RawFd>| fd.map(|fd| duplicate(fd).map(File::from)).transpose();
-    let files = journals.into_iter().map(duplicate);
-    let files = files.collect::<std::io::Result<Vec<_>>>();
-    files.map(Some).map_err(|error| os_error(&error))
-}
-
-fn ring_use(poll: bool, dry: bool) -> PyResult<RingUse> {
-    match (poll, dry) {
-        (false, false) => Ok(RingUse::Sleep),
-        (true, false) => Ok(RingUse::Poll),
-        (false, true) => Ok(RingUse::Dry),
-        (true, true) => Err(PyValueError::new_err(
-            "poll: a dry run has nothing to wait for",
-        )),
     }
 }

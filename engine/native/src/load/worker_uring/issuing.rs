@@ -9,7 +9,7 @@ use super::Worker;
 use crate::load::buffers::Buffer;
 use crate::load::fanout::Next;
 use crate::load::flight::Flight;
-use crate::load::knobs::RingUse;
+use crate::load::knobs::{RingUse, Settings};
 use crate::load::pattern::Part;
 use crate::load::stats::Direction;
 
@@ -162,17 +162,17 @@ impl Worker<'_> {
         if self.run.limits.ring_use == RingUse::Dry {
             return opcode::Nop::new().build();
         }
-        let write_flags = self.epoch.settings.mode.write_flags();
+        let settings = &self.epoch.settings;
         if self.ring.registry.files {
             // The flag turns the descriptor into an index of the registered files.
             let file = types::Fd(i32::try_from(part.file).unwrap_or(-1));
-            return entry(file, part, buffer, write_flags).flags(squeue::Flags::FIXED_FILE);
+            return entry(file, part, buffer, settings).flags(squeue::Flags::FIXED_FILE);
         }
         entry(
             types::Fd(self.run.routes.node(part.file as usize).fd.as_raw_fd()),
             part,
             buffer,
-            write_flags,
+            settings,
         )
     }
 
@@ -213,10 +213,12 @@ impl Worker<'_> {
     }
 }
 
-fn entry(file: types::Fd, part: &Part, buffer: Buffer, write_flags: i32) -> squeue::Entry {
+fn entry(file: types::Fd, part: &Part, buffer: Buffer, settings: &Settings) -> squeue::Entry {
     if part.is_fsync() {
-        return opcode::Fsync::new(file).build();
+        let flags = settings.flush.ring_flags();
+        return opcode::Fsync::new(file).flags(flags).build();
     }
+    let write_flags = settings.mode.write_flags();
     let (pointer, length, offset) = (buffer.pointer.as_ptr(), part.length, part.offset);
     match (part.direction, buffer.registered) {
         (Direction::Read, Some(index)) => opcode::ReadFixed::new(file, pointer, length, index)
