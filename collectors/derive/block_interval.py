@@ -10,8 +10,8 @@ from collectors.derive.disk_interval import DiskInterval, disk_intervals
 from collectors.derive.group_looks import GroupLooks, group_looks
 from collectors.derive.traced import Traced, traced
 from collectors.model import Sample
-from collectors.schemas import DISK, GROUP
 from collectors.subject import interval_s
+from collectors.tables.block.schema import DISK, GROUP
 
 
 @dataclass(frozen=True, slots=True, eq=False)

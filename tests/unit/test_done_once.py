@@ -26,7 +26,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], list[object
     def count(owner: Any, name: str) -> list[object]:
         calls: list[object] = []
         function = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *given, **named: calls.append(None) or function(*given, **named))
+
+        def counting(*given: Any, **named: Any) -> Any:
+            calls.append(given)
+            return function(*given, **named)
+
+        monkeypatch.setattr(owner, name, counting)
         return calls
 
     return count

@@ -12,8 +12,8 @@ from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.exact import with_exact
 from collectors.derive.group_looks import NO_LOOKS, added_looks
 from collectors.model import FrameTable, Rows, Step, Topology
-from collectors.schemas import DISK
 from collectors.subject import interval_s
+from collectors.tables.block.schema import DISK
 from collectors.tables.block.traced_sum import TracedSum
 
 _SPEAKS = 0.9
