@@ -24,6 +24,7 @@ PARTS = {
     "scale_screen": "CPU and memory of the screens at 1 Hz over 19,200 paths of 600 LUNs",
     "exact": "what timing every I/O in the kernel costs a running load, and what reading it costs",
     "paint": "repainting grids, charts and heat maps",
+    "report": "an interval of report, and reading a recording in order",
     "session": "bytes per active device and tick, opening and seeking a 24 h recording",
 }
 

@@ -14,7 +14,6 @@ from collectors.derive.disk_figures import (
     splits_at_driver,
     uncounted_rows,
     when_idle,
-    with_heat,
 )
 from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.group_looks import NO_LOOKS, GroupLooks, with_group_looks
@@ -38,7 +37,7 @@ def block_tables(
     *,
     looks: GroupLooks = NO_LOOKS,
 ) -> dict[str, FrameTable]:
-    """Frame tables "disks", and where the graph knows paths, "paths" and "hbas".
+    """Frame tables "disks", without heat, and where the graph knows paths, "paths" and "hbas".
 
     Args:
         rows: of the disk table.
@@ -54,7 +53,7 @@ def block_tables(
     if heads is not None:
         heads = _looked_at(heads, looks.of([rows.keys[place] for place in part.nvme_heads[silent[part.nvme_heads]]]))
     everything = disk_table(rows, intervals, topology, heads)
-    disks = everything if part.disks is rows else with_heat(_taken(everything, part.disks, part.disk_at))
+    disks = everything if part.disks is rows else _taken(everything, part.disks, part.disk_at)
     if not len(part.paths):
         return {"disks": disks}
     sums = group_sums(intervals, part.port_of_row, len(part.ports), elapsed_s, unknown)

@@ -46,7 +46,7 @@ _ZERO_WHEN_IDLE = frozenset({"heat", "iops", "in_flight", "busy_pct"})
 def disk_table(
     rows: Rows, intervals: Iterable[DiskInterval], topology: Topology, heads: DiskInterval | None = None
 ) -> FrameTable:
-    """All disk fields over one interval.
+    """All disk fields over one interval but heat, which `with_heat` fills in.
 
     Disks whose accounting is off (`queue/iostats`) are NaN throughout: their counters stand still under load too.
 
@@ -72,13 +72,14 @@ def disk_table(
         for field_id, codes in marks.items():
             tiers[field_id][at] = codes
     _blank(blind, columns, tiers)
-    return with_heat(FrameTable(rows, columns, tiers))
+    return FrameTable(rows, columns, tiers)
 
 
-def with_heat(table: FrameTable) -> FrameTable:
-    """Rate the disks of a table against each other."""
-    inputs = (table.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms"))
-    return FrameTable(table.rows, {**table.columns, "heat": heat(*inputs)}, table.tiers)
+def with_heat(tables: Mapping[str, FrameTable]) -> dict[str, FrameTable]:
+    """Rate the disks against each other, once all other figures of theirs are there."""
+    disks = tables["disks"]
+    inputs = (disks.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms"))
+    return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, "heat": heat(*inputs)}, disks.tiers)}
 
 
 def splits_at_driver(host: HostFacts) -> bool:

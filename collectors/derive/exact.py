@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.disk_figures import with_heat
 from collectors.derive.growth import Values, ratio, share_pct
 from collectors.derive.traced import Traced
 from collectors.derive.traced_levels import LevelSums, TracedLevel, level_sums, levels
@@ -78,8 +77,7 @@ def _overlaid(name: str, table: FrameTable, traced: Traced, level: TracedLevel, 
                 _put(columns, tiers, field_id, sums.at[known], values[known])
         if level.disk_at is not None:
             _put_uncounted(columns, sums, rows.silent[level.disk_at[sums.at]], traced.elapsed_s)
-    overlaid = FrameTable(table.rows, columns, tiers)
-    return with_heat(overlaid) if "heat" in columns else overlaid
+    return FrameTable(table.rows, columns, tiers)
 
 
 def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:

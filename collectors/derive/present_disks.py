@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 from collectors.model import FrameTable, Rows, Topology
 
 
+@functools.lru_cache(maxsize=1)
 def present_disks(disks: FrameTable, topology: Topology) -> FrameTable:
-    """Leave out devices of size 0, such as loop devices with nothing attached: the kernel keeps many of them."""
+    """Leave out devices of size 0, such as loop devices that were detached; the last result is kept for its frame.
+
+    Those that never did any I/O are not even in the table: its reader leaves them out.
+    """
     chosen = _chosen(disks.rows, topology)
     if chosen is None:
         return disks

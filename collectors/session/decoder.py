@@ -59,8 +59,9 @@ class Decoder:
         self._cursor = None
         for stored in reversed(chain):
             try:
-                tables = self._advance(state, stored)
-                moment = self._build(stored, tables) if stored.tick == tick else None
+                record = Record.from_bytes(stored.data)
+                tables = self._advance(state, stored, record)
+                moment = self._build(stored, record, tables) if stored.tick == tick else None
             except ValueError as error:
                 raise UnreadableError(stored.tick, str(error)) from None
         assert moment is not None, "a chain ends with the tick that was asked for"
@@ -96,9 +97,8 @@ class Decoder:
     def _cells(self) -> int:
         return sum(state.cells for state in self._starts.values())
 
-    def _advance(self, state: TickState, stored: StoredTick) -> _Tables:
+    def _advance(self, state: TickState, stored: StoredTick, record: Record) -> _Tables:
         tables: _Tables = {}
-        record = Record.from_bytes(stored.data)
         cells = 0
         for section in record.tables:
             schema, rows = self._library.schema(section.shape_id), self._library.rows(section.rows_id)
@@ -114,8 +114,7 @@ class Decoder:
             self._remember(stored.tick, state)
         return tables
 
-    def _build(self, stored: StoredTick, tables: _Tables) -> Moment:
-        record = Record.from_bytes(stored.data)
+    def _build(self, stored: StoredTick, record: Record, tables: _Tables) -> Moment:
         sample = Sample(
             time_ns=stored.time_ns,
             monotonic_ns=stored.monotonic_ns,

@@ -20,7 +20,7 @@ from engine.version import version
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Setting:
+class KnobSetting:
     """All epochs of a run that had the same knobs."""
 
     result: RunResult
@@ -59,19 +59,21 @@ def run_name(job: JobSpec, knobs: Knobs) -> RunName:
     return RunName(rw_word(job.access, knobs.read_pct), knobs.queue_depth, jobs)
 
 
-def settings_of(result: RunResult, intervals: Sequence[LoadInterval]) -> tuple[Setting, ...]:
+def settings_of(result: RunResult, intervals: Sequence[LoadInterval]) -> tuple[KnobSetting, ...]:
     """Put epochs of equal knobs together; those in which nothing was measured are left out."""
     by_knobs: dict[object, list[EpochResult]] = {}
     for epoch in result.epochs:
         if epoch.split.total.ios:
             by_knobs.setdefault(epoch.knobs, []).append(epoch)
     return tuple(
-        Setting(result, tuple(epochs), tuple(each for each in intervals if each.epoch in {one.index for one in epochs}))
+        KnobSetting(
+            result, tuple(epochs), tuple(each for each in intervals if each.epoch in {one.index for one in epochs})
+        )
         for epochs in by_knobs.values()
     )
 
 
-def fio_document(setting: Setting) -> Figures:
+def fio_document(setting: KnobSetting) -> Figures:
     """Everything fio's JSON has that is known, ready for json.dumps."""
     now_s = time.time()
     return {
@@ -84,7 +86,7 @@ def fio_document(setting: Setting) -> Figures:
     }
 
 
-def _job(setting: Setting) -> Figures:
+def _job(setting: KnobSetting) -> Figures:
     split = combine_splits([epoch.split for epoch in setting.epochs])
     duration_s = sum(epoch.duration_s for epoch in setting.epochs)
     reads = [(each.read, each.length_s) for each in setting.intervals]
@@ -108,7 +110,7 @@ def _job(setting: Setting) -> Figures:
     }
 
 
-def _options(setting: Setting) -> dict[str, str]:
+def _options(setting: KnobSetting) -> dict[str, str]:
     """Say what ran as options of fio, as far as it has them; depth and jobs as the file's name says them."""
     knobs = setting.epochs[0].knobs
     job = replace(setting.result.about.job, knobs=knobs)
@@ -121,7 +123,7 @@ def _options(setting: Setting) -> dict[str, str]:
     return options | own | {"iodepth": str(setting.name.depth), "numjobs": str(setting.name.jobs)}
 
 
-def _flushes(setting: Setting) -> Figures:
+def _flushes(setting: KnobSetting) -> Figures:
     flushes = [epoch.fsyncs for epoch in setting.epochs]
     ios, latency_ns = sum(each.ios for each in flushes), sum(each.latency_sum_ns for each in flushes)
     largest_ns = max(each.largest_ns for each in flushes)

@@ -14,7 +14,7 @@ from engine.errors import LunscopeError
 from engine.job.scenario import Scenario, Turn
 from engine.job.spec import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.jobformats.fio_plot import make_folder, write_results
-from engine.jobformats.fio_result import Setting, fio_document, settings_of
+from engine.jobformats.fio_result import KnobSetting, fio_document, settings_of
 from engine.jobformats.fio_statistics import latency_shares
 from engine.results.latency_shares import share_between
 from engine.results.response_text import response_lines
@@ -42,7 +42,7 @@ def interval(index: int, end_s: float, ios: int) -> LoadInterval:
     )
 
 
-def only_job(setting: Setting) -> dict[str, Any]:
+def only_job(setting: KnobSetting) -> dict[str, Any]:
     (job,) = json.loads(json.dumps(fio_document(setting), allow_nan=False))["jobs"]
     assert isinstance(job, dict)
     return job

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.derive.block_interval import block_interval
 from collectors.derive.block_tables import block_tables
-from collectors.derive.disk_interval import DiskInterval, disk_intervals
+from collectors.derive.disk_figures import with_heat
+from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.exact import with_exact
-from collectors.derive.group_looks import NO_LOOKS, added_looks, group_looks
-from collectors.derive.traced import traced
+from collectors.derive.group_looks import NO_LOOKS, added_looks
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.subject import interval_s
+from collectors.tables.block.schema import DISK
 from collectors.tables.block.traced_sum import TracedSum
 
 _SPEAKS = 0.9
@@ -39,19 +41,17 @@ class BlockAverages:
     def add(self, step: Step) -> None:
         """Add the interval of a step; one without a previous sample has none."""
         elapsed_s = interval_s(step.previous, step.current)
-        table = step.current.tables.get("disk")
+        table = step.current.tables.get(DISK.name)
         if step.previous is None or table is None or np.isnan(elapsed_s):
             return
-        host = step.current.topology.host
+        reduced = block_interval(step.previous, step.current)
         self._topology = step.current.topology
         self._place(table.rows)
         self._sum("elapsed_s")[self._at] += elapsed_s
-        looks = group_looks(step.previous.tables.get("group"), step.current.tables.get("group"), elapsed_s)
-        self._looks = added_looks(self._looks, looks)
-        exact = traced(step.previous, step.current)
-        if exact is not None:
-            self._traced.add(exact)
-        for interval in disk_intervals(step.previous.tables.get("disk"), table, elapsed_s, host.long_bits):
+        self._looks = added_looks(self._looks, reduced.looks)
+        if reduced.traced is not None:
+            self._traced.add(reduced.traced)
+        for interval in reduced.moved:
             self._add(interval, elapsed_s)
 
     def tables(self) -> dict[str, FrameTable]:
@@ -63,13 +63,13 @@ class BlockAverages:
         sums = {quantity: self._sum(quantity) for quantity in self._sums}
         elapsed_s = float(sums["elapsed_s"].max(initial=0.0)) if "elapsed_s" in sums else np.nan
         if "reads" not in sums:
-            return block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_))
+            return with_heat(block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_)))
         moved = DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))
         silent = sums["reads"] + sums["writes"] == 0
         tables = block_tables(rows, [moved], self._topology, elapsed_s, silent, looks=self._looks)
         exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
         whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
-        return with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole)
+        return with_heat(with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole))
 
     def _place(self, rows: Rows) -> None:
         """Find the slots of the rows, new ones for disks not seen before."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collectors.derive.block_interval import block_interval
 from collectors.derive.block_tables import block_tables, silent_rows
-from collectors.derive.disk_interval import disk_intervals
+from collectors.derive.disk_figures import with_heat
 from collectors.derive.errors import with_errors
 from collectors.derive.exact import with_exact
-from collectors.derive.group_looks import group_looks
-from collectors.derive.traced import traced
 from collectors.kernel.device_ids import plain_wwid
 from collectors.kernel.device_names import both_names, label_of
 from collectors.model import Frame, FrameTable, Rows, Table, Topology
@@ -26,12 +25,11 @@ from engine.text import safe_text
 
 def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     previous, current, elapsed_s = interval.previous, interval.current, interval.elapsed_s
-    graph, host = current.topology.graph, current.topology.host
-    moved = list(disk_intervals(interval.before(DISK.name), table, elapsed_s, host.long_bits))
-    looks = group_looks(interval.before(GROUP.name), interval.now(GROUP.name), elapsed_s)
+    graph = current.topology.graph
+    reduced = block_interval(previous, current)
     silent = silent_rows(table)
-    block = block_tables(table.rows, moved, current.topology, elapsed_s, silent, looks=looks)
-    tables = with_exact(block, traced(previous, current), table.rows, graph, silent)
+    block = block_tables(table.rows, reduced.moved, current.topology, elapsed_s, silent, looks=reduced.looks)
+    tables = with_heat(with_exact(block, reduced.traced, table.rows, graph, silent))
     return with_errors(tables, None if previous is None else previous.tables, current.tables, graph)
 
 

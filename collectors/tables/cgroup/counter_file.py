@@ -12,7 +12,7 @@ MOST_BYTES = 8 << 20
 """More than the lines of any host's devices."""
 
 
-class OpenFiles:
+class OpenFileBudget:
     """How many files may stay open: a quarter of what the process may have."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class OpenFiles:
 class CounterFile:
     """One file; one that stays open is never mistaken for that of a later group of the same name."""
 
-    def __init__(self, path: str, budget: OpenFiles) -> None:
+    def __init__(self, path: str, budget: OpenFileBudget) -> None:
         self._path = path
         self._budget = budget
         self._descriptor: int | None = None

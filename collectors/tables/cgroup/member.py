@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import MISSING
-from collectors.tables.cgroup.counter_file import CounterFile, OpenFiles
+from collectors.tables.cgroup.counter_file import CounterFile, OpenFileBudget
 from collectors.tables.cgroup.files import NO_COUNTS, WIDTH, Counts, blkio, io_stat, pressure
 from collectors.tables.cgroup.schema import CGROUP, LIMITS, PRESSURES
 from collectors.tables.cgroup.tree import Group, Hierarchy
@@ -22,7 +22,7 @@ class Member:
     Counters of a group hold those of its descendants: where these stand still nothing below has moved, and is not read.
     """
 
-    def __init__(self, group: Group, hierarchy: Hierarchy, budget: OpenFiles) -> None:
+    def __init__(self, group: Group, hierarchy: Hierarchy, budget: OpenFileBudget) -> None:
         self.group = group
         self.moved = True
         """Whether a group below may have done I/O since the reading before."""

@@ -10,7 +10,7 @@ import numpy as np
 from collectors.kernel.identity import number_of, storable_name
 from collectors.model import Rows, Table
 from collectors.sources.reading import Reading
-from collectors.tables.cgroup.counter_file import OpenFiles
+from collectors.tables.cgroup.counter_file import OpenFileBudget
 from collectors.tables.cgroup.files import Number
 from collectors.tables.cgroup.keys import row_key, row_name
 from collectors.tables.cgroup.member import Member
@@ -42,7 +42,7 @@ class CgroupCollector:
         self._tree = GroupTree(hierarchy)
         self._groups: tuple[Group, ...] = ()
         self._members: dict[str, Member] = {}
-        self._budget = OpenFiles()
+        self._budget = OpenFileBudget()
         self._retry_s = 0.0
         self._shape: tuple[object, ...] = ()
         self._table = _NO_TABLE

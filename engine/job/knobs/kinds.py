@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _Parsed = TypeVar("_Parsed")
 
 
-class Kind(ABC):
+class KnobKind(ABC):
     """A kind of value."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ def _parsed(value: _Parsed | None, text: str, what: str) -> _Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeNumber(Kind):
+class WholeNumber(KnobKind):
     """A whole number of a range."""
 
     least: int
@@ -95,7 +95,7 @@ class WholeNumber(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Kind):
+class Number(KnobKind):
     """A number of a range; `above` leaves out the least."""
 
     least: float
@@ -122,7 +122,7 @@ class Number(Kind):
             yield f"{shown} is out of range: {self.range_text}"
 
 
-class BlockSizes(Kind):
+class BlockSizes(KnobKind):
     """A block size, or several with their shares."""
 
     def read(self, value: Any) -> tuple[BlockShare, ...]:  # noqa: ANN401
@@ -155,7 +155,7 @@ class BlockSizes(Kind):
             yield f"the shares of the mix add up to {sum(percents):g} %, not 100"
 
 
-class Offsets(Kind):
+class Offsets(KnobKind):
     """A distribution of random offsets."""
 
     def read(self, value: Any) -> Distribution:  # noqa: ANN401
@@ -179,7 +179,7 @@ class Offsets(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf(Kind):
+class OneOf(KnobKind):
     """One word of an enum; `named` reads other names of the same words as well."""
 
     words: type[StrEnum]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from engine.job.knobs.kinds import Kind
+from engine.job.knobs.kinds import KnobKind
 from engine.job.values import quoted
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Knob:
     """In job files, summaries and the help of the command line."""
     name: str
     """As events say it: "queue depth 8 -> 16"."""
-    kind: Kind
+    kind: KnobKind
     help: str
     """Of the option."""
     metavar: str = ""
