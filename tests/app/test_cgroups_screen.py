@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.app.cgroup_samples import with_cgroups
-from tests.app.sources import ListSource, make_samples
-from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
+from tests.app.sources import ListRecording, ListSource, make_samples
+from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
 from tui.screens.cgroups import CgroupsScreen
 from tui.screens.disk import DiskView
 
@@ -59,3 +59,12 @@ async def test_a_host_without_accounting_says_so() -> None:
         await pilot.press("8")
         await pilot.pause()
         assert "the kernel accounts no I/O to control groups here" in screen_text(pilot)
+
+
+async def test_a_recording_without_groups_says_so() -> None:
+    source = ListRecording(make_samples(count=20))
+    async with on_stage(make_app(source)) as pilot:
+        await rewind_to(pilot, source, 10)
+        await pilot.press("8")
+        await pilot.pause()
+        assert "this recording holds no control groups" in screen_text(pilot)

@@ -35,7 +35,8 @@ from tui.widgets.chart import Chart
 from tui.widgets.grid import Grid
 from tui.widgets.line import TextLine
 
-_NONE = "the kernel accounts no I/O to control groups here: no io controller of cgroup v2, no blkio of v1"
+_NONE_HERE = "the kernel accounts no I/O to control groups here: no io controller of cgroup v2, no blkio of v1"
+_NONE_RECORDED = "this recording holds no control groups"
 PANELS = (
     Panel("iops", "IOPS", Unit.PER_SECOND, ("iops",), CGROUPS.table),
     Panel("throughput", "Throughput", Unit.BYTES_PER_SECOND, ("bytes_per_s",), CGROUPS.table),
@@ -76,15 +77,19 @@ class CgroupsScreen(View):
         """Summary, rows and what is under the cursor."""
         table = frame.tables.get(CGROUPS.table)
         grid = self.query_one("#groups", Grid)
-        grid.waiting, grid.nothing = _NONE, "no group does I/O"
+        grid.waiting, grid.nothing = self._why_none, "no group does I/O"
         shown = table if table is None or self._every else _rows_where(table, CGROUPS.active(table).tobytes())
         grid.show(shown, None if shown is None else _labels(shown.rows, frame.topology))
         self.query_one("#summary", TextLine).put(self._summary(table, shown))
         self._show_chosen(frame)
 
+    @property
+    def _why_none(self) -> str:
+        return _NONE_RECORDED if self.scope.transport.seekable else _NONE_HERE
+
     def _summary(self, table: FrameTable | None, shown: FrameTable | None) -> Content:
         if table is None or shown is None:
-            return Content(f" {_NONE}")
+            return Content(f" {self._why_none}")
         idle = len(table.rows) - len(shown.rows)
         hidden = f", {idle:,} idle row{'s' if idle > 1 else ''} hidden" if idle else ""
         words = "all groups" if self._every else f"groups with I/O{hidden}"
