@@ -19,6 +19,7 @@ PARTS = {
     "screen_cost": "what the TUI costs a running load, and how soon a knob is in force after its key",
     "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
     "topology": "scanning 19,200 paths of 600 LUNs, whole and after one change, and what path roll-ups cost",
+    "cgroups": "reading the counters of 200 control groups with 20 devices each",
     "derive": "deriving frames of 2,000 and 19,200 devices",
     "first_paint": "time to the first painted screen",
     "scale_screen": "CPU and memory of the screens at 1 Hz over 19,200 paths of 600 LUNs",

@@ -109,6 +109,8 @@ class Report:
     """Percentiles and largest latencies (-P); the plain columns of a subject that has none."""
     averages: Callable[[], Averages]
     """Makes what adds up a report; subjects with the same one share it."""
+    unasked: bool = True
+    """Whether JSON has its rows when no subject is asked for by its flag; not where they may be thousands."""
     remarks: Callable[[Frame], Iterable[str]] = lambda _: ()
     """Lines that belong below the rows of an interval."""
 

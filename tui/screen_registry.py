@@ -135,8 +135,17 @@ WALL = _entry(
     Action("wall.order", "Order by name, or the largest first", "o", "Order"),
     Action("wall.details", "Details of the disk under the cursor", "enter,d", "Details"),
 )
+CGROUPS = _entry(
+    "cgroups",
+    "Cgroups",
+    "Cgroups: which control group does the I/O, which is held back",
+    "8",
+    "cgroups:CgroupsScreen",
+    Action("cgroups.disk", "Details of the disk under the cursor", "enter,d", "Disk"),
+    Action("cgroups.idle", "Show groups without I/O, too, or hide them", "n", "Idle"),
+)
 
-SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL)
+SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS)
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)
 """Screens that have a tab, in the order of the tabs."""

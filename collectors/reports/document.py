@@ -14,6 +14,8 @@ SCHEMA = "lunscope.report/1"
 
 
 ALL_TABLES = tuple(subject.table for subject in REPORTED)
+UNASKED_TABLES = tuple(subject.table for subject in REPORTED if subject.report is not None and subject.report.unasked)
+"""Those of which a report has rows when none is asked for by its flag."""
 
 
 def report_line(frame: Frame, tables: Sequence[str] = ALL_TABLES) -> dict[str, object]:

@@ -12,7 +12,7 @@ from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import Frame, FrameTable, Step, Topology
 from collectors.rates import derive
 from collectors.registry import REPORTED
-from collectors.reports.document import ALL_TABLES, report_line
+from collectors.reports.document import UNASKED_TABLES, report_line
 from collectors.reports.page import PageOptions, ReportPage
 from collectors.subject import Averages
 
@@ -24,7 +24,7 @@ class ReportOptions:
     """What `lunscope report` shows."""
 
     tables: tuple[str, ...] = ()
-    """Of subjects with a report; nothing chosen is disks in text and all of them in JSON."""
+    """Of subjects with a report; nothing chosen is disks in text and UNASKED_TABLES in JSON."""
     split: bool = False
     """Reads and writes apart (-R)."""
     distribution: bool = False
@@ -72,7 +72,7 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
         steps = coarser(steps, options.interval_s)
     for _, frame in _intervals(steps, options.count):
         if not math.isnan(frame.elapsed_s):
-            line = report_line(frame, options.tables or ALL_TABLES)
+            line = report_line(frame, options.tables or UNASKED_TABLES)
             yield json.dumps(line, allow_nan=False, separators=(",", ":"))
 
 

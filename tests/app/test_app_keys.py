@@ -12,6 +12,7 @@ from engine.job.distribution import Permutation, Zipf
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.target_text import SCRATCH
 from engine.running.control import LoadControl
+from tests.app.cgroup_samples import with_cgroups
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
@@ -19,7 +20,7 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
-from tui.screen_registry import LATENCY, OVERVIEW, PATHS, TABS, TREE, WALL, ScreenEntry
+from tui.screen_registry import CGROUPS, LATENCY, OVERVIEW, PATHS, TABS, TREE, WALL, ScreenEntry
 from tui.screens.base import view_class
 from tui.screens.disk import DiskView
 from tui.screens.events import EventsScreen
@@ -371,6 +372,19 @@ async def wall_details(stage: Stage) -> None:
     assert isinstance(stage.app.screen, DiskView)
 
 
+async def cgroup_disk(stage: Stage) -> None:
+    await stage.pilot.press("8")
+    await stage.press()
+    assert isinstance(stage.app.screen, DiskView)
+
+
+async def idle_cgroups(stage: Stage) -> None:
+    await stage.pilot.press("8")
+    assert "/idle.slice" not in screen_text(stage.pilot)
+    await stage.press()
+    assert "/idle.slice" in screen_text(stage.pilot)
+
+
 MULTIPATH = {PATHS.id, TREE.id, WALL.id}
 
 
@@ -406,6 +420,8 @@ CASES: dict[str, Case] = {
     "wall.field": wall_colours,
     "wall.order": wall_orders,
     "wall.details": wall_details,
+    "cgroups.disk": cgroup_disk,
+    "cgroups.idle": idle_cgroups,
     "view.theme": theme,
     "session.tags": tags,
     "view.longer": longer,
@@ -468,6 +484,8 @@ PRESSES = [
 async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
     count = 150 if action.replay else 20
     samples = multipath_samples(count) if action.screen in MULTIPATH else make_samples(count=count)
+    if action.screen == CGROUPS.id:
+        samples = with_cgroups(samples)
     if action.screen == LATENCY.id:
         samples = tuple(with_latencies(samples))
     source = ListRecording(samples) if action.replay else ListSource(samples)

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
 from engine.running.control import LoadControl
+from tests.app.cgroup_samples import with_cgroups
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import laptop_samples, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, with_load
@@ -90,6 +91,12 @@ def test_latency_in_sixteen_colours(glyphs: GlyphSetting, snap_compare: SnapComp
 def test_multipath(screen: str, keys: tuple[str, ...], size: tuple[int, int], snap_compare: SnapCompare) -> None:
     app = make_app(source := ListSource(multipath_samples(40)))
     assert snap_compare(app, terminal_size=size, run_before=played(source, *keys))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_cgroups(size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    app = make_app(source := ListSource(with_cgroups(make_samples(count=40))))
+    assert snap_compare(app, terminal_size=size, run_before=played(source, "8", "down", "down"))
 
 
 @pytest.mark.parametrize("keys", [("5",), ("6",), ("7",)])

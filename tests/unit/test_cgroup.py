@@ -175,7 +175,7 @@ def test_names_of_hostile_groups_are_cleaned(tmp_path: Path) -> None:
     assert all(name.encode("utf-8") for name in now.rows.names)
     steps = [Step(*_samples(before, now))]
     text = "\n".join(report_text(steps, ReportOptions(("cgroups",), all_disks=True)))
-    document = "\n".join(report_json(steps))
+    document = "\n".join(report_json(steps, ReportOptions(("cgroups",))))
     assert "red" in text
     assert "\x1b" not in text
     assert "\\u001b" not in document
@@ -290,7 +290,8 @@ def test_the_report_averages_what_it_could_measure() -> None:
     steps = [Step(before, now) for before, now in itertools.pairwise(samples)]
     lines = list(report_text(steps, ReportOptions(("cgroups",))))
     assert lines[-1].split()[:4] == ["Average:", "/job", "sda", "133.3"]
-    document = json.loads(next(iter(report_json(steps))))
+    assert json.loads(next(iter(report_json(steps))))["cgroups"] == []
+    document = json.loads(next(iter(report_json(steps, ReportOptions(("cgroups",))))))
     (row,) = document["cgroups"]
     assert (row["name"], row["cgroup"], row["device"], row["reads_per_s"]) == ("/job sda", "/job", "sda", 100)
     assert row["psi_full_pct"] == 0

@@ -227,6 +227,7 @@ CGROUPS = Subject(
             "psi_full_pct",
         ),
         distribution_columns=("iops", "bytes_per_s", "limit_pct", "psi_some_pct", "psi_full_pct"),
+        unasked=False,
         averages=lambda: AddedSums("cgroups", CGROUP, cgroup_sums, cgroup_figures, latest=_LATEST),
     ),
     columns=tuple(field.id for field in _FIELDS),

@@ -1,0 +1,159 @@
+"""Control groups: which of them does the I/O on which device, and which is held back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Grid as Cells
+from textual.content import Content
+from textual.geometry import Size
+
+from collectors.field import Unit
+from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject
+from collectors.model import Frame, FrameTable, Rows, Topology
+from collectors.tables.cgroup.keys import parts_of
+from collectors.tables.cgroup.subject import CGROUPS
+from engine.text import safe_text
+from tui.history.curves import Panel, draw
+from tui.history.subjects import row_of
+from tui.keys import bindings_of
+from tui.scope import Scope
+from tui.screen_registry import CGROUPS as ENTRY
+from tui.screens.base import View
+from tui.screens.disk import DiskView
+from tui.text.columns import default_columns
+from tui.text.figures import figure_lines
+from tui.text.glyphs import glyphs_of
+from tui.widgets.chart import Chart
+from tui.widgets.grid import Grid
+from tui.widgets.line import TextLine
+
+_NONE_HERE = "the kernel accounts no I/O to control groups here: no io controller of cgroup v2, no blkio of v1"
+_NONE_RECORDED = "this recording holds no control groups"
+PANELS = (
+    Panel("iops", "IOPS", Unit.PER_SECOND, ("iops",), CGROUPS.table),
+    Panel("throughput", "Throughput", Unit.BYTES_PER_SECOND, ("bytes_per_s",), CGROUPS.table),
+    Panel("pressure", "Pressure", Unit.PERCENT, ("psi_some_pct", "psi_full_pct", "limit_pct"), CGROUPS.table),
+)
+
+
+class CgroupsScreen(View):
+    """Groups with I/O, the largest first, and the past of the one under the cursor."""
+
+    ENTRY = ENTRY
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(ENTRY.actions)
+    DEFAULT_CSS = """
+    CgroupsScreen #groups { height: 1fr; }
+    CgroupsScreen #figures { height: 2; }
+    CgroupsScreen #charts { height: 8; grid-size: 2 1; grid-gutter: 0 1; }
+    CgroupsScreen.-tall #charts { height: 12; }
+    CgroupsScreen #throughput { display: none; }
+    CgroupsScreen.-wide #charts { grid-size: 3 1; }
+    CgroupsScreen.-wide #throughput { display: block; }
+    CgroupsScreen.-tiny #summary, CgroupsScreen.-tiny #figures { display: none; }
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._every = False
+
+    def compose_body(self) -> ComposeResult:
+        """Summary, grid, figures and charts of the group under the cursor."""
+        yield TextLine(" ", id="summary")
+        columns = default_columns(CGROUPS.table)
+        yield Grid(CGROUPS.table, columns, sort="iops", name_title="Group and device", name_part=2, id="groups")
+        yield TextLine(" ", id="figures", classes="extra")
+        with Cells(id="charts", classes="extra"):
+            yield from (panel.make() for panel in PANELS)
+
+    def show_frame(self, frame: Frame) -> None:
+        """Summary, rows and what is under the cursor."""
+        table = frame.tables.get(CGROUPS.table)
+        grid = self.query_one("#groups", Grid)
+        grid.waiting, grid.nothing = self._why_none, "no group does I/O"
+        shown = table if table is None or self._every else _rows_where(table, CGROUPS.active(table).tobytes())
+        grid.show(shown, None if shown is None else _labels(shown.rows, frame.topology))
+        self.query_one("#summary", TextLine).put(self._summary(table, shown))
+        self._show_chosen(frame)
+
+    @property
+    def _why_none(self) -> str:
+        return _NONE_RECORDED if self.scope.transport.seekable else _NONE_HERE
+
+    def _summary(self, table: FrameTable | None, shown: FrameTable | None) -> Content:
+        if table is None or shown is None:
+            return Content(f" {self._why_none}")
+        idle = len(table.rows) - len(shown.rows)
+        hidden = f", {idle:,} idle row{'s' if idle > 1 else ''} hidden" if idle else ""
+        words = "all groups" if self._every else f"groups with I/O{hidden}"
+        key = (f" {self.key_text('cgroups.idle')} ", "bold $accent")
+        return Content.assemble(key, f"{words}   a group's figures hold those of its descendants")
+
+    def _show_chosen(self, frame: Frame) -> None:
+        """Figures and past of the group under the cursor; one that is idle keeps its past."""
+        key, table = self.query_one("#groups", Grid).cursor_key, frame.tables.get(CGROUPS.table)
+        row = row_of(key, table)
+        line = self.query_one("#figures", TextLine)
+        if key is None or table is None or row is None:
+            line.put(" ")
+            return
+        fields = [field.id for field in CGROUPS.fields]
+        room, marks = Size(self.size.width, 1), glyphs_of(self).tier_marks
+        figures = figure_lines(table, CGROUPS.table, row, fields, room=room, marks=marks)
+        line.put(Content.assemble((f" {safe_text(table.rows.names[row])}\n", "bold"), figures))
+        series = self.scope.history.series(CGROUPS.table, key, frame.time_ns, self.scope.span_ns)
+        for panel in PANELS:
+            chart = self.query_one(f"#{panel.id}", Chart)
+            if series is not None and chart.display:
+                draw(chart, series, panel, self.scope)
+
+    @on(Grid.RowHighlighted, "#groups")
+    def _highlighted(self) -> None:
+        if self.scope.frame is not None:
+            self._show_chosen(self.scope.frame)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the disk of the row under the cursor: latencies are not known by group."""
+        disk = self._disk()
+        return None if self.scope.frame is None or disk is None else disk_subject(disk, self.scope.frame)
+
+    def _disk(self) -> str | None:
+        key = self.query_one("#groups", Grid).cursor_key
+        return None if key is None else parts_of(key)[0]
+
+    def action_cgroups_idle(self) -> None:
+        """Show idle rows, too, or hide them."""
+        self._every = not self._every
+        self.refresh_view()
+
+    @on(Grid.RowSelected, "#groups")
+    def action_cgroups_disk(self) -> None:
+        """Show the disk of the row under the cursor; with the grid in focus its own Enter comes first."""
+        disk = self._disk()
+        if disk is not None:
+            self.app.push_screen(DiskView(self.scope, disk))
+
+
+def _rows_where(table: FrameTable, wanted: bytes) -> FrameTable:
+    """Choose rows by a mask; the same Rows object as long as the same ones are chosen."""
+    chosen = np.flatnonzero(np.frombuffer(wanted, np.bool_))
+    columns = {field_id: column[chosen] for field_id, column in table.columns.items()}
+    return FrameTable(_chosen_rows(table.rows, wanted), columns)
+
+
+@functools.lru_cache(maxsize=2)
+def _chosen_rows(rows: Rows, wanted: bytes) -> Rows:
+    chosen = np.flatnonzero(np.frombuffer(wanted, np.bool_)).tolist()
+    return Rows(tuple(rows.keys[row] for row in chosen), tuple(rows.names[row] for row in chosen))
+
+
+@functools.lru_cache(maxsize=2)
+def _labels(rows: Rows, topology: Topology) -> Mapping[str, str]:
+    return dict(zip(rows.keys, CGROUPS.labels(rows, topology), strict=True))
