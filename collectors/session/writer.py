@@ -12,11 +12,11 @@ from typing import Self
 from collectors.model import Sample
 from collectors.session import objects
 from collectors.session.checkpoint import Checkpointer
+from collectors.session.create_file import create_private, make_way
 from collectors.session.database import companions, connect
 from collectors.session.encoder import EncodedTick, Encoder
 from collectors.session.failure import failure_reason, result_code
 from collectors.session.format import APPLICATION_ID, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
-from collectors.session.place import create_private, make_way
 from collectors.session.shelf import Shelf
 from engine.errors import LunscopeError
 from engine.events import Event

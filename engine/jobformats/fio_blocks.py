@@ -9,7 +9,7 @@ from engine.job.shares import ROUNDING_PERCENT, scaled_to_100
 from engine.job.spec import MAX_BLOCK_BYTES, BlockShare
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units, by_direction, fraction
-from engine.jobformats.place import quoted
+from engine.jobformats.source_location import quoted
 
 Blocks = tuple[BlockShare, ...]
 

@@ -20,7 +20,7 @@ from engine.job.shares import adds_up, scaled_to_100
 from engine.jobformats.fio_blocks import filled_up
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import fraction, switch
-from engine.jobformats.place import quoted
+from engine.jobformats.source_location import quoted
 
 _SHORTENED = (
     "blocks of several sizes without norandommap: fio shortens those that meet blocks already done, here they keep the "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Backend, Mode
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units, switch
-from engine.jobformats.place import quoted
+from engine.jobformats.source_location import quoted
 
 _ONE_AT_A_TIME = ("sync", "psync", "vsync", "pvsync", "pvsync2")
 _QUEUEING = {"io_uring": Backend.URING, "libaio": Backend.AUTO, "posixaio": Backend.AUTO}

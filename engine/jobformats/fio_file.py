@@ -33,7 +33,7 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     together = [_together(phase) for phase in phases]
     folders = {job.folder for job in jobs}
     if len(folders) > 1:
-        raise jobs[-1].section.place.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
+        raise jobs[-1].section.location.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
     return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop())
 
 
@@ -78,7 +78,7 @@ def _refuse_difference(other: SectionJob, first: JobSpec, name: str) -> None:
     differing = [*knobs, *_differing(other.job, first, "targets", "name", "knobs")]
     differing += ["total_queue_depth"] if first.total_queue_depth else []
     if differing:
-        raise other.section.place.error(
+        raise other.section.location.error(
             other.section.name, f"another {_words(differing[0])} than [{safe_text(name)}] beside it: {_CHOOSE}"
         )
 

@@ -86,7 +86,7 @@ def section_job(section: FioSection) -> SectionJob:
     )
     job, depth_notes = _with_depth(job, section, workers, files)
     for problem in (*knob_problems(job.knobs), *setting_problems(job)):
-        raise section.place.error(section.name, f"{problem.option}: {problem.text}")
+        raise section.location.error(section.name, f"{problem.option}: {problem.text}")
     waits = switch(given.take("stonewall", "wait_for_previous"))
     notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes, *runtime_notes]
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, writes=read_pct < 100))
@@ -127,13 +127,13 @@ def _with_depth(job: JobSpec, section: FioSection, workers: Workers, files: File
     """
     count, total = len(job.targets), workers.jobs * workers.depth
     if job.access is Access.SEQUENTIAL and files.shared and workers.jobs > 1:
-        raise section.place.error(
+        raise section.location.error(
             section.name,
             f"numjobs={workers.jobs} with sequential order: all clones of fio go through the same blocks, which is not "
             f"driven: use numjobs=1 with ioengine=io_uring and iodepth={total}",
         )
     if total < count:
-        raise section.place.error(
+        raise section.location.error(
             section.name, f"{total} I/Os outstanding over {count} files are not driven: give at least one for each"
         )
     threads = 1 if workers.backend is Backend.THREADS else workers.jobs

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from engine.jobformats.fio_sections import Option
-from engine.jobformats.place import quoted
+from engine.jobformats.source_location import quoted
 
 
 def _names(text: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import UsageError
-from engine.jobformats.place import SourceLocation
+from engine.jobformats.source_location import SourceLocation
 from engine.jobformats.text_file import read_text
 from engine.text import safe_text
 
@@ -25,7 +25,7 @@ class Line:
     """One line that says something."""
 
     text: str
-    place: SourceLocation
+    location: SourceLocation
 
 
 def fio_lines(path: str | Path, environment: Mapping[str, str] = os.environ) -> Iterator[Line]:
@@ -39,7 +39,7 @@ def fio_lines(path: str | Path, environment: Mapping[str, str] = os.environ) -> 
     """
     for number, line in enumerate(_Reader(environment).lines(Path(path), (), None)):
         if number >= _MOST_LINES:
-            raise UsageError(f"{line.place}: more than {_MOST_LINES} lines with all includes: not a job file")
+            raise UsageError(f"{line.location}: more than {_MOST_LINES} lines with all includes: not a job file")
         yield line
 
 
@@ -58,12 +58,12 @@ class _Reader:
             raise asked_from.error("include", f"{safe_text(str(path))} {what}")
         for number, raw in enumerate(read_text(path).splitlines(), 1):
             text = _COMMENT.sub("", raw).strip()
-            place = SourceLocation(str(path), number)
+            location = SourceLocation(str(path), number)
             included = _INCLUDE.fullmatch(text)
             if included:
-                yield from self.lines(_included(included[1], path), (*above, real), place)
+                yield from self.lines(_included(included[1], path), (*above, real), location)
             elif text:
-                yield Line(_filled_in(text, place, self._environment), place)
+                yield Line(_filled_in(text, location, self._environment), location)
 
 
 def _included(name: str, including: Path) -> Path:
@@ -71,10 +71,10 @@ def _included(name: str, including: Path) -> Path:
     return Path(name) if Path(name).exists() else including.parent / name
 
 
-def _filled_in(text: str, place: SourceLocation, environment: Mapping[str, str]) -> str:
+def _filled_in(text: str, location: SourceLocation, environment: Mapping[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] not in environment:
-            raise place.error(f"${{{match[1]}}}", "no such environment variable: set it, or write the value")
+            raise location.error(f"${{{match[1]}}}", "no such environment variable: set it, or write the value")
         return environment[match[1]]
 
     return _VARIABLE.sub(value, text)

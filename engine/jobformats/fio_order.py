@@ -7,7 +7,7 @@ from engine.job.spec import Access, JobSpec
 from engine.job.validate import MAX_SEED
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units
-from engine.jobformats.place import quoted
+from engine.jobformats.source_location import quoted
 
 
 def take_order(given: Given, units: Units) -> tuple[Access, float]:
@@ -30,7 +30,7 @@ def take_order(given: Given, units: Units) -> tuple[Access, float]:
 
 
 def _share_of_reads(reads: Option | None, writes: Option | None, units: Units) -> float | None:
-    if writes is not None and (reads is None or writes.place.line > reads.place.line):
+    if writes is not None and (reads is None or writes.location.line > reads.location.line):
         return 100.0 - units.integer(writes, most=100)
     return None if reads is None else float(units.integer(reads, most=100))
 

@@ -6,7 +6,7 @@ from engine.job.shares import MIX_TOLERANCE_PERCENT
 from engine.job.spec import Arrival, BlockShare
 from engine.jobformats.fio_sections import Given, Option
 from engine.jobformats.fio_values import Units, by_direction
-from engine.jobformats.place import quoted
+from engine.jobformats.source_location import quoted
 
 _FROM_INTENDED = (
     "rate_process=poisson: an open loop; latencies count from the moment an I/O was meant to be issued, and what finds "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import UsageError
 from engine.jobformats.fio_lines import Line
-from engine.jobformats.place import SourceLocation
+from engine.jobformats.source_location import SourceLocation
 from engine.text import safe_text
 
 _GLOBAL = "global"
@@ -21,11 +21,11 @@ class Option:
 
     name: str
     value: str | None
-    place: SourceLocation
+    location: SourceLocation
 
     def error(self, what: str) -> UsageError:
         """Build the error for this option."""
-        return self.place.error(self.name, what)
+        return self.location.error(self.name, what)
 
     @property
     def text(self) -> str:
@@ -44,7 +44,7 @@ class FioSection:
     """One job: its name, and its options with those of every [global] above it."""
 
     name: str
-    place: SourceLocation
+    location: SourceLocation
     options: tuple[Option, ...]
     """In the order of the file; the last of one name counts."""
 
@@ -63,32 +63,32 @@ def sections_of(lines: Iterable[Line], path: str) -> tuple[FioSection, ...]:
             name = _section_name(line)
             current = shared if name == _GLOBAL else list(shared)
             if name != _GLOBAL:
-                found.append((name, line.place, current))
+                found.append((name, line.location, current))
             if len(found) > _MOST_SECTIONS:
-                raise line.place.error(name, f"more than {_MOST_SECTIONS} sections: not a job file")
+                raise line.location.error(name, f"more than {_MOST_SECTIONS} sections: not a job file")
         elif current is None:
-            raise line.place.error(_option(line).name, "stands before any [section]: put it below [global]")
+            raise line.location.error(_option(line).name, "stands before any [section]: put it below [global]")
         else:
             current.append(_option(line))
             if len(current) > _MOST_OPTIONS:
-                raise line.place.error(current[-1].name, f"more than {_MOST_OPTIONS} options: not a job file")
+                raise line.location.error(current[-1].name, f"more than {_MOST_OPTIONS} options: not a job file")
     if not found:
         raise UsageError(f"{safe_text(path)}: no job in it: a fio job file has a [section] for each")
-    return tuple(FioSection(name, place, tuple(options)) for name, place, options in found)
+    return tuple(FioSection(name, location, tuple(options)) for name, location, options in found)
 
 
 def _section_name(line: Line) -> str:
     name, bracket, rest = line.text[1:].partition("]")
     if not bracket or not name.strip() or rest.strip():
-        raise line.place.error(line.text[:40], "write a section as [name]")
+        raise line.location.error(line.text[:40], "write a section as [name]")
     return name.strip()
 
 
 def _option(line: Line) -> Option:
     name, equals, value = line.text.partition("=")
     if value[:1].isspace():
-        raise line.place.error(name.strip(), "a blank after the = is a part of the value for fio: take it out")
-    return Option(name.strip().lower(), value.strip() if equals else None, line.place)
+        raise line.location.error(name.strip(), "a blank after the = is a part of the value for fio: take it out")
+    return Option(name.strip().lower(), value.strip() if equals else None, line.location)
 
 
 class Given:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from engine.jobformats.fio_sections import Given, Option
-from engine.jobformats.place import quoted
+from engine.jobformats.source_location import quoted
 from engine.numbers import decimal_number
 
 _INTEGER = re.compile(r"(0x[0-9a-f]{1,16}|[0-9]{1,19})(?:([kmgtp])(ib)?[ib]?|b)?", re.IGNORECASE | re.ASCII)

@@ -23,8 +23,8 @@ from engine.job.knobs import knob_problems
 from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_THREADS, Access, Backend, BlockShare, JobSpec, Knobs
 from engine.jobformats.ndisk_lines import Parameter, parameters
-from engine.jobformats.place import quoted
 from engine.jobformats.read_job import ReadJob
+from engine.jobformats.source_location import quoted
 from engine.jobformats.text_file import read_text
 from engine.text import safe_text
 
@@ -41,12 +41,12 @@ def read_ndisk(path: str | Path) -> ReadJob:
     given = {parameter.name: parameter for parameter in parameters(read_text(path), str(path))}
     for parameter in given.values():
         if parameter.name not in _KNOWN:
-            raise parameter.place.error(parameter.name, f"unknown: known are {', '.join(_KNOWN)}")
+            raise parameter.location.error(parameter.name, f"unknown: known are {', '.join(_KNOWN)}")
     first = _first_knobs(given)
     depths = _depths(given)
     step_s = _one(given, "DURATION", 0.001, 1e7)
     if step_s is None and len(depths) > 1:
-        raise given["NBROFPROC"].place.error("NBROFPROC", "several steps need a DURATION, in seconds")
+        raise given["NBROFPROC"].location.error("NBROFPROC", "several steps need a DURATION, in seconds")
     states = [replace(first, queue_depth=depth) for depth in depths]
     turns = tuple(
         turn_between(number * (step_s or 0), before, after)
@@ -98,7 +98,7 @@ def _access(given: Mapping[str, Parameter]) -> Access:
         return Access.RANDOM
     if parameter.words == ("S",):
         return Access.SEQUENTIAL
-    raise parameter.place.error(
+    raise parameter.location.error(
         "ACCESS", f"{quoted(' '.join(parameter.words))} is neither R (random) nor S (sequential)"
     )
 
@@ -110,10 +110,10 @@ def _locality(given: Mapping[str, Parameter], name: str) -> Distribution | None:
     try:
         zones = locality([100 * share for share in parameter.numbers(0, 1)])
     except UsageError as error:
-        raise parameter.place.error(name, str(error)) from None
+        raise parameter.location.error(name, str(error)) from None
     problem = distribution_problem(zones)
     if problem:
-        raise parameter.place.error(name, problem)
+        raise parameter.location.error(name, problem)
     return zones
 
 

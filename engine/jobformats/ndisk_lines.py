@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.errors import UsageError
-from engine.jobformats.place import SourceLocation, quoted
+from engine.jobformats.source_location import SourceLocation, quoted
 from engine.numbers import decimal_number
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*->(.*)")
@@ -21,7 +21,7 @@ class Parameter:
 
     name: str
     words: tuple[str, ...]
-    place: SourceLocation
+    location: SourceLocation
 
     def numbers(self, least: float, most: float) -> tuple[float, ...]:
         """Read all values as numbers in a range.
@@ -30,7 +30,7 @@ class Parameter:
             UsageError: there are none or too many, or one is no number or out of range.
         """
         if not 1 <= len(self.words) <= _MOST_VALUES:
-            raise self.place.error(self.name, f"{len(self.words)} values: give 1 to {_MOST_VALUES}")
+            raise self.location.error(self.name, f"{len(self.words)} values: give 1 to {_MOST_VALUES}")
         return tuple(self._number(word, least, most) for word in self.words)
 
     def number(self, least: float, most: float) -> float:
@@ -41,7 +41,7 @@ class Parameter:
         """
         values = self.numbers(least, most)
         if len(values) > 1:
-            raise self.place.error(self.name, f"{len(values)} values: give one (text after ' - ' is a comment)")
+            raise self.location.error(self.name, f"{len(values)} values: give one (text after ' - ' is a comment)")
         return values[0]
 
     def whole(self, values: Sequence[float]) -> tuple[int, ...]:
@@ -52,13 +52,13 @@ class Parameter:
         """
         for value in values:
             if value != int(value):
-                raise self.place.error(self.name, f"{value:g} is not a whole number")
+                raise self.location.error(self.name, f"{value:g} is not a whole number")
         return tuple(map(int, values))
 
     def _number(self, word: str, least: float, most: float) -> float:
         value = decimal_number(word)
         if value is None or not least <= value <= most:
-            raise self.place.error(self.name, f"{quoted(word)} is no number from {least:g} to {most:g}")
+            raise self.location.error(self.name, f"{quoted(word)} is no number from {least:g} to {most:g}")
         return value
 
 
@@ -69,11 +69,11 @@ def parameters(text: str, path: str) -> Iterator[Parameter]:
         UsageError: a line is none.
     """
     for number, raw in enumerate(text.splitlines(), 1):
-        line, place = raw.strip(), SourceLocation(path, number)
+        line, location = raw.strip(), SourceLocation(path, number)
         if not line or line.startswith("*"):
             continue
         match = _LINE.fullmatch(line)
         if not match:
-            raise UsageError(f"{place}: {quoted(line)}: write NAME -> value, or * before a comment")
+            raise UsageError(f"{location}: {quoted(line)}: write NAME -> value, or * before a comment")
         values = _COMMENT.sub("", match[2]).strip()
-        yield Parameter(match[1].upper(), tuple(values.strip("()").replace(",", " ").split()), place)
+        yield Parameter(match[1].upper(), tuple(values.strip("()").replace(",", " ").split()), location)
