@@ -27,6 +27,7 @@ from engine.running.layout_tap import LayoutTap
 from engine.running.path_history import PathHistory
 from engine.running.patience import Patience
 from engine.running.rig import Rig, set_up
+from engine.running.select import deepest
 from engine.running.status import LoadReading
 from engine.verify.passing import PassResult
 from engine.verify.run_result import Verified, final_passes, verified_so_far
@@ -156,6 +157,19 @@ class LoadDriver:
             self._started_ns = time.monotonic_ns()
             self._knobs.begin()
             rig.engine.start()
+
+    def check_depth(self, knobs: Knobs) -> None:
+        """Refuse a depth for which the engine made no room.
+
+        Raises:
+            UsageError: it is deeper.
+        """
+        most = deepest(self._job)
+        if knobs.queue_depth > most:
+            raise UsageError(
+                f"--qd: {knobs.queue_depth} is out of range: 1 to {most} in a load that began with "
+                f"{self._job.knobs.queue_depth}: stop it, and start with more"
+            )
 
     def turn(self, knobs: Knobs) -> int | None:
         """Turn to new knobs, which were checked; the caller holds `KnobState.turning`.

@@ -49,6 +49,8 @@ class KnobTurns:
         if job is None:
             raise UsageError("there is no load whose knobs could be turned")
         validate(replace(job, knobs=knobs))
+        if self._driver is not None and self._board.status.state in _TURNED_IN_DRIVER:
+            self._driver.check_depth(knobs)
 
     def turn(self, knobs: Knobs) -> None:
         """Turn to these knobs; blocks while targets are checked and workers start.

@@ -75,11 +75,16 @@ def build(
         raise LunscopeError(f"the {choice.backend} engine cannot start: {error}") from error
 
 
+def deepest(job: JobSpec) -> int:
+    """How deep a load that starts with these knobs can be turned: the engine makes room for so much at its start."""
+    return min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
+
+
 def _make(
     backend: Backend, job: JobSpec, targets: Sequence[OpenTarget], journals: Sequence[int | None] | None
 ) -> LoadBackend:
     sequential = job.access is Access.SEQUENTIAL
-    max_queue_depth = min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
+    max_queue_depth = deepest(job)
     if backend is Backend.AIO:
         _refuse_for_aio(job)
         from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)

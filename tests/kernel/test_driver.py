@@ -257,6 +257,22 @@ def test_a_job_that_cannot_be_meant_is_refused_and_the_control_stays_usable(cont
         control.arm(scratch_job(), NOTHING)
 
 
+@needs.io_uring
+@pytest.mark.parametrize("begin", [1, 1000])
+def test_a_depth_without_room_is_refused_armed_and_running_alike(control: LoadControl, begin: int) -> None:
+    room = max(1024, 2 * begin)
+    control.arm(scratch_job(backend=Backend.URING, knobs=Knobs(queue_depth=begin, rate_iops=100.0)), NOTHING)
+    words = f"--qd: {room + 1} is out of range: 1 to {room} in a load that began with {begin}: stop it"
+    for state in (LoadState.ARMED, LoadState.RUNNING):
+        if state is LoadState.RUNNING:
+            control.start()
+        assert control.status.state is state
+        with pytest.raises(UsageError, match=words):
+            control.turn(Knobs(queue_depth=room + 1))
+        control.turn(Knobs(queue_depth=room, rate_iops=100.0))
+        assert control.status.knobs == Knobs(queue_depth=room, rate_iops=100.0)
+
+
 def test_turning_to_writes_is_refused_where_writing_was_not_allowed(control: LoadControl, tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_bytes(os.urandom(SIZE))
