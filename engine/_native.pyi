@@ -662,7 +662,7 @@ class LoadEngine:
         errno 0 is a short transfer.
         """
     def contents(self) -> NDArray[np.uint64]:
-        """Shape (targets, 3): reads that were looked at, about 100 per second; those compressible; those all zeros."""
+        """Shape (targets, 3): reads that were judged, about 100 per second; those compressible; those all zeros."""
     def epochs(self) -> list[EpochStats]:
         """All epochs so far, the last one open while running; none before the start."""
     @property

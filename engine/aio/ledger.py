@@ -21,8 +21,8 @@ from engine.aio.tally import READ, WRITE, CellCounter, Tally
 from engine.job.spec import Knobs, Mode
 from engine.running.backend import Cells
 
-_LOOK_NS = 10_000_000
-"""How often what a read brought is looked at."""
+_CHOICE_NS = 10_000_000
+"""How often what a read brought is judged."""
 FAILING_AFTER = 16
 """Errors in a row after which a target is only probed."""
 _CLOSED_LOOP = (0, 0, 0)
@@ -61,7 +61,7 @@ class Ledger:
         self._cpu = cpu
         self._fsyncs = Fsyncs(targets)
         self._contents = np.zeros((targets, 3), np.uint64)
-        self._next_look_ns = 0
+        self._next_choice_ns = 0
         self._lock = threading.Lock()
         self._books = [_TargetBooks() for _ in range(targets)]
         self._cells = CellCounter()
@@ -214,22 +214,25 @@ class Ledger:
         with self._lock:
             return self._fsyncs.take(target, self._epoch.knobs.fsync_every)
 
-    def may_look(self, now_ns: int) -> bool:
-        """Whether what a read brought is to be looked at, which is so now and then."""
+    def choose(self, now_ns: int) -> bool:
+        """Whether a read that is issued now is to be judged when it is back; true once an interval.
+
+        Chosen when issued: slow reads would nearly always be the first to come back after a given moment.
+        """
         with self._lock:
-            due = now_ns >= self._next_look_ns
+            due = now_ns >= self._next_choice_ns
             if due:
-                self._next_look_ns = now_ns + _LOOK_NS
+                self._next_choice_ns = now_ns + _CHOICE_NS
             return due
 
-    def look(self, target: int, data: bytes) -> None:
+    def judge(self, target: int, data: bytes) -> None:
         """Judge what a read brought."""
         kind = content(data)
         with self._lock:
             self._contents[target] += np.array((1, kind == "compressible", kind == "zeros"), np.uint64)
 
     def contents(self) -> NDArray[np.uint64]:
-        """Shape (targets, 3): reads that were looked at, those compressible, those all zeros."""
+        """Shape (targets, 3): reads that were judged, those compressible, those all zeros."""
         with self._lock:
             return self._contents.copy()
 

@@ -113,6 +113,7 @@ class SlotLoop:
         epoch = self._ledger.issue(target, knobs)
         if epoch is None:
             return
+        chosen = io.direction == READ and self._ledger.choose(time.monotonic_ns())
         try:
             with self._ledger.waiting(target):
                 moved, latency_ns = await slot.transfer(io, WRITE_FLAGS[knobs.mode])
@@ -122,10 +123,9 @@ class SlotLoop:
         if moved != io.length:
             self._ledger.fail(epoch, target, io, 0)
             return
-        now_ns = time.monotonic_ns()
-        self._ledger.complete(epoch, target, io, latency_ns, now_ns)
-        if io.direction == READ and self._ledger.may_look(now_ns):
-            self._ledger.look(target, slot.head(io.length))
+        self._ledger.complete(epoch, target, io, latency_ns, time.monotonic_ns())
+        if chosen:
+            self._ledger.judge(target, slot.head(io.length))
 
 
 def run_loop(loop: SlotLoop, runtime_s: float | None) -> Exception | None:

@@ -3,9 +3,9 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How often one read is looked at, over all workers.
-pub const LOOK_INTERVAL_NS: u64 = 10_000_000;
-/// The most that is looked at of one read.
+/// How often one read is judged, over all workers.
+pub const JUDGE_INTERVAL_NS: u64 = 10_000_000;
+/// How much of one read is judged at most.
 const MOST_BYTES: usize = 4096;
 /// Chi square of bytes that are all alike likely is about 255, whatever their number; marks of every sector, as lunscope
 /// writes them, add about a fifth of their number in 512. Beyond this a twentieth could be saved.
@@ -44,19 +44,19 @@ impl Content {
     }
 }
 
-/// Reads looked at so far on one target.
+/// Reads judged so far on one target.
 #[derive(Default)]
-struct Looks {
-    looked: AtomicU64,
+struct Judged {
+    reads: AtomicU64,
     compressible: AtomicU64,
     zeros: AtomicU64,
 }
 
-/// Now and then a read is looked at; all workers share the clock for it.
+/// Now and then a read is judged; all workers share the clock for it.
 pub struct Contents {
     interval_ticks: u64,
     next_ticks: AtomicU64,
-    targets: Box<[Looks]>,
+    targets: Box<[Judged]>,
 }
 
 impl Contents {
@@ -64,43 +64,55 @@ impl Contents {
         Self {
             interval_ticks,
             next_ticks: AtomicU64::new(0),
-            targets: (0..targets).map(|_| Looks::default()).collect(),
+            targets: (0..targets).map(|_| Judged::default()).collect(),
         }
     }
 
-    /// Whether a read that came back now may be looked at.
+    /// Whether a read that is issued now is to be judged when it is back; true once an interval.
+    ///
+    /// Chosen when issued, not when it comes back: slow reads are under way most of the time, and would nearly always be
+    /// the first to come back after a given moment.
     #[inline]
-    pub fn is_due(&self, now_ticks: u64) -> bool {
-        now_ticks >= self.next_ticks.load(Relaxed)
+    pub fn choose(&self, now_ticks: u64) -> bool {
+        let next = self.next_ticks.load(Relaxed);
+        now_ticks >= next
+            && self
+                .next_ticks
+                .compare_exchange(
+                    next,
+                    now_ticks.saturating_add(self.interval_ticks),
+                    Relaxed,
+                    Relaxed,
+                )
+                .is_ok()
     }
 
-    /// Looks at what a read brought.
+    /// Judges what a chosen read brought.
     ///
     /// # Safety
     ///
     /// `length` bytes from the pointer on must be mapped. The kernel may write there meanwhile: what counts is what kind
     /// of data it is, not which.
     #[cold]
-    pub unsafe fn look(&self, target: usize, pointer: NonNull<u8>, length: u32, now_ticks: u64) {
-        self.next_ticks
-            .store(now_ticks.saturating_add(self.interval_ticks), Relaxed);
+    pub unsafe fn judge(&self, target: usize, pointer: NonNull<u8>, length: u32) {
         // SAFETY: the caller's.
         let bytes = (0..length as usize).map(|at| unsafe { pointer.add(at).read_volatile() });
-        let looks = &self.targets[target];
+        let judged = &self.targets[target];
         match Content::of(bytes) {
             Content::Dense => {}
-            Content::Compressible => drop(looks.compressible.fetch_add(1, Relaxed)),
-            Content::Zeros => drop(looks.zeros.fetch_add(1, Relaxed)),
+            Content::Compressible => drop(judged.compressible.fetch_add(1, Relaxed)),
+            Content::Zeros => drop(judged.zeros.fetch_add(1, Relaxed)),
         }
-        looks.looked.fetch_add(1, Relaxed);
+        judged.reads.fetch_add(1, Relaxed);
     }
 
-    /// Reads looked at, and how many of them were compressible and zeros, per target.
+    /// Reads judged, and how many of them were compressible and zeros, per target.
     pub fn counts(&self) -> Vec<[u64; 3]> {
         self.targets
             .iter()
-            .map(|looks| {
-                [&looks.looked, &looks.compressible, &looks.zeros].map(|count| count.load(Relaxed))
+            .map(|judged| {
+                [&judged.reads, &judged.compressible, &judged.zeros]
+                    .map(|count| count.load(Relaxed))
             })
             .collect()
     }
@@ -148,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn one_read_per_interval_is_looked_at() {
+    fn one_read_per_interval_is_judged() {
         let (contents, mut block) = (Contents::new(2, 100), [0_u8; 4096]);
         let pointer = NonNull::new(block.as_mut_ptr()).unwrap();
         for now in 0..1000 {
-            if contents.is_due(now) {
+            if contents.choose(now) {
                 // SAFETY: the block lives through the call.
-                unsafe { contents.look(1, pointer, 4096, now) };
+                unsafe { contents.judge(1, pointer, 4096) };
             }
         }
         assert_eq!(contents.counts(), [[0, 0, 0], [10, 0, 10]]);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::arrival::Skipped;
 use super::clock::{Clock, monotonic_ns};
-use super::content::{Contents, LOOK_INTERVAL_NS};
+use super::content::{Contents, JUDGE_INTERVAL_NS};
 use super::epoch::{Epoch, Instant};
 use super::errors::{ErrorLog, SHORT};
 use super::fanout::{Asker, FanOut, Next};
@@ -63,7 +63,7 @@ impl Run {
             clock,
             errors: ErrorLog::default(),
             fsyncs: Fsyncs::new(targets.len()),
-            contents: Contents::new(targets.len(), clock.ticks(LOOK_INTERVAL_NS)),
+            contents: Contents::new(targets.len(), clock.ticks(JUDGE_INTERVAL_NS)),
             slowest: Slowest::default(),
             probe_interval_ticks: clock.ticks(PROBE_INTERVAL_NS),
             routes: Arc::new(Routes::new(&targets, policy, clock)),

@@ -224,6 +224,7 @@ impl Worker<'_> {
         self.seat.set_in_flight(part.target, 1);
         self.seat.outstanding.set(0, part.target, before_ticks);
         let issued_ticks = self.run.clock.now();
+        let chosen = part.direction == Direction::Read && self.run.contents.choose(issued_ticks);
         let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
         loop {
             part.file = self.run.send(&self.epoch.policy_cost, &part, sent_ticks);
@@ -247,10 +248,9 @@ impl Worker<'_> {
             self.seat.set_in_flight(part.target, 0);
             self.seat.outstanding.clear(0);
             drop(epoch);
-            if part.is_whole_read(result) && self.run.contents.is_due(reaped_ticks) {
-                let contents = &self.run.contents;
+            if chosen && part.is_whole_read(result) {
                 // SAFETY: the read brought so many bytes there.
-                unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+                unsafe { self.run.contents.judge(part.target, pointer, part.length) };
             }
             return Some(reaped_ticks);
         }

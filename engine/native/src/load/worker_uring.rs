@@ -117,6 +117,8 @@ struct Worker<'a> {
     most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     again: Vec<usize>,
+    /// Number of the read that is to be judged when it is back.
+    chosen: Option<usize>,
     verifying: Verifying,
 }
 
@@ -143,6 +145,7 @@ impl<'a> Worker<'a> {
             chunk: Vec::new(),
             most_queued: 0,
             again: Vec::new(),
+            chosen: None,
             verifying: Verifying::default(),
         }
     }

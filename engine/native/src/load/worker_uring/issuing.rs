@@ -183,6 +183,13 @@ impl Worker<'_> {
             return;
         }
         let (now_ticks, outstanding) = (self.run.clock.now(), &self.seat.outstanding);
+        if self.chosen.is_none() {
+            // By the clock, as the first of a chunk may always be for the same target.
+            let place = usize::try_from(now_ticks % self.chunk.len() as u64).unwrap_or(0);
+            let number = self.chunk[place];
+            let is_read = self.flights.get(number).part.direction == Direction::Read;
+            self.chosen = (is_read && self.run.contents.choose(now_ticks)).then_some(number);
+        }
         self.flights
             .stamp(self.chunk.drain(..), now_ticks, outstanding);
     }

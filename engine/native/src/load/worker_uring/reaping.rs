@@ -17,7 +17,7 @@ impl Worker<'_> {
         self.ring.completions.sync();
         let epoch = self.seat.epoch();
         let reaped_ticks = self.run.clock.now();
-        let (mut levels, mut may_look) = (None, self.run.contents.is_due(reaped_ticks));
+        let mut levels = None;
         while let Some(completion) = self.ring.completions.next() {
             let Some(number) = flight_number(completion.user_data()) else {
                 woken |= completion.user_data() == WOKEN;
@@ -35,9 +35,11 @@ impl Worker<'_> {
                     continue;
                 }
             }
-            if may_look && flight.part.is_whole_read(completion.result()) {
-                may_look = false;
-                self.look_at(number, flight, reaped_ticks);
+            if self.chosen == Some(number) {
+                self.chosen = None;
+                if flight.part.is_whole_read(completion.result()) {
+                    self.judge(number, flight);
+                }
             }
             self.release(number);
         }
@@ -114,12 +116,12 @@ impl Worker<'_> {
     }
 
     /// Judges what a read that just came back brought.
-    fn look_at(&self, number: usize, flight: &Flight, reaped_ticks: u64) {
+    fn judge(&self, number: usize, flight: &Flight) {
         let arena = &self.arenas[Direction::Read as usize];
         if let Some(pointer) = arena.pointer(number, flight.region) {
-            let (contents, part) = (&self.run.contents, &flight.part);
+            let part = &flight.part;
             // SAFETY: the buffer was not given back yet, and holds the whole part.
-            unsafe { contents.look(part.target, pointer, part.length, reaped_ticks) };
+            unsafe { self.run.contents.judge(part.target, pointer, part.length) };
         }
     }
 }
