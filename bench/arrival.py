@@ -25,11 +25,11 @@ import numpy as np
 
 from bench.places import zram
 from engine._native import LoadEngine, LoadTarget
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
 from engine.results.histogram import middles_ns
 from engine.results.latencies import Latencies
 from engine.results.measured import BOTH, Measured, measure
-from engine.running.backend import LoadSettings
 
 RATE_IOPS = 50_000.0
 SIZE_BYTES = 256 << 20

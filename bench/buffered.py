@@ -20,8 +20,8 @@ from bench.contenders import RUN_S, Result, measured
 from bench.engine import quartiles
 from bench.places import SIZE_BYTES, scratch
 from engine._native import LoadEngine, LoadTarget
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs, Mode
-from engine.running.backend import LoadSettings
 
 THREADS = (1, 2, 4)
 ROUNDS = 9

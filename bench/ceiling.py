@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from engine._native import LoadEngine, LoadTarget
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
-from engine.running.backend import LoadSettings
 
 DEPTHS = (1, 8, 32, 128, 512)
 SIZE_BYTES = 1 << 30

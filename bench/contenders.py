@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from bench.places import SIZE_BYTES
 from engine._native import LoadEngine, LoadTarget
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
-from engine.running.backend import LoadSettings
 
 RUN_S = 1.5
 

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.places import SIZE_BYTES, places
-from collectors.latency.percentiles import RowCells, percentiles_ns
+from collectors.derive.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
 from engine._native import BlockTracer, LoadEngine, LoadTarget, tracer_refusal
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
-from engine.running.backend import LoadSettings
 from tests.kernel.bpf_calls import attach, load_empty
 
 DEPTHS = (1, 8, 32, 128)

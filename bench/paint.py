@@ -12,19 +12,19 @@ import numpy as np
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
+from collectors.derive.percentiles import bucket_midpoints_ns
 from collectors.field import Unit
-from collectors.latency.percentiles import bucket_midpoints_ns
 from collectors.latency.subject import LatencySubject
 from collectors.latency.ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
 from collectors.model import FrameTable, Histograms, HistogramScale, Rows, Tier
 from engine.events import Event, EventKind
-from tui.looks.themed_app import ThemedApp
-from tui.looks.theming import DEFAULT_THEME
 from tui.text.columns import grid_columns
 from tui.text.glyphs import UNICODE
-from tui.widgets.chart import Chart, ChartSeries
-from tui.widgets.grid import Grid
-from tui.widgets.heat_map import HeatMap
+from tui.theme.themed_app import ThemedApp
+from tui.theme.theming import DEFAULT_THEME
+from tui.widgets.chart.widget import Chart, ChartSeries
+from tui.widgets.grid.table import Grid
+from tui.widgets.heatmap.widget import HeatMap
 
 ROWS = 19_200
 COLUMNS = (

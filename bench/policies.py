@@ -19,8 +19,8 @@ import numpy as np
 
 from bench.places import loop, scratch
 from engine._native import LoadEngine, LoadPath, LoadTarget
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs, PathPolicy
-from engine.running.backend import LoadSettings
 
 QUEUE_DEPTH = 32
 ROUNDS = 5

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.loops import BYTES_EACH, disk_names, idle_loops, memory_available_bytes
-from collectors.kernel.block import BlockCollector
+from collectors.tables.block.counters import BlockCollector
 from collectors.topology.scanner import TopologyScanner
 from engine._native import BlockReader
 from tests.fake_kernel import FakeDisk, FakeKernel, busy_counters

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from bench.session import simulated
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.incarnations import IncarnationReader
-from collectors.kernel.path_errors import PathErrors
+from collectors.kernel.device_instances import DeviceInstanceReader
 from collectors.model import Sample, Table, Topology
-from collectors.paths.verdict import judge_paths
 from collectors.rates import derive
 from collectors.session.writer import SessionWriter
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.block.path_errors import PathErrors
+from collectors.tables.block.path_verdict import judge_paths
 from collectors.tables.block.schema import PATH_ERRORS
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_poll import StatePoll
@@ -83,7 +83,7 @@ def notice(kernel: FakeKernel, pairs: int) -> None:
     """Time what a uevent that may be about any disk costs a tick, with and without unique inode numbers."""
     found: dict[bool, list[float]] = {False: [], True: []}
     names = list(kernel.disks)
-    readers = {unique: IncarnationReader(str(kernel.sysfs), unique_inodes=unique) for unique in found}
+    readers = {unique: DeviceInstanceReader(str(kernel.sysfs), unique_inodes=unique) for unique in found}
     for _ in range(pairs + 1):
         for unique, reader in readers.items():
             found[unique].append(cpu_seconds(partial(reader.read, names)))

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.topology.graph import Graph
+from collectors.graph import Graph
 from engine.events import Event
 
 MISSING = np.uint64(0xFFFF_FFFF_FFFF_FFFF)

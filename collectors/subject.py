@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.field import Field
+from collectors.graph import Graph
 from collectors.model import (
     Device,
     Frame,
@@ -23,9 +24,8 @@ from collectors.model import (
     Tier,
     Topology,
 )
-from collectors.sources.reading import Collector
-from collectors.sources.reading_settings import ReadingSettings
-from collectors.topology.graph import Graph
+from collectors.sampling.reading import Collector
+from collectors.sampling.settings import ReadingSettings
 from engine.text import safe_text
 
 

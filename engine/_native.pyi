@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
-from engine.running.backend import LoadSettings
 
 __all__ = [
     "HISTOGRAM_BUCKETS",
@@ -405,7 +405,7 @@ def percentiles(
     unit_ns: int,
     sub_bits: int,
 ) -> NDArray[np.float64]:
-    """Nearest-rank percentiles of sparse histograms (collectors.latency.percentiles), shape (len(wanted), rows).
+    """Nearest-rank percentiles of sparse histograms (collectors.derive.percentiles), shape (len(wanted), rows).
 
     `wanted` are thousandths of a percent and the I/Os a row must have; NaN where it has fewer. Cells are taken fastest
     by row and bucket, and left out from row `rows` on.

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+DEFAULT_SCRATCH_BYTES = 256 * 1024 * 1024
+"""Size of a scratch file when none is asked for."""
+
+SCRATCH_ENV = "LUNSCOPE_SCRATCH_DIR"
+
 
 def config_folder() -> Path:
     """`$XDG_CONFIG_HOME/lunscope`, by default `~/.config/lunscope` (XDG Base Directory Specification)."""
@@ -15,3 +20,14 @@ def config_folder() -> Path:
 def config_file() -> Path:
     """Name the file of the settings; it need not be there."""
     return config_folder() / "config.toml"
+
+
+def scratch_folder() -> Path:
+    """Tell where scratch files go: `$LUNSCOPE_SCRATCH_DIR`, else lunscope's folder in the user's cache (XDG).
+
+    Never the temporary folder: that is often memory, which is no storage to measure.
+    """
+    if chosen := os.environ.get(SCRATCH_ENV):
+        return Path(chosen)
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "lunscope"

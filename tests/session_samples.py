@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from collectors.graph import Graph, Layer, Lun, MountedFilesystem, Path, Port, TargetPort
 from collectors.model import (
     MISSING,
     Device,
@@ -21,7 +22,6 @@ from collectors.tables.block.schema import DISK
 from collectors.tables.host.schema import HOST
 from collectors.tables.load.schema import LOAD
 from collectors.tables.process.schema import PROCESS
-from collectors.topology.graph import Graph, Layer, Lun, Mount, Path, Port, TargetPort
 from engine.events import Event, EventKind
 
 START_NS = 1_763_690_400_123_456_789
@@ -50,7 +50,7 @@ def graph_of(rows: Rows) -> Graph:
         luns=(Lun(lun, "dm-0", "dm", "service-time"),),
         paths=tuple(Path(key, key[:3], lun, "fc:1", "fc:2", preferred=True, failures=3) for key in rows.keys),
         layers=(Layer("dm-1:253:1#9", "dm-1", "lvm", "vg-x", 1 << 30, (lun,)),),
-        mounts=(Mount("dm-1:253:1#9", "/srv", "xfs"),),
+        mounts=(MountedFilesystem("dm-1:253:1#9", "/srv", "xfs"),),
         notices=("odd",),
     )
 

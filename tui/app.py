@@ -15,17 +15,15 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
 from collectors.model import Source
-from engine.results.outstanding import waiting_text
+from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
+from tui.app_state import AppState, LatencyJump, Recording
 from tui.history.charts import History
 from tui.history.events_log import EventHistory
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
-from tui.latency.jump import LatencyJump
-from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
-from tui.looks.settings import Settings
-from tui.scope import Recording, Scope
+from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.screen_registry import LATENCY, LOAD, OVERVIEW, TABS, ScreenEntry
 from tui.screens.base import View, view_class
 from tui.screens.dialogs import TypeToConfirm
@@ -33,8 +31,9 @@ from tui.session_actions import SessionActions
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
+from tui.theme.settings import Settings
 from tui.transport import transport_of
-from tui.widgets.chart import Chart
+from tui.widgets.chart.widget import Chart
 
 WAITS_PERIOD_S = 0.25
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
@@ -50,7 +49,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     def __init__(
         self,
         source: Source,
-        desk: LoadDesk | None = None,
+        controller: LoadController | None = None,
         *,
         recording: Recording | None = None,
         settings: Settings | None = None,
@@ -60,18 +59,20 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
         self._notices = (*self._settings.problems, *self.theme_notices, *self._choose_theme())
         self._leaving = self._named_waits = False
-        self.scope = Scope(
+        self.app_state = AppState(
             transport=transport_of(source),
             history=History(),
             events=EventHistory(),
-            desk=desk,
+            controller=controller,
             recording=recording,
             interval_s=source.interval_s,
-            autostart=desk is not None and autostart,
+            autostart=controller is not None and autostart,
             keys=self._settings.keys,
         )
         self._tags = TagWaitChoice(source)
-        self._feed = Feed(source, self.scope.transport, self.scope.history, self.scope.events, self.post_message)
+        self._feed = Feed(
+            source, self.app_state.transport, self.app_state.history, self.app_state.events, self.post_message
+        )
         for entry in TABS:
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
 
@@ -80,10 +81,10 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=15, markup=False)
         self.set_keymap(self._settings.keys)
-        if self.scope.autostart:
+        if self.app_state.autostart:
             self.switch_mode(LOAD.id)
         self.call_after_refresh(self._feed.start)
-        if self.scope.desk is not None:
+        if self.app_state.controller is not None:
             self.set_interval(WAITS_PERIOD_S, self._name_waits)
 
     def on_unmount(self) -> None:
@@ -91,7 +92,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._feed.close()
 
     def _make_screen(self, entry: ScreenEntry) -> View:
-        return view_class(entry)(self.scope)
+        return view_class(entry)(self.app_state)
 
     def _choose_theme(self) -> tuple[str, ...]:
         wanted = self._settings.theme or self.theme
@@ -105,16 +106,16 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def on_frame_arrived(self, message: FrameArrived) -> None:
         """Show a frame, unless an older one is held."""
-        if self.scope.frame is None:
+        if self.app_state.frame is None:
             self.call_after_refresh(gc.freeze)
-        self.scope.latest = message.frame
-        self.scope.transport.arrived()
-        self.scope.frame = self.scope.transport.shown(message.frame)
+        self.app_state.latest = message.frame
+        self.app_state.transport.arrived()
+        self.app_state.frame = self.app_state.transport.shown(message.frame)
         self.paint()
 
     def on_feed_ended(self, message: FeedEnded) -> None:
         """Say why no frame comes any more; screen and load go on."""
-        self.scope.ended = message.reason
+        self.app_state.ended = message.reason
         if message.reason:
             self.notify(message.reason, title="The monitor stopped", severity="error", timeout=30, markup=False)
         self.paint()
@@ -126,7 +127,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         view = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
         if view is not None and view.is_mounted and view.is_attached:
             with self.batch_update():
-                view.show(self.scope.frame)
+                view.show(self.app_state.frame)
 
     # ---------------------------------------------------------------- actions
 
@@ -137,7 +138,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             return True
         if entry.priority and self._is_taken(entry):
             return False
-        return is_usable(entry, replay=self.scope.transport.seekable, load=self.scope.desk is not None)
+        return is_usable(entry, replay=self.app_state.transport.seekable, load=self.app_state.controller is not None)
 
     def _is_taken(self, action: Action) -> bool:
         """Whether what has the focus needs the keys itself: a text field all, charts and walls the arrows."""
@@ -157,7 +158,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         view, chart = self.screen, self.focused
         subject = view.latency_subject() if isinstance(view, View) else None
         moment_ns = chart.inspected_ns if isinstance(chart, Chart) else None
-        self.scope.jump = LatencyJump(subject, moment_ns)
+        self.app_state.jump = LatencyJump(subject, moment_ns)
         self.switch_mode(LATENCY.id)
         self.paint()
 
@@ -165,7 +166,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """All keys and figures."""
         from tui.screens.help import HelpScreen  # noqa: PLC0415 - as above
 
-        frame = self.scope.frame
+        frame = self.app_state.frame
         notices, losses = (frame.topology.host.notices, frame.losses) if frame else ((), {})
         self.push_screen(HelpScreen(self._keys_text, notices, losses))
 
@@ -189,8 +190,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def action_session_quit(self) -> None:
         """Leave; a load that writes asks first, any other is simply stopped."""
-        desk = self.scope.desk
-        if desk is None or desk.status.state is not LoadState.RUNNING or desk.knobs.read_pct >= 100:
+        controller = self.app_state.controller
+        if controller is None or controller.status.state is not LoadState.RUNNING or controller.knobs.read_pct >= 100:
             self._leave()
             return
         text = "The load is writing. Type quit to stop it and leave:"
@@ -205,32 +206,38 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def _leave(self) -> None:
         """Leave at once, or while I/Os do not come back once they are given up: at the limit, or when asked again."""
-        desk = self.scope.desk
-        if desk is None or not desk.status.outstanding or desk.status.state not in LIVE_STATES | BUSY_STATES:
+        controller = self.app_state.controller
+        if (
+            controller is None
+            or not controller.status.outstanding
+            or controller.status.state not in LIVE_STATES | BUSY_STATES
+        ):
             self.exit()
         elif self._leaving:
-            desk.control.abandon()
+            controller.control.abandon()
         else:
             self._leaving = True
-            text = f"{waiting_text(desk.status.outstanding)}: quit again to give up"
-            self.notify(text, severity="warning", timeout=desk.job.give_up_s, markup=False)
-            threading.Thread(target=self._stop_and_leave, args=(desk,), name="lunscope-leave", daemon=True).start()
+            text = f"{waiting_text(controller.status.outstanding)}: quit again to give up"
+            self.notify(text, severity="warning", timeout=controller.job.give_up_s, markup=False)
+            threading.Thread(
+                target=self._stop_and_leave, args=(controller,), name="lunscope-leave", daemon=True
+            ).start()
 
-    def _stop_and_leave(self, desk: LoadDesk) -> None:
-        desk.control.close()
+    def _stop_and_leave(self, controller: LoadController) -> None:
+        controller.control.close()
         with suppress(RuntimeError):  # The app was left meanwhile, by a signal.
             self.call_from_thread(self.exit)
 
     def _name_waits(self) -> None:
         """Keep what is said of I/Os that do not come back as new as it is, between frames."""
-        desk = self.scope.desk
-        waits = desk is not None and bool(desk.status.outstanding)
+        controller = self.app_state.controller
+        waits = controller is not None and bool(controller.status.outstanding)
         if (waits or self._named_waits) and isinstance(self.screen, View) and self.screen.is_attached:
             self.screen.show_note()
         self._named_waits = waits
 
     def _keys_text(self, action: Action) -> str:
-        keys = keys_in_force(action, self.scope.keys)
+        keys = keys_in_force(action, self.app_state.keys)
         return " ".join(self.get_key_display(action.binding().with_key(key)) for key in keys)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -24,7 +24,7 @@ class ScreenEntry:
     keys: str
     """Default keys in Textual's names, separated by commas; none for a page that other screens open: it has no tab."""
     view: str
-    """Its class as `module:name` below `tui.screens`; made with the app's scope alone where the screen has a tab."""
+    """Its class as `module:name` below `tui.screens`; made with the state of the app where the screen has a tab."""
     actions: tuple[Action, ...] = ()
     """What can be done on this screen."""
     shortcuts: tuple[Action, ...] = ()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collectors.session.when import parse_when
+from collectors.session.time_format import parse_when
 from engine.errors import LunscopeError, UsageError
 from engine.text import safe_text
-from tui.looks.themed_app import ThemedApp
-from tui.scope import Scope
+from tui.app_state import AppState
 from tui.screens.dialogs import Dialog
 from tui.screenshot import picture_folders, save_picture
 from tui.text.clock import SECOND_NS, span_text
+from tui.theme.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
@@ -22,7 +22,7 @@ SPANS_S = (60, 300, 900, 3600)
 class SessionActions(ThemedApp[None]):
     """Pause, step, seek, speed, and how much of the past is shown."""
 
-    scope: Scope
+    app_state: AppState
 
     def paint(self) -> None:
         """Draw the screen on top again."""
@@ -30,7 +30,7 @@ class SessionActions(ThemedApp[None]):
 
     @property
     def _replay(self) -> ReplayTransport:
-        transport = self.scope.transport
+        transport = self.app_state.transport
         assert isinstance(transport, ReplayTransport), "check_action keeps these keys from a live host"
         return transport
 
@@ -52,9 +52,9 @@ class SessionActions(ThemedApp[None]):
 
     def action_session_pause(self) -> None:
         """Hold the picture, or go on."""
-        self.scope.transport.pause(self.scope.frame)
-        if self.scope.latest is not None:
-            self.scope.frame = self.scope.transport.shown(self.scope.latest)
+        self.app_state.transport.pause(self.app_state.frame)
+        if self.app_state.latest is not None:
+            self.app_state.frame = self.app_state.transport.shown(self.app_state.latest)
         self.paint()
 
     def action_session_step_back(self) -> None:
@@ -123,13 +123,13 @@ class SessionActions(ThemedApp[None]):
 
     def action_view_log(self) -> None:
         """Change the axis of the charts of latency."""
-        self.scope.log_latency = not self.scope.log_latency
-        axis = "logarithmic" if self.scope.log_latency else "linear"
+        self.app_state.log_latency = not self.app_state.log_latency
+        axis = "logarithmic" if self.app_state.log_latency else "linear"
         self.notify(f"charts of latency: {axis} axis", timeout=2, markup=False)
         self.paint()
 
     def _change_span(self, direction: int) -> None:
-        position = SPANS_S.index(self.scope.span_ns // SECOND_NS) + direction
-        self.scope.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS
-        self.notify(f"charts show the last {span_text(self.scope.span_ns / SECOND_NS)}", timeout=2, markup=False)
+        position = SPANS_S.index(self.app_state.span_ns // SECOND_NS) + direction
+        self.app_state.span_ns = SPANS_S[min(max(position, 0), len(SPANS_S) - 1)] * SECOND_NS
+        self.notify(f"charts show the last {span_text(self.app_state.span_ns / SECOND_NS)}", timeout=2, markup=False)
         self.paint()

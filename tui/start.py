@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
+from tui.headless.end_load import end_load
 from tui.loading import loading
 from tui.terminal.end_watch import EndWatch
 from tui.terminal.stops import Stops
 from tui.terminal.tty import Tty, open_terminal
-from tui.unattended.end_load import end_load
 
 if TYPE_CHECKING:
     from collectors.model import Source
@@ -92,18 +92,20 @@ def _make_app(
     with loading():
         from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
         from tui.app import LunscopeApp  # noqa: PLC0415
-        from tui.load.desk import LoadDesk  # noqa: PLC0415
-        from tui.looks.settings import load_settings  # noqa: PLC0415
+        from tui.load.load_controller import LoadController  # noqa: PLC0415
         from tui.screen_registry import OVERVIEW  # noqa: PLC0415
         from tui.screens.base import view_class  # noqa: PLC0415
+        from tui.theme.settings import load_settings  # noqa: PLC0415
 
         view_class(OVERVIEW)
 
     settings = load_settings()
     if theme is not None:
         settings = replace(settings, theme=theme)
-    desk = LoadDesk(control, job or JobSpec(), permissions or Permissions()) if control is not None else None
-    return LunscopeApp(source, desk, recording=recording, settings=settings, autostart=autostart)
+    controller = (
+        LoadController(control, job or JobSpec(), permissions or Permissions()) if control is not None else None
+    )
+    return LunscopeApp(source, controller, recording=recording, settings=settings, autostart=autostart)
 
 
 def _prepare_environment() -> None:

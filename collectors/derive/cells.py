@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.growth import positions
+from collectors.derive.counter_deltas import positions
 from collectors.model import Histograms, Rows
 
 

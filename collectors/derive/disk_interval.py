@@ -8,9 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.driver_looks import driver_looks
-from collectors.derive.growth import Grown, Raw, Values, aligned, growth, instant, present, share_pct, wrap_limit
-from collectors.derive.little import outstanding_io_s
+from collectors.derive.counter_deltas import (
+    Grown,
+    Raw,
+    Values,
+    aligned,
+    growth,
+    instant,
+    present,
+    share_pct,
+    wrap_limit,
+)
+from collectors.derive.inflight_samples import in_flight_sums
+from collectors.derive.outstanding import outstanding_io_s
 from collectors.model import MISSING, Column, Table
 
 SECTOR_BYTES = 512
@@ -32,7 +42,7 @@ class DiskInterval:
     - `elapsed_s`; `reads`, `writes`, `discards`, `flushes`, `read_merges`, `write_merges`; `read_bytes`,
       `write_bytes`; `read_ms`, `write_ms`: time of the completed ones
     - `outstanding_io_s`: outstanding I/Os times seconds; `busy_s`: seconds with any
-    - those of collectors.derive.driver_looks, which are 0 where the in-flight sampler did not look
+    - those of collectors.derive.inflight_samples, which are 0 where the in-flight sampler did not look
 
     `peaks` is the most outstanding I/Os seen at once, which adds up by taking the larger.
     """
@@ -75,7 +85,7 @@ def _interval(before: Raw, current: Table, at: NDArray[np.intp] | slice, elapsed
     in_flight = _in_flight(columns, old), _in_flight(columns, new)
     sums = _counted(grown, elapsed_s) | _outstanding(grown, in_flight, elapsed_s)
     unbroken_s = np.maximum(*(instant(columns, values, "driver_unbroken_us") for values in (old, new))) / 1e6
-    sums |= driver_looks(grown, np.fmax(*in_flight), unbroken_s, elapsed_s)
+    sums |= in_flight_sums(grown, np.fmax(*in_flight), unbroken_s, elapsed_s)
     seen_at_once = np.fmax(grown["driver_in_flight_peak"], in_flight[1])
     return DiskInterval(at, sums, np.where(sums["looks"] > 0, seen_at_once, np.nan))
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.growth import Values, ratio
+from collectors.derive.counter_deltas import Values, ratio
 
 Mask = NDArray[np.bool_]
 
-MIN_LOOKS = 100
+MIN_SAMPLES = 100
 """Looks below which their share that saw an I/O means little: it is then off by up to 10 points."""
 
-MIN_BUSY_LOOKS = 30
+MIN_BUSY_SAMPLES = 30
 """Looks that saw an I/O below which their mean is noise: it is then off by up to a fifth and more."""
 
 QUEUE_NOISE_MS = 0.020
@@ -96,12 +96,12 @@ def queue_split(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: boo
     queueing") and service has all.
 
     Args:
-        sums: as collectors.derive.driver_looks says.
+        sums: as collectors.derive.inflight_samples says.
         unsplit: disks without a driver queue, or on a kernel that does not tell it apart: they have neither time.
         counts_queued: whether the kernel is known to account I/Os as in flight that are not in the driver yet.
     """
     samples = _samples(sums, counts_queued=counts_queued)
-    looked = (sums["looks"] >= MIN_LOOKS) & ~unsplit & (sums["paired_ms"] >= MIN_PAIRED_MS)
+    is_sampled = (sums["looks"] >= MIN_SAMPLES) & ~unsplit & (sums["paired_ms"] >= MIN_PAIRED_MS)
     await_ms = ratio(sums["paired_ms"], sums["paired_ios"])
     in_driver_ms = ratio(sums["paired_io_s"] * 1e3, sums["paired_ios"])
     low_ms = await_ms * np.minimum(1.0, ratio(samples.driver_io_s, samples.accounted_io_s))
@@ -109,7 +109,7 @@ def queue_split(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: boo
     high_ms = np.maximum(low_ms, await_ms - queued_ms)
     within = samples.enough & (high_ms <= _SERVICE_BOUNDS * low_ms) & _near(samples.agreement, _AGREE_IN_RATIO)
     within &= await_ms >= MIN_SERVICE_MS
-    valid = looked & np.where(samples.has_both, within, sums["paired_looks"] >= MIN_BUSY_LOOKS)
+    valid = is_sampled & np.where(samples.has_both, within, sums["paired_sample_count"] >= MIN_BUSY_SAMPLES)
     service_ms = np.where(samples.has_both, _between(low_ms, high_ms), in_driver_ms)
     queue_ms = np.where(samples.has_both, queued_ms, await_ms - in_driver_ms)
     with np.errstate(invalid="ignore"):
@@ -121,7 +121,7 @@ def queue_split(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: boo
     return {name: np.where(valid, values, np.nan) for name, values in figures.items()}
 
 
-def busy_by_looks(sums: Mapping[str, Values], *, counts_queued: bool) -> Values:
+def sampled_busy_share(sums: Mapping[str, Values], *, counts_queued: bool) -> Values:
     """Share of time with a request in the driver, 0 to 1; NaN where samples do not tell it to within 10 %.
 
     The kernel's sum of I/Os in flight, divided by how many there were at once while there were any: exact for I/Os that
@@ -129,8 +129,8 @@ def busy_by_looks(sums: Mapping[str, Values], *, counts_queued: bool) -> Values:
     time is in another interval: there the samples must agree.
     """
     samples = _samples(sums, counts_queued=counts_queued)
-    covers = (sums["looks"] >= MIN_LOOKS) & (sums["looked_s"] >= _WHOLE * sums["elapsed_s"])
-    share = np.minimum(1.0, ratio(sums["looked_busy_s"], sums["looked_s"]))
+    covers = (sums["looks"] >= MIN_SAMPLES) & (sums["sampled_s"] >= _WHOLE * sums["elapsed_s"])
+    share = np.minimum(1.0, ratio(sums["sampled_busy_s"], sums["sampled_s"]))
     at_once = ratio(samples.accounted_io_s, samples.accounted_busy_s)
     low = ratio(samples.kernel_io_s * np.minimum(samples.driver_busy_s, samples.accounted_busy_s),
                 samples.accounted_io_s * sums["paired_s"])  # fmt: skip
@@ -156,15 +156,15 @@ def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:
     there = (accounted > 0) & (sums["paired_accounted_busy_s"] > 0)
     told_apart = (accounted >= 1.1 * sums["paired_io_s"]) | _near(ratio(kernel_io_s, accounted), _AGREE)
     both = there & (np.full(len(there), counts_queued) | told_apart)
-    looks = np.where(both, sums["paired_accounted_looks"], sums["paired_looks"])
+    looks = np.where(both, sums["paired_accounted_sample_count"], sums["paired_sample_count"])
     io_s = np.where(both, accounted, sums["paired_io_s"])
     busy_s = np.where(both, sums["paired_accounted_busy_s"], sums["paired_busy_s"])
     mean_square = ratio(sums["paired_accounted_squares_s"], busy_s)
     # Without squares as many at once are assumed to vary as much as they are.
     relative_variance = np.where(both, ratio(mean_square, ratio(io_s, busy_s) ** 2) - 1.0, 1.0)
     # Samples of one bunch of I/Os are one: this is how many see it.
-    looks_a_bunch = _BUNCH * np.fmax(
-        1.0, ratio(kernel_io_s, sums["paired_ios"]) * ratio(sums["looks"], sums["looked_s"])
+    samples_per_bunch = _BUNCH * np.fmax(
+        1.0, ratio(kernel_io_s, sums["paired_ios"]) * ratio(sums["looks"], sums["sampled_s"])
     )
     return _Samples(
         driver_io_s=sums["paired_io_s"],
@@ -173,9 +173,9 @@ def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:
         accounted_busy_s=busy_s,
         queued_io_s=np.where(both, sums["paired_queued_io_s"], 0.0),
         kernel_io_s=kernel_io_s,
-        error=np.sqrt(np.maximum(0.0, ratio(relative_variance * looks_a_bunch, looks))),
+        error=np.sqrt(np.maximum(0.0, ratio(relative_variance * samples_per_bunch, looks))),
         has_both=both,
-        enough=(looks >= MIN_BUSY_LOOKS) & (sums["paired_ms"] >= MIN_PAIRED_MS),
+        enough=(looks >= MIN_BUSY_SAMPLES) & (sums["paired_ms"] >= MIN_PAIRED_MS),
     )
 
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.graph import Graph
 from collectors.model import Rows
-from collectors.topology.graph import Graph
 from engine.text import safe_text
 
 Places = NDArray[np.intp]
@@ -32,7 +32,7 @@ class Roles:
     lun_of_row: Places
     """Row of the LUN of each row that is a path of another one, -1 for all others."""
     port_of_row: Places
-    """Place in `ports` of the port of each row that is a path, -1 for all others."""
+    """SysfsLocation in `ports` of the port of each row that is a path, -1 for all others."""
     path_limits: NDArray[np.float64]
     """Outstanding commands each path admits, NaN where that is not known."""
     nvme_heads: Places

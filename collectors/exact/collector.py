@@ -3,21 +3,110 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from collectors.exact.attachment import Attachment
 from collectors.exact.losses import LossReporter, tracer_table
 from collectors.exact.members import TracedMembers
-from collectors.exact.slow_table import slow_table
-from collectors.exact.tag_wait import TagWaitSwitch
 from collectors.exact.traced_groups import TracedGroups
-from collectors.exact.tracer import SCALE, Cells, Tracer
-from collectors.model import Histograms, Rows, Table, Topology
-from collectors.sources.reading import Reading
+from collectors.exact.tracer import SCALE, SLOW_COLUMNS, Cells, Tracer
+from collectors.exact.tracer_supervisor import Attachment
+from collectors.model import MISSING, Histograms, Rows, Table, Topology
+from collectors.sampling.reading import Reading
 from collectors.tables.block.trace_schema import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 from engine.errors import words_of
+
+MOST = 32
+MOST_OF_DEVICE = 8
+COMMAND_BYTES = 16
+"""TASK_COMM_LEN of include/linux/sched.h."""
+
+_ROW = SLOW_COLUMNS.index("row")
+
+
+def slow_table(values: NDArray[np.uint64], commands: Sequence[str], numbers: NDArray[np.uint32]) -> Table:
+    """Choose the slowest of each device, as many devices as there is room for, and lay them out.
+
+    Args:
+        values: shape (n, len(SLOW_COLUMNS)), slowest first.
+        commands: of each, as the kernel spells it.
+        numbers: device numbers of the tracer's rows, shape (rows, 2).
+    """
+    chosen = _chosen(values)
+    known = {name: values[chosen, place] for place, name in enumerate(SLOW_COLUMNS)}
+    number = numbers[known["row"].astype(np.intp)].astype(np.uint64).reshape(-1, 2)
+    names = [_command(commands[row]) for row in chosen.tolist()]
+    known |= {"completed_ns": known["done_ns"], "pid": known["process"]}
+    known |= {"major": number[:, 0], "minor": number[:, 1]}
+    known["tag_wait_ns"] = np.where(known["tag_wait_ns"] == 0, MISSING, known["tag_wait_ns"])
+    known |= {"command_low": _words(names, 0), "command_high": _words(names, 1)}
+    columns = [known[column.id] for column in SLOW_IO.columns]
+    return Table(SLOW_IO, _ranks(len(chosen)), np.stack(columns, axis=1).astype(np.uint64))
+
+
+def _chosen(values: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """First the slowest of every device, then the second, until there are enough; in the order they came."""
+    order = np.argsort(values[:, _ROW], kind="stable")
+    row = values[order, _ROW]
+    first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else np.zeros(0, np.intp)
+    rank = np.arange(len(row)) - np.repeat(first, np.diff(np.append(first, len(row))))
+    few = order[rank < MOST_OF_DEVICE]
+    wanted = np.lexsort((few, rank[rank < MOST_OF_DEVICE]))[:MOST]
+    chosen: NDArray[np.intp] = np.sort(few[wanted])
+    return chosen
+
+
+def _command(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")[:COMMAND_BYTES].ljust(COMMAND_BYTES, b"\0")
+
+
+def _words(names: Sequence[bytes], half: int) -> NDArray[np.uint64]:
+    return np.frombuffer(b"".join(names), "<u8").reshape(-1, 2)[:, half].astype(np.uint64)
+
+
+@lru_cache(maxsize=MOST + 1)
+def _ranks(count: int) -> Rows:
+    """One object per count, so that a session tells ranks once."""
+    ranks = tuple(str(rank) for rank in range(1, count + 1))
+    return Rows(ranks, ranks)
+
+
+STAY_TICKS = 30
+"""Ticks without a full queue after which the probes are taken off again."""
+
+
+class TagWaitSwitch:
+    """Says on while a queue is seen full, and some time after; the operator's word counts for more."""
+
+    def __init__(self) -> None:
+        self.wanted: bool | None = None
+        """What the operator asked for; None leaves it to the queues."""
+        self._left = 0
+        self._limits = np.zeros(0)
+        self._of: tuple[Rows, Topology] | None = None
+
+    def decide(self, trace: Table, topology: Topology) -> bool:
+        """Whether the probes are to be on, by the most requests each driver held since the last tick and those now."""
+        if self._of is None or self._of[0] is not trace.rows or self._of[1] is not topology:
+            self._of = trace.rows, topology
+            self._limits = np.array([_limit(topology, key) for key in trace.rows.keys], np.float64)
+        # A scheduler admits more requests than the driver holds: its queue is full with some of them waiting in it.
+        full = any(self._is_full(trace.column(name)) for name in ("in_driver_peak", "in_flight_now"))
+        self._left = STAY_TICKS if full else max(0, self._left - 1)
+        return self._left > 0 if self.wanted is None else self.wanted
+
+    def _is_full(self, requests: NDArray[np.uint64]) -> bool:
+        return bool(((requests >= self._limits) & (requests < 1 << 31)).any())
+
+
+def _limit(topology: Topology, key: str) -> float:
+    """Tell how many requests a queue admits (queue/nr_requests): one more has to wait for a tag."""
+    device = topology.devices.get(key)
+    return np.inf if device is None or not device.nr_requests else float(device.nr_requests)
+
 
 _COUNTED = [TRACE.index(name) for name in ("reads", "writes", "others")]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from collectors.model import Tier, Topology
 
 
-class TierTeller:
+class HostTier:
     """Puts the tier and what hinders a better one into the host facts; one object per topology and state."""
 
     def __init__(self) -> None:

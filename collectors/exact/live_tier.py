@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from collectors.exact.attachment import Attachment
 from collectors.exact.collector import ExactCollector
-from collectors.exact.host_tier import TierTeller
+from collectors.exact.host_tier import HostTier
 from collectors.exact.tracer import Tracer
+from collectors.exact.tracer_supervisor import Attachment
 from collectors.model import Rows, Tier, Topology
 from engine.errors import LunscopeError
 
@@ -30,7 +30,7 @@ class LiveTier:
         self._wanted = wanted
         self._patience_s = patience_s
         self._attachment = Attachment(open_tracer)
-        self._teller = TierTeller()
+        self._teller = HostTier()
         self._started = False
         self.collector = ExactCollector(self._attachment, disks, topology)
 

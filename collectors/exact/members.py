@@ -65,7 +65,7 @@ class TracedMembers:
         return values if len(self._shown) == len(values) else values[self._shown]
 
     def place(self, row: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Place in the table of each of the tracer's rows, -1 for those that are not in it."""
+        """SysfsLocation in the table of each of the tracer's rows, -1 for those that are not in it."""
         return self._place_of_row[row]
 
     def _show(self, keys: Sequence[str | None], names: Sequence[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer import Tracer
-from collectors.probe.client import connect, helper_path
 from engine import _native
 from engine.errors import LunscopeError
 

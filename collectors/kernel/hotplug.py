@@ -10,14 +10,61 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from collectors.kernel.block_listing import BlockListing
+from collectors.kernel.device_instances import MADE_ONCE
 from collectors.kernel.hotplug_changes import changes_between, describe
-from collectors.kernel.identity import Incarnation, kernel_name, read_incarnations
-from collectors.kernel.uevent_listener import UeventListener
-from collectors.kernel.uevents import Budget
-from collectors.sources.background import BackgroundThread
-from collectors.sources.reading import Reading
+from collectors.kernel.identity import DeviceInstance, kernel_name, read_device_instances
+from collectors.kernel.uevents import Budget, UeventCounter, UeventListener
+from collectors.sampling.background import BackgroundThread
+from collectors.sampling.reading import Reading
+from engine._native import is_sysfs
 from engine.events import Event, EventKind
+
+LISTING_SHARE = 0.01
+"""Of one core; 20,000 entries take some 20 ms."""
+
+
+class BlockListing:
+    """Compares names and inode numbers of SYSFS/block with those of the listing before.
+
+    A kernel numbers the entries of its sysfs and counts every uevent, heard or not, in SYSFS/kernel/uevent_seqnum: as
+    long as that stands still there is nothing to list. Containers in another network namespace hear no uevents, and
+    trees that are no kernel's sysfs have none.
+    """
+
+    def __init__(self, sysfs: str) -> None:
+        self._folder = f"{sysfs}/block"
+        self._uevents = UeventCounter(sysfs) if is_sysfs(sysfs) else None
+        self._budget = Budget(LISTING_SHARE)
+        self._known = self._inodes()
+
+    def changed(self) -> frozenset[str]:
+        """Kernel names of disks that came, went or were replaced, and of those whose medium can be changed."""
+        if not self._budget.allows() or not (self._uevents is None or self._uevents.moved()):
+            return frozenset()
+        started_s = time.thread_time()
+        before, self._known = self._known, self._inodes()
+        names = {entry for entry, _ in before.items() ^ self._known.items()}
+        names |= {entry for entry in self._known if not MADE_ONCE.fullmatch(entry)}
+        self._budget.spend(time.thread_time() - started_s)
+        return frozenset(map(kernel_name, names))
+
+    @property
+    def lasting(self) -> frozenset[str]:
+        """Kernel names of the disks listed last that stay as they are for as long as they are listed."""
+        return frozenset(kernel_name(entry) for entry in self._known if MADE_ONCE.fullmatch(entry))
+
+    def close(self) -> None:
+        """Close the counter of uevents."""
+        if self._uevents is not None:
+            self._uevents.close()
+
+    def _inodes(self) -> dict[str, int]:
+        try:
+            with os.scandir(self._folder) as entries:
+                return {entry.name: entry.inode() for entry in entries}
+        except OSError:
+            return {}
+
 
 RESCAN_S = 60.0
 """Everything is looked at again so often, whatever the kernel announced."""
@@ -58,7 +105,7 @@ class HotplugMonitor:
         list_s: float = LIST_S,
     ) -> None:
         self._sysfs = sysfs
-        self._known: dict[str, Incarnation] = {}
+        self._known: dict[str, DeviceInstance] = {}
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -165,9 +212,9 @@ class HotplugMonitor:
         self._budget.spend(time.thread_time() - started_s)
 
 
-def snapshot(sysfs: str, names: frozenset[str] | None) -> dict[str, Incarnation]:
+def snapshot(sysfs: str, names: frozenset[str] | None) -> dict[str, DeviceInstance]:
     """Disks that are there now, all or those named; a device of size 0 (no medium, no backing file) is not there."""
     there = {kernel_name(entry) for entry in os.listdir(Path(sysfs, "block"))}  # noqa: PTH208 names only, thousands
     wanted = sorted(there if names is None else there & names)
-    incarnations = read_incarnations(sysfs, wanted)
+    incarnations = read_device_instances(sysfs, wanted)
     return {name: found for name, found in zip(wanted, incarnations, strict=True) if found.size_bytes}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from collectors.kernel.identity import Incarnation, storable_name, sysfs_name
+from collectors.kernel.identity import DeviceInstance, storable_name, sysfs_name
 from collectors.kernel.sysfs_text import text
 from engine._native import read_attributes
 
@@ -34,7 +34,7 @@ class Change:
     size_bytes: int | None
 
 
-def changes_between(before: Mapping[str, Incarnation], now: Mapping[str, Incarnation]) -> list[Change]:
+def changes_between(before: Mapping[str, DeviceInstance], now: Mapping[str, DeviceInstance]) -> list[Change]:
     """Compare two looks, by name."""
     changes = []
     for name in sorted(before.keys() | now.keys()):
@@ -45,7 +45,7 @@ def changes_between(before: Mapping[str, Incarnation], now: Mapping[str, Incarna
     return changes
 
 
-def _action(before: Incarnation | None, now: Incarnation | None) -> DiskChange | None:
+def _action(before: DeviceInstance | None, now: DeviceInstance | None) -> DiskChange | None:
     if before is None:
         return DiskChange.ADDED
     if now is None:

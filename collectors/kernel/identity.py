@@ -17,7 +17,7 @@ SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Incarnation:
+class DeviceInstance:
     """What tells one life of a device name from the next."""
 
     diskseq: int | None
@@ -54,11 +54,11 @@ def number_of(key: str) -> tuple[int, int] | None:
     return None if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 
-def read_incarnations(sysfs: str, names: Sequence[str]) -> list[Incarnation]:
-    """Incarnations of devices by kernel name, in the same order; missing facts are None."""
+def read_device_instances(sysfs: str, names: Sequence[str]) -> list[DeviceInstance]:
+    """DeviceInstances of devices by kernel name, in the same order; missing facts are None."""
     entries = [sysfs_name(name) for name in names]
     values = _native.read_attributes(str(Path(sysfs, "block")), entries, ["diskseq", "size"])
-    return [Incarnation(_number(diskseq), _bytes(size)) for diskseq, size in values]
+    return [DeviceInstance(_number(diskseq), _bytes(size)) for diskseq, size in values]
 
 
 def _number(text: bytes | None) -> int | None:
@@ -78,7 +78,7 @@ class Lives:
         self._returns: dict[str, int] = {}
 
     def keys(
-        self, names: Sequence[str], numbers: NDArray[np.uint32], incarnations: Sequence[Incarnation]
+        self, names: Sequence[str], numbers: NDArray[np.uint32], incarnations: Sequence[DeviceInstance]
     ) -> tuple[str, ...]:
         """Keys of the devices present now, in order."""
         for name in self._present.difference(names):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.model import Frame, FrameTable, Rows
 from collectors.registry import REPORTED
-from collectors.sources.schedule import SECOND_NS
+from collectors.sampling.schedule import SECOND_NS
 
 _TABLES = tuple(subject.table for subject in REPORTED if any(field.id == "max_ms" for field in subject.fields))
 

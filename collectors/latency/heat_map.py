@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.latency.percentiles import bucket_bounds_ns, bucket_midpoints_ns, minimum_ios
+from collectors.derive.percentiles import bucket_bounds_ns, bucket_midpoints_ns, minimum_ios
 from collectors.latency.summary import SeriesCells, cells_of, peaks_ns
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import HistogramScale

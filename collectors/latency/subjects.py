@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from collectors.derive.present_disks import present_disks
-from collectors.heat import hottest
+from collectors.graph import Lun
+from collectors.hotness import hottest
 from collectors.kernel.device_names import both_names
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, Histograms, Rows, Topology
-from collectors.topology.graph import Lun
 from engine.text import safe_text
 
 LOAD, TRACE = "load", "trace"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.latency.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
+from collectors.derive.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
 from collectors.latency.ticks import LatencyTicks
 
 SECOND_NS = 1_000_000_000

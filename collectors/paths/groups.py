@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.graph import Lun, Path, Port, TargetPort
 from collectors.kernel.device_names import label_of
 from collectors.model import Rows, Topology
-from collectors.topology.graph import Lun, Path, Port, TargetPort
 from engine.text import safe_text
 
 

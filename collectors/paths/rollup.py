@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.growth import Values, ratio
+from collectors.derive.counter_deltas import Values, ratio
 from collectors.field import Field, Unit
 from collectors.model import Frame, FrameTable, Rows, Tier
 from collectors.paths.groups import GroupBy, PathGroups

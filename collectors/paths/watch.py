@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.model import Frame, Sample
-from collectors.paths.verdict import LEAST_IOS, PathJudgement, judge_paths, odd_words
 from collectors.rates import derive
-from collectors.sources.schedule import SECOND_NS
+from collectors.sampling.schedule import SECOND_NS
+from collectors.tables.block.path_verdict import LEAST_IOS, PathJudgement, judge_paths, odd_words
 from collectors.tables.block.schema import DISK, GROUP
 from collectors.tables.block.trace_schema import TRACE, TRACE_GROUP, TRACER
 from engine.events import Event, EventKind

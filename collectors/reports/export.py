@@ -12,8 +12,8 @@ from collectors.rates import derive
 from collectors.registry import SUBJECTS, fields_of, subject_of
 from collectors.reports.csv_text import csv_line, text_cell
 from collectors.reports.slow_io_export import SLOW_TABLE, slow_io_lines
-from collectors.session.moments import iso_time
 from collectors.session.reader import SessionReader
+from collectors.session.time_format import iso_time
 from engine.errors import UsageError
 from engine.text import safe_text
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.model import Step, Table
 from collectors.tables.load.schema import LOAD
-from engine.running.load_interval import DirectionGrowth, LoadInterval
+from engine.results.load_interval import DirectionDelta, LoadInterval
 
 _SECOND_NS = 1e9
 
@@ -53,10 +53,10 @@ class LoadSeries:
         self._last = table, now_ns, used
 
 
-def _growth(before: Table, after: Table, direction: str) -> DirectionGrowth:
+def _growth(before: Table, after: Table, direction: str) -> DirectionDelta:
     columns = (f"{direction}_ios", f"{direction}_bytes", f"{direction}_latency_ns")
     sums = (
         int(after.column(column).sum(dtype=np.uint64) - before.column(column).sum(dtype=np.uint64))
         for column in columns
     )
-    return DirectionGrowth(*sums)
+    return DirectionDelta(*sums)

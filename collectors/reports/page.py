@@ -10,7 +10,7 @@ from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import Frame, FrameTable, HostFacts, Step, Topology
 from collectors.registry import REPORTED, subject_of
 from collectors.reports.layout import LEGEND, Layout, report_fields, report_of, shown_rows
-from collectors.session.moments import clock_text, iso_time
+from collectors.session.time_format import clock_text, iso_time
 from engine.text import safe_text
 
 _LONG_SECOND = 1.5

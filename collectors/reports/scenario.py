@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from collectors.session.moments import iso_time
+from collectors.session.time_format import iso_time
 from engine.errors import UsageError
 from engine.events import Event, EventKind
 from engine.job.file import parse_job

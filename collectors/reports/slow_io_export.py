@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
 from collectors.model import Step
 from collectors.reports.csv_text import csv_line, text_cell
-from collectors.session.moments import iso_time
+from collectors.session.time_format import iso_time
 from engine.errors import UsageError
 from engine.text import safe_text
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collectors.session.format import DamageError
-from collectors.session.moments import clock_text
 from collectors.session.ticks import TickTable
+from collectors.session.time_format import clock_text
 
 _LOOK_BACK = 100
 

@@ -5,14 +5,37 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from collectors.session.failure import result_code
 from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION, DamageError
-from collectors.session.structure import structure_damage
 from engine.errors import LunscopeError
+
+LARGEST_BYTES = 32 << 20
+"""SQLite checks more than 1 GB/s of what is in memory; a disk that has to be read first is slower."""
+_LONGEST_S = 0.1
+_INSTRUCTIONS = 1000
+
+
+def structure_damage(connection: sqlite3.Connection, size_bytes: int) -> str:
+    """Say what a quick check finds first; empty if nothing, or if it would take too long."""
+    if size_bytes > LARGEST_BYTES:
+        return ""
+    end_s = time.monotonic() + _LONGEST_S
+    connection.set_progress_handler(lambda: int(time.monotonic() >= end_s), _INSTRUCTIONS)
+    try:
+        [(found,), *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    except sqlite3.OperationalError:  # interrupted, or held by a recorder
+        return ""
+    except (sqlite3.DatabaseError, ValueError) as error:
+        found = str(error)
+    finally:
+        connection.set_progress_handler(None, 0)
+    return "" if found == "ok" else " ".join(str(found).replace("*** in database main ***", "").split())
+
 
 _BUSY_TIMEOUT_S = 2.0
 _LIMITS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from collectors.model import Histograms, Rows, Sample, Schema, Table
 from collectors.session.format import MAX_TICK_CELLS, DamageError
-from collectors.session.library import Library
+from collectors.session.object_reader import ObjectReader
 from collectors.session.record import Record, RecordSection
 from collectors.session.state import TickState
 from collectors.session.ticks import StoredTick, TickTable
@@ -42,7 +42,7 @@ _Tables = dict[str, tuple[Schema, Rows, _native.TableCodec]]
 class Decoder:
     """Rebuilds any tick: the next one costs one difference, any other at most a keyframe's run of them."""
 
-    def __init__(self, ticks: TickTable, library: Library, events_at: Callable[[int], tuple[Event, ...]]) -> None:
+    def __init__(self, ticks: TickTable, library: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]) -> None:
         self._ticks = ticks
         self._library = library
         self._events_at = events_at

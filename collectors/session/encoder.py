@@ -8,8 +8,8 @@ import numpy as np
 
 from collectors.model import Histograms, Sample, Table
 from collectors.session.format import CHAPTER_TICKS, KEYFRAME_TICKS
+from collectors.session.object_writer import ObjectWriter
 from collectors.session.record import Record, RecordSection
-from collectors.session.shelf import Shelf
 from collectors.session.state import TickState
 from engine import _native
 
@@ -27,11 +27,11 @@ class EncodedTick:
 class Encoder:
     """Turns samples into ticks, one after the other; objects they refer to wait on the shelf."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, shelf: ObjectWriter) -> None:
+        self._objects = shelf
         self._tick = 0
         self._state = TickState()
-        self._chapter = TickState()
+        self._segment = TickState()
 
     def encode(self, sample: Sample, *, gap: bool) -> EncodedTick:
         """Return the next tick.
@@ -44,7 +44,7 @@ class Encoder:
             gap,
             max(0, sample.late_ns),
             max(0, sample.cost_ns),
-            self._shelf.topology(sample.topology),
+            self._objects.topology(sample.topology),
             tuple(self._table(table) for table in sample.tables.values()),
             tuple(self._histograms(name, histograms) for name, histograms in sample.histograms.items()),
         )
@@ -52,7 +52,7 @@ class Encoder:
         if base is not None:
             self._state.settle()
         if base == tick:
-            self._chapter = self._state.copy()
+            self._segment = self._state.copy()
         self._tick += 1
         return EncodedTick(tick, base, record.to_bytes())
 
@@ -60,18 +60,18 @@ class Encoder:
         """Where the next tick starts from; brings the state there."""
         tick = self._tick
         if tick % CHAPTER_TICKS == 0:
-            self._shelf.start_chapter()
+            self._objects.start_segment()
             self._state = TickState()
             return tick
         if tick % KEYFRAME_TICKS == 0:
-            self._state = self._chapter.copy()
+            self._state = self._segment.copy()
             return tick - tick % CHAPTER_TICKS
         return None
 
     def _table(self, table: Table) -> RecordSection:
         schema, rows = table.schema, table.rows
         data = self._state.codec(schema, rows).encode(np.ascontiguousarray(table.values))
-        return RecordSection(self._shelf.schema(schema), self._shelf.rows(schema.name, rows), data)
+        return RecordSection(self._objects.schema(schema), self._objects.rows(schema.name, rows), data)
 
     def _histograms(self, name: str, histograms: Histograms) -> RecordSection:
         cells = _native.encode_cells(
@@ -80,6 +80,6 @@ class Encoder:
             np.ascontiguousarray(histograms.bucket),
             np.ascontiguousarray(histograms.count),
         )
-        shape_id = self._shelf.histogram_shape(name, histograms)
-        rows_id = self._shelf.rows(f"histogram {name}", histograms.rows)
+        shape_id = self._objects.histogram_shape(name, histograms)
+        rows_id = self._objects.rows(f"histogram {name}", histograms.rows)
         return RecordSection(shape_id, rows_id, cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -11,16 +12,48 @@ from typing import Self
 
 from collectors.model import Sample
 from collectors.session import objects
-from collectors.session.checkpoint import Checkpointer
 from collectors.session.create_file import create_private, make_way
 from collectors.session.database import companions, connect
 from collectors.session.encoder import EncodedTick, Encoder
 from collectors.session.failure import failure_reason, result_code
 from collectors.session.format import APPLICATION_ID, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
-from collectors.session.shelf import Shelf
+from collectors.session.object_writer import ObjectWriter
 from engine.errors import LunscopeError
 from engine.events import Event
 from engine.version import version
+
+
+class Checkpointer:
+    """A thread with a connection of its own, because a checkpoint waits for the disk and a tick must not."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = connect(path, "mode=rw")
+        self._wanted = threading.Event()
+        self._stop = False
+        self._thread = threading.Thread(target=self._run, name="session checkpoint", daemon=True)
+        self._thread.start()
+
+    def request(self) -> None:
+        """Ask for a checkpoint; returns at once."""
+        self._wanted.set()
+
+    def close(self) -> None:
+        """Finish the checkpoint in hand and end the thread."""
+        self._stop = True
+        self._wanted.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with contextlib.closing(self._connection) as connection:
+            while True:
+                self._wanted.wait()
+                self._wanted.clear()
+                if self._stop:
+                    return
+                # A full or broken disk shows at the next commit too; until then the log holds every tick.
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
 
 _CHECKPOINT_NS = 60 * 10**9
 
@@ -50,8 +83,8 @@ class SessionWriter:
         self._checkpoint_ns = 0
         self.interval_s: float | None = None
         """Nominal time between samples, told to readers if set before the first; else they measure it."""
-        self._shelf = Shelf()
-        self._encoder = Encoder(self._shelf)
+        self._objects = ObjectWriter()
+        self._encoder = Encoder(self._objects)
         self._checkpointer: Checkpointer | None
         self._connection, self._checkpointer = self._set_up()
         status = self.path.stat()
@@ -161,10 +194,10 @@ class SessionWriter:
 
     def _put_header(self, clock_ns: int) -> None:
         header = {"clock_ns": clock_ns, "interval_s": self.interval_s, "lunscope": version()}
-        self._shelf.put(ObjectKind.HEADER, objects.dump(header))
+        self._objects.put(ObjectKind.HEADER, objects.dump(header))
 
     def _put_objects(self) -> None:
-        rows = [(number, kind, seal(data, number, kind)) for number, kind, data in self._shelf.take_pending()]
+        rows = [(number, kind, seal(data, number, kind)) for number, kind, data in self._objects.take_pending()]
         self._connection.executemany("INSERT INTO objects VALUES (?, ?, ?)", rows)
 
     def _put_tick(self, encoded: EncodedTick, time_ns: int, drift_ns: int) -> None:
@@ -180,7 +213,7 @@ class SessionWriter:
         self._connection.executemany("INSERT INTO events VALUES (NULL, ?, ?)", rows)
 
     def _finish(self) -> None:
-        self._shelf.put(ObjectKind.END, b"{}")
+        self._objects.put(ObjectKind.END, b"{}")
         self._put_objects()
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         try:

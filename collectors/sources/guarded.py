@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collectors.sources.reading import Collector, Reading
+from collectors.sampling.reading import Collector, Reading
 from engine.events import Event, EventKind
 
 FIRST_PAUSE_NS = 10_000_000_000

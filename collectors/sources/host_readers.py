@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.hostfacts import read_host_facts
 from collectors.kernel.hotplug import HotplugMonitor
-from collectors.kernel.inventory import Inventory
 from collectors.model import Tier
 from collectors.paths.watch import PathWatch
 from collectors.registry import SUBJECTS
-from collectors.sources.reading import Collector
-from collectors.sources.reading_settings import ReadingSettings
+from collectors.sampling.reading import Collector
+from collectors.sampling.settings import ReadingSettings
 from collectors.subject import SampledHost
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.host.facts import read_host_facts
+from collectors.topology.inventory import Inventory
 
 
 @runtime_checkable

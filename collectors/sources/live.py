@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from collectors.exact.live_tier import LiveTier
 from collectors.exact.opening import open_tracer, refusal_of
 from collectors.exact.tracer import Tracer
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.inflight import InflightWatch, start_watch
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
-from collectors.paths.evidence import contradicted_paths
+from collectors.paths.state import contradicted_paths
+from collectors.sampling.reading import Collector, Reading
+from collectors.sampling.schedule import SECOND_NS, Clock, Schedule, SystemClock
+from collectors.sampling.settings import ReadingSettings
 from collectors.sources.guarded import Guarded
-from collectors.sources.reading import Collector, Reading
-from collectors.sources.reading_settings import ReadingSettings
-from collectors.sources.schedule import SECOND_NS, Clock, Schedule, SystemClock
 from collectors.sources.skips import SkipReporter
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.block.inflight import InflightWatch, start_watch
 from collectors.tables.block.schema import DISK
 from engine.errors import LunscopeError, UsageError
 from engine.events import Event
@@ -125,7 +125,7 @@ class LiveSource:
 
         To be called before `steps`, which gives a whole sample first and measures nothing against this one.
         """
-        from collectors.kernel.hostfacts import read_host_facts  # noqa: PLC0415 (as HostReaders)
+        from collectors.tables.host.facts import read_host_facts  # noqa: PLC0415 (as HostReaders)
 
         readings = [collector.read(self._clock.monotonic_ns()) for collector in self._collectors]
         return Sample(

@@ -7,12 +7,12 @@ import functools
 import numpy as np
 
 from collectors.model import Histograms, HistogramScale, Rows, Table
-from collectors.sources.reading import Reading
+from collectors.sampling.reading import Reading
 from collectors.tables.load.schema import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LOAD
+from engine.backend.protocol import Cells
 from engine.results.histogram import SUB_BITS, UNIT_NS
-from engine.running.backend import Cells
 from engine.running.control import LoadControl
-from engine.running.layout_tap import LayoutReading
+from engine.running.layout_counters import LayoutReading
 from engine.running.status import LoadReading
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)

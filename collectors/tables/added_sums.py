@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from collectors.derive.growth import Values
+from collectors.derive.counter_deltas import Values
 from collectors.model import FrameTable, Rows, Schema, Step, Table
 from collectors.subject import interval_s
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from collectors.topology.graph import Graph, Path, Port
+from collectors.graph import Graph, Path, Port
 
 
 @lru_cache(maxsize=4)

@@ -6,18 +6,55 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from collectors.graph import Layer, Lun, Path, Tape, TargetPort
+from collectors.kernel.class_folder import Facts
+from collectors.kernel.sysfs_location import SysfsLocation
+from collectors.model import Device
+from collectors.tables.tape.drives import SeenTape
 from collectors.topology.buses import Buses
-from collectors.topology.class_folder import Facts
-from collectors.topology.controllers import controller_of
-from collectors.topology.graph import Layer, Lun, Path, Tape, TargetPort
-from collectors.topology.maps import multipath_maps
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
 from collectors.topology.partitions import Partition
-from collectors.topology.ports import PortBook, find_ports, nvme_limit
+from collectors.topology.ports import PortTable, find_ports, nvme_limit
 from collectors.topology.seen import Seen
-from collectors.topology.sysfs_location import SysfsLocation
-from collectors.topology.tapes import SeenTape
 from collectors.topology.targets import target_of
+
+
+def controller_of(one: Seen, target: TargetPort | None, buses: Buses) -> str:
+    """Name the controller, such as "0x5006016080000001 group 2"; empty where nothing tells of it.
+
+    Ports of one target port group of one array change their ALUA state together, which is what a controller is to
+    multipathing; an iSCSI target portal group is the portals of one target node that a session may span (RFC 7143,
+    4.1). Otherwise every target port stands for itself, under its name of VPD page 83h if it has one.
+    """
+    session = buses.iscsi_sessions.get(one.location.session, {})
+    array = (target.array if target is not None else "") or one.far.device
+    group = session.get("tpgt", "") if one.far.group is None else str(one.far.group)
+    if array and group and not one.location.controller:
+        return f"{array} group {group}"
+    return one.far.port or (target.name if target is not None else "")
+
+
+MULTIPATH_UUID = "mpath-"
+"""What multipathd starts the uuid of its maps with (multipath-tools, libmultipath/devmapper.h)."""
+
+
+def multipath_maps(seen: Mapping[str, Seen]) -> frozenset[str]:
+    """Keys of all multipath maps: those of multipathd, and those by hand that stand on one disk several times."""
+    devices = {one.device.name: one.device for one in seen.values()}
+    maps = ((key, one.device) for key, one in seen.items() if one.device.kind == "dm")
+    return frozenset(
+        key
+        for key, device in maps
+        if device.persistent_id.startswith(MULTIPATH_UUID) or _stands_on_one_disk(device, devices)
+    )
+
+
+def _stands_on_one_disk(device: Device, devices: Mapping[str, Device]) -> bool:
+    """Whether a map without a uuid has several slaves that are all the same; no other target makes sense on those."""
+    below = [devices[name] for name in device.slaves if name in devices]
+    identities = {one.persistent_id for one in below}
+    return not device.persistent_id and len(below) > 1 and len(identities) == 1 and "" not in identities
+
 
 _HEAD_OF_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
 _HEAD = re.compile(r"nvme\d+n\d+")
@@ -31,7 +68,7 @@ class Assembly:
 
     seen: Mapping[str, Seen]
     buses: Buses
-    ports: PortBook
+    ports: PortTable
     maps: frozenset[str]
     """Keys of dm-multipath maps."""
     daemon: Mapping[str, DaemonPath]

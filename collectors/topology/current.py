@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.hostfacts import read_host_facts
 from collectors.model import Topology
-from collectors.sources.reading_settings import ReadingSettings
+from collectors.sampling.settings import ReadingSettings
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.host.facts import read_host_facts
 from collectors.topology.device_mapper import open_maps
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError

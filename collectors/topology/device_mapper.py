@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from collectors.graph import Graph, Path
 from collectors.model import Device
-from collectors.topology.graph import Graph, Path
 from collectors.topology.map_status import MapState, Number, parse_map
 from collectors.topology.multipathd import same_kernel
 

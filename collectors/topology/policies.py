@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from collectors.graph import Graph
 from collectors.kernel.device_names import label_of
 from collectors.model import Device
-from collectors.topology.graph import Graph
 from engine.text import safe_text
 
 MOST_EVENTS = 16

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from collectors.graph import Port
+from collectors.kernel.class_folder import Facts
+from collectors.kernel.sysfs_location import SysfsLocation, location_of
 from collectors.topology.buses import Buses
-from collectors.topology.class_folder import Facts
-from collectors.topology.graph import Port
-from collectors.topology.link_rates import link_rate
-from collectors.topology.sysfs_location import SysfsLocation, location_of
 from engine.numbers import whole_number
+
+_PHY_OF_HOST = re.compile(r"phy-(\d+):\d+")
+"""Phys of expanders have three numbers (drivers/scsi/scsi_transport_sas.c, sas_phy_alloc)."""
+
+
+def link_rate(host: str, location: SysfsLocation, buses: Buses) -> str:
+    """Rate of a port such as "6.0 Gbps", or "4 x 12.0 Gbit" of a wide one; empty where the bus does not say.
+
+    A phy without a partner has no rate and is left out (negotiated_linkrate; sata_spd of Documentation/ABI/testing/
+    sysfs-ata).
+    """
+    if location.ata:
+        return _sata(buses.ata_links.get(f"link{location.ata.removeprefix('ata')}", {}).get("sata_spd", ""))
+    if host not in buses.sas_hosts:
+        return ""
+    number = host.removeprefix("host")
+    matches = ((_PHY_OF_HOST.fullmatch(name), facts) for name, facts in buses.sas_phys.items())
+    rates = Counter(facts["negotiated_linkrate"] for match, facts in matches if match and match[1] == number)
+    running = {rate: count for rate, count in rates.items() if rate[:1].isdigit()}
+    return ", ".join(rate if count == 1 else f"{count} x {rate}" for rate, count in running.items())
+
+
+def _sata(speed: str) -> str:
+    return "" if speed.startswith("<") else speed
+
 
 _NATURAL = re.compile(r"(\d+)")
 
 
 @dataclass(slots=True)
-class PortBook:
+class PortTable:
     """Ports found so far, and the port of each SCSI host, NVMe controller and virtio device."""
 
     by_key: dict[str, Port] = field(default_factory=dict)
@@ -51,9 +76,9 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(-1, part) if number is None else (number, "") for number, part in numbered]
 
 
-def find_ports(buses: Buses) -> PortBook:
+def find_ports(buses: Buses) -> PortTable:
     """All ports that sysfs lists, whether disks hang on them or not."""
-    book = PortBook()
+    book = PortTable()
     for name in sorted(buses.scsi_hosts, key=natural):
         book.add(_scsi_port(name, buses))
     for name in sorted(buses.controllers, key=natural):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from collectors.topology.graph import Graph, Layer
+from collectors.graph import Graph, Layer
 
 
 def layers_above(graph: Graph) -> Mapping[str, Sequence[Layer]]:

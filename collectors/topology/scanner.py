@@ -2,23 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from collectors.graph import Graph, MountedFilesystem
+from collectors.kernel.class_folder import read_class
+from collectors.kernel.identity import storable_name
 from collectors.kernel.udev_facts import look_up
 from collectors.model import Device, Rows
-from collectors.sources.reading_settings import ReadingSettings
-from collectors.topology.aliases import with_aliases
+from collectors.sampling.settings import ReadingSettings
+from collectors.tables.tape.drives import read_tapes
 from collectors.topology.assemble import Assembly, is_marginal, notices
 from collectors.topology.buses import read_buses
-from collectors.topology.class_folder import read_class
 from collectors.topology.device_mapper import AskMaps, with_map_states
-from collectors.topology.graph import Graph, Mount
-from collectors.topology.mounts import read_mounts
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
 from collectors.topology.seen import SeenDevices
-from collectors.topology.tapes import read_tapes
+from engine.hostfs.names import unescape_octal
+from engine.numbers import whole_number
+from engine.text import safe_text
+
+Numbers = Mapping[tuple[int, int], str]
+
+
+def read_mounts(procfs: str, by_number: Numbers, by_name: Mapping[str, str]) -> tuple[MountedFilesystem, ...]:
+    """Mounts of the host and its swap areas, on the devices given, each point once.
+
+    Args:
+        procfs: the first process's mounts are the host's also when this runs in a container.
+        by_number: keys of devices by major and minor.
+        by_name: keys of devices by path below /dev, with dm names as /dev/mapper/NAME: what tells of filesystems whose
+            number in mountinfo is not a device's (btrfs, overlay lower ones are not devices at all).
+    """
+    text = _read(procfs, "1/mountinfo") or _read(procfs, "self/mountinfo")
+    mounts = dict.fromkeys((*_mounts(text, by_number, by_name), *_swaps(_read(procfs, "swaps"), by_name)))
+    return tuple(mounts)
+
+
+def _mounts(text: str, by_number: Numbers, by_name: Mapping[str, str]) -> Iterator[MountedFilesystem]:
+    """Lines of mountinfo (proc(5)): the fields after the separator are filesystem and source."""
+    for line in text.splitlines():
+        before, separator, after = line.partition(" - ")
+        fields, rest = before.split(" "), after.split(" ")
+        if not separator or len(fields) < 5 or len(rest) < 2:
+            continue
+        key = by_number.get(_number(fields[2])) or by_name.get(unescape_octal(rest[1]))
+        if key:
+            yield MountedFilesystem(key, safe_text(unescape_octal(fields[4])), safe_text(rest[0]))
+
+
+def _swaps(text: str, by_name: Mapping[str, str]) -> Iterator[MountedFilesystem]:
+    for line in text.splitlines()[1:]:
+        key = by_name.get(unescape_octal(line.split(maxsplit=1)[0])) if line.strip() else None
+        if key:
+            yield MountedFilesystem(key, "[swap]", "swap")
+
+
+def _number(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(":")
+    numbers = whole_number(major), whole_number(minor)
+    return (-1, -1) if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
+
+
+def _read(procfs: str, name: str) -> str:
+    try:
+        return storable_name(Path(procfs, name).read_text("utf-8", "surrogateescape"))
+    except OSError:
+        return ""
+
+
+def with_aliases(
+    devices: Mapping[str, Device], graph: Graph, settings: ReadingSettings
+) -> tuple[dict[str, Device], Graph]:
+    """Put names in force; a LUN's name stands where that of its map stood, its paths keep the kernel's."""
+    if not settings.aliases:
+        return dict(devices), graph
+    named = dict(devices)
+    for lun in graph.luns:
+        device = devices.get(lun.key)
+        alias = settings.alias_of(device.persistent_id, device.serial) if device is not None else ""
+        if device is not None and alias:
+            named[lun.key] = replace(device, friendly_name=alias)
+    ports = tuple(replace(port, label=settings.alias_of(port.address, port.parent)) for port in graph.ports)
+    targets = tuple(replace(target, label=settings.alias_of(target.name)) for target in graph.targets)
+    tapes = tuple(replace(tape, label=settings.alias_of(tape.persistent_id)) for tape in graph.tapes)
+    return named, replace(graph, ports=ports, targets=targets, tapes=tapes)
 
 
 class TopologyScanner:
@@ -101,7 +170,7 @@ class TopologyScanner:
 
     def _mounts(
         self, devices: Mapping[str, Device], partitions: list[Partition], keys: Mapping[str, str]
-    ) -> tuple[Mount, ...]:
+    ) -> tuple[MountedFilesystem, ...]:
         by_number = {(device.major, device.minor): key for key, device in devices.items() if device.major}
         by_number |= {part.number: keys[part.name] for part in partitions if part.number is not None}
         by_name = {f"/dev/{name}": key for name, key in keys.items()}

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from collectors.kernel.devices import STACKED, Attributes, device_kind, device_of, is_of, read_devices
 from collectors.kernel.identity import kernel_name, storable_name, sysfs_name
+from collectors.kernel.sysfs_location import NOWHERE, SysfsLocation, location_of
 from collectors.kernel.sysfs_text import flag, number, text
 from collectors.kernel.udev_facts import UdevLookup, with_udev
 from collectors.kernel.vpd_ids import NO_IDS, TargetIds, target_ids
 from collectors.model import Device, Rows
-from collectors.topology.sysfs_location import NOWHERE, SysfsLocation, location_of
 
 
 @dataclass(frozen=True, slots=True)

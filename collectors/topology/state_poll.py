@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from collectors.graph import Graph, Path
+from collectors.kernel.class_folder import read_class
 from collectors.kernel.identity import sysfs_name
 from collectors.kernel.sysfs_text import number, text
 from collectors.kernel.uevents import Budget
-from collectors.topology.class_folder import read_class
-from collectors.topology.graph import Graph, Path
 from engine._native import AttributeWatch
 
 LIMIT_SHARE = 0.01

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collectors.graph import Port, TargetPort
+from collectors.kernel.sysfs_location import SysfsLocation
 from collectors.topology.buses import Buses
-from collectors.topology.graph import Port, TargetPort
 from collectors.topology.ports import address_parts
-from collectors.topology.sysfs_location import SysfsLocation
 
 
 def target_of(location: SysfsLocation, port: Port | None, buses: Buses) -> TargetPort | None:

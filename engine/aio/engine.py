@@ -1,4 +1,4 @@
-"""The asyncio engine behind engine.running.backend.LoadBackend."""
+"""The asyncio engine behind engine.backend.protocol.LoadBackend."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from engine._native import host_cpu_ns
 from engine.aio.epoch import CpuTimes, EpochSnapshot
-from engine.aio.ledger import Ledger
 from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs, own_descriptor
 from engine.aio.loop import SlotLoop, run_loop
 from engine.aio.mode import OpenFiles
 from engine.aio.plan import Plan
 from engine.aio.pool import CallPool
+from engine.aio.run_stats import RunStats
 from engine.aio.tally import CellCounter
+from engine.backend.protocol import Cells
 from engine.job.spec import Knobs, Mode
-from engine.running.backend import Cells
 
 
 class AioEngine:
@@ -57,7 +57,7 @@ class AioEngine:
         self._fds = [own_descriptor(target) for target in targets]
         self._files = OpenFiles(self._fds, targets)
         self._pool = CallPool(MAX_OUTSTANDING)
-        self._ledger = Ledger(len(targets), knobs, functools.partial(_cpu_times, self._pool))
+        self._ledger = RunStats(len(targets), knobs, functools.partial(_cpu_times, self._pool))
         self._stopping = threading.Event()
         self._broken: list[Exception] = []
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.

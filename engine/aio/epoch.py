@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.aio.tally import CellCounter, Peaks, Tally
+from engine.backend.protocol import Cells
 from engine.job.spec import Knobs
-from engine.running.backend import Cells
 
 SETTLE_NS = 100_000_000
 """Least time between a turn and the start of measuring."""
@@ -24,7 +24,7 @@ CpuTimes: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochSnapshot:
-    """Statistics of one epoch as engine.running.backend.EpochStats."""
+    """Statistics of one epoch as engine.backend.protocol.EpochStats."""
 
     index: int
     knobs: Knobs

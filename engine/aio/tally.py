@@ -7,8 +7,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.backend.protocol import Cells
 from engine.results.histogram import bucket_of
-from engine.running.backend import Cells
 
 READ, WRITE, BOTH = 0, 1, 2
 

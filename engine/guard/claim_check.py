@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from engine.guard.census import Census
 from engine.guard.claims import Probe, claimed_relative, is_claimed, probes_of, stays_claimed
 from engine.guard.identity import is_gone
-from engine.guard.kernel_files import names_in, start_of, whole
 from engine.guard.permission import cannot_ask, claimed_relative_refusal, subject
 from engine.guard.relatives import Relative, below
-from engine.guard.roots import Roots
-from engine.guard.sysblock import BlockDevice, look_up
 from engine.guard.target import OpenTarget, TargetKind
-from engine.guard.writers import Writers
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.kernel_files import names_in, start_of, whole
+from engine.hostfs.roots import Roots
+from engine.hostfs.sysblock import BlockDevice, look_up
+from engine.hostfs.writers import Writers
 
 _UNANSWERED_S = 10.0
 """How long a device may be there without a way to ask about it, as nodes appear a moment later than devices, and how
@@ -116,12 +116,12 @@ class ClaimCheck:
         began_s, self._mounts_changed = time.monotonic(), False
         try:
             fingerprint = self._take_fingerprint()
-            census = Census(self._roots, writers=Writers())
+            usage = UsageSnapshot(self._roots, writers=Writers())
             for target in self._targets:
-                target.refuse_new_use(census)
+                target.refuse_new_use(usage)
             nodes = [node for target in self._targets for node in target.nodes if _is_claimed_by_us(node)]
-            self._questions = tuple(question for node in nodes for question in _questions_of(census, node))
-            self._take_stack([device for node in nodes for device in _stack_of(census, node)])
+            self._questions = tuple(question for node in nodes for question in _questions_of(usage, node))
+            self._take_stack([device for node in nodes for device in _stack_of(usage, node)])
             # Taken before, so that what changed meanwhile shows; anew only where the stack was not known yet.
             self._fingerprint = fingerprint if self._fingerprint else self._take_fingerprint()
         finally:
@@ -169,14 +169,14 @@ def _loop_facts(folder: str) -> tuple[bytes, bytes]:
     return backing, start_of(f"{folder}/diskseq") if backing else b""
 
 
-def _questions_of(census: Census, node: OpenTarget) -> Iterator[_Question]:
-    device = look_up(census.roots.sysfs, node.identity.rdev)
+def _questions_of(usage: UsageSnapshot, node: OpenTarget) -> Iterator[_Question]:
+    device = look_up(usage.roots.sysfs, node.identity.rdev)
     if device:
-        for probe in probes_of(census, device, node.held):
+        for probe in probes_of(usage, device, node.held):
             yield _Question(subject(node.name, device.node), probe, node.held)
 
 
-def _stack_of(census: Census, node: OpenTarget) -> Iterator[BlockDevice]:
-    device = look_up(census.roots.sysfs, node.identity.rdev)
+def _stack_of(usage: UsageSnapshot, node: OpenTarget) -> Iterator[BlockDevice]:
+    device = look_up(usage.roots.sysfs, node.identity.rdev)
     if device:
-        yield from (device, *below(census, device))
+        yield from (device, *below(usage, device))

@@ -20,9 +20,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.guard.census import Census
 from engine.guard.relatives import OtherDisk, Relative, below, other_disks
-from engine.guard.sysblock import BlockDevice, holders
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.sysblock import BlockDevice, holders
 
 Ask = Callable[[BlockDevice], bool]
 """Whether somebody holds a claim that excludes ours; OSError where the kernel cannot be asked."""
@@ -88,44 +88,44 @@ def stays_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
     return True
 
 
-def probes_of(census: Census, device: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
+def probes_of(usage: UsageSnapshot, device: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
     """List what to ask about a device that is held by O_EXCL itself; `held` is all that this job has claimed.
 
     Its own disk and its own partitions cannot be claimed by others meanwhile; partitions that overlap it can, and so
     can every other way to its bytes and to those of the devices below it. What the target's own stack claims is left
     out: bytes there are reached through the target.
     """
-    yield from _on_own_disk(census, device, held)
-    yield from _on_other_disks(census, device, held)
-    lowers = below(census, device)
+    yield from _on_own_disk(usage, device, held)
+    yield from _on_other_disks(usage, device, held)
+    lowers = below(usage, device)
     stack = {device.number, *(lower.number for lower in lowers)}
     own = {*held, *stack}
     for lower in lowers:
-        if not any(holder.number in stack for holder in census.holders_of(lower)):
-            yield from _whole_or_partition(census, lower, held)
-        yield from _on_own_disk(census, lower, own)
-        yield from _on_other_disks(census, lower, own)
+        if not any(holder.number in stack for holder in usage.holders_of(lower)):
+            yield from _whole_or_partition(usage, lower, held)
+        yield from _on_own_disk(usage, lower, own)
+        yield from _on_other_disks(usage, lower, own)
 
 
-def _on_own_disk(census: Census, device: BlockDevice, own: Collection[int]) -> Iterator[Probe]:
+def _on_own_disk(usage: UsageSnapshot, device: BlockDevice, own: Collection[int]) -> Iterator[Probe]:
     if not device.is_partition:
         return
-    for part in census.parts_of(device.disk_folder)[1:]:
+    for part in usage.parts_of(device.disk_folder)[1:]:
         overlaps = part.overlaps(device.start_bytes, device.end_bytes)
         if overlaps and part.number != device.number and part.number not in own:
             yield Probe((part,), (), frozenset(), "an overlapping partition,")
 
 
-def _whole_or_partition(census: Census, lower: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
+def _whole_or_partition(usage: UsageSnapshot, lower: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
     """Ask about a device under the target that nothing claims for the target: the one behind a loop device."""
     if lower.number in held:
         return
-    parts = () if lower.is_partition else tuple(census.parts_of(lower.folder)[1:])
+    parts = () if lower.is_partition else tuple(usage.parts_of(lower.folder)[1:])
     yield Probe((lower,), parts, frozenset(part.number for part in parts), "the device under it,")
 
 
-def _on_other_disks(census: Census, device: BlockDevice, own: Collection[int]) -> Iterator[Probe]:
-    for disk in other_disks(census, device):
+def _on_other_disks(usage: UsageSnapshot, device: BlockDevice, own: Collection[int]) -> Iterator[Probe]:
+    for disk in other_disks(usage, device):
         if disk.parts[0].number not in own:
             yield _probe_of_disk(disk, device, own)
 

@@ -2,14 +2,77 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.guard.emptiness import sampled, unwritten_share
-from engine.guard.sysblock import BlockDevice, look_up, write_cache
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.sysblock import BlockDevice, look_up, on_disk, physical_block_bytes, write_cache
+from engine.job.sizes import format_size
 from engine.job.spec import JobSpec
-from engine.running.nowait import reads_block
+from engine.text import safe_text
+
+_MEMORY = ("tmpfs", "ramfs")
+
+
+def memory_notice(usage: UsageSnapshot, fd: int) -> Iterator[str]:
+    """Say that a file lies in memory."""
+    filesystem = usage.filesystems.get(os.fstat(fd).st_dev)
+    if filesystem in _MEMORY:
+        yield f"on {filesystem}: measures memory, not storage"
+
+
+def file_notices(usage: UsageSnapshot, fd: int) -> tuple[str, ...]:
+    """Notices of an existing file: in memory, hard links."""
+    links = os.fstat(fd).st_nlink
+    linked = (f"known under {links} names (hard links)",) if links > 1 else ()
+    return (*memory_notice(usage, fd), *linked)
+
+
+def block_notices(usage: UsageSnapshot, device: BlockDevice | None, job: JobSpec) -> tuple[str, ...]:
+    """Notices of a device: in use by others, blocks smaller than its own."""
+    if device is None:
+        return ()
+    notices = list(_in_use(usage, device))
+    physical = physical_block_bytes(device)
+    smallest = min(job.knobs.block_sizes)
+    if physical and smallest % physical:
+        notices.append(
+            f"block {format_size(smallest)} is no multiple of the physical block {format_size(physical)}: "
+            "writes of it also read"
+        )
+    return tuple(notices)
+
+
+def _in_use(usage: UsageSnapshot, device: BlockDevice) -> Iterator[str]:
+    for part in on_disk(device.disk_folder):
+        if part.overlaps(device.start_bytes, device.end_bytes):
+            text = usage.mounted.get(part.number) or ("is active swap" if part.number in usage.swaps.devices else "")
+            if text:
+                yield f"{part.node} {safe_text(text)}: shares the disk with its I/O; only ever read"
+                return
+
+
+_PAGE_BYTES = 4096
+
+
+def reads_block(fd: int) -> bool:
+    """Whether the filesystem or driver refuses RWF_NOWAIT (preadv2(2)), as tmpfs and zram do, direct I/O or not.
+
+    A ring must hand every such read to a kernel thread, where it is 3 to 15 times slower than a thread that reads by
+    itself. One page is read, if it is in memory.
+    """
+    with mmap.mmap(-1, _PAGE_BYTES) as page:
+        try:
+            os.preadv(fd, [page], 0, os.RWF_NOWAIT)
+        except OSError as error:
+            return error.errno == errno.EOPNOTSUPP
+    return False
+
 
 _SAMPLES = 64
 _ALL_SAMPLES = 1024
@@ -31,7 +94,7 @@ class TargetFacts:
     write_cache: str | None = None
     """`write back` or `write through` of the disk below, None where it is not known."""
     reads_block: bool = False
-    """Whether reads through the page cache block (engine.running.nowait)."""
+    """Whether reads through the page cache block (engine.guard.facts)."""
 
 
 def file_facts(sysfs: Path, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:

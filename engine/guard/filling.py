@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from engine import _native
+from engine.backend.waits import Waits
+from engine.config import scratch_folder
 from engine.errors import LunscopeError, StoppedError
+from engine.guard.scratch import free_bytes, no_room
 from engine.guard.target import OpenTarget
-from engine.running.scratch import free_bytes, no_room, scratch_folder
-from engine.waits import Waits
 
 _CHUNK_BYTES = 8 * 1024 * 1024
 _SEED_STEP = 0x9E3779B97F4A7C15

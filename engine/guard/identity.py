@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import RefusedError
-from engine.guard import blockio
 from engine.guard.emptiness import unwritten_share
-from engine.guard.roots import Roots
-from engine.guard.sysblock import disk_sequence, look_up
+from engine.hostfs import blockio
+from engine.hostfs.roots import Roots
+from engine.hostfs.sysblock import disk_sequence, look_up
 from engine.text import safe_text
 
 

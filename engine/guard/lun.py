@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import UsageError
-from engine.guard.census import Census
 from engine.guard.finding import Found
-from engine.guard.sysblock import BlockDevice, look_up, lun_of, read_text
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.sysblock import BlockDevice, look_up, lun_of, read_text
 from engine.numbers import whole_number
 from engine.text import safe_text
 
@@ -27,7 +27,7 @@ class PathFacts:
     """I/Os in flight on it now, whoever issued them."""
 
 
-def refuse_strangers(census: Census, nodes: Sequence[Found]) -> None:
+def refuse_strangers(usage: UsageSnapshot, nodes: Sequence[Found]) -> None:
     """Make sure that device nodes given as paths of one LUN are just that: same identity, same size, other device.
 
     A LUN is known by its world-wide name; loop devices by the file or device behind them, and where on it they begin.
@@ -35,8 +35,8 @@ def refuse_strangers(census: Census, nodes: Sequence[Found]) -> None:
     Raises:
         UsageError: names the two that are not, and what tells them apart.
     """
-    devices = [_whole_disk(census, node) for node in nodes]
-    first, stores = devices[0], set(_stores(census, devices[0]))
+    devices = [_whole_disk(usage, node) for node in nodes]
+    first, stores = devices[0], set(_stores(usage, devices[0]))
     for node, device in zip(nodes[1:], devices[1:], strict=True):
         names = f"{safe_text(nodes[0].path)} and {safe_text(node.path)}"
         twice = [other for other in devices if other.number == device.number]
@@ -46,21 +46,21 @@ def refuse_strangers(census: Census, nodes: Sequence[Found]) -> None:
             raise UsageError(
                 f"{names} are not paths of one LUN: one has {first.end_bytes} bytes, the other {device.end_bytes}"
             )
-        if not stores & set(_stores(census, device)):
+        if not stores & set(_stores(usage, device)):
             raise UsageError(f"{names} are not paths of one LUN: {_differ(first, device)}")
 
 
-def _whole_disk(census: Census, node: Found) -> BlockDevice:
-    device = look_up(census.roots.sysfs, node.status.st_rdev) if node.is_block else None
+def _whole_disk(usage: UsageSnapshot, node: Found) -> BlockDevice:
+    device = look_up(usage.roots.sysfs, node.status.st_rdev) if node.is_block else None
     if device is None or device.is_partition:
         raise UsageError(f"{safe_text(node.path)}: no whole disk, so it is no path of a LUN: give disks to --lun")
     return device
 
 
-def _stores(census: Census, device: BlockDevice) -> Iterator[_Store]:
+def _stores(usage: UsageSnapshot, device: BlockDevice) -> Iterator[_Store]:
     if lun := lun_of(device.disk_folder):
         yield "LUN", lun, 0, device.end_bytes
-    loop = census.loop_at(device)
+    loop = usage.loop_at(device)
     if loop is None:
         return
     for file in loop.files:
@@ -76,9 +76,9 @@ def _differ(first: BlockDevice, other: BlockDevice) -> str:
     return f"their world-wide names are {safe_text(str(names[0]))} and {safe_text(str(names[1]))}"
 
 
-def path_facts(census: Census, node: Found) -> PathFacts:
+def path_facts(usage: UsageSnapshot, node: Found) -> PathFacts:
     """Look up what path policies ask about a node."""
-    device = look_up(census.roots.sysfs, node.status.st_rdev)
+    device = look_up(usage.roots.sysfs, node.status.st_rdev)
     if device is None:
         return PathFacts(None, 0)
     return PathFacts(_numa_node(device.disk_folder), _outstanding(device.disk_folder))

@@ -7,18 +7,70 @@ take seconds on a large host, are gone through beside it, at a tenth of a core.
 
 from __future__ import annotations
 
+import os
+import select
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from engine.errors import RefusedError, StoppedError
-from engine.guard.census import Census
 from engine.guard.claim_check import ClaimCheck
-from engine.guard.mount_changes import MountChanges
-from engine.guard.pace import ScanPace
-from engine.guard.roots import Roots
 from engine.guard.target import OpenTarget
-from engine.guard.writers import read_writers
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.roots import Roots
+from engine.hostfs.writers import read_writers
+
+
+class MountChanges:
+    """Polls mountinfo, which is ready with an error after every change (proc_pid_mountinfo(5))."""
+
+    def __init__(self, procfs: Path = Path("/proc")) -> None:
+        self._mounts = os.open(procfs / "self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poll = select.poll()
+        self._poll.register(self._mounts, select.POLLPRI | select.POLLERR)
+        self._poll.register(self._wake, select.POLLIN)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most so long; whether mounts have changed since the last call."""
+        return any(fd == self._mounts for fd, _ in self._poll.poll(timeout_s * 1e3))
+
+    def wake(self) -> None:
+        """End every wait from now on at once; from any thread."""
+        os.eventfd_write(self._wake, 1)
+
+    def close(self) -> None:
+        """Give the descriptors back; nobody may wait any more."""
+        os.close(self._mounts)
+        os.close(self._wake)
+
+
+_SHARE = 0.1
+"""Of one core."""
+_SLICE_S = 0.01
+"""Of processor time, after which it pauses: others wait no longer for the interpreter."""
+
+
+class ScanPace:
+    """Keeps the calling thread below a tenth of a core."""
+
+    def __init__(self, stopped: threading.Event) -> None:
+        self._stopped = stopped
+        self._worked_s = time.thread_time()
+
+    def pause(self) -> None:
+        """Pause if enough was done since the last pause.
+
+        Raises:
+            StoppedError: there is nothing to work for any more.
+        """
+        used_s = time.thread_time() - self._worked_s
+        if used_s >= _SLICE_S:
+            if self._stopped.wait(used_s * (1 / _SHARE - 1)):
+                raise StoppedError("stopped")
+            self._worked_s = time.thread_time()
+
 
 EVERY_S = 0.75
 """Between two checks of claims: with what a check takes, and the reaction, less than a second in all."""
@@ -118,8 +170,8 @@ class UseMonitor:
         pace = ScanPace(self._stopped)
         while not self._stopped.is_set():
             if self._written:
-                census = Census(writers=read_writers(Roots(), pace.pause))
+                usage = UsageSnapshot(writers=read_writers(Roots(), pace.pause))
                 for target in self._written:
-                    target.refuse_new_use(census)
+                    target.refuse_new_use(usage)
                     pace.pause()
             self._stopped.wait(EVERY_S)

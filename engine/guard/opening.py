@@ -7,22 +7,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.config import DEFAULT_SCRATCH_BYTES, scratch_folder
 from engine.errors import UsageError
-from engine.guard import blockio, permission
-from engine.guard.alignment import MODE_FLAGS, align_bytes, direct_align_bytes
-from engine.guard.census import Census
+from engine.guard import permission
 from engine.guard.duplicates import refuse_duplicates
-from engine.guard.extent import usable_bytes
-from engine.guard.facts import block_facts, file_facts, made_facts
+from engine.guard.extent import MODE_FLAGS, align_bytes, direct_align_bytes, usable_bytes
+from engine.guard.facts import block_facts, block_notices, file_facts, file_notices, made_facts, memory_notice
 from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
 from engine.guard.identity import Identity
 from engine.guard.lun import path_facts, refuse_strangers
-from engine.guard.notices import block_notices, file_notices, memory_notice
-from engine.guard.sysblock import look_up, request_limit
+from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.target import OpenTarget, TargetKind
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs import blockio
+from engine.hostfs.sysblock import look_up, request_limit
 from engine.job.sizes import human_size, round_up
 from engine.job.spec import JobSpec, Permissions, TargetSpec
-from engine.running.scratch import DEFAULT_BYTES, check_room, make_named, make_scratch, scratch_folder, shown_folder
 from engine.text import safe_text
 
 
@@ -32,7 +32,7 @@ class _Opener:
 
     job: JobSpec
     permissions: Permissions
-    census: Census
+    usage: UsageSnapshot
     held: set[int]
     """Numbers of the devices claimed for this job."""
 
@@ -41,7 +41,7 @@ class _Opener:
         return MODE_FLAGS[self.job.knobs.mode]
 
     def writer_notices(self, *, writable: bool) -> tuple[str, ...]:
-        return self.census.writer_notices if writable else ()
+        return self.usage.writer_notices if writable else ()
 
 
 def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
@@ -55,10 +55,10 @@ def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
         RefusedError: a target may not be written.
         LunscopeError: no right, no room, or a device that does not answer.
     """
-    opener = _Opener(job, permissions, Census(), set())
+    opener = _Opener(job, permissions, UsageSnapshot(), set())
     with ExitStack() as found_ones, ExitStack() as opened_ones:
         found = [_find_all(spec, job, found_ones) for spec in job.targets]
-        refuse_duplicates(opener.census, [nodes for nodes in found if nodes])
+        refuse_duplicates(opener.usage, [nodes for nodes in found if nodes])
         _refuse_same_new_names(job, found)
         _check_scratch_room(job)
         targets = []
@@ -107,7 +107,7 @@ def _made_bytes(job: JobSpec) -> int:
     """Size of a file lunscope makes: as asked for, else the default rounded up to whole blocks."""
     if job.size_bytes is not None:
         return job.size_bytes
-    return round_up(DEFAULT_BYTES, max(job.knobs.block_sizes))
+    return round_up(DEFAULT_SCRATCH_BYTES, max(job.knobs.block_sizes))
 
 
 def _check_scratch_room(job: JobSpec) -> None:
@@ -129,13 +129,13 @@ def _open_target(opener: _Opener, index: int, nodes: list[Found]) -> OpenTarget:
 
 def _open_lun(opener: _Opener, nodes: list[Found]) -> OpenTarget:
     """Open all paths of a LUN under the same rules; writing needs the permission for each of them."""
-    refuse_strangers(opener.census, nodes)
+    refuse_strangers(opener.usage, nodes)
     with ExitStack() as stack:
         opened = []
         for node in nodes:
             target = _open_found(opener, node)
             stack.callback(target.close)
-            facts = path_facts(opener.census, node)
+            facts = path_facts(opener.usage, node)
             target.cell, target.outstanding = facts.cell, facts.outstanding
             opened.append(target)
         first, *others = opened
@@ -154,7 +154,7 @@ def _open_lun(opener: _Opener, nodes: list[Found]) -> OpenTarget:
 
 def _open_found(opener: _Opener, found: Found) -> OpenTarget:
     path = found.path
-    refuse_strange_kinds(found, opener.census.filesystems)
+    refuse_strange_kinds(found, opener.usage.filesystems)
     writable = path in opener.permissions.allow_write
     if opener.job.knobs.read_pct < 100 and not writable:
         permission.refuse_unpermitted(path, opener.permissions)
@@ -196,8 +196,8 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
         target.align_bytes = align_bytes(fd, name, opener.job.knobs.mode)
         target.direct_align_bytes = direct_align_bytes(fd)
         target.size_bytes = usable_bytes(name, os.fstat(fd).st_size, target.align_bytes, opener.job)
-        target.notices = tuple(memory_notice(opener.census, fd))
-        target.facts = made_facts(opener.census.roots.sysfs, fd)
+        target.notices = tuple(memory_notice(opener.usage, fd))
+        target.facts = made_facts(opener.usage.roots.sysfs, fd)
     except BaseException:
         target.close()
         raise
@@ -206,7 +206,7 @@ def _made_target(opener: _Opener, fd: int, name: str, path: str | None, kind: Ta
 
 def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
     if writable:
-        permission.refuse_used(opener.census, found.path, found.fd)
+        permission.refuse_used(opener.usage, found.path, found.fd)
         permission.refuse_hidden_writer(found)
         permission.refuse_existing_file(found, opener.permissions)
     fd = reopen(found, (os.O_RDWR if writable else os.O_RDONLY) | opener.mode_flags)
@@ -221,8 +221,8 @@ def _open_file(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             size_bytes=size,
             align_bytes=align,
             writable=writable,
-            notices=(*file_notices(opener.census, fd), *opener.writer_notices(writable=writable)),
-            facts=file_facts(opener.census.roots.sysfs, fd, size, opener.job),
+            notices=(*file_notices(opener.usage, fd), *opener.writer_notices(writable=writable)),
+            facts=file_facts(opener.usage.roots.sysfs, fd, size, opener.job),
             nr_requests=None,
             identity=Identity.of(fd, size),
             direct_align_bytes=direct_align_bytes(fd),
@@ -241,7 +241,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
         if writable:
             permission.refuse_read_only(found.path, fd)
             permission.refuse_data(found.path, fd, capacity, opener.permissions)
-        device = look_up(opener.census.roots.sysfs, found.status.st_rdev)
+        device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
         return OpenTarget(
             name=found.path,
             path=found.path,
@@ -251,7 +251,7 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
             align_bytes=align,
             writable=writable,
             notices=(
-                *block_notices(opener.census, device, opener.job),
+                *block_notices(opener.usage, device, opener.job),
                 *opener.writer_notices(writable=writable),
             ),
             facts=block_facts(device, fd, size, opener.job),
@@ -267,15 +267,15 @@ def _open_block(opener: _Opener, found: Found, *, writable: bool) -> OpenTarget:
 
 def _claim_block(opener: _Opener, found: Found) -> int:
     """Open a device for writing with an exclusive claim, which keeps mounts, swap and volume managers off it."""
-    permission.refuse_used(opener.census, found.path, found.fd)
+    permission.refuse_used(opener.usage, found.path, found.fd)
     try:
         fd = reopen(found, os.O_RDWR | os.O_EXCL | opener.mode_flags)
     except BlockingIOError:
-        device = look_up(opener.census.roots.sysfs, found.status.st_rdev)
+        device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
         raise permission.claimed(found, device) from None
     try:
         opener.held.add(found.status.st_rdev)
-        permission.refuse_claimed_elsewhere(opener.census, found.path, fd, opener.held)
+        permission.refuse_claimed_elsewhere(opener.usage, found.path, fd, opener.held)
     except BaseException:
         os.close(fd)
         raise

@@ -16,18 +16,18 @@ from functools import partial
 from pathlib import Path
 
 from engine.errors import LunscopeError, RefusedError
-from engine.guard import blockio
-from engine.guard.census import Census
 from engine.guard.claims import Ask, claimed_relative, node_of, probes_of, stays_claimed
 from engine.guard.finding import READ_ONLY, Found, reopen
 from engine.guard.relatives import Relative
 from engine.guard.signatures import signatures_of
-from engine.guard.sysblock import BlockDevice, look_up, title
 from engine.guard.usage import Use, block_use, file_use
-from engine.guard.writers import has_unseen_writer
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs import blockio
+from engine.hostfs.names import device_text
+from engine.hostfs.sysblock import BlockDevice, look_up, title
+from engine.hostfs.writers import has_unseen_writer
 from engine.job.sizes import human_size
 from engine.job.spec import Permissions
-from engine.kernel_names import device_text
 from engine.text import safe_text
 
 
@@ -52,20 +52,20 @@ def subject(name: str, node: str) -> str:
     return safe_text(name) if name == node else f"{safe_text(name)} ({node})"
 
 
-def _block_finding(census: Census, name: str, number: int) -> Use | None:
-    device = look_up(census.roots.sysfs, number)
+def _block_finding(usage: UsageSnapshot, name: str, number: int) -> Use | None:
+    device = look_up(usage.roots.sysfs, number)
     if device is None:
         text = f"{safe_text(name)}: sysfs does not show device {device_text(number)}, so nobody can say who uses it"
         return Use(text, "run where /sys is mounted")
-    return block_use(census, subject(name, device.node), device)
+    return block_use(usage, subject(name, device.node), device)
 
 
-def _file_finding(census: Census, name: str, fd: int) -> Use | None:
-    use = file_use(census, census.inodes_of(fd))
+def _file_finding(usage: UsageSnapshot, name: str, fd: int) -> Use | None:
+    use = file_use(usage, usage.inodes_of(fd))
     return Use(f"{safe_text(name)} {use.text}", use.mend) if use else None
 
 
-def refuse_used(census: Census, name: str, fd: int) -> None:
+def refuse_used(usage: UsageSnapshot, name: str, fd: int) -> None:
     """Refuse what anybody else uses, by the open descriptor.
 
     Raises:
@@ -74,9 +74,9 @@ def refuse_used(census: Census, name: str, fd: int) -> None:
     status = os.fstat(fd)
     try:
         if stat.S_ISBLK(status.st_mode):
-            use = _block_finding(census, name, status.st_rdev)
+            use = _block_finding(usage, name, status.st_rdev)
         else:
-            use = _file_finding(census, name, fd)
+            use = _file_finding(usage, name, fd)
     except OSError as error:
         raise RefusedError(
             f"{safe_text(name)}: cannot see what is mounted ({error}): nothing is written blindly: mount /proc"
@@ -85,7 +85,7 @@ def refuse_used(census: Census, name: str, fd: int) -> None:
         raise RefusedError(f"{safe_text(use.text)}: never written to: {use.mend}")
 
 
-def refuse_claimed_elsewhere(census: Census, name: str, fd: int, held: Collection[int]) -> None:
+def refuse_claimed_elsewhere(usage: UsageSnapshot, name: str, fd: int, held: Collection[int]) -> None:
     """Refuse a device that we hold by O_EXCL while somebody has claimed another device with the same bytes.
 
     `held` is the numbers of all devices this job has claimed. Files are not concerned: loop devices over them are
@@ -95,11 +95,11 @@ def refuse_claimed_elsewhere(census: Census, name: str, fd: int, held: Collectio
         RefusedError: names the device that is claimed, or the one that the kernel cannot be asked about.
     """
     status = os.fstat(fd)
-    device = look_up(census.roots.sysfs, status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
+    device = look_up(usage.roots.sysfs, status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
     if device is None:
         return
-    ask: Ask = partial(stays_claimed, devices=census.roots.devices)
-    for probe in probes_of(census, device, held):
+    ask: Ask = partial(stays_claimed, devices=usage.roots.devices)
+    for probe in probes_of(usage, device, held):
         try:
             relative = claimed_relative(probe, held, ask)
         except OSError as error:

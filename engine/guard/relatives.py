@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.guard.census import Census
-from engine.guard.loops import Loop
-from engine.guard.sysblock import BlockDevice, look_up
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.loops import Loop
+from engine.hostfs.sysblock import BlockDevice, look_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,13 @@ class Relative:
     relation: str
 
 
-def sharing(census: Census, device: BlockDevice) -> Iterator[Relative]:
+def sharing(usage: UsageSnapshot, device: BlockDevice) -> Iterator[Relative]:
     """List the device, what overlaps it on its disk, and the same for every other way to its bytes."""
     yield Relative(device, "")
-    for part in census.parts_of(device.disk_folder):
+    for part in usage.parts_of(device.disk_folder):
         if part.number != device.number and part.overlaps(device.start_bytes, device.end_bytes):
             yield Relative(part, "its partition" if part.is_partition else "its disk")
-    for disk in other_disks(census, device):
+    for disk in other_disks(usage, device):
         for part in disk.parts:
             if not disk.is_path or part.overlaps(device.start_bytes, device.end_bytes):
                 yield Relative(part, disk.relation)
@@ -41,34 +41,34 @@ class OtherDisk:
     """A path to the same LUN, where the same offsets are the same bytes; a loop device may begin elsewhere."""
 
 
-def other_disks(census: Census, device: BlockDevice) -> Iterator[OtherDisk]:
+def other_disks(usage: UsageSnapshot, device: BlockDevice) -> Iterator[OtherDisk]:
     """List the other disks that show bytes of a device's disk: paths to the same LUN, loop devices over its file."""
-    for folder in census.other_paths(device.disk_folder):
-        if parts := tuple(census.parts_of(folder)):
+    for folder in usage.other_paths(device.disk_folder):
+        if parts := tuple(usage.parts_of(folder)):
             yield OtherDisk(parts, "the same LUN by another path,", is_path=True)
-    for loop in _loops_beside(census, device):
-        if parts := tuple(census.parts_of(loop.device.disk_folder)):
+    for loop in _loops_beside(usage, device):
+        if parts := tuple(usage.parts_of(loop.device.disk_folder)):
             yield OtherDisk(parts, "the same bytes by another loop device,", is_path=False)
 
 
-def _loops_beside(census: Census, device: BlockDevice) -> list[Loop]:
-    own = census.loop_at(device)
-    return [loop for loop in census.loops if own and loop is not own and loop.shares_backing(own)]
+def _loops_beside(usage: UsageSnapshot, device: BlockDevice) -> list[Loop]:
+    own = usage.loop_at(device)
+    return [loop for loop in usage.loops if own and loop is not own and loop.shares_backing(own)]
 
 
-def _directly_below(census: Census, device: BlockDevice) -> list[BlockDevice]:
-    loop = census.loop_at(device)
-    backing = look_up(census.roots.sysfs, loop.backing_device) if loop and loop.backing_device else None
-    return census.slaves_of(device) + ([backing] if backing else [])
+def _directly_below(usage: UsageSnapshot, device: BlockDevice) -> list[BlockDevice]:
+    loop = usage.loop_at(device)
+    backing = look_up(usage.roots.sysfs, loop.backing_device) if loop and loop.backing_device else None
+    return usage.slaves_of(device) + ([backing] if backing else [])
 
 
-def below(census: Census, device: BlockDevice) -> list[BlockDevice]:
+def below(usage: UsageSnapshot, device: BlockDevice) -> list[BlockDevice]:
     """List every device the bytes of this one are stored on, nearest first."""
     found: dict[int, BlockDevice] = {}
-    waiting = _directly_below(census, device)
+    waiting = _directly_below(usage, device)
     while waiting:
         lower = waiting.pop(0)
         if lower.number not in found:
             found[lower.number] = lower
-            waiting += _directly_below(census, lower)
+            waiting += _directly_below(usage, lower)
     return list(found.values())

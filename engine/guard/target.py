@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from engine.guard.census import Census
 from engine.guard.facts import TargetFacts
 from engine.guard.identity import Identity, is_gone, refuse_changed, refuse_other_disk, refuse_replaced
 from engine.guard.permission import refuse_claimed_elsewhere, refuse_used
+from engine.guard.usage_snapshot import UsageSnapshot
 
 
 class TargetKind(StrEnum):
@@ -67,11 +67,11 @@ class OpenTarget:
         number = self.identity.rdev or self.identity.device
         return os.major(number), os.minor(number)
 
-    def recheck(self, census: Census | None = None) -> None:
+    def recheck(self, usage: UsageSnapshot | None = None) -> None:
         """Make sure that what was found at opening still holds; to be called right before the first write.
 
         Args:
-            census: one fresh look at the host, to be shared by the targets of a job; by default an own one.
+            usage: one fresh look at the host, to be shared by the targets of a job; by default an own one.
 
         Raises:
             RefusedError: used by someone meanwhile, replaced, shrunk, gone, or another hard link or hole appeared.
@@ -80,13 +80,13 @@ class OpenTarget:
         if self.path is not None:
             refuse_replaced(self.path, self.identity)
         if self.writable and self.kind is not TargetKind.SCRATCH:
-            census = census or Census()
-            refuse_used(census, self.name, self.fd)
-            refuse_claimed_elsewhere(census, self.name, self.fd, self.held)
+            usage = usage or UsageSnapshot()
+            refuse_used(usage, self.name, self.fd)
+            refuse_claimed_elsewhere(usage, self.name, self.fd, self.held)
         for other in self.others:
-            other.recheck(census)
+            other.recheck(usage)
 
-    def refuse_new_use(self, census: Census) -> None:
+    def refuse_new_use(self, usage: UsageSnapshot) -> None:
         """Make sure that nobody has begun to use it since; to be called now and then while it is written.
 
         A path that is gone or shrank is no reason to stop: its I/Os fail or go another way, and harm nobody.
@@ -97,7 +97,7 @@ class OpenTarget:
         for node in self.nodes:
             if node.writable and node.kind is not TargetKind.SCRATCH and not is_gone(node.identity):
                 refuse_other_disk(node.name, node.identity)
-                refuse_used(census, node.name, node.fd)
+                refuse_used(usage, node.name, node.fd)
 
     def mark_filled(self) -> None:
         """Note that every byte was written; from now on the file stays (if it has a name) and holes are refused."""
@@ -130,6 +130,6 @@ def recheck_targets(targets: list[OpenTarget]) -> None:
     Raises:
         RefusedError: as OpenTarget.recheck.
     """
-    census = Census()
+    usage = UsageSnapshot()
     for target in targets:
-        target.recheck(census)
+        target.recheck(usage)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.guard.census import Census
 from engine.guard.relatives import Relative, below, sharing
-from engine.guard.sysblock import BlockDevice, is_multipath_map, title
+from engine.guard.usage_snapshot import UsageSnapshot
+from engine.hostfs.sysblock import BlockDevice, is_multipath_map, title
 
 
 class Use(NamedTuple):
@@ -20,42 +20,42 @@ class Use(NamedTuple):
     mend: str
 
 
-def _own_use(census: Census, number: int) -> Use | None:
-    if text := census.mounted.get(number):
+def _own_use(usage: UsageSnapshot, number: int) -> Use | None:
+    if text := usage.mounted.get(number):
         return Use(text, "unmount it first")
-    if number in census.swaps.devices:
+    if number in usage.swaps.devices:
         return Use("is active swap", "run swapoff on it first")
-    if text := census.exports.devices.get(number):
+    if text := usage.exports.devices.get(number):
         return Use(text, "take it out of the target first")
-    if text := census.writers.devices.get(number):
+    if text := usage.writers.devices.get(number):
         return Use(text, "stop that process first")
     return None
 
 
-def _above(census: Census, device: BlockDevice) -> list[BlockDevice]:
+def _above(usage: UsageSnapshot, device: BlockDevice) -> list[BlockDevice]:
     """List devices built directly on this one or on a part of it."""
-    loops = [loop.device for loop in census.loops if loop.backing_device == device.number]
-    return census.holders_of(device) + loops
+    loops = [loop.device for loop in usage.loops if loop.backing_device == device.number]
+    return usage.holders_of(device) + loops
 
 
-def _use_above(census: Census, device: BlockDevice, seen: set[int]) -> str:
+def _use_above(usage: UsageSnapshot, device: BlockDevice, seen: set[int]) -> str:
     """Say what the topmost user does with a device built on the target: ", which is mounted on /x (ext4)"."""
-    for part in census.parts_of(device.disk_folder):
+    for part in usage.parts_of(device.disk_folder):
         if part.number in seen:
             continue
         seen.add(part.number)
-        if use := _own_use(census, part.number):
+        if use := _own_use(usage, part.number):
             return f", which {use.text}"
-        for higher in _above(census, part):
-            if text := _use_above(census, higher, seen):
+        for higher in _above(usage, part):
+            if text := _use_above(usage, higher, seen):
                 return text
     return ""
 
 
-def _held_use(census: Census, device: BlockDevice, ignored: set[int]) -> Use | None:
-    for higher in _above(census, device):
+def _held_use(usage: UsageSnapshot, device: BlockDevice, ignored: set[int]) -> Use | None:
+    for higher in _above(usage, device):
         if higher.number not in ignored:
-            text = f"is held by {title(higher)}{_use_above(census, higher, set())}"
+            text = f"is held by {title(higher)}{_use_above(usage, higher, set())}"
             return Use(text, f"take it out of {title(higher)} first")
     return None
 
@@ -66,54 +66,54 @@ def _sentence(subject: str, relative: Relative, use: Use) -> Use:
     return Use(f"{subject} is in use: {relative.relation} {title(relative.device)} {use.text}", use.mend)
 
 
-def _use_of_stack(census: Census, lower: BlockDevice, stack: set[int]) -> tuple[Relative, Use] | None:
+def _use_of_stack(usage: UsageSnapshot, lower: BlockDevice, stack: set[int]) -> tuple[Relative, Use] | None:
     """Find a use of one device under the target by anything that is not part of the target's own stack."""
-    own_holders = [higher for higher in census.holders_of(lower) if higher.number in stack]
+    own_holders = [higher for higher in usage.holders_of(lower) if higher.number in stack]
     # A multipath map takes all of its paths, other volumes a part of their members.
     has_neighbours = bool(own_holders) and not any(map(is_multipath_map, own_holders))
-    for relative in sharing(census, lower):
-        use = _own_use(census, relative.device.number)
+    for relative in sharing(usage, lower):
+        use = _own_use(usage, relative.device.number)
         is_other_path = relative.device.disk_folder != lower.disk_folder and relative.device.number not in stack
         # Other volumes on a shared member are neighbours; whoever holds a plain backing device or another path is not.
         if use is None and (is_other_path or not has_neighbours):
-            use = _held_use(census, relative.device, stack)
+            use = _held_use(usage, relative.device, stack)
         if use:
             return relative if relative.relation else Relative(lower, "the device under it,"), use
     return None
 
 
-def _below_use(census: Census, subject: str, device: BlockDevice) -> Use | None:
-    lowers = below(census, device)
+def _below_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use | None:
+    lowers = below(usage, device)
     stack = {device.number, *(lower.number for lower in lowers)}
     for lower in lowers:
-        if found := _use_of_stack(census, lower, stack):
+        if found := _use_of_stack(usage, lower, stack):
             return _sentence(subject, *found)
-    loop = census.loop_at(device)
-    if loop and (use := file_use(census, loop.files, ignore_loops=True)):
+    loop = usage.loop_at(device)
+    if loop and (use := file_use(usage, loop.files, ignore_loops=True)):
         return Use(f"{subject} is in use: its backing file {loop.backing_path} {use.text}", use.mend)
     return None
 
 
-def block_use(census: Census, subject: str, device: BlockDevice) -> Use | None:
+def block_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use | None:
     """Find who uses a block device or anything that shares bytes with it; a sentence about `subject`."""
-    for relative in sharing(census, device):
-        use = _own_use(census, relative.device.number) or _held_use(census, relative.device, {device.number})
+    for relative in sharing(usage, device):
+        use = _own_use(usage, relative.device.number) or _held_use(usage, relative.device, {device.number})
         if use:
             return _sentence(subject, relative, use)
-    return _below_use(census, subject, device)
+    return _below_use(usage, subject, device)
 
 
-def file_use(census: Census, files: frozenset[tuple[int, int]], *, ignore_loops: bool = False) -> Use | None:
+def file_use(usage: UsageSnapshot, files: frozenset[tuple[int, int]], *, ignore_loops: bool = False) -> Use | None:
     """Find who uses a regular file, given as (st_dev, st_ino)."""
-    if files & census.swaps.files:
+    if files & usage.swaps.files:
         return Use("is an active swap file", "run swapoff on it first")
-    for loop in () if ignore_loops else census.loops:
+    for loop in () if ignore_loops else usage.loops:
         if files & loop.files:
-            text = f"backs {title(loop.device)}{_use_above(census, loop.device, set())}"
+            text = f"backs {title(loop.device)}{_use_above(usage, loop.device, set())}"
             return Use(text, f"detach it first (losetup -d {loop.device.node})")
     for file in files:
-        if exported := census.exports.files.get(file):
+        if exported := usage.exports.files.get(file):
             return Use(exported, "take it out of the target first")
-        if written := census.writers.files.get(file):
+        if written := usage.writers.files.get(file):
             return Use(written, "stop that process first")
     return None

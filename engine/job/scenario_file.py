@@ -25,11 +25,11 @@ from typing import Any
 
 from engine.errors import UsageError
 from engine.job.file import JobSource, dump_job, job_of, parse_toml, read_values
+from engine.job.formats.source_location import quoted as shown_value
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob
 from engine.job.scenario import MAX_TURNS, Scenario, Turn, validate_scenario
 from engine.job.sizes import format_duration, parse_duration
 from engine.job.values import WrongTypeError, quoted
-from engine.jobformats.source_location import quoted as shown_value
 
 SCHEMA = "lunscope.scenario/1"
 _TURN = re.compile(r"\s*\[\[\s*turn\s*\]\]")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.backend.protocol import EpochStats
 from engine.results.levels import logical_level, path_level
 from engine.results.measured import Measured, combine
 from engine.results.split import Split, combine_splits, split_of
-from engine.running.backend import EpochStats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.running.backend import Cells, EpochStats
+from engine.backend.protocol import Cells, EpochStats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

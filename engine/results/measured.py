@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.backend.protocol import Cells, EpochStats
 from engine.results.histogram import merge, percentile_ns
 from engine.results.latencies import Latencies, combine_latencies
 from engine.results.levels import LevelStats
-from engine.running.backend import Cells, EpochStats
 
 READ, WRITE, BOTH = 0, 1, 2
 _IOS, _BYTES, _LATENCY, _LEAST, _LARGEST, _ERRORS = range(6)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.backend.outstanding import Outstanding, Stall
+from engine.backend.protocol import EpochStats, LoadBackend
 from engine.job.spec import JobSpec, Knobs
 from engine.results.badge import Badge
 from engine.results.cpu_use import CpuUse, add_up
 from engine.results.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
-from engine.results.outstanding import Outstanding, Stall
 from engine.results.path_outcome import PathOutcome
 from engine.results.split import Split, combine_splits, split_of
-from engine.running.backend import EpochStats, LoadBackend
 from engine.verify.run_result import Verified
 
 _READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14

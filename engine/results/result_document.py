@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from engine.backend.outstanding import outstanding_document, stalls_document
 from engine.errno_text import error_message, error_name
 from engine.job.knobs import KNOBS, Knobs
 from engine.job.spec import Arrival, JobSpec
@@ -13,7 +14,6 @@ from engine.results.cpu_use import CpuUse, per_gb_s, per_io_us
 from engine.results.latencies import Latencies
 from engine.results.layout_document import logical_document, path_documents, target_name
 from engine.results.measured import Measured
-from engine.results.outstanding import outstanding_document, stalls_document
 from engine.results.path_outcome import path_outcome_documents
 from engine.results.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
 from engine.results.run_badges import run_badges

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engine.backend.protocol import EpochStats
 from engine.job.spec import Backend
 from engine.results.badge import Badge, BadgeKind
 from engine.results.result import EpochResult, RunResult
-from engine.running.backend import EpochStats
 
 _SHORT_S = 1.0
 _BUSY_SHARE = 0.9

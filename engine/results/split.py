@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.backend.protocol import EpochStats
 from engine.results.levels import LevelStats
 from engine.results.measured import BOTH, READ, WRITE, Measured, combine, measure
-from engine.running.backend import EpochStats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine.backend.outstanding import Outstanding, given_up_text
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job.describe import describe_job
 from engine.job.spec import JobSpec, Knobs, Permissions
-from engine.results.outstanding import Outstanding, given_up_text
-from engine.running.board import Board
 from engine.running.knob_state import KnobState
 from engine.running.knob_turns import Done, KnobTurns
-from engine.running.patience import Patience
 from engine.running.stall_watch import StallWatch
 from engine.running.status import LoadReading, LoadState, LoadStatus
+from engine.running.status_store import StatusStore
+from engine.running.wait_limit import WaitLimit
 
 if TYPE_CHECKING:
     from engine.results.result import RunResult
@@ -40,21 +40,21 @@ class LoadControl:
     """
 
     def __init__(self) -> None:
-        self._board = Board()
+        self._status_store = StatusStore()
         self._operation = threading.Lock()
         """Held by whoever arms, starts or ends a load."""
-        self._turns = KnobTurns(KnobState(Knobs()), self._board)
+        self._turns = KnobTurns(KnobState(Knobs()), self._status_store)
         self._driver: LoadDriver | None = None
         self._result: RunResult | None = None
         self._runs = 0
         self._ended = threading.Event()
-        self._patience = Patience()
+        self._wait_limit = WaitLimit()
         self._watch: StallWatch | None = None
 
     @property
     def status(self) -> LoadStatus:
         """Where the load stands now."""
-        driver, status, now = self._driver, self._board.status, self._turns.state.now
+        driver, status, now = self._driver, self._status_store.status, self._turns.state.now
         if status.job is None:
             return status
         elapsed_s = 0.0 if driver is None else driver.elapsed_s
@@ -71,25 +71,25 @@ class LoadControl:
         from engine.running.driver import LoadDriver  # noqa: PLC0415 (slow to import; the first screen comes before any load)
 
         with self._operation:
-            if self._board.status.state is LoadState.RUNNING:
+            if self._status_store.status.state is LoadState.RUNNING:
                 raise UsageError("a load is running: stop it first")
             self._let_go()
             self._runs += 1
             # Each load has its own: a turn of the one before that hangs must not reach this one.
             knobs = KnobState(job.knobs)
             self._driver = driver = LoadDriver(job, permissions, self._runs, knobs)
-            self._turns = KnobTurns(knobs, self._board, driver)
-            self._patience = Patience()
-            self._watch = StallWatch(driver.outstanding, self._board)
-            self._board.reset(LoadStatus(LoadState.PREPARING, job, progress=0.0))
+            self._turns = KnobTurns(knobs, self._status_store, driver)
+            self._wait_limit = WaitLimit()
+            self._watch = StallWatch(driver.outstanding, self._status_store)
+            self._status_store.reset(LoadStatus(LoadState.PREPARING, job, progress=0.0))
             try:
-                driver.prepare(lambda share: self._board.change(progress=share))
+                driver.prepare(lambda share: self._status_store.change(progress=share))
             except BaseException as error:
                 state = LoadState.IDLE if isinstance(error, StoppedError) else LoadState.FAILED
                 self._watch.close()
-                self._board.change(state=state, message=str(error), progress=None)
+                self._status_store.change(state=state, message=str(error), progress=None)
                 raise
-            self._board.change(
+            self._status_store.change(
                 state=LoadState.ARMED,
                 targets=driver.target_names,
                 backend=driver.backend,
@@ -105,7 +105,7 @@ class LoadControl:
             LunscopeError: nothing is armed, or a target changed since; the load is let go then.
         """
         with self._operation:
-            driver, status = self._driver, self._board.status
+            driver, status = self._driver, self._status_store.status
             if status.state is LoadState.RUNNING:
                 return
             if driver is None or status.state is not LoadState.ARMED:
@@ -114,12 +114,12 @@ class LoadControl:
                 driver.start()
             except BaseException as error:
                 driver.stop()
-                self._board.change(state=LoadState.FAILED, message=str(error))
+                self._status_store.change(state=LoadState.FAILED, message=str(error))
                 raise
-            self._board.change(
+            self._status_store.change(
                 state=LoadState.RUNNING, backend=driver.backend, message=driver.message, badges=driver.badges
             )
-            self._board.note(EventKind.LOAD, f"load started: {_words(self.status)}", _facts(self.status))
+            self._status_store.note(EventKind.LOAD, f"load started: {_words(self.status)}", _facts(self.status))
             self._ended.clear()
             threading.Thread(target=self._look_after, args=(driver,), name="lunscope-load", daemon=True).start()
 
@@ -158,7 +158,7 @@ class LoadControl:
             text = "continued after SIGSTOP: the latency of I/Os outstanding then includes the stop"
         else:
             text = f"suspended for {seconds:.1f} s: no sample was taken and no I/O issued"
-        self._board.note(EventKind.MONITOR, text, {"suspended_s": seconds})
+        self._status_store.note(EventKind.MONITOR, text, {"suspended_s": seconds})
 
     def stop(self, *, verify: bool = True, give_up_s: float | None = None) -> tuple[Outstanding, ...]:
         """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone.
@@ -174,25 +174,25 @@ class LoadControl:
         self._limit_patience(give_up_s)
         while not self._operation.acquire(timeout=_PATIENCE_S):
             self._hasten()
-            if self._patience.over and not self._operation.acquire(timeout=_GATHER_S):
+            if self._wait_limit.over and not self._operation.acquire(timeout=_GATHER_S):
                 return self._leave_behind()
-            if self._patience.over:
+            if self._wait_limit.over:
                 break
         try:
-            if self._board.status.state is LoadState.RUNNING:
+            if self._status_store.status.state is LoadState.RUNNING:
                 if not verify and self._driver is not None:
                     self._driver.hurry()
                 self._finish("stopped", LoadState.FINISHED, "load stopped")
-            elif self._board.status.state is LoadState.ARMED:
+            elif self._status_store.status.state is LoadState.ARMED:
                 self._let_go()
-                self._board.change(state=LoadState.IDLE, message="")
+                self._status_store.change(state=LoadState.IDLE, message="")
             return self.outstanding
         finally:
             self._operation.release()
 
     def abandon(self) -> None:
         """Make a stop, whoever waits in it or will, wait no longer for what does not come back; never blocks."""
-        self._patience.end()
+        self._wait_limit.end()
         driver = self._driver
         if driver is not None:
             driver.hurry()
@@ -214,7 +214,7 @@ class LoadControl:
 
     def take_events(self) -> tuple[Event, ...]:
         """Hand over what happened since the last call; one caller."""
-        return self._board.take_events()
+        return self._status_store.take_events()
 
     def reading(self) -> LoadReading | None:
         """Counters of the running load, once more after it ended, then None; one caller."""
@@ -226,11 +226,11 @@ class LoadControl:
         return self._result
 
     def _look_after(self, driver: LoadDriver) -> None:
-        from engine.running.caretaker import look_after  # noqa: PLC0415 - as the driver
+        from engine.running.supervisor import look_after  # noqa: PLC0415 - as the driver
 
-        fault = look_after(driver, self._board, self._ended)
+        fault = look_after(driver, self._status_store, self._ended)
         with self._operation:
-            if fault is None or self._driver is not driver or self._board.status.state is not LoadState.RUNNING:
+            if fault is None or self._driver is not driver or self._status_store.status.state is not LoadState.RUNNING:
                 return
             if fault:
                 self._finish("failed", LoadState.FAILED, f"load failed: {fault}")
@@ -238,15 +238,15 @@ class LoadControl:
                 self._finish("runtime", LoadState.FINISHED, "load finished")
 
     def _limit_patience(self, give_up_s: float | None) -> None:
-        job, patience = self._board.status.job, self._patience
+        job, wait_limit = self._status_store.status.job, self._wait_limit
         if give_up_s is not None:
-            patience.limit(give_up_s)
+            wait_limit.limit(give_up_s)
         if job is not None:
-            patience.limit(job.give_up_s)
+            wait_limit.limit(job.give_up_s)
 
     def _hasten(self) -> None:
         """Make whoever arms, starts or ends a load come to its end soon."""
-        driver, state = self._driver, self._board.status.state
+        driver, state = self._driver, self._status_store.status.state
         if driver is not None and state is LoadState.PREPARING:
             driver.request_stop()
         elif driver is not None and state is LoadState.STOPPING:
@@ -257,7 +257,7 @@ class LoadControl:
         waits, driver = self.outstanding, self._driver
         if driver is not None:
             driver.request_stop()
-        self._board.change(state=LoadState.FAILED, message=given_up_text(waits) or "given up", progress=None)
+        self._status_store.change(state=LoadState.FAILED, message=given_up_text(waits) or "given up", progress=None)
         self._ended.set()
         return waits
 
@@ -265,31 +265,31 @@ class LoadControl:
         driver, watch = self._driver, self._watch
         assert driver is not None
         assert watch is not None
-        self._board.change(state=LoadState.STOPPING)
+        self._status_store.change(state=LoadState.STOPPING)
         self._limit_patience(None)
         watch.begin_end()
-        trouble = _stop(driver, ended, lambda share: self._board.change(progress=share), self._patience)
+        trouble = _stop(driver, ended, lambda share: self._status_store.change(progress=share), self._wait_limit)
         self._result = result = replace(driver.result(), stalls=watch.close())
         if result.verified is not None:
             trouble.append(result.verified.verdict)
-            self._board.change(damaged=result.verified.damaged, progress=None)
+            self._status_store.change(damaged=result.verified.damaged, progress=None)
         state = LoadState.FAILED if result.outstanding else state
         message = "; ".join([text, *trouble])
-        self._board.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
+        self._status_store.change(state=state, message=message, errors=result.failed_ios, badges=driver.badges)
         event = "; ".join([f"{text} after {driver.elapsed_s:.1f} s", *trouble])
-        self._board.note(EventKind.LOAD, event, {"ended": ended})
+        self._status_store.note(EventKind.LOAD, event, {"ended": ended})
         self._ended.set()
 
     def _let_go(self) -> None:
         if self._driver is not None:
-            self._driver.stop(patience=self._patience)
+            self._driver.stop(wait_limit=self._wait_limit)
         if self._watch is not None:
             self._watch.close()
 
 
-def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None], patience: Patience) -> list[str]:
+def _stop(driver: LoadDriver, ended: str, final_pass: Callable[[float], None], wait_limit: WaitLimit) -> list[str]:
     try:
-        if driver.stop(ended, final_pass, patience):
+        if driver.stop(ended, final_pass, wait_limit):
             return []
     except OSError as error:
         return [str(error)]

@@ -11,34 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine._native import VerifyPass
+from engine.backend.outstanding import Outstanding
+from engine.backend.waits import Waits
+from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import OpenTarget, UseMonitor, recheck_targets
-from engine.helper import Helper
 from engine.job.knobs import Knobs, engine_refusal
 from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
 from engine.results.badge import Badge
-from engine.results.outstanding import Outstanding
 from engine.results.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
 from engine.results.run_badges import run_badges
 from engine.running.knob_state import KnobState
-from engine.running.layout_live import tail_line
-from engine.running.layout_tap import LayoutTap
+from engine.running.layout_counters import LayoutCounters, tail_line
 from engine.running.path_history import PathHistory
-from engine.running.patience import Patience
-from engine.running.rig import Rig, set_up
+from engine.running.prepared_run import PreparedRun, set_up
 from engine.running.select import deepest
 from engine.running.status import LoadReading
+from engine.running.wait_limit import WaitLimit
 from engine.verify.passing import PassResult
 from engine.verify.run_result import Verified, final_passes, verified_so_far
-from engine.waits import Waits
 
 _DAMAGED_RANGES = 4
 """Position in LoadEngine.verified."""
 _TURN_S = 0.2
-"""How long a turn of the knobs may hold up the end once patience is over."""
+"""How long a turn of the knobs may hold up the end once wait_limit is over."""
 _CLOSE_S = 0.3
-"""How long closing may take where there is no patience."""
+"""How long closing may take where there is no wait_limit."""
 
 
 class LoadDriver:
@@ -57,9 +56,9 @@ class LoadDriver:
         self._monitor = UseMonitor()
         self._stop_requested = threading.Event()
         self._hurried = threading.Event()
-        self._rig: Rig | None = None
+        self._prepared_run: PreparedRun | None = None
         self._keys: tuple[str, ...] = ()
-        self._layout_tap: LayoutTap | None = None
+        self._layout_tap: LayoutCounters | None = None
         self._path_history = PathHistory()
         self._started_ns: int | None = None
         self._ended_ns: int | None = None
@@ -73,24 +72,28 @@ class LoadDriver:
     @property
     def target_names(self) -> tuple[str, ...]:
         """What people call the targets; empty before `prepare`."""
-        return () if self._rig is None else self._rig.names
+        return () if self._prepared_run is None else self._prepared_run.names
 
     @property
     def backend(self) -> str:
         """The engine taken; empty before `prepare`."""
-        return "" if self._rig is None else self._rig.choice.backend.value
+        return "" if self._prepared_run is None else self._prepared_run.choice.backend.value
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, one line each."""
-        return () if self._rig is None else self._rig.notices(self._knobs.knobs)
+        return () if self._prepared_run is None else self._prepared_run.notices(self._knobs.knobs)
 
     @property
     def badges(self) -> tuple[Badge, ...]:
         """What makes the figures less than they seem, by what is known so far."""
-        rig = self._rig
-        if rig is not None:
-            return rig.badges(self._knobs.knobs) if self._job.stays_awake else rig.live_badges(self._knobs.knobs)
+        prepared_run = self._prepared_run
+        if prepared_run is not None:
+            return (
+                prepared_run.badges(self._knobs.knobs)
+                if self._job.stays_awake
+                else prepared_run.live_badges(self._knobs.knobs)
+            )
         return () if self._result is None else run_badges(self._result)
 
     @property
@@ -101,17 +104,17 @@ class LoadDriver:
     @property
     def running(self) -> bool:
         """Whether I/Os are being issued."""
-        return self._started_ns is not None and self._rig is not None and self._rig.engine.running
+        return self._started_ns is not None and self._prepared_run is not None and self._prepared_run.engine.running
 
     @property
     def waits(self) -> bool:
         """Whether the knobs turn the page cache, and older I/Os or dirty pages hold up those of the new epoch."""
-        return self._rig is not None and self._rig.engine.waits
+        return self._prepared_run is not None and self._prepared_run.engine.waits
 
     @property
     def fault(self) -> str:
         """Why the engine ended by itself, empty if it did not or if its runtime was over."""
-        return "" if self._rig is None else self._rig.engine.fault
+        return "" if self._prepared_run is None else self._prepared_run.engine.fault
 
     @property
     def elapsed_s(self) -> float:
@@ -130,10 +133,10 @@ class LoadDriver:
             LunscopeError: the disk is full, or the kernel refuses what the engine needs.
         """
         validate(self._job)
-        rig = set_up(self._job, self._permissions, progress, self._stop_requested, self._waits)
-        self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(rig.names)))
-        self._layout_tap = LayoutTap(rig.engine, self._keys, rig.path_names)
-        self._rig = rig
+        prepared_run = set_up(self._job, self._permissions, progress, self._stop_requested, self._waits)
+        self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(prepared_run.names)))
+        self._layout_tap = LayoutCounters(prepared_run.engine, self._keys, prepared_run.path_names)
+        self._prepared_run = prepared_run
 
     def start(self) -> None:
         """Check the targets once more and start; does nothing if it runs.
@@ -144,19 +147,19 @@ class LoadDriver:
         with self._knobs.turning:
             if self._started_ns is not None:
                 return
-            rig, knobs = self._prepared(), self._knobs.knobs
-            rig.require_writable(knobs)
-            self._recheck(rig, rig.targets)
+            prepared_run, knobs = self._prepared(), self._knobs.knobs
+            prepared_run.require_writable(knobs)
+            self._recheck(prepared_run, prepared_run.targets)
             if self._stop_requested.is_set():
                 raise StoppedError("stopped before the load began")
             self._note_mode(knobs)
             if knobs != self._job.knobs:
-                _apply(rig, knobs)
+                _apply(prepared_run, knobs)
             if knobs.read_pct < 100:
-                rig.keep_journals()
+                prepared_run.keep_journals()
             self._started_ns = time.monotonic_ns()
             self._knobs.begin()
-            rig.engine.start()
+            prepared_run.engine.start()
 
     def check_depth(self, knobs: Knobs) -> None:
         """Refuse a depth for which the engine made no room.
@@ -186,17 +189,17 @@ class LoadDriver:
         self._knobs.put(knobs, epoch)
         return epoch
 
-    def _turn_live(self, rig: Rig, knobs: Knobs) -> int:
-        written, before = rig.require_writable(knobs), self._knobs.knobs
+    def _turn_live(self, prepared_run: PreparedRun, knobs: Knobs) -> int:
+        written, before = prepared_run.require_writable(knobs), self._knobs.knobs
         if before.read_pct >= 100 or knobs.stripe_width > before.stripe_width:
-            self._recheck(rig, written)
+            self._recheck(prepared_run, written)
         if written:
-            rig.keep_journals()
-        return _apply(rig, knobs)
+            prepared_run.keep_journals()
+        return _apply(prepared_run, knobs)
 
-    def _recheck(self, rig: Rig, targets: list[OpenTarget]) -> None:
+    def _recheck(self, prepared_run: PreparedRun, targets: list[OpenTarget]) -> None:
         """Check once more what is about to be used; this reads all of /proc and may take seconds."""
-        with self._waits.on(rig.names[0], "check"):
+        with self._waits.on(prepared_run.names[0], "check"):
             recheck_targets(targets)
 
     def request_stop(self) -> None:
@@ -209,8 +212,8 @@ class LoadDriver:
 
     def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
         """Return what has been outstanding for so long, and once it was given up, what never came back."""
-        rig, reads = self._rig, self._pass
-        own = self._never_returned if rig is None else rig.outstanding(at_least_s)
+        prepared_run, reads = self._prepared_run, self._pass
+        own = self._never_returned if prepared_run is None else prepared_run.outstanding(at_least_s)
         ios, since_ns = (0, 0) if reads is None else reads[0].outstanding(at_least_s)
         of_pass = () if reads is None or not ios else (Outstanding(reads[1], ios, since_ns, "read-back"),)
         return (*own, *of_pass, *self._waits.outstanding(at_least_s))
@@ -219,9 +222,9 @@ class LoadDriver:
         self,
         ended: str = "stopped",
         final_pass: Callable[[float], None] | None = None,
-        patience: Patience | None = None,
+        wait_limit: WaitLimit | None = None,
     ) -> bool:
-        """Stop issuing, wait for what is outstanding while patience lasts, remove scratch files.
+        """Stop issuing, wait for what is outstanding while wait_limit lasts, remove scratch files.
 
         `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is there to be told
         of the share done. May be called twice.
@@ -231,46 +234,52 @@ class LoadDriver:
         """
         self.request_stop()
         self._monitor.stop()
-        patience = patience or Patience()
-        if not patience.limited:
-            patience.limit(self._job.give_up_s)
+        wait_limit = wait_limit or WaitLimit()
+        if not wait_limit.limited:
+            wait_limit.limit(self._job.give_up_s)
         # A turn that hangs must not hold up the end.
-        turning = self._knobs.turning.acquire(timeout=min(patience.left_s + _TURN_S, threading.TIMEOUT_MAX))
+        turning = self._knobs.turning.acquire(timeout=min(wait_limit.left_s + _TURN_S, threading.TIMEOUT_MAX))
         try:
-            return True if self._rig is None else self._end(self._rig, ended, final_pass, patience)
+            return True if self._prepared_run is None else self._end(self._prepared_run, ended, final_pass, wait_limit)
         finally:
             self._knobs.end()
             if turning:
                 self._knobs.turning.release()
 
-    def _end(self, rig: Rig, ended: str, final_pass: Callable[[float], None] | None, patience: Patience) -> bool:
-        badges = rig.badges(self._knobs.knobs)
-        returned = rig.stop(patience)
-        closing = Helper(lambda: rig.close(self._waits, cached_writes=self._cached_writes), "lunscope-close")
-        closed = patience.wait_for(closing.done) or closing.done.wait(_CLOSE_S)
+    def _end(
+        self, prepared_run: PreparedRun, ended: str, final_pass: Callable[[float], None] | None, wait_limit: WaitLimit
+    ) -> bool:
+        badges = prepared_run.badges(self._knobs.knobs)
+        returned = prepared_run.stop(wait_limit)
+        closing = BackgroundCall(
+            lambda: prepared_run.close(self._waits, cached_writes=self._cached_writes), "lunscope-close"
+        )
+        closed = wait_limit.wait_for(closing.done) or closing.done.wait(_CLOSE_S)
         if self._started_ns is not None:
             self._ended_ns = time.monotonic_ns()
-            passes = self._final_passes(rig, final_pass) if returned and closed else None
-            result = self._evaluate(rig, ended, badges, passes)
+            passes = self._final_passes(prepared_run, final_pass) if returned and closed else None
+            result = self._evaluate(prepared_run, ended, badges, passes)
             # After the counters: what comes back in between is in neither, rather than in both.
             self._result = replace(result, outstanding=self.outstanding())
-            self._last_reading = self._read(rig)
-        self._never_returned = () if returned else rig.outstanding()
+            self._last_reading = self._read(prepared_run)
+        self._never_returned = () if returned else prepared_run.outstanding()
         # The engine has descriptors of its own: scratch space is free when it is gone.
-        self._rig = self._layout_tap = None
+        self._prepared_run = self._layout_tap = None
         if closed:
             closing.result()
         return returned and closed
 
-    def _final_passes(self, rig: Rig, progress: Callable[[float], None] | None) -> list[PassResult | None] | None:
-        engine = rig.verifying
+    def _final_passes(
+        self, prepared_run: PreparedRun, progress: Callable[[float], None] | None
+    ) -> list[PassResult | None] | None:
+        engine = prepared_run.verifying
         if engine is None or progress is None:
             return None
 
         def begins(target_pass: VerifyPass, name: str) -> None:
             self._pass = target_pass, name
 
-        passes = final_passes(engine, rig.names, progress, self._hurried, self._job.give_up_s, begins=begins)
+        passes = final_passes(engine, prepared_run.names, progress, self._hurried, self._job.give_up_s, begins=begins)
         if self._pass is not None and not self._pass[0].outstanding()[0]:
             self._pass = None
         return passes
@@ -281,18 +290,22 @@ class LoadDriver:
 
     def damaged_ranges(self) -> int:
         """How many ranges the reads of a verified load found damaged so far."""
-        engine = None if self._rig is None else self._rig.verifying
+        engine = None if self._prepared_run is None else self._prepared_run.verifying
         return 0 if engine is None else int(engine.verified()[:, _DAMAGED_RANGES].sum())
 
     def verified(self) -> Verified | None:
         """Gather what a verified load found so far; None for others, and when it is over."""
-        rig = self._rig
-        return None if rig is None or rig.verifying is None else verified_so_far(rig.verifying, rig.names)
+        prepared_run = self._prepared_run
+        return (
+            None
+            if prepared_run is None or prepared_run.verifying is None
+            else verified_so_far(prepared_run.verifying, prepared_run.names)
+        )
 
     def look(self) -> NDArray[np.uint64] | None:
         """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
-        rig = self._rig
-        return None if rig is None else rig.tap.look()
+        prepared_run = self._prepared_run
+        return None if prepared_run is None else prepared_run.tap.look()
 
     def look_at_users(self) -> None:
         """Make sure, now and then, that nobody has begun to use what is written to; one caller.
@@ -300,86 +313,94 @@ class LoadDriver:
         Raises:
             RefusedError: somebody has; the load must end.
         """
-        rig = self._rig
-        if rig is None:
+        prepared_run = self._prepared_run
+        if prepared_run is None:
             return
         try:
-            self._monitor.check(rig.written(self._knobs.knobs))
+            self._monitor.check(prepared_run.written(self._knobs.knobs))
         except OSError:
             # A stop closes the descriptors meanwhile.
-            if rig.engine.running:
+            if prepared_run.engine.running:
                 raise
 
     def look_at_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
         """Path counters now, columns as the raw table load_path, and the name of each row; none without paths."""
         tap = self._layout_tap
-        if self._rig is None or tap is None:
+        if self._prepared_run is None or tap is None:
             return np.zeros((0, 12), np.uint64), ()
         counters = tap.look()
-        self._path_history.observe(counters, self._rig.names, tap.names, self.elapsed_s)
+        self._path_history.observe(counters, self._prepared_run.names, tap.names, self.elapsed_s)
         return counters, tap.names
 
     def tail(self) -> str:
         """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
-        rig = self._rig
-        epochs = () if rig is None or self._started_ns is None else rig.engine.epochs()
+        prepared_run = self._prepared_run
+        epochs = () if prepared_run is None or self._started_ns is None else prepared_run.engine.epochs()
         return tail_line(epochs[-1], self.target_names) if epochs else ""
 
     def reading(self) -> LoadReading | None:
         """Take counters, peaks and histogram cells since the last call, and once more after the end; one caller."""
-        rig = self._rig
-        if rig is not None:
-            return self._read(rig) if self._started_ns is not None else None
+        prepared_run = self._prepared_run
+        if prepared_run is not None:
+            return self._read(prepared_run) if self._started_ns is not None else None
         last, self._last_reading = self._last_reading, None
         return last
 
     def errors(self) -> tuple[ErrorCount, ...]:
         """I/Os that failed so far, the most frequent first."""
-        rig = self._rig
-        return () if rig is None else error_counts(rig.engine.errors(), rig.names)
+        prepared_run = self._prepared_run
+        return () if prepared_run is None else error_counts(prepared_run.engine.errors(), prepared_run.names)
 
     def result(self) -> RunResult:
         """Everything measured so far."""
-        rig = self._rig
-        if rig is not None and self._started_ns is not None:
-            return self._evaluate(rig, "", rig.badges(self._knobs.knobs))
+        prepared_run = self._prepared_run
+        if prepared_run is not None and self._started_ns is not None:
+            return self._evaluate(prepared_run, "", prepared_run.badges(self._knobs.knobs))
         return self._result or nothing_measured(self._job)
 
     def _evaluate(
-        self, rig: Rig, ended: str, badges: tuple[Badge, ...], passes: list[PassResult | None] | None = None
+        self,
+        prepared_run: PreparedRun,
+        ended: str,
+        badges: tuple[Badge, ...],
+        passes: list[PassResult | None] | None = None,
     ) -> RunResult:
-        facts = EngineFacts(rig.choice.backend.value, rig.choice.why, tuple(rig.engine.features))
+        facts = EngineFacts(
+            prepared_run.choice.backend.value, prepared_run.choice.why, tuple(prepared_run.engine.features)
+        )
         about = About(
             self._job,
             facts,
-            rig.names,
-            rig.notices(self._knobs.knobs),
+            prepared_run.names,
+            prepared_run.notices(self._knobs.knobs),
             badges,
             ended,
             self.elapsed_s,
-            rig.path_names,
+            prepared_run.path_names,
             self._started_ns or 0,
         )
         self.look_at_paths()
-        result = evaluate(about, rig.engine, rig.tap.look(), time.monotonic_ns())
+        result = evaluate(about, prepared_run.engine, prepared_run.tap.look(), time.monotonic_ns())
         result = replace(result, paths=self._path_history.outcomes)
-        engine = rig.verifying
-        return result if engine is None else replace(result, verified=verified_so_far(engine, rig.names, passes))
+        engine = prepared_run.verifying
+        return (
+            result if engine is None else replace(result, verified=verified_so_far(engine, prepared_run.names, passes))
+        )
 
-    def _read(self, rig: Rig) -> LoadReading:
+    def _read(self, prepared_run: PreparedRun) -> LoadReading:
         layout = None if self._layout_tap is None else self._layout_tap.take()
-        device_numbers = tuple(target.device_number for target in rig.targets)
-        return LoadReading(self._keys, rig.names, *rig.tap.take(), device_numbers, layout)
+        device_numbers = tuple(target.device_number for target in prepared_run.targets)
+        return LoadReading(self._keys, prepared_run.names, *prepared_run.tap.take(), device_numbers, layout)
 
-    def _prepared(self) -> Rig:
-        if self._rig is None:
+    def _prepared(self) -> PreparedRun:
+        if self._prepared_run is None:
             raise LunscopeError("the load is not prepared")
-        return self._rig
+        return self._prepared_run
 
 
-def _apply(rig: Rig, knobs: Knobs) -> int:
+def _apply(prepared_run: PreparedRun, knobs: Knobs) -> int:
     try:
-        return rig.engine.apply(knobs)
+        return prepared_run.engine.apply(knobs)
     except ValueError as error:
         raise UsageError(engine_refusal(str(error))) from error
     except OSError as error:

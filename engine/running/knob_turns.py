@@ -12,9 +12,9 @@ from engine.events import EventKind
 from engine.job.describe import knob_changes
 from engine.job.knobs import Knobs
 from engine.job.validate import validate
-from engine.running.board import Board
 from engine.running.knob_state import InForce, KnobState
 from engine.running.status import LoadState
+from engine.running.status_store import StatusStore
 
 if TYPE_CHECKING:
     from engine.running.driver import LoadDriver
@@ -30,9 +30,9 @@ Done = Callable[[str], None]
 class KnobTurns:
     """Turns the knobs of one load."""
 
-    def __init__(self, state: KnobState, board: Board, driver: LoadDriver | None = None) -> None:
+    def __init__(self, state: KnobState, status_store: StatusStore, driver: LoadDriver | None = None) -> None:
         self.state = state
-        self._board = board
+        self._status_store = status_store
         self._driver = driver
         self._lock = threading.Lock()
         """Of the request that waits, and whether there is a thread that takes it."""
@@ -45,11 +45,11 @@ class KnobTurns:
         Raises:
             UsageError: a knob is out of range or does not fit the job, or there is no job.
         """
-        job = self._board.status.job
+        job = self._status_store.status.job
         if job is None:
             raise UsageError("there is no load whose knobs could be turned")
         validate(replace(job, knobs=knobs))
-        if self._driver is not None and self._board.status.state in _TURNED_IN_DRIVER:
+        if self._driver is not None and self._status_store.status.state in _TURNED_IN_DRIVER:
             self._driver.check_depth(knobs)
 
     def turn(self, knobs: Knobs) -> None:
@@ -65,11 +65,11 @@ class KnobTurns:
             if knobs == before.knobs:
                 return
             driver = self._driver
-            if driver is None or self._board.status.state not in _TURNED_IN_DRIVER:
+            if driver is None or self._status_store.status.state not in _TURNED_IN_DRIVER:
                 self.state.put(knobs, None)
                 return
             if driver.turn(knobs) is not None:
-                self._board.change(message=driver.message, badges=driver.badges)
+                self._status_store.change(message=driver.message, badges=driver.badges)
                 self._note(before, self.state.now)
 
     def request(self, knobs: Knobs, done: Done) -> None:
@@ -97,7 +97,7 @@ class KnobTurns:
         if driver is None or not self.state.turning.acquire(timeout=_PART_S):
             return
         try:
-            if self._board.status.state is LoadState.RUNNING:
+            if self._status_store.status.state is LoadState.RUNNING:
                 driver.turn(self.state.knobs)
         finally:
             self.state.turning.release()
@@ -129,4 +129,4 @@ class KnobTurns:
     def _note(self, before: InForce, after: InForce) -> None:
         for change in knob_changes(before.knobs, after.knobs):
             data = {"knob": change.knob, "from": change.before, "to": change.after, "epoch": after.epoch}
-            self._board.note(EventKind.KNOB, change.text, data)
+            self._status_store.note(EventKind.KNOB, change.text, data)

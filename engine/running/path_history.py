@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.results.path_outcome import PathOutcome
-from engine.running.layout_tap import PATH_ERRORS, PATH_FAILED, PATH_TARGET
+from engine.running.layout_counters import PATH_ERRORS, PATH_FAILED, PATH_TARGET
 
 
 class PathHistory:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine._native import LoadEngine, LoadPath, LoadTarget
+from engine.backend.protocol import LoadBackend, LoadSettings
 from engine.errors import LunscopeError, UsageError, too_many_open
 from engine.guard import OpenTarget
 from engine.job.knobs import engine_refusal
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
-from engine.running.backend import LoadBackend, LoadSettings
 
 _QUEUE_DEPTH_ROOM = 1024
 """Rings are sized once: this leaves the operator room to turn the queue depth up."""

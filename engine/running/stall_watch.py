@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, Stall, waiting_text
+from engine.backend.waits import MANY_CALLS
 from engine.events import EventKind
-from engine.results.outstanding import NAMED_AFTER_S, Outstanding, Stall, waiting_text
-from engine.running.board import Board
-from engine.waits import MANY_CALLS
+from engine.running.status_store import StatusStore
 
 _PERIOD_S = 0.1
 _QUIET_NS = 300_000_000
@@ -35,9 +35,9 @@ class StallWatch:
     `ask` is called with a number of seconds, and returns what has been outstanding for so long.
     """
 
-    def __init__(self, ask: Callable[[float], tuple[Outstanding, ...]], board: Board) -> None:
+    def __init__(self, ask: Callable[[float], tuple[Outstanding, ...]], status_store: StatusStore) -> None:
         self._ask = ask
-        self._board = board
+        self._status_store = status_store
         self._lock = threading.Lock()
         self._open: dict[tuple[str, str], _Open] = {}
         self._stalls: list[Stall] = []
@@ -80,14 +80,14 @@ class StallWatch:
                 if now_ns - stall.quiet_since_ns >= _QUIET_NS:
                     self._end(key, now_ns)
             named = tuple(stall.latest for stall in self._open.values())
-            if named != self._board.status.outstanding:
-                self._board.change(outstanding=named)
+            if named != self._status_store.status.outstanding:
+                self._status_store.change(outstanding=named)
 
     def _note(self, key: tuple[str, str], waits: Outstanding, now_ns: int) -> None:
         stall = self._open.get(key)
         if stall is None:
             self._open[key] = _Open(waits, waits, waits.ios)
-            self._board.note(EventKind.LOAD, waiting_text((waits,), now_ns), {"outstanding": waits.target})
+            self._status_store.note(EventKind.LOAD, waiting_text((waits,), now_ns), {"outstanding": waits.target})
             return
         stall.most_ios = max(stall.most_ios, waits.ios)
         stall.latest, stall.quiet_since_ns = waits, None
@@ -101,4 +101,4 @@ class StallWatch:
         over = Stall(waits.target, stall.most_ios, waits.since_ns, ended_ns, returned, at_end, waits.call)
         if not (waits.call in MANY_CALLS and returned) and len(self._stalls) < _MOST_STALLS:
             self._stalls.append(over)
-        self._board.note(EventKind.LOAD, over.text, {"returned" if returned else "given_up": waits.target})
+        self._status_store.note(EventKind.LOAD, over.text, {"returned" if returned else "given_up": waits.target})

@@ -8,11 +8,11 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.backend.outstanding import Outstanding
+from engine.backend.protocol import Cells
 from engine.job.spec import JobSpec, Knobs
 from engine.results.badge import Badge
-from engine.results.outstanding import Outstanding
-from engine.running.backend import Cells
-from engine.running.layout_tap import LayoutReading
+from engine.running.layout_counters import LayoutReading
 
 
 class LoadState(StrEnum):

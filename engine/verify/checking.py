@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine._native import LoadTarget, VerifyPass
+from engine.backend.waits import Waits
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import OpenTarget, open_targets
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
@@ -17,7 +18,6 @@ from engine.verify.damage import Damage, damage_document
 from engine.verify.journal import open_journal
 from engine.verify.passing import PassResult, run_pass
 from engine.verify.run_result import pass_document
-from engine.waits import Waits
 
 SCHEMA = "lunscope.verify/1"
 _BLOCK = BlockShare(4096)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine._native import VerifyPass
-from engine.helper import Helper
+from engine.background_call import BackgroundCall
 from engine.verify.damage import Damage, damage_of, damaged_bytes_by_kind
 
 _LOOK_S = 0.05
@@ -56,7 +56,7 @@ def run_pass(
     Raises:
         OSError: no memory or no thread.
     """
-    running = Helper(lambda: target_pass.run(_THREADS), "lunscope-verify")
+    running = BackgroundCall(lambda: target_pass.run(_THREADS), "lunscope-verify")
     while not running.done.wait(_LOOK_S):
         progress(target_pass.progress)
         if stop.is_set():

@@ -7,9 +7,9 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.graph import Graph, Layer, Lun, MountedFilesystem, Path, Port, TargetPort
 from collectors.model import Device, HostFacts, Rows, Sample, Table, Tier, Topology
 from collectors.tables.block.schema import DISK
-from collectors.topology.graph import Graph, Layer, Lun, Mount, Path, Port, TargetPort
 from tests.app.sources import SECOND_NS, START_NS, table
 
 PORTS, TARGETS = 2, 2
@@ -58,7 +58,10 @@ def make_graph(luns: int = 4) -> Graph:
             Layer(key(f"dm-{luns}"), f"dm-{luns}", "lvm", "data-oracle", 2 << 40, (key("dm-0"), key("dm-1"))),
             Layer(key("nvme0n1p1"), "nvme0n1p1", "partition", "", 1 << 39, (local.key,)),
         ),
-        mounts=(Mount(key(f"dm-{luns}"), "/oracle", "xfs"), Mount(key("nvme0n1p1"), "/", "ext4")),
+        mounts=(
+            MountedFilesystem(key(f"dm-{luns}"), "/oracle", "xfs"),
+            MountedFilesystem(key("nvme0n1p1"), "/", "ext4"),
+        ),
     )
 
 
@@ -136,7 +139,7 @@ def laptop_samples(count: int) -> tuple[Sample, ...]:
     disk = key("nvme0n1")
     path = Path(disk, "nvme0n1", disk, port.key, "", "nvme0 nsid 1", "live")
     part = Layer(key("nvme0n1p1"), "nvme0n1p1", "partition", "", 1 << 39, (disk,))
-    graph = Graph((port,), (), (Lun(disk, "nvme0n1"),), (path,), (part,), (Mount(part.key, "/", "ext4"),))
+    graph = Graph((port,), (), (Lun(disk, "nvme0n1"),), (path,), (part,), (MountedFilesystem(part.key, "/", "ext4"),))
     device = Device(disk, "nvme0n1", "disk", 259, 0, 1, size_bytes=1 << 39, model="Laptop SSD")
     topology = Topology({disk: device}, HostFacts("laptop", "6.12.0", "x86_64", 8, tier=Tier.SAMPLED), graph)
     return tuple(_alone(sample, topology) for sample in multipath_samples(count))

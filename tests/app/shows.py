@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.widget import Widget
 
 from collectors.model import FrameTable, Rows
-from tui.looks.themed_app import ThemedApp
-from tui.looks.theming import DEFAULT_THEME
 from tui.text.glyphs import UNICODE, Glyphs
+from tui.theme.themed_app import ThemedApp
+from tui.theme.theming import DEFAULT_THEME
 
 NO_FOLDER = Path("/nonexistent")
 """No themes of whoever runs the tests."""

@@ -14,9 +14,9 @@ from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
-from tui.load.desk import LoadDesk
-from tui.looks.settings import Settings
-from tui.looks.theming import DEFAULT_THEME
+from tui.load.load_controller import LoadController
+from tui.theme.settings import Settings
+from tui.theme.theming import DEFAULT_THEME
 
 SIZES = ((80, 24), (200, 60))
 FROZEN = Settings(theme=DEFAULT_THEME, glyphs="unicode", theme_folder=Path("/nonexistent"))
@@ -27,8 +27,8 @@ PATIENCE_S = 20.0
 def make_app(
     source: ListSource, control: LoadControl | None = None, job: JobSpec | None = None, settings: Settings = FROZEN
 ) -> LunscopeApp:
-    desk = None if control is None else LoadDesk(control, job or JobSpec(), Permissions())
-    return LunscopeApp(source, desk, settings=settings)
+    controller = None if control is None else LoadController(control, job or JobSpec(), Permissions())
+    return LunscopeApp(source, controller, settings=settings)
 
 
 @asynccontextmanager
@@ -54,7 +54,7 @@ async def play(pilot: Pilot[None], source: ListSource, count: int) -> None:
     assert isinstance(app, LunscopeApp)
     source.advance(count)
     position = source.released - 1
-    await until(pilot, lambda: app.scope.latest_ns == source.samples[position].time_ns)
+    await until(pilot, lambda: app.app_state.latest_ns == source.samples[position].time_ns)
     await pilot.pause()
 
 
@@ -69,7 +69,7 @@ def shown_position(pilot: Pilot[None], source: ListSource) -> int:
     app = pilot.app
     assert isinstance(app, LunscopeApp)
     times = [sample.time_ns for sample in source.samples]
-    return times.index(app.scope.frame.time_ns) if app.scope.frame else -1
+    return times.index(app.app_state.frame.time_ns) if app.app_state.frame else -1
 
 
 def screen_text(pilot: Pilot[None]) -> str:

@@ -121,7 +121,7 @@ async def test_a_failing_source_is_told_and_the_screen_lives() -> None:
     async with on_stage(app) as pilot:
         await play(pilot, source, 3)
         source.advance()
-        await until(pilot, lambda: app.scope.ended)
+        await until(pilot, lambda: app.app_state.ended)
         await pilot.pause()
         assert "STOPPED /proc/diskstats: [bold]gone[/bold]" in screen_text(pilot)
         await pilot.press("question_mark")
@@ -133,7 +133,7 @@ async def test_the_screen_shows_the_newest_frame_after_a_burst() -> None:
     app = make_app(source)
     async with on_stage(app) as pilot:
         await play(pilot, source, 150)
-        past = app.scope.history.series("disks", "sdc@2")
+        past = app.app_state.history.series("disks", "sdc@2")
         assert past is not None
         assert len(past) == 150
         assert "00:02:29" in screen_text(pilot)
@@ -217,7 +217,7 @@ async def test_seeking_refills_the_charts() -> None:
         await rewind_to(pilot, source, 120)
 
         def past() -> int:
-            series = app.scope.history.series("disks", "sdc@2")
+            series = app.app_state.history.series("disks", "sdc@2")
             assert series is not None
             assert series.times_ns[-1] == source.samples[source.position].time_ns
             return len(series)

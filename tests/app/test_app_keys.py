@@ -22,12 +22,11 @@ from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
 from tui.screen_registry import CGROUPS, LATENCY, OVERVIEW, PATHS, TABS, TREE, WALL, ScreenEntry
 from tui.screens.base import view_class
-from tui.screens.disk import DiskView
+from tui.screens.details import DiskView, PortView
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.latency import LatencyScreen
 from tui.screens.overview import OverviewScreen
-from tui.screens.port import PortView
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
@@ -55,8 +54,8 @@ class Stage:
 
     @property
     def knobs(self) -> Knobs:
-        assert self.app.scope.desk is not None
-        return self.app.scope.desk.knobs
+        assert self.app.app_state.controller is not None
+        return self.app.app_state.controller.knobs
 
 
 Case = Callable[[Stage], Awaitable[None]]
@@ -91,9 +90,9 @@ async def quits(stage: Stage) -> None:
 
 async def holds(stage: Stage) -> None:
     await stage.press()
-    held = stage.app.scope.frame
+    held = stage.app.app_state.frame
     await play(stage.pilot, stage.source, 3)
-    assert stage.app.scope.frame is held
+    assert stage.app.app_state.frame is held
     assert "PAUSED at" in screen_text(stage.pilot)
     await stage.press()
     assert shown_position(stage.pilot, stage.source) == stage.source.released - 1
@@ -113,15 +112,15 @@ async def theme(stage: Stage) -> None:
 
 
 async def longer(stage: Stage) -> None:
-    before = stage.app.scope.span_ns
+    before = stage.app.app_state.span_ns
     await stage.press()
-    assert stage.app.scope.span_ns > before
+    assert stage.app.app_state.span_ns > before
 
 
 async def shorter(stage: Stage) -> None:
-    before = stage.app.scope.span_ns
+    before = stage.app.app_state.span_ns
     await stage.press()
-    assert stage.app.scope.span_ns < before
+    assert stage.app.app_state.span_ns < before
 
 
 async def details(stage: Stage) -> None:
@@ -214,7 +213,7 @@ async def axis(stage: Stage) -> None:
     assert any("logarithmic axis" in note.message for note in stage.app._notifications)
     assert screen_text(stage.pilot) != linear
     await stage.press()
-    assert not stage.app.scope.log_latency
+    assert not stage.app.app_state.log_latency
 
 
 async def start_asks_before_it_writes(stage: Stage) -> None:
@@ -224,15 +223,15 @@ async def start_asks_before_it_writes(stage: Stage) -> None:
     await stage.pilot.press("x", "enter")
     await stage.pilot.pause()
     assert "name does not match" in screen_text(stage.pilot)
-    assert stage.app.scope.desk is not None
-    assert stage.app.scope.desk.permissions.allow_write == frozenset()
+    assert stage.app.app_state.controller is not None
+    assert stage.app.app_state.controller.permissions.allow_write == frozenset()
 
 
 async def stop_is_harmless_without_a_load(stage: Stage) -> None:
     await stage.pilot.press("2")
     await stage.press()
-    assert stage.app.scope.desk is not None
-    assert stage.app.scope.desk.status.state == "idle"
+    assert stage.app.app_state.controller is not None
+    assert stage.app.app_state.controller.status.state == "idle"
     assert "IDLE" in screen_text(stage.pilot)
 
 
@@ -241,8 +240,8 @@ async def edits(stage: Stage) -> None:
     await stage.press()
     assert "Targets" in screen_text(stage.pilot)
     await stage.pilot.press("ctrl+u", *SCRATCH)
-    assert stage.app.scope.desk is not None
-    assert stage.app.scope.desk.job.targets == (TargetSpec(None),)
+    assert stage.app.app_state.controller is not None
+    assert stage.app.app_state.controller.job.targets == (TargetSpec(None),)
     assert stage.knobs.stripe_width == 1
     await stage.pilot.press("escape")
     assert "Targets" not in screen_text(stage.pilot)
@@ -506,13 +505,13 @@ async def test_replay_keys_do_nothing_on_a_live_host() -> None:
     app = make_app(source)
     async with on_stage(app) as pilot:
         await play(pilot, source, 8)
-        before = app.scope.frame
+        before = app.app_state.frame
         for action in ACTIONS:
             if action.replay and action.screen == ANYWHERE:
                 await pilot.press(action.keys.split(",")[0])
                 await pilot.pause()
                 assert isinstance(app.screen, OverviewScreen)
-        assert app.scope.frame is before
+        assert app.app_state.frame is before
         assert "LIVE" in screen_text(pilot)
 
 
@@ -524,7 +523,7 @@ async def test_keys_of_the_operator_replace_the_defaults() -> None:
         await pilot.press("3")
         assert isinstance(app.screen, OverviewScreen)
         await pilot.press("p")
-        assert app.scope.transport.paused
+        assert app.app_state.transport.paused
         assert "p Pause" in screen_text(pilot)
         await pilot.press("E")
         assert isinstance(app.screen, EventsScreen)

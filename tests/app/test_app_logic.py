@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collectors.derive.disk_totals import ALL_DISKS, total_disks
-from collectors.heat import hottest
+from collectors.hotness import hottest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
 from engine.errors import UsageError
@@ -21,7 +21,7 @@ from tests.app.sources import SECOND_NS, START_NS, make_samples, make_topology
 from tui.history.charts import FEWEST_TICKS, KEPT, History
 from tui.history.subjects import ChartSubject, next_subject, trace_of
 from tui.load.form import form_values, job_from
-from tui.load.knob_turns import TURNS
+from tui.screens.load_actions import TURNS
 from tui.text.clock import span_text
 
 BENCH = StepContext(4)

@@ -8,7 +8,7 @@ from tests.app.cgroup_samples import with_cgroups
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
 from tui.screens.cgroups import CgroupsScreen
-from tui.screens.disk import DiskView
+from tui.screens.details import DiskView
 
 
 @pytest.mark.parametrize("size", SIZES)

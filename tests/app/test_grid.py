@@ -20,9 +20,9 @@ from engine.errors import UsageError
 from tests.app.shows import OneWidget, after, disks, text_of
 from tui.text.columns import grid_columns
 from tui.text.glyphs import ASCII, UNICODE
-from tui.widgets.grid import Grid
-from tui.widgets.grid_lines import GridLook, RowPainter, lay_out
-from tui.widgets.grid_rows import RowNames
+from tui.widgets.grid.lines import GridStyle, RowPainter, lay_out
+from tui.widgets.grid.rows import RowNames
+from tui.widgets.grid.table import Grid
 
 NAN = math.nan
 COLUMNS = ("heat", "iops", "bytes_per_s", "queue_ms", "service_ms", "busy_pct", "max_ms", "p99_ms")
@@ -303,7 +303,7 @@ def test_hostile_names_never_break_a_line(names: list[str], width: int) -> None:
     row_names = RowNames(table.rows, None)
     styles = dict.fromkeys(("name", "exact", "sampled", "kernel", "warm", "hot"), Style())
     layout = lay_out(grid_columns("disks", COLUMNS), width, row_names.widest, 0)
-    painter = RowPainter(layout, GridLook(UNICODE, styles, styles))
+    painter = RowPainter(layout, GridStyle(UNICODE, styles, styles))
     for strip in painter.paint(table, row_names, np.arange(len(names)), 0):
         assert cell_len(strip.text) == width
         assert not {unicodedata.category(char) for char in strip.text} & {"Cc", "Cf", "Cs", "Mn"}

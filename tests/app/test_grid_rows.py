@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from collectors.model import FrameTable, Rows
 from tests.app.shows import after, disks
-from tui.widgets.grid_rows import NAME, RowNames, RowOrder, Sorting, natural_key, order_rows
-from tui.widgets.row_view import RowView
+from tui.widgets.grid.row_view import RowView
+from tui.widgets.grid.rows import NAME, RowNames, RowOrder, Sorting, natural_key, order_rows
 
 NAN = math.nan
 

@@ -9,10 +9,10 @@ import pytest
 from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, clashes
-from tui.load.knob_turns import TURNS
-from tui.looks.settings import load_settings
 from tui.screen_registry import SCREENS, TABS, ScreenEntry
 from tui.screens.base import view_class
+from tui.screens.load_actions import TURNS
+from tui.theme.settings import load_settings
 
 OWNERS = {ANYWHERE: LunscopeApp, **{entry.id: view_class(entry) for entry in SCREENS}}
 

@@ -14,8 +14,8 @@ from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, sh
 from tui.app import LunscopeApp
 from tui.screens.latency import LatencyScreen
 from tui.screens.subject_picker import SubjectPicker
-from tui.widgets.chart import Chart
-from tui.widgets.heat_map import HeatMap
+from tui.widgets.chart.widget import Chart
+from tui.widgets.heatmap.widget import HeatMap
 
 TICKS = 40
 

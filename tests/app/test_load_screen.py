@@ -14,15 +14,15 @@ from textual.widgets import Input
 
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
+from engine.config import SCRATCH_ENV
 from engine.events import EventKind
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
-from engine.running.scratch import FOLDER_VARIABLE
 from tests import needs
 from tests.app.stage import FROZEN, SIZES, on_stage, screen_text, until
 from tui.app import LunscopeApp
-from tui.load.desk import LoadDesk
 from tui.load.form import FORM
+from tui.load.load_controller import LoadController
 from tui.screens.dialogs import TypeToConfirm
 from tui.screens.load import LoadScreen
 
@@ -52,7 +52,7 @@ class LoadStage:
         await until(self.pilot, lambda: text in screen_text(self.pilot))
 
     def events(self, kind: EventKind) -> list[str]:
-        return [event.text for event in self.app.scope.events.all() if event.kind is kind]
+        return [event.text for event in self.app.app_state.events.all() if event.kind is kind]
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def load_stage(
 ) -> AsyncIterator[LoadStage]:
     control = LoadControl()
     source = LiveSource(0.1, extra_collectors=[LoadCollector(control)])
-    app = LunscopeApp(source, LoadDesk(control, job, permissions), settings=FROZEN, autostart=autostart)
+    app = LunscopeApp(source, LoadController(control, job, permissions), settings=FROZEN, autostart=autostart)
     try:
         async with on_stage(app, size) as pilot:
             stage = LoadStage(app, pilot, control)
@@ -81,7 +81,7 @@ async def load_stage(
 def scratch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "scratch"
     folder.mkdir()
-    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    monkeypatch.setenv(SCRATCH_ENV, str(folder))
     return folder
 
 
@@ -102,7 +102,7 @@ async def test_start_turn_and_stop(size: tuple[int, int], scratch_folder: Path) 
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
         assert stage.control.status.targets[0].startswith("scratch 1")
-        await until(stage.pilot, lambda: stage.app.scope.frame and "load_total" in stage.app.scope.frame.tables)
+        await until(stage.pilot, lambda: stage.app.app_state.frame and "load_total" in stage.app.app_state.frame.tables)
         await stage.press("plus")
         await until(stage.pilot, lambda: stage.control.status.epoch == 1)
         knobs = stage.control.status.knobs
@@ -201,8 +201,8 @@ async def test_a_wrong_field_is_told_and_the_old_job_stays() -> None:
         await stage.press("e", "tab", "tab", "tab", "tab")
         await stage.press("ctrl+u", *"much")
         await stage.shows("'much'")
-        assert stage.app.scope.desk is not None
-        assert stage.app.scope.desk.job.targets == SCRATCH.targets
+        assert stage.app.app_state.controller is not None
+        assert stage.app.app_state.controller.job.targets == SCRATCH.targets
 
 
 async def test_writing_needs_the_name_typed(data_file: Path) -> None:
@@ -272,18 +272,18 @@ async def test_existing_data_is_refused_even_with_the_name_typed(data_file: Path
 
 async def test_destroying_needs_its_own_word() -> None:
     async with load_stage(SCRATCH) as stage:
-        desk = stage.app.scope.desk
-        assert desk is not None
+        controller = stage.app.app_state.controller
+        assert controller is not None
         await stage.press("e", *["tab"] * (len(FORM) - 1))
         await stage.press("right")
         assert isinstance(stage.app.screen, TypeToConfirm)
         await stage.press("escape")
-        assert not desk.permissions.destroy_data
+        assert not controller.permissions.destroy_data
         await stage.press("right")
         await stage.press(*"destroy", "enter")
-        await until(stage.pilot, lambda: desk.permissions.destroy_data)
+        await until(stage.pilot, lambda: controller.permissions.destroy_data)
         await stage.press("left")
-        await until(stage.pilot, lambda: not desk.permissions.destroy_data)
+        await until(stage.pilot, lambda: not controller.permissions.destroy_data)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -305,14 +305,17 @@ async def test_a_form_opened_while_a_stop_goes_on_stays_open() -> None:
     async with load_stage(SCRATCH) as stage:
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
-        desk = stage.app.scope.desk
-        assert desk is not None
+        controller = stage.app.app_state.controller
+        assert controller is not None
         await stage.pilot.press("x", "e", "ctrl+u")
         await until(stage.pilot, lambda: stage.control.status.state is LoadState.FINISHED)
         await stage.pilot.pause(0.3)
         await stage.press(*"wbt")
         assert stage.app.screen.query_one("#targets", Input).value == "wbt"
-        assert (desk.job.knobs.blocks, desk.job.knobs.rate_iops) == (SCRATCH.knobs.blocks, SCRATCH.knobs.rate_iops)
+        assert (controller.job.knobs.blocks, controller.job.knobs.rate_iops) == (
+            SCRATCH.knobs.blocks,
+            SCRATCH.knobs.rate_iops,
+        )
 
 
 async def test_what_was_refused_is_forgotten_with_the_form() -> None:
@@ -329,14 +332,14 @@ async def test_what_was_refused_is_forgotten_with_the_form() -> None:
 
 async def test_a_target_typed_while_the_load_stops_is_taken_once_it_has() -> None:
     async with load_stage(SCRATCH) as stage:
-        desk = stage.app.scope.desk
-        assert desk is not None
+        controller = stage.app.app_state.controller
+        assert controller is not None
         await stage.press("s")
         await stage.state(LoadState.RUNNING)
         await stage.press("e", "ctrl+u", *"/dev/x")
         await stage.shows("the job cannot be changed while it is running")
         stage.control.stop()
-        await until(stage.pilot, lambda: desk.job.targets == (TargetSpec("/dev/x"),))
+        await until(stage.pilot, lambda: controller.job.targets == (TargetSpec("/dev/x"),))
         await until(stage.pilot, lambda: "cannot be changed" not in screen_text(stage.pilot))
 
 

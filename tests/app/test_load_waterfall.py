@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from collectors.graph import Graph, Layer
 from collectors.latency.load_waterfall import LoadWaterfall, load_waterfall
 from collectors.latency.stage import Stage
 from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
-from collectors.topology.graph import Graph, Layer
 from tests.app.sources import SECOND_NS, START_NS, make_topology, table
 from tests.unit.latency_ticks import histograms
 from tui.history.charts import History

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from collectors.model import FrameTable, Rows
-from tui.widgets.grid_rows import NAME, RowNames, Sorting
-from tui.widgets.outline import Outline
+from tui.widgets.grid.outline import Outline
+from tui.widgets.grid.rows import NAME, RowNames, Sorting
 
 NAMES = ("a", "b", "c", "a1", "a2", "b1", "b2", "b2x")
 PARENTS = (-1, -1, -1, 0, 0, 1, 1, 6)

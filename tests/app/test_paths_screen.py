@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
+from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import Sample, Topology
-from collectors.topology.graph import Graph, Lun, Path, Port
 from tests.app.multipath import key, laptop_samples, make_topology, multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text
 from tui.app import LunscopeApp
+from tui.screens.details import PathView
 from tui.screens.latency import LatencyScreen
-from tui.screens.path import PathView
-from tui.widgets.grid import Grid
+from tui.widgets.grid.table import Grid
 from tui.widgets.wall import Wall
 
 HOSTILE = "\x1b[31m[red]/x\u202e\n"
@@ -166,8 +166,8 @@ async def test_a_recording_shows_the_same_forwards_and_backwards() -> None:
         await pilot.press("right")
         assert wall.cursor_key != before
         assert isinstance(pilot.app, LunscopeApp)
-        assert pilot.app.scope.frame is not None
-        assert pilot.app.scope.frame.time_ns == source.samples[10].time_ns
+        assert pilot.app.app_state.frame is not None
+        assert pilot.app.app_state.frame.time_ns == source.samples[10].time_ns
 
 
 async def test_the_tree_is_searched_where_it_is_closed() -> None:

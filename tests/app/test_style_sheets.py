@@ -8,7 +8,7 @@ from textual.css import stylesheet
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
-from tui.looks.style_sheets import ThemeSheets
+from tui.theme.themed_app import ThemeSheets
 
 CSS = "Label { color: $ink; }"
 

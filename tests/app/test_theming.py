@@ -11,7 +11,9 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Label
 
 from tests.app.shows import OneWidget, disks
-from tui.looks.theming import (
+from tui.text.columns import grid_columns
+from tui.text.glyphs import ASCII, UNICODE, choose_glyphs
+from tui.theme.theming import (
     ThemeError,
     bundled_themes,
     default_theme,
@@ -20,9 +22,7 @@ from tui.looks.theming import (
     user_themes,
     variable_defaults,
 )
-from tui.text.columns import grid_columns
-from tui.text.glyphs import ASCII, UNICODE, choose_glyphs
-from tui.widgets.grid import Grid
+from tui.widgets.grid.table import Grid
 
 SOUND = 'name = "mine"\nprimary = "#00ff00"\n'
 _LEGIBLE = ("read", "write", "total", "queue", "service", "peak", "busy", "hot", "warm", "event", "exact", "sampled",

@@ -42,7 +42,7 @@ def replaying(session: Path) -> tuple[LunscopeApp, ReplaySource]:
 
 def second(app: LunscopeApp) -> float:
     """Seconds from the start to the frame on the screen; -1 before the first."""
-    return (app.scope.frame.time_ns - START_NS) / SECOND_NS if app.scope.frame else -1
+    return (app.app_state.frame.time_ns - START_NS) / SECOND_NS if app.app_state.frame else -1
 
 
 async def at(pilot: Pilot[None], app: LunscopeApp, wanted: float) -> None:
@@ -118,7 +118,7 @@ async def test_charts_show_the_past_of_the_moment(session: Path) -> None:
         await at(pilot, app, COUNT - 1)
 
         def ticks() -> int:
-            series = app.scope.history.series("disks", "sdc@2")
+            series = app.app_state.history.series("disks", "sdc@2")
             return 0 if series is None else len(series)
 
         await until(pilot, lambda: ticks() == COUNT)
@@ -135,7 +135,7 @@ async def test_damage_is_told(session: Path, tmp_path: Path) -> None:
     source = ReplaySource(torn)
     app = LunscopeApp(source, settings=FROZEN)
     async with on_stage(app) as pilot:
-        await until(pilot, lambda: app.scope.frame)
+        await until(pilot, lambda: app.app_state.frame)
         assert source.notice
         await until(pilot, lambda: source.notice[:20] in screen_text(pilot))
     source.close()

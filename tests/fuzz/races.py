@@ -22,7 +22,7 @@ from unittest.mock import patch
 from engine.errors import LunscopeError
 from engine.guard import OpenTarget, open_targets
 from engine.guard.claim_check import ClaimCheck
-from engine.guard.writers import Writers
+from engine.hostfs.writers import Writers
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from tests.fuzz import kernel_storage as kernel
 
@@ -246,8 +246,8 @@ def run(seed: int, count: int, seconds: float) -> int:
     with ExitStack() as stack:
         world = _make_world(_temporary_folder(stack), stack, may_attach=may_attach)
         # Going through all processes is no part of the races and would make them ten times as slow.
-        stack.enter_context(patch("engine.guard.census.read_writers", lambda *_: Writers()))
-        stack.enter_context(patch("engine.guard.census.writer_notices", lambda *_: ()))
+        stack.enter_context(patch("engine.guard.usage_snapshot.read_writers", lambda *_: Writers()))
+        stack.enter_context(patch("engine.guard.usage_snapshot.writer_notices", lambda *_: ()))
         stack.enter_context(patch("engine.guard.claims._BETWEEN_TRIES_S", 0.001))
         stack.enter_context(patch("engine.guard.facts._SAMPLES", 1))
         before = _open_descriptors()

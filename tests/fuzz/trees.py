@@ -12,23 +12,23 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from collectors.checkup.doctor import examine
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.hostfacts import read_host_facts
+from collectors.doctor import examine
 from collectors.kernel.hotplug import snapshot
-from collectors.kernel.path_errors import PathErrors
-from collectors.kernel.port_errors import PortErrors
 from collectors.model import Sample, Step, Table, Topology
 from collectors.reports.report import ReportOptions, report_json, report_text
+from collectors.reports.scan_document import scan_document
+from collectors.reports.scan_tree import tree_lines
+from collectors.sampling.settings import ReadingSettings
 from collectors.session.encoder import Encoder
-from collectors.session.shelf import Shelf
-from collectors.sources.reading_settings import ReadingSettings
+from collectors.session.object_writer import ObjectWriter
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.block.path_errors import PathErrors
+from collectors.tables.block.port_errors import PortErrors
+from collectors.tables.host.facts import read_host_facts
 from collectors.tables.host.reader import HostCollector
 from collectors.tables.process.scan import ProcessScanner
 from collectors.tables.tape.reader import TapeCollector
-from collectors.topology.document import scan_document
 from collectors.topology.scanner import TopologyScanner
-from collectors.topology.tree import tree_lines
 from engine.errors import LunscopeError
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (
@@ -139,7 +139,7 @@ def _show(samples: Sequence[Sample]) -> None:
         options = ReportOptions(("disks", "paths", "hbas", "tapes"), all_disks=True, split=True)
         assert_printable(list(report_text(steps, options)))
         assert_printable(list(report_json(steps, ReportOptions(all_disks=True))))
-    encoder = Encoder(Shelf())
+    encoder = Encoder(ObjectWriter())
     for sample in samples:
         encoder.encode(sample, gap=False)
 

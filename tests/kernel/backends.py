@@ -14,8 +14,8 @@ import pytest
 
 from engine import _native
 from engine.aio import AioEngine, AioTarget
+from engine.backend.protocol import LoadBackend, LoadSettings
 from engine.job.spec import BlockShare, Knobs
-from engine.running.backend import LoadBackend, LoadSettings
 from tests import needs
 
 BACKENDS = [pytest.param("uring", marks=needs.io_uring), pytest.param("threads"), pytest.param("aio")]

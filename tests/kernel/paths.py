@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from engine._native import LoadEngine, LoadPath, LoadTarget
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
-from engine.running.backend import LoadSettings
 from tests import needs
 
 MIB = 1 << 20

@@ -46,8 +46,8 @@ def run(
 
 
 def _done(driver: LoadDriver, looks: int) -> bool:
-    assert driver._rig is not None
-    engine = driver._rig.engine
+    assert driver._prepared_run is not None
+    engine = driver._prepared_run.engine
     busy = (
         driver._knobs.knobs.read_pct == 0 or (engine.contents()[: driver._knobs.knobs.stripe_width, 0] >= looks).all()
     )

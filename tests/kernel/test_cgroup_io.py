@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.kernel.block import BlockCollector
 from collectors.model import Table
+from collectors.tables.block.counters import BlockCollector
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.tree import find_hierarchy
 from tests import needs

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from collectors.sources.load import LoadCollector
+from engine.config import SCRATCH_ENV
 from engine.errors import LunscopeError, RefusedError, StoppedError, UsageError
 from engine.events import Event, EventKind
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.results.result_document import run_document
 from engine.running.control import LoadControl, LoadState
 from engine.running.driver import LoadDriver
-from engine.running.scratch import FOLDER_VARIABLE
 from tests import needs
 
 SIZE = 4 << 20
@@ -38,7 +38,7 @@ def wait_until(happened: Callable[[], object], timeout_s: float = 30.0) -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     scratch = tmp_path / "scratch"
-    monkeypatch.setenv(FOLDER_VARIABLE, str(scratch))
+    monkeypatch.setenv(SCRATCH_ENV, str(scratch))
     return scratch
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.backend.protocol import EpochStats, LoadBackend
 from engine.results.histogram import middles_ns
 from engine.results.measured import BOTH, measure
-from engine.running.backend import EpochStats, LoadBackend
 from tests import needs
 from tests.kernel.backends import (
     IN_FLIGHT,

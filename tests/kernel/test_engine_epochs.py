@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.backend.protocol import LoadBackend
 from engine.job.distribution import Distribution, Normal, Permutation, Uniform, Zipf, hot_and_cold, locality
 from engine.job.spec import BlockShare, Knobs, Mode
-from engine.running.backend import LoadBackend
 from tests.kernel.backends import (
     BACKENDS,
     IN_FLIGHT,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.backend.protocol import EpochStats
 from engine.job.spec import BlockShare, Flush, Knobs, Mode
-from engine.running.backend import EpochStats
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from engine import _native
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
-from engine.running.backend import LoadSettings
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,
@@ -239,7 +239,7 @@ sys.path[:0] = sys.argv[2:]
 import numpy
 from engine import _native
 from engine.job.spec import BlockShare, Knobs
-from engine.running.backend import LoadSettings
+from engine.backend.protocol import LoadSettings
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
 fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
 if os.geteuid() == 0:

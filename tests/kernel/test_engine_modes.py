@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.backend.protocol import LoadBackend
 from engine.job.spec import Flush, Knobs, Mode
-from engine.running.backend import LoadBackend
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,

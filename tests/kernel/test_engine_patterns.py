@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.backend.protocol import LoadBackend
 from engine.job.distribution import Distribution, Normal, Pareto, Permutation, Zipf, Zone, Zones, locality
 from engine.job.spec import BlockShare, Knobs
-from engine.running.backend import LoadBackend
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine._native import LoadEngine, LoadPath, LoadTarget
+from engine.backend.protocol import EpochStats, LoadSettings
 from engine.job.spec import BlockShare, Knobs, PathPolicy
-from engine.running.backend import EpochStats, LoadSettings
 from tests.kernel.backends import ERRORS, IN_FLIGHT, READS, SKIPPED, WRITES, eventually, filled_file, measuring
 from tests.kernel.paths import BACKENDS, PATH_ERRORS, PATH_IN_FLIGHT
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from collectors.latency.percentiles import RowCells, percentiles_ns
+from collectors.derive.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
 from collectors.tables.block.trace_schema import TRACE_SERIES
 from engine import _native

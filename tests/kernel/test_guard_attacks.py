@@ -14,7 +14,7 @@ import pytest
 
 from engine.errors import LunscopeError
 from engine.guard import open_targets, permission
-from engine.guard.census import Census
+from engine.guard.usage_snapshot import UsageSnapshot
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
 from tests import needs
@@ -214,8 +214,8 @@ def test_a_device_mounted_between_the_look_and_the_opening(storage: Storage, mon
     device = storage.mkfs(storage.loop())
     look = permission.refuse_used
 
-    def mount_after(census: Census, name: str, fd: int) -> None:
-        look(census, name, fd)
+    def mount_after(usage: UsageSnapshot, name: str, fd: int) -> None:
+        look(usage, name, fd)
         storage.mount(device)
 
     monkeypatch.setattr(permission, "refuse_used", mount_after)

@@ -15,7 +15,7 @@ import pytest
 from engine.errors import RefusedError
 from engine.guard import OpenTarget, open_targets
 from engine.guard.claims import is_claimed
-from engine.guard.sysblock import look_up
+from engine.hostfs.sysblock import look_up
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.target_text import parse_lun
 from tests import needs

@@ -14,8 +14,8 @@ import pytest
 from engine.guard import OpenTarget, UseMonitor, open_targets
 from engine.guard.claim_check import ClaimCheck
 from engine.guard.claims import is_claimed
-from engine.guard.mount_changes import MountChanges
-from engine.guard.sysblock import BlockDevice
+from engine.guard.monitor import MountChanges
+from engine.hostfs.sysblock import BlockDevice
 from engine.job.spec import JobSpec, Knobs, Permissions, TargetSpec
 from engine.job.target_text import parse_lun
 from engine.running.control import LoadControl, LoadState

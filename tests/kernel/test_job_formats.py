@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from collectors.session.reader import SessionReader
+from engine.config import SCRATCH_ENV
 from engine.events import EventKind
-from engine.jobformats.formats import read_job
-from engine.running.scratch import FOLDER_VARIABLE
+from engine.job.formats.choose import read_job
 from tests import needs
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def lunscope(*arguments: str | Path, folder: Path) -> subprocess.CompletedProces
         cwd=ROOT,
         timeout=60,
         stdin=subprocess.DEVNULL,
-        env={**os.environ, FOLDER_VARIABLE: str(folder / "scratch")},
+        env={**os.environ, SCRATCH_ENV: str(folder / "scratch")},
     )
     assert "Traceback" not in done.stderr
     return done

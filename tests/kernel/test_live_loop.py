@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.identity import read_incarnations
+from collectors.kernel.identity import read_device_instances
 from collectors.model import MISSING, Step
 from collectors.sources.live import LiveSource
+from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.schema import DISK
 from engine._native import BlockReader, InflightSampler
 from tests import needs
@@ -108,7 +108,7 @@ def test_another_file_under_a_loop_device_is_another_row(
     (before,) = keys_of(wait_for(source, lambda step: bool(keys_of(step, name))), name)
     detach(device)
     attach(device, tmp_path / "other.img")
-    seqs = [found.diskseq for found in read_incarnations("/sys", [name])]
+    seqs = [found.diskseq for found in read_device_instances("/sys", [name])]
     step = wait_for(source, lambda step: keys_of(step, name) not in ([], [before]))
     (after,) = keys_of(step, name)
     assert after.endswith(f"#{seqs[0]}")
@@ -159,9 +159,9 @@ def test_the_sampler_sees_requests_of_a_load(make_loop: MakeLoop) -> None:
     finally:
         load.close()
     assert names == [name]
-    total, looks, busy_looks = sums[0, :3].tolist()
-    assert looks >= busy_looks > 20
-    assert total >= busy_looks
+    total, looks, busy_sample_count = sums[0, :3].tolist()
+    assert looks >= busy_sample_count > 20
+    assert total >= busy_sample_count
     sampler.close()
     assert sampler.read()[0] == []
 

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engine._native import LoadEngine
+from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs, PathPolicy
 from engine.results.path_outcome import PathOutcome
-from engine.running.backend import LoadSettings
 from engine.running.path_history import PathHistory
 from tests import needs
 from tests.kernel.backends import ERRORS, FAILING, IN_FLIGHT, READS, WRITES, eventually, ios, knobs_of, measuring

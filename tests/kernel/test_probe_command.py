@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.probe.client import HelperTracer, connect
-from collectors.probe.message import Message, encode
+from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.message import Message, encode
 from tests import needs
 
 pytestmark = [needs.root, needs.tracer]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.block import BlockCollector
 from collectors.model import Frame, Sample, Topology
 from collectors.rates import derive
+from collectors.tables.block.counters import BlockCollector
 from tests import needs
 
 pytestmark = needs.loop

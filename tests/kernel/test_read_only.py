@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from engine import _native
-from engine.running.backend import LoadBackend
+from engine.backend.protocol import LoadBackend
 from tests import needs
 from tests.kernel.backends import (
     BACKENDS,

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from collectors.session.reader import SessionReader
-from engine.running.scratch import FOLDER_VARIABLE
+from engine.config import SCRATCH_ENV
 from tests import needs
 from tui.cli import run_cli
 
@@ -41,7 +41,7 @@ def run(scratch: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             cwd=ROOT,
             timeout=60,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, FOLDER_VARIABLE: str(scratch)},
+            env={**os.environ, SCRATCH_ENV: str(scratch)},
             **others,
         )
         assert "Traceback" not in done.stderr
@@ -159,7 +159,7 @@ BAD = [
 
 @pytest.fixture
 def in_scratch(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(FOLDER_VARIABLE, str(scratch))
+    monkeypatch.setenv(SCRATCH_ENV, str(scratch))
     yield
     assert not scratch.exists() or list(scratch.iterdir()) == []
 

@@ -19,8 +19,8 @@ import pytest
 from collectors.derive.queue_split import MIN_SERVICE_MS
 from collectors.model import MISSING, FrameTable, Step, Tier
 from collectors.rates import derive
+from collectors.sampling.reading import Reading
 from collectors.sources.live import LiveSource
-from collectors.sources.reading import Reading
 from collectors.tables.block.schema import DISK
 from engine import _native
 from engine.job.spec import Knobs

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from engine import _native
+from engine.config import DEFAULT_SCRATCH_BYTES, SCRATCH_ENV, scratch_folder
 from engine.errors import LunscopeError, RefusedError, StoppedError, UsageError
 from engine.guard import TargetKind, fill_scratch, open_targets
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions, TargetSpec
-from engine.running.scratch import DEFAULT_BYTES, FOLDER_VARIABLE, scratch_folder
 from tests import needs
 from tests.kernel.conftest import Storage
 
@@ -27,7 +27,7 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "scratch"
-    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    monkeypatch.setenv(SCRATCH_ENV, str(folder))
     return folder
 
 
@@ -76,10 +76,10 @@ def test_the_same_seed_fills_the_same(scratch: Path) -> None:
 
 def test_the_default_size_and_the_folder_of_the_user(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (target,) = open_targets(scratch_job(size=None), Permissions())
-    assert target.size_bytes == DEFAULT_BYTES == 256 * MIB
+    assert target.size_bytes == DEFAULT_SCRATCH_BYTES == 256 * MIB
     target.close()
     assert scratch.stat().st_mode & 0o777 == 0o700
-    monkeypatch.delenv(FOLDER_VARIABLE)
+    monkeypatch.delenv(SCRATCH_ENV)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert scratch_folder() == Path("/somewhere/lunscope")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
@@ -182,7 +182,7 @@ def test_a_reserve_stays_free(scratch: Path, tmp_path: Path) -> None:
     assert "not enough space" in text
     assert "stay free" in text
     assert "--size" in text
-    assert FOLDER_VARIABLE in text
+    assert SCRATCH_ENV in text
     assert not scratch.exists()
     new = tmp_path / "new"
     with pytest.raises(LunscopeError, match="not enough space"):
@@ -194,8 +194,8 @@ def test_a_reserve_stays_free(scratch: Path, tmp_path: Path) -> None:
 def small_disk(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A filesystem of 96 MiB that cannot allocate, with hardly any reserve."""
     point = storage.mount(storage.mkfs(storage.loop(96 * MIB), "ext2"))
-    monkeypatch.setenv(FOLDER_VARIABLE, str(point))
-    monkeypatch.setattr("engine.running.scratch._RESERVE_BYTES", 0)
+    monkeypatch.setenv(SCRATCH_ENV, str(point))
+    monkeypatch.setattr("engine.guard.scratch._RESERVE_BYTES", 0)
     return point
 
 
@@ -239,7 +239,7 @@ def test_a_device_error_while_filling_names_the_file(monkeypatch: pytest.MonkeyP
 
 def test_scratch_in_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path("/dev/shm") / f"lunscope-test-{os.getpid()}"
-    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    monkeypatch.setenv(SCRATCH_ENV, str(folder))
     try:
         (target,) = open_targets(scratch_job(mode=Mode.BUFFERED), Permissions())
         assert "on tmpfs: measures memory, not storage" in target.notices
@@ -249,7 +249,7 @@ def test_scratch_in_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_folder_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(FOLDER_VARIABLE, "/proc/lunscope")
+    monkeypatch.setenv(SCRATCH_ENV, "/proc/lunscope")
     with pytest.raises(LunscopeError, match="/proc/lunscope: "):
         open_targets(scratch_job(), Permissions())
 

@@ -16,8 +16,8 @@ from typing import IO, Any
 import pytest
 
 from collectors.session.reader import SessionReader
+from engine.backend.outstanding import Outstanding
 from engine.job.spec import Backend, JobSpec, Knobs, Permissions, TargetSpec
-from engine.results.outstanding import Outstanding
 from engine.running.control import LoadControl, LoadState
 from tests import needs
 from tests.kernel.stalling import StallingDisk, stalling_disk

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from engine import _native
+from engine.backend.protocol import LoadSettings
 from engine.errors import LunscopeError
 from engine.events import EventKind
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Permissions, TargetSpec
 from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
-from engine.running.backend import LoadSettings
 from engine.running.control import LoadControl
 from engine.verify.checking import Checked, check_target
 from engine.verify.damage import Damage, damage_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.running.scratch import FOLDER_VARIABLE
+from engine.config import SCRATCH_ENV
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "tests" / "recordings" / "sampled.luns"
@@ -44,7 +44,7 @@ def python(tmp_path: Path) -> Python:
             check=False,
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(site), FOLDER_VARIABLE: str(tmp_path / "scratch")},
+            env={**os.environ, "PYTHONPATH": str(site), SCRATCH_ENV: str(tmp_path / "scratch")},
         )
 
     return call

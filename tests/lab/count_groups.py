@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from collectors.kernel.block import BlockCollector
 from collectors.model import MISSING, Table
+from collectors.tables.block.counters import BlockCollector
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.tree import find_hierarchy
 

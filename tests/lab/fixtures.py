@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.kernel.block import BlockCollector
+from collectors.graph import Graph
 from collectors.model import Device
-from collectors.topology.graph import Graph
+from collectors.tables.block.counters import BlockCollector
 from collectors.topology.scanner import TopologyScanner
 
 

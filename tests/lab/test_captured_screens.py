@@ -7,15 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from collectors.kernel.block import BlockCollector
 from collectors.model import HostFacts, Sample, Table, Tier, Topology
+from collectors.tables.block.counters import BlockCollector
 from collectors.topology.scanner import TopologyScanner
 from tests import needs
 from tests.app.sources import SECOND_NS, START_NS, ListSource
 from tests.app.stage import SIZES, make_app, on_stage, play, screen_text
 from tests.lab.fixtures import Capture, names, unpack
 from tui.screens.paths import PathsScreen
-from tui.widgets.grid import Grid
+from tui.widgets.grid.table import Grid
 from tui.widgets.wall import Wall
 
 pytestmark = needs.lab

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from collectors.kernel.block import BlockCollector
 from collectors.model import Device
+from collectors.tables.block.counters import BlockCollector
 from collectors.topology.scanner import TopologyScanner
 
 LAB = os.environ.get("LUNSCOPE_LAB", "")

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from collectors.graph import Graph
 from collectors.model import Device, Rows, Topology
 from collectors.paths.groups import GroupBy, path_groups
-from collectors.topology.document import scan_document
-from collectors.topology.graph import Graph
+from collectors.reports.scan_document import scan_document
+from collectors.reports.scan_tree import tree_lines
 from collectors.topology.map_status import parse_map
-from collectors.topology.tree import tree_lines
 from tests import needs
 from tests.lab.fixtures import Capture, names, unpack
 

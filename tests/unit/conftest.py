@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.probe.client import HelperTracer, connect
+from collectors.exact.probe.client import HelperTracer, connect
 from tests.unit.probe_server import Helper
 
 

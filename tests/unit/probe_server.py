@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from collectors.exact.probe.admission import Admission
+from collectors.exact.probe.hub import Hub
+from collectors.exact.probe.message import receive
+from collectors.exact.probe.server import Limits, ProbeServer
 from collectors.exact.tracer import Tracer
-from collectors.probe.admission import Admission
-from collectors.probe.hub import Hub
-from collectors.probe.message import receive
-from collectors.probe.server import Limits, ProbeServer
 from tests.unit.hand_tracer import HandTracer
 
 MYSELF = Admission(frozenset({os.getuid()}))

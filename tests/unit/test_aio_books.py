@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.aio.epoch import SETTLE_NS
-from engine.aio.ledger import FAILING_AFTER, Ledger
 from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs
-from engine.aio.pace import Pace
+from engine.aio.loop import RatePace
 from engine.aio.plan import Plan, PlannedIo, Stream
+from engine.aio.run_stats import FAILING_AFTER, RunStats
 from engine.aio.slot import Buffer
 from engine.aio.stripe import Stripe
 from engine.aio.tally import READ, WRITE
@@ -21,14 +21,14 @@ from engine.job.spec import BlockShare, Knobs
 IO = PlannedIo(READ, 8192, 4096)
 
 
-def issue(ledger: Ledger) -> int:
+def issue(ledger: RunStats) -> int:
     epoch = ledger.issue(0, ledger.knobs)
     assert epoch is not None
     return epoch
 
 
 def test_measuring_waits_for_the_settling_time_and_for_older_ios() -> None:
-    ledger = Ledger(1, Knobs())
+    ledger = RunStats(1, Knobs())
     ledger.open(0)
     old = issue(ledger)
     turned_ns = 5 * SETTLE_NS
@@ -52,7 +52,7 @@ def test_measuring_waits_for_the_settling_time_and_for_older_ios() -> None:
 
 
 def test_peaks_are_taken_and_everything_else_stays() -> None:
-    ledger = Ledger(2, Knobs(queue_depth=7, stripe_width=1))
+    ledger = RunStats(2, Knobs(queue_depth=7, stripe_width=1))
     for latency_ns in (500, 900):
         epoch = issue(ledger)
         ledger.complete(epoch, 0, IO, latency_ns, 0)
@@ -63,7 +63,7 @@ def test_peaks_are_taken_and_everything_else_stays() -> None:
 
 
 def test_errors_are_counted_with_the_offset_of_the_first_and_stop_a_target() -> None:
-    ledger = Ledger(1, Knobs())
+    ledger = RunStats(1, Knobs())
     for offset in range(FAILING_AFTER):
         assert not ledger.failing(0)
         epoch = issue(ledger)
@@ -77,7 +77,7 @@ def test_errors_are_counted_with_the_offset_of_the_first_and_stop_a_target() -> 
 
 
 def test_average_peak_is_of_the_seconds_that_had_any() -> None:
-    ledger = Ledger(1, Knobs())
+    ledger = RunStats(1, Knobs())
     ledger.open(0)
     ledger.settle(SETTLE_NS)
     for at_s, latency_ns in ((0.1, 10), (0.9, 30), (3.5, 50)):
@@ -148,7 +148,7 @@ async def test_a_pace_spaces_what_it_hands_out() -> None:
         now_ns += 100_000
         return now_ns
 
-    pace = Pace(clock)
+    pace = RatePace(clock)
     pace.set_rate(1000.0)
     starts = []
     for _ in range(20):

@@ -13,6 +13,7 @@ from collectors.model import Histograms, HistogramScale, Rows
 from collectors.rates import derive
 from engine.aio.epoch import EpochSnapshot
 from engine.aio.tally import CellCounter
+from engine.backend.protocol import Cells
 from engine.errors import UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import Arrival, Backend, JobSpec, Knobs
@@ -21,7 +22,6 @@ from engine.results.result import About, EngineFacts, RunResult, epoch_result
 from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
 from engine.results.split import Split
-from engine.running.backend import Cells
 from tests.unit import raw_samples as raw
 from tests.unit.synthetic import Io, epoch
 

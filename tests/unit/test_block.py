@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from collectors.kernel import uevents
-from collectors.kernel.block import BlockCollector
 from collectors.model import MISSING, Table
+from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.schema import DISK
 from engine._native import BlockReader
 from tests.fake_kernel import FakeDisk, FakeKernel, busy_counters

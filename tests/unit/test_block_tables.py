@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import Device, Frame, HostFacts, Rows, Topology
 from collectors.rates import derive
-from collectors.topology.graph import Graph, Lun, Path, Port
 from tests.unit.raw_samples import disks, rows, sample
 
 LUNS, HOSTS = 3, 2

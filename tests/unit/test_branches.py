@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collectors.graph import Graph, Layer, Lun, MountedFilesystem, Path, Port, TargetPort
 from collectors.model import Device, Topology
-from collectors.topology.branches import Branches, Node, NodeKind
-from collectors.topology.graph import Graph, Layer, Lun, Mount, Path, Port, TargetPort
+from collectors.paths.branches import Branches, Node, NodeKind
 
 
 def device(key: str, size_bytes: int = 1 << 30) -> Device:
@@ -29,7 +29,7 @@ def topology() -> Topology:
             Layer("md1", "md1", "raid0", "", None, ("md0",)),
             Layer("md9", "md9", "raid1", "", None, ("sdlost",)),
         ),
-        mounts=(Mount("dm-1", "/home", "xfs"), Mount("loop0", "/snap\x1b", "squashfs")),
+        mounts=(MountedFilesystem("dm-1", "/home", "xfs"), MountedFilesystem("loop0", "/snap\x1b", "squashfs")),
     )
     return Topology({"dm-0": device("dm-0"), "loop0": device("loop0"), "loop1": device("loop1", 0)}, graph=graph)
 

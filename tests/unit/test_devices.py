@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.block import BlockCollector
 from collectors.kernel.devices import device_kind
-from collectors.kernel.hostfacts import device_notices
 from collectors.kernel.udev_facts import with_udev
 from collectors.model import Device
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.host.facts import device_notices
 from collectors.topology.scanner import TopologyScanner
 from tests.fake_kernel import FakeDisk, FakeKernel
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from engine.job.file import dump_job
+from engine.job.formats.choose import read_job
+from engine.job.formats.fio_file import read_fio
+from engine.job.formats.fio_ignored import WITHOUT_EFFECT
+from engine.job.formats.fio_job import DRIVEN
 from engine.job.scenario import validate_scenario
-from engine.jobformats.fio_file import read_fio
-from engine.jobformats.fio_job import DRIVEN
-from engine.jobformats.fio_left_over import WITHOUT_EFFECT
-from engine.jobformats.formats import read_job
 
 TEXT = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
 EXAMPLES = {match[1]: match[2] for match in re.finditer(r"```\w*\n# (\S+)\n(.*?)```", TEXT, re.DOTALL)}

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from collectors.derive import block_interval, disk_figures
 from collectors.model import Step
 from collectors.rates import derive
 from collectors.reports.report import ReportOptions, report_text
 from collectors.session import decoder
 from collectors.session.reader import SessionReader
 from collectors.session.record import Record
+from collectors.tables.block.derive import block_interval, disk_figures
 
 RECORDINGS = sorted((Path(__file__).parents[1] / "recordings").glob("*.luns"))
 

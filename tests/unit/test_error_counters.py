@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.path_errors import MOST_EVENTS, PathErrors, path_error_events
-from collectors.kernel.port_errors import PortErrors, port_error_events
-from collectors.kernel.slow_counters import SlowCounters, SlowPace
+from collectors.graph import Graph
 from collectors.model import Device, Rows, Sample, Table
 from collectors.rates import derive
+from collectors.sampling.slow_counters import SlowCounters, SlowPace
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.block.path_errors import MOST_EVENTS, PathErrors, path_error_events
+from collectors.tables.block.port_errors import PortErrors, port_error_events
 from collectors.tables.block.schema import PATH_ERRORS, PORT_ERRORS
-from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeDisk, FakeKernel

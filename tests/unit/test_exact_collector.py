@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from collectors.exact.attachment import Attachment
 from collectors.exact.collector import ExactCollector
 from collectors.exact.tracer import Tracer
+from collectors.exact.tracer_supervisor import Attachment
+from collectors.graph import Graph, Path, Port
 from collectors.model import MISSING, Device, Rows, Topology
-from collectors.sources.reading import Reading
+from collectors.sampling.reading import Reading
 from collectors.tables.block.trace_schema import SLOW_IO, TRACE
-from collectors.topology.graph import Graph, Path, Port
 from engine.errors import LunscopeError
 from tests.unit.hand_tracer import HandTracer
 

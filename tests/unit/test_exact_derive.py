@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from collectors.derive.percentiles import bucket_bounds_ns
 from collectors.exact.tracer import SCALE
-from collectors.latency.percentiles import bucket_bounds_ns
+from collectors.graph import Graph, Lun, Path, Port, TargetPort
 from collectors.model import Device, Frame, Rows, Sample, Tier, Topology
 from collectors.rates import derive
-from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
 from tests.unit import raw_samples as raw
 from tests.unit.traced_samples import bucket_of, traced_sample
 

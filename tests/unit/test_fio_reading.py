@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.distribution import Normal, Pareto, Permutation, Uniform, Zipf, Zone, Zones
+from engine.job.formats.fio_file import read_fio
+from engine.job.formats.fio_ignored import WITHOUT_EFFECT
+from engine.job.formats.fio_job import DRIVEN
+from engine.job.formats.fio_lines import fio_lines
+from engine.job.formats.fio_sections import sections_of
+from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec
-from engine.jobformats.fio_file import read_fio
-from engine.jobformats.fio_job import DRIVEN
-from engine.jobformats.fio_left_over import WITHOUT_EFFECT
-from engine.jobformats.fio_lines import fio_lines
-from engine.jobformats.fio_sections import sections_of
-from engine.jobformats.read_job import ReadJob
 
 HEAD = "[a]\nfilename=/dev/x\nruntime=5\ntime_based\nioengine=io_uring\ndirect=1\n"
 

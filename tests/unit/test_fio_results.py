@@ -13,13 +13,12 @@ from collectors.reports.load_series import LoadSeries
 from engine.errors import LunscopeError
 from engine.job.scenario import Scenario, Turn
 from engine.job.spec import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
-from engine.jobformats.fio_plot import make_folder, write_results
-from engine.jobformats.fio_result import KnobSetting, fio_document, settings_of
-from engine.jobformats.fio_statistics import latency_shares
+from engine.results.fio_plot import make_folder, write_results
+from engine.results.fio_result import KnobSetting, fio_document, latency_shares, settings_of
 from engine.results.latency_shares import share_between
+from engine.results.load_interval import DirectionDelta, LoadInterval
 from engine.results.response_text import response_lines
 from engine.results.result import RunResult
-from engine.running.load_interval import DirectionGrowth, LoadInterval
 from tests.unit import raw_samples
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import result_of
@@ -38,7 +37,7 @@ def run(*knobs: Knobs, job: JobSpec = JOB) -> RunResult:
 
 def interval(index: int, end_s: float, ios: int) -> LoadInterval:
     return LoadInterval(
-        index, end_s, 1.0, DirectionGrowth(ios, ios * 4096, ios * 50_000), DirectionGrowth(0, 0, 0), 0.25, 0.5
+        index, end_s, 1.0, DirectionDelta(ios, ios * 4096, ios * 50_000), DirectionDelta(0, 0, 0), 0.25, 0.5
     )
 
 
@@ -164,7 +163,7 @@ def test_a_series_keeps_what_lies_within_one_epoch() -> None:
         series.observe(step(at_s - 1, at_s, {}, row, "xy"))
     first, second = series.intervals
     assert (first.epoch, first.end_s, first.length_s) == (0, 1.0, 1.0)
-    assert (first.read, first.write) == (DirectionGrowth(40, 8192, 14), DirectionGrowth(2, 0, 0))
+    assert (first.read, first.write) == (DirectionDelta(40, 8192, 14), DirectionDelta(2, 0, 0))
     assert (second.epoch, second.end_s, second.length_s, second.read.ios) == (1, 2.5, 0.5, 10)
     assert first.user_s >= 0
 

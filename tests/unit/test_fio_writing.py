@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.distribution import Normal, Pareto, Permutation, Uniform, Zipf, hot_and_cold, locality
+from engine.job.formats import fio_writing
+from engine.job.formats.choose import read_job, save_job
+from engine.job.formats.fio_file import read_fio
+from engine.job.formats.fio_writing import dump_fio
 from engine.job.scenario import Scenario, Turn
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Knobs, Mode, PathSpec, TargetSpec
-from engine.jobformats import fio_writing
-from engine.jobformats.fio_file import read_fio
-from engine.jobformats.fio_writing import dump_fio
-from engine.jobformats.formats import read_job, save_job
 
 MIX = (BlockShare(4096, 60), BlockShare(16384, 40))
 BASE = JobSpec((TargetSpec("/dev/x"),), Knobs(queue_depth=8), backend=Backend.URING, runtime_s=30.0)

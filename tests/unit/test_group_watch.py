@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.group_watch import KEEP_TICKS, MAX_FILES, GroupWatch, start_group_watch
+from collectors.graph import Graph
 from collectors.model import Rows, Table
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.block.group_watch import KEEP_TICKS, MAX_FILES, GroupWatch, start_group_watch
 from collectors.tables.block.schema import DISK
-from collectors.topology.graph import Graph
 from collectors.topology.scanner import TopologyScanner
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace

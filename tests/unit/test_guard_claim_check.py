@@ -15,8 +15,8 @@ from engine.errors import RefusedError
 from engine.guard import claim_check
 from engine.guard.claim_check import ClaimCheck
 from engine.guard.claims import probes_of
-from engine.guard.sysblock import BlockDevice, look_up, parse_device_number
 from engine.guard.target import OpenTarget, TargetKind
+from engine.hostfs.sysblock import BlockDevice, look_up, parse_device_number
 from tests.unit.test_guard_usage import FakeHost
 
 
@@ -46,7 +46,7 @@ class Watched:
 @pytest.fixture
 def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Watched]:
     def begin(host: FakeHost, name: str) -> Watched:
-        census = host.census()
+        usage = host.usage()
         number = parse_device_number(host.number(name))
         target = SimpleNamespace(
             name=name,
@@ -57,7 +57,7 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Watc
             refuse_new_use=lambda _census: None,
         )
         target.nodes = (target,)
-        watched = Watched(host, ClaimCheck([cast(OpenTarget, target)], census.roots))
+        watched = Watched(host, ClaimCheck([cast(OpenTarget, target)], usage.roots))
         for question in ("is_claimed", "stays_claimed"):
             monkeypatch.setattr(claim_check, question, watched.ask)
         monkeypatch.setattr(claim_check, "is_gone", lambda _identity: False)
@@ -141,7 +141,7 @@ def test_what_cannot_be_asked_about_is_refused_after_a_time(host: FakeHost, watc
 def asked_of(host: FakeHost, name: str) -> list[list[str]]:
     device = look_up(host.sysfs, parse_device_number(host.number(name)) or 0)
     assert device is not None
-    return [[asked.name for asked in probe.asked] for probe in probes_of(host.census(), device, {device.number})]
+    return [[asked.name for asked in probe.asked] for probe in probes_of(host.usage(), device, {device.number})]
 
 
 def test_partitions_are_asked_about_where_they_overlap(host: FakeHost) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.guard.census import Census
-from engine.guard.exports import read_exports
-from engine.guard.mounts import parse_mountinfo, pooled_devices
-from engine.guard.roots import Roots
-from engine.guard.sysblock import look_up, parse_device_number
 from engine.guard.usage import block_use
+from engine.guard.usage_snapshot import UsageSnapshot, read_exports
+from engine.hostfs.mounts import parse_mountinfo, pooled_devices
+from engine.hostfs.roots import Roots
+from engine.hostfs.sysblock import look_up, parse_device_number
 
 MIB_SECTORS = 2048
 
@@ -80,14 +79,14 @@ class FakeHost:
         line = f"{30 + len(self.mounts)} 1 {self.number(name)} / {point} rw - {filesystem} /dev/{name} rw"
         self.mounts.append(line)
 
-    def census(self) -> Census:
+    def usage(self) -> UsageSnapshot:
         (self.folder / "proc/self/mountinfo").write_text("\n".join(self.mounts) + "\n")
-        return Census(Roots(self.folder / "proc", self.sysfs, self.folder / "dev"))
+        return UsageSnapshot(Roots(self.folder / "proc", self.sysfs, self.folder / "dev"))
 
     def use(self, name: str) -> str | None:
         device = look_up(self.sysfs, parse_device_number(self.number(name)) or 0)
         assert device is not None
-        found = block_use(self.census(), name, device)
+        found = block_use(self.usage(), name, device)
         return found.text if found else None
 
 
@@ -244,6 +243,6 @@ def test_what_an_nvme_target_exports_is_found(host: FakeHost) -> None:
 
 
 def test_without_mountinfo_nothing_can_be_said(tmp_path: Path) -> None:
-    census = Census(Roots(tmp_path, tmp_path, tmp_path))
+    usage = UsageSnapshot(Roots(tmp_path, tmp_path, tmp_path))
     with pytest.raises(FileNotFoundError):
-        census.mounted  # noqa: B018
+        usage.mounted  # noqa: B018

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.heat import heat, verdict
+from collectors.hotness import heat, verdict
 from collectors.model import Frame, Rows, Topology
 from collectors.rates import derive
 from tests.unit import raw_samples as raw

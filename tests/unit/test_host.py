@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.hostfacts import kernel_notices, read_host_facts, right_notices
 from collectors.model import MISSING, Tier
+from collectors.tables.host.facts import kernel_notices, read_host_facts, right_notices
 from collectors.tables.host.reader import HostCollector
 from tests.fake_kernel import FakeKernel
 

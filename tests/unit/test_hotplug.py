@@ -12,8 +12,8 @@ import pytest
 
 from collectors.kernel.hotplug import HotplugMonitor
 from collectors.kernel.hotplug_changes import MOST_EVENTS, Change, DiskChange, changes_between, describe, size_text
-from collectors.kernel.identity import Incarnation
-from collectors.kernel.uevent_listener import UeventListener
+from collectors.kernel.identity import DeviceInstance
+from collectors.kernel.uevents import UeventListener
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeDisk, FakeKernel
 
@@ -161,8 +161,18 @@ def test_very_many_changes_are_one_event(kernel: FakeKernel) -> None:
 
 
 def test_changes_by_diskseq_and_size() -> None:
-    before = {"a": Incarnation(1, 10), "b": Incarnation(2, 10), "c": Incarnation(3, 10), "d": Incarnation(None, 10)}
-    now = {"a": Incarnation(9, 10), "b": Incarnation(2, 20), "d": Incarnation(None, 10), "e": Incarnation(5, 10)}
+    before = {
+        "a": DeviceInstance(1, 10),
+        "b": DeviceInstance(2, 10),
+        "c": DeviceInstance(3, 10),
+        "d": DeviceInstance(None, 10),
+    }
+    now = {
+        "a": DeviceInstance(9, 10),
+        "b": DeviceInstance(2, 20),
+        "d": DeviceInstance(None, 10),
+        "e": DeviceInstance(5, 10),
+    }
     found = {change.name: change.action for change in changes_between(before, now)}
     assert found == {"a": DiskChange.REPLACED, "b": DiskChange.RESIZED, "c": DiskChange.REMOVED, "e": DiskChange.ADDED}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.kernel.inflight import IDLE_TICKS, MAX_WATCHED, InflightWatch
 from collectors.model import MISSING, Rows, Table
+from collectors.tables.block.inflight import IDLE_TICKS, MAX_WATCHED, InflightWatch
 from collectors.tables.block.schema import DISK
 from engine._native import InflightSampler
 from tests.fake_kernel import FakeDisk, FakeKernel

@@ -9,10 +9,10 @@ import pytest
 
 from engine.errors import RefusedError, UsageError
 from engine.job.spec import JobSpec, Knobs
-from engine.running.board import Board
 from engine.running.knob_state import KnobState
 from engine.running.knob_turns import KnobTurns
 from engine.running.status import LoadState, LoadStatus
+from engine.running.status_store import StatusStore
 
 PATIENCE_S = 60
 
@@ -48,7 +48,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.state = KnobState(Knobs())
-        self.board = Board()
+        self.board = StatusStore()
         self.board.reset(LoadStatus(LoadState.RUNNING, JobSpec()))
         self.driver = SlowDriver(self.state)
         self.turns = KnobTurns(self.state, self.board, self.driver)  # type: ignore[arg-type]

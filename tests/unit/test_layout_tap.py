@@ -10,9 +10,9 @@ from collectors.model import Rows, Sample, Table, Topology
 from collectors.rates import derive
 from collectors.registry import fields_of
 from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
-from engine.running.board import Board
-from engine.running.layout_tap import PATH_FAILED, LayoutTap
-from engine.running.path_watch import PathCounterWatch
+from engine.running.layout_counters import PATH_FAILED, LayoutCounters
+from engine.running.status_store import StatusStore
+from engine.running.supervisor import PathCounterWatch
 
 
 def path_row(reads: int, peak_ns: int = 0, *, latency_ns: int = 0, failed: bool = False) -> list[int]:
@@ -38,7 +38,7 @@ class Engine:
 
 def test_only_paths_of_targets_with_several_are_shown_and_a_look_takes_no_peak() -> None:
     engine = Engine([path_row(10, 500), path_row(20), path_row(30)])
-    tap = LayoutTap(engine, ("load:1:0", "load:1:1"), ((), ("/dev/sda", "/dev/sdb")))  # type: ignore[arg-type]
+    tap = LayoutCounters(engine, ("load:1:0", "load:1:1"), ((), ("/dev/sda", "/dev/sdb")))  # type: ignore[arg-type]
     assert tap.names == ("", "/dev/sda", "/dev/sdb")
     engine.rows[1][3] = 700
     assert tap.look()[1, 3] == 700
@@ -53,14 +53,14 @@ def test_only_paths_of_targets_with_several_are_shown_and_a_look_takes_no_peak()
 
 def test_a_load_without_paths_or_parts_has_no_rows() -> None:
     engine = Engine([])
-    tap = LayoutTap(engine, ("load:1:0",), ((),))  # type: ignore[arg-type]
+    tap = LayoutCounters(engine, ("load:1:0",), ((),))  # type: ignore[arg-type]
     assert len(tap.take().paths) == 0
     engine.logical = np.array([5, 1, 1, 1, 0, 0, 0, 0, 0], np.uint64)
     assert tap.take().logical.shape == (1, 9)
 
 
 def test_paths_that_fail_and_recover_are_events_once() -> None:
-    board, watch, names = Board(), PathCounterWatch(), ("/dev/sda", "/dev/sdb")
+    board, watch, names = StatusStore(), PathCounterWatch(), ("/dev/sda", "/dev/sdb")
     for failed in ([0, 0], [0, 1], [0, 1], [1, 0]):
         counters = np.zeros((2, 12), np.uint64)
         counters[:, PATH_FAILED] = failed

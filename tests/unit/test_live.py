@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from collectors.model import Sample, Tier
+from collectors.sampling.reading import Reading
+from collectors.sampling.schedule import SECOND_NS, Schedule
 from collectors.sources.live import LiveSource
-from collectors.sources.reading import Reading
-from collectors.sources.schedule import SECOND_NS, Schedule
 from collectors.sources.skips import SkipReporter
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError, UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.sources.memory import give_back
+from collectors.sampling.memory import give_back
 
 PIECES, PIECE_BYTES = 20_000, 4096
 _C = ctypes.CDLL(None)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.block import BlockCollector
+from collectors.tables.block.counters import BlockCollector
 from collectors.topology import scanner as scanner_module
 from collectors.topology.multipathd import MultipathDaemon, parse_paths, same_kernel
 from collectors.topology.scanner import TopologyScanner

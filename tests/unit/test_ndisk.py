@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from engine.errors import LunscopeError, UsageError
 from engine.job.distribution import Uniform, locality
+from engine.job.formats.ndisk import read_ndisk
+from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Backend, BlockShare
-from engine.jobformats.ndisk import read_ndisk
-from engine.jobformats.read_job import ReadJob
 
 STUDY = """
 NBROFPROC ->1 4 8 24 48 96 128 256 - threads, one step each

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from collectors.session.when import parse_when
+from collectors.session.time_format import parse_when
 from engine.errors import UsageError
 from engine.job.distribution_text import parse_distribution
+from engine.job.formats.choose import read_job
 from engine.job.sizes import parse_blocks, parse_duration, parse_size
 from engine.job.target_text import parse_lun
-from engine.jobformats.formats import read_job
 from engine.numbers import decimal_number, signed_number, whole_number
 from tui.cli import run_cli
 

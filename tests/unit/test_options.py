@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from engine.errors import UsageError
 from engine.job.distribution import Zipf, locality
+from engine.job.formats.choose import read_job
 from engine.job.spec import Access, Backend, BlockShare, JobSpec, Knobs, Mode, PathPolicy, PathSpec, TargetSpec
 from engine.job.validate import validate
-from engine.jobformats.formats import read_job
 from tui.options.job import (
     LoadOptions,
     job_with,

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from engine.backend.outstanding import Outstanding, Stall, given_up_text, short_text, waiting_text
+from engine.backend.waits import Waits
 from engine.errors import UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import JobSpec
 from engine.job.validate import validate
-from engine.results.outstanding import Outstanding, Stall, given_up_text, short_text, waiting_text
-from engine.waits import Waits
-from tui.unattended.wait_lines import WaitLines
+from tui.headless.wait_lines import WaitLines
 
 NOW_NS = 100 * 10**9
 DISK = Outstanding("/dev/sdb", 8, NOW_NS - 2_100_000_000)

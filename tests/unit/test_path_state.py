@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from collectors.graph import Path
 from collectors.paths.state import PathLevel, state_of
-from collectors.topology.graph import Path
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,16 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from collectors.kernel.block import BlockCollector
-from collectors.kernel.inventory import Inventory
+from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import HostFacts
-from collectors.topology.graph import Graph, Lun, Path, Port
+from collectors.tables.block.counters import BlockCollector
+from collectors.topology.inventory import Inventory
 from collectors.topology.policies import MOST_EVENTS as MOST_POLICIES
 from collectors.topology.policies import policy_changes
-from collectors.topology.port_states import MOST_EVENTS as MOST_PORTS
-from collectors.topology.port_states import port_changes
 from collectors.topology.scanner import TopologyScanner
+from collectors.topology.state_changes import MOST_EVENTS, limit_changes, path_changes, port_changes
+from collectors.topology.state_changes import MOST_EVENTS as MOST_PORTS
 from collectors.topology.state_poll import StatePoll
-from collectors.topology.states import MOST_EVENTS, limit_changes, path_changes
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_fc_disk, add_fc_host, add_nvme_controller, add_nvme_namespace

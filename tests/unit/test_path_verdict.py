@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from collectors.model import Frame, Topology
-from collectors.paths.verdict import judge_paths, path_verdicts
 from collectors.rates import derive
+from collectors.tables.block.path_verdict import judge_paths, path_verdicts
 from tests.unit.raw_samples import disks, sample
 from tests.unit.test_block_tables import WHO, did, frame, topology
 

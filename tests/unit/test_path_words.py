@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import Device, Frame, HostFacts, Topology
 from collectors.paths.groups import GroupBy
 from collectors.rates import derive
-from collectors.topology.graph import Graph, Lun, Path, Port
 from tests.unit.raw_samples import disks, rows, sample
 from tui.paths.board import Only, PathBoard, path_board
 from tui.paths.device_facts import facts_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.latency.percentiles import (
+from collectors.derive.percentiles import (
     RowCells,
     bucket_bounds_ns,
     bucket_midpoints_ns,

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.probe.admission import Admission
-from collectors.probe.client import HelperTracer, connect
-from collectors.probe.hub import Hub
-from collectors.probe.message import Message, receive, send
-from collectors.probe.server import Limits, ProbeServer
+from collectors.exact.probe.admission import Admission
+from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.hub import Hub
+from collectors.exact.probe.message import Message, receive, send
+from collectors.exact.probe.server import Limits, ProbeServer
 from collectors.tables.block.trace_schema import TRACE
 from engine.errors import LunscopeError, UsageError
 from tests import needs

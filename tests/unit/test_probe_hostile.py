@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.probe import backlog, connection, hub
-from collectors.probe.admission import Admission
-from collectors.probe.client import HelperTracer, connect
-from collectors.probe.message import MOST_REQUEST_BYTES, Message, MessageError, decode, encode, receive, send
-from collectors.probe.server import Limits
+from collectors.exact.probe import connection, hub
+from collectors.exact.probe.admission import Admission
+from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.message import MOST_REQUEST_BYTES, Message, MessageError, decode, encode, receive, send
+from collectors.exact.probe.server import Limits
 from collectors.tables.block.trace_schema import TRACE
 from engine.errors import LunscopeError
 from tests import needs
@@ -215,7 +215,7 @@ def test_memory_of_unfinished_messages_is_bounded(tmp_path: Path) -> None:
 def test_a_reader_that_never_asks_is_let_go_before_memory_is_short(
     helper: Helper, reader: HelperTracer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backlog, "MOST_CELLS", 10)
+    monkeypatch.setattr(hub, "MOST_CELLS", 10)
     monkeypatch.setattr(hub, "MOST_KEPT_CELLS", 100)
     row = helper.tracer.add("sda", 8, 0)
     with raw(helper) as silent:
@@ -228,7 +228,7 @@ def test_a_reader_that_never_asks_is_let_go_before_memory_is_short(
 
 
 def test_cells_of_many_intervals_are_added_up(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlog, "MOST_CELLS", 10)
+    monkeypatch.setattr(hub, "MOST_CELLS", 10)
     other = connect(helper.path)
     reader = connect(helper.path)
     row = helper.tracer.add("sda", 8, 0)

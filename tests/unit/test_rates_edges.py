@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from collectors.derive.growth import wrap_limit
+from collectors.derive.counter_deltas import wrap_limit
 from collectors.model import Column, FrameTable, Kind, Rows, Sample, Schema, Table, Tier, Topology
 from collectors.rates import derive
 from tests.unit import raw_samples as raw
@@ -179,13 +179,13 @@ def looks(total: int, samples: int = 1_000, busy: int = 1_000, peak: int = 32) -
     }
 
 
-NO_LOOKS = looks(0, 0, 0, 0)
+NO_GROUP_SAMPLES = looks(0, 0, 0, 0)
 DEEP = {"reads": 10_000, "read_ms": 80_000, "busy_ms": 1_000}
 
 
 def test_ios_held_through_a_stall_are_not_taken_for_queueing() -> None:
     ended = {"reads": 10_032, "read_ms": 32 * 30_000 + 10_000, **looks(20_000)}
-    table = between({**NO_LOOKS, "in_flight_now": 32}, ended)
+    table = between({**NO_GROUP_SAMPLES, "in_flight_now": 32}, ended)
     assert math.isnan(table.value("queue_ms", 0))
     assert math.isnan(table.value("service_ms", 0))
     assert table.value("await_ms", 0) == pytest.approx(970_000 / 10_032)
@@ -193,12 +193,12 @@ def test_ios_held_through_a_stall_are_not_taken_for_queueing() -> None:
 
 
 def test_ios_longer_than_half_the_interval_are_not_split() -> None:
-    table = between(NO_LOOKS, {"reads": 10, "read_ms": 6_000, **looks(3_000, peak=6)})
+    table = between(NO_GROUP_SAMPLES, {"reads": 10, "read_ms": 6_000, **looks(3_000, peak=6)})
     assert math.isnan(table.value("service_ms", 0))
 
 
 def test_bio_based_devices_have_a_total_only() -> None:
-    table = between(NO_LOOKS, {**DEEP, **looks(20_000)}, raw.topology(VDA, bio_based=True))
+    table = between(NO_GROUP_SAMPLES, {**DEEP, **looks(20_000)}, raw.topology(VDA, bio_based=True))
     assert table.value("await_ms", 0) == 8.0
     assert math.isnan(table.value("queue_ms", 0))
     assert table.tiers["service_ms"][0] == Tier.NONE
@@ -219,7 +219,7 @@ def test_one_truncated_millisecond_is_no_latency() -> None:
 
 @pytest.mark.parametrize(("kernel", "split"), [("4.19.0-27", False), ("5.0.0", True), ("10.1", True), ("", True)])
 def test_kernels_whose_inflight_may_hold_queued_requests_are_not_split(kernel: str, split: bool) -> None:
-    table = between(NO_LOOKS, {**DEEP, **looks(20_000)}, raw.topology(VDA, kernel=kernel))
+    table = between(NO_GROUP_SAMPLES, {**DEEP, **looks(20_000)}, raw.topology(VDA, kernel=kernel))
     assert math.isnan(table.value("queue_ms", 0)) is not split
 
 
@@ -250,7 +250,7 @@ def test_busy_beyond_the_interval_is_clamped_or_distrusted() -> None:
 
 
 def test_queue_peak_counts_what_waits_before_the_driver_too() -> None:
-    table = between(NO_LOOKS, {**DEEP, **looks(20_000, peak=32), "in_flight_now": 256})
+    table = between(NO_GROUP_SAMPLES, {**DEEP, **looks(20_000, peak=32), "in_flight_now": 256})
     assert table.value("in_flight_peak", 0) == 256.0
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from collectors.derive.growth import growth
+from collectors.derive.counter_deltas import growth
 from collectors.model import (
     Column,
     Device,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from collectors.graph import Graph, Layer, Lun
 from collectors.model import Topology
+from collectors.reports.scan_document import scan_document
+from collectors.reports.scan_tree import tree_lines
 from collectors.session.writer import SessionWriter
 from collectors.topology.current import read_topology
-from collectors.topology.document import scan_document
-from collectors.topology.graph import Graph, Layer, Lun
 from collectors.topology.state_age import state_age_tables
-from collectors.topology.tree import tree_lines
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi
 from tests.session_samples import Machine

@@ -16,10 +16,10 @@ import pytest
 
 from collectors.model import Rows, Sample, Topology
 from collectors.session import objects
+from collectors.session.database import LARGEST_BYTES, structure_damage
 from collectors.session.format import TABLES, VERSION, ObjectKind, seal
 from collectors.session.reader import SessionReader
 from collectors.session.record import Record, RecordSection
-from collectors.session.structure import LARGEST_BYTES, structure_damage
 from collectors.session.writer import SessionWriter
 from collectors.tables.host.schema import HOST
 from engine import _native

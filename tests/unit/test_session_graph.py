@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from collectors.graph import Graph
 from collectors.session import objects
 from collectors.session.format import DamageError
-from collectors.topology.graph import Graph
 from tests.session_samples import Machine
 
 

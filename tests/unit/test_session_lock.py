@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.session.lock import is_recording
+from collectors.session.create_file import is_recording
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine.errors import RefusedError, UsageError

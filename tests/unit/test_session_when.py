@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.session.when import parse_when
+from collectors.session.time_format import parse_when
 from engine.errors import UsageError
 
 _ZONE = timezone(timedelta(hours=2))

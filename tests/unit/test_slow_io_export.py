@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.exact.slow_table import slow_table
+from collectors.exact.collector import slow_table
 from collectors.exact.tracer import SLOW_COLUMNS
 from collectors.model import Device, Sample, Topology
 from collectors.reports.export import Selection, export_lines

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from collectors.kernel.block import BlockCollector
+from collectors.graph import Graph, Path
 from collectors.kernel.hotplug import HotplugMonitor
-from collectors.kernel.inventory import Inventory
 from collectors.model import HostFacts
-from collectors.paths.evidence import contradicted_paths
+from collectors.paths.state import contradicted_paths
 from collectors.rates import derive
 from collectors.sources.live import LiveSource
+from collectors.tables.block.counters import BlockCollector
 from collectors.topology import map_events
 from collectors.topology.device_mapper import HEADER
-from collectors.topology.graph import Graph, Path
+from collectors.topology.inventory import Inventory
 from collectors.topology.map_events import MapEvents, read_event_numbers
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_poll import MOST_REPORTS, StatePoll

@@ -13,13 +13,13 @@ import pytest
 from collectors.model import Step
 from collectors.rates import derive
 from collectors.reports.report import ReportOptions, report_json, report_text
+from collectors.reports.scan_tree import tree_lines
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
 from collectors.tables.tape.reader import TapeCollector
 from collectors.tables.tape.schema import TAPE
 from collectors.topology.current import read_topology
-from collectors.topology.tree import tree_lines
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_tape
 from tests.unit.raw_samples import RAW_MISSING, raw_table, rows, sample

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.block import BlockCollector
-from collectors.topology.graph import Graph
+from collectors.graph import Graph
+from collectors.tables.block.counters import BlockCollector
 from collectors.topology.scanner import TopologyScanner
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import DM_MAJOR, FakeScsi, add_nvme_controller, add_nvme_namespace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.running.tap import ACTIVE, FAILING, CounterTap
-from engine.running.watchdog import GIVE_UP_S, FailureNews, FailureWatch
+from engine.running.counter_reader import ACTIVE, FAILING, CounterReader
+from engine.running.supervisor import GIVE_UP_S, FailureNews, FailureWatch
 
 SECOND_NS = 1_000_000_000
 
@@ -65,7 +65,7 @@ class _Engine:
 
 def test_looking_at_counters_takes_no_peak_from_who_reads_them() -> None:
     engine = _Engine()
-    tap = CounterTap(engine)  # type: ignore[arg-type]
+    tap = CounterReader(engine)  # type: ignore[arg-type]
     engine.peak_ns = 70
     assert tap.look()[0, 3] == 70
     engine.peak_ns = 30

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from collectors.checkup.checks import Check, Status
-from collectors.checkup.doctor import examine
+from collectors.doctor import Check, Status, examine
 from tui.options.roots import root_options
 from tui.options.tiers import tier_option
 

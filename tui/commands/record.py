@@ -13,11 +13,11 @@ from collectors.sources.recorder import RecordingSource
 from engine.errors import LunscopeError
 from engine.job.sizes import format_size, parse_duration
 from engine.text import safe_text
+from tui.headless.signals import stop_on_signal
 from tui.options.numbers import DECIMAL
 from tui.options.reading import reading_settings
 from tui.options.roots import root_options
 from tui.options.tiers import PATIENCE_S, tier_option
-from tui.unattended.signals import stop_on_signal
 
 
 @click.command(short_help="this host into a session file, without a screen")

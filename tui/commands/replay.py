@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from collectors.session.when import parse_when
+from collectors.session.time_format import parse_when
 from collectors.sources.replay import ReplaySource
 from tui.options.numbers import DECIMAL
 from tui.start import require_terminal, start_replay

@@ -9,22 +9,22 @@ from typing import Any
 
 import click
 
+from engine.config import SCRATCH_ENV
+from engine.job.formats.choose import save_job as write_job
 from engine.job.scenario import require_permission, validate_scenario
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
-from engine.jobformats.formats import save_job as write_job
 from engine.running.control import LoadControl
-from engine.running.scratch import FOLDER_VARIABLE
 from engine.text import safe_text
+from tui.headless.after_screens import sum_up
+from tui.headless.leaving import go_on_in_child
+from tui.headless.runs import ResultOutput, run_headless
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options
 from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source
 from tui.options.work import file_options, read_work, with_ends, with_scratch
-from tui.unattended.after_screens import sum_up
-from tui.unattended.leaving import go_on_in_child
-from tui.unattended.runs import ResultOutput, run_unattended
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that there is a stripe width to turn."""
@@ -43,7 +43,7 @@ SCREEN_TARGETS = 4
     "--scratch-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help=f"Folder for scratch files, also ${FOLDER_VARIABLE}. [lunscope's folder in the user's cache]",
+    help=f"Folder for scratch files, also ${SCRATCH_ENV}. [lunscope's folder in the user's cache]",
 )
 @file_options
 @tier_option
@@ -83,7 +83,7 @@ def command(
     read = read_work(job_file, sections, LoadOptions(**knobs))
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
-        os.environ[FOLDER_VARIABLE] = str(folder)
+        os.environ[SCRATCH_ENV] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -106,7 +106,7 @@ def command(
         validate_scenario(each)
     require_permission(read.scenarios, permissions)
     go_on_in_child()
-    return run_unattended(read, permissions, watching, ResultOutput(as_json, fio_json))
+    return run_headless(read, permissions, watching, ResultOutput(as_json, fio_json))
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from collectors.model import Topology
+from collectors.reports.scan_document import scan_document
+from collectors.reports.scan_tree import tree_lines
 from collectors.session.reader import SessionReader
 from collectors.topology.current import read_topology
-from collectors.topology.document import scan_document
 from collectors.topology.state_age import state_age_s
-from collectors.topology.tree import tree_lines
 from engine.errors import LunscopeError
 from tui.options.reading import reading_settings
 from tui.options.roots import root_options

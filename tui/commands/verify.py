@@ -11,19 +11,19 @@ from datetime import datetime
 import click
 
 from engine._native import VerifyPass
+from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, given_up_text
+from engine.backend.waits import Waits
+from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
-from engine.helper import Helper
 from engine.job.sizes import human_size, parse_duration
 from engine.job.spec import DEFAULT_GIVE_UP_S
-from engine.results.outstanding import NAMED_AFTER_S, Outstanding, given_up_text
 from engine.text import safe_text
 from engine.verify.checking import Checked, check_target, checked_document
 from engine.verify.damage import damage_verdict
 from engine.verify.text import damage_lines
-from engine.waits import Waits
-from tui.unattended.leaving import go_on_in_child, leave
-from tui.unattended.signals import EndingSignals
-from tui.unattended.wait_lines import WaitLines
+from tui.headless.leaving import go_on_in_child, leave
+from tui.headless.signals import EndingSignals
+from tui.headless.wait_lines import WaitLines
 
 _TELL_STEP = 0.01
 _LOOK_S = 0.05
@@ -58,7 +58,7 @@ def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None
         return check_target(target, told.note, stop, use_journal=not no_journal, begins=told.begin, waits=told.calls)
 
     with EndingSignals() as signals:
-        checking = Helper(check, "lunscope-check")
+        checking = BackgroundCall(check, "lunscope-check")
         given_up = _wait(checking, told, signals, stop, give_up_s)
         told.clear()
         signal = signals.wait(0)
@@ -77,7 +77,7 @@ def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None
 
 
 def _wait(
-    checking: Helper[Checked], told: _Progress, signals: EndingSignals, stop: threading.Event, give_up_s: float
+    checking: BackgroundCall[Checked], told: _Progress, signals: EndingSignals, stop: threading.Event, give_up_s: float
 ) -> tuple[Outstanding, ...]:
     """Wait for the end of a check and show how it goes; returns what was waited for in vain, if anything was."""
     while not checking.done.wait(_LOOK_S):

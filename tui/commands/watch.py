@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from engine.running.control import LoadControl
+from tui.headless.after_screens import sum_up
+from tui.headless.leaving import go_on_in_child
 from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source
 from tui.start import require_terminal, start_live
-from tui.unattended.after_screens import sum_up
-from tui.unattended.leaving import go_on_in_child
 
 
 @click.command(short_help="this host's disks on the screen, live")

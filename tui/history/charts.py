@@ -11,9 +11,9 @@ from collectors.model import Frame, FrameTable
 from collectors.registry import SUBJECTS
 from collectors.series import Series
 from tui.history.followed import Followed
+from tui.history.gone_paths import GonePaths
 from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring
 from tui.load.past import LoadPast
-from tui.paths.gone import GonePaths
 
 if TYPE_CHECKING:
     from collectors.latency.history import LatencyHistory

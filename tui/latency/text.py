@@ -12,12 +12,12 @@ from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subject import Direction, LatencySubject, Part
 from collectors.latency.subjects import LOAD
 from collectors.latency.summary import LatencySummary
-from collectors.session.moments import clock_text
+from collectors.session.time_format import clock_text
 from engine.text import safe_text
 from tui.text.clock import SECOND_NS, precise_clock, span_text
 from tui.text.format import format_quantity
 from tui.text.safe import fit
-from tui.widgets.heat_text import latency_text
+from tui.widgets.heatmap.text import latency_text
 
 _NS_PER_MS = 1e6
 _PARTS = {

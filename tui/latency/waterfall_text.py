@@ -12,7 +12,7 @@ from collectors.latency.waterfall import MatchedIo, Waterfall
 from engine.text import safe_text
 from tui.text.clock import precise_clock
 from tui.text.glyphs import Glyphs
-from tui.widgets.heat_text import latency_text
+from tui.widgets.heatmap.text import latency_text
 
 _STYLES = {
     Stage.SUBMIT: "$write",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.latency.percentiles import RowCells, minimum_ios, percentiles_ns
+from collectors.derive.percentiles import RowCells, minimum_ios, percentiles_ns
 from engine.events import Event, EventKind
 from tui.load.settled import SECOND_NS, opened_at, settled_ticks, unbroken_end, unbroken_start
 from tui.load.ticks import LoadTick

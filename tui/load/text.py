@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from textual.content import Content
 
-from engine.results.outstanding import waiting_text
+from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState, LoadStatus
 from engine.text import safe_text
-from tui.load.desk import LoadDesk
+from tui.load.load_controller import LoadController
 from tui.load.recorded import RecordedState
 from tui.text.clock import span_text
 
@@ -29,14 +29,14 @@ _STYLES = {
 _UNDER_WAY = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING, LoadState.STOPPING})
 
 
-def state_line(desk: LoadDesk | None, key_text: KeyText, recorded: RecordedState | None = None) -> Content:
+def state_line(controller: LoadController | None, key_text: KeyText, recorded: RecordedState | None = None) -> Content:
     """Tell state, engine, targets, time and errors; before the start, the keys that lead on."""
-    if desk is None:
+    if controller is None:
         return _recorded_line(recorded)
-    status = desk.status
+    status = controller.status
     head: tuple[str, str] = (f" {status.state.upper()} ", _STYLES[status.state])
     keys = (_next_keys(status.state, key_text), "dim")
-    return Content.assemble(head, keys, " ", *_badges(status), _middle(status, desk))
+    return Content.assemble(head, keys, " ", *_badges(status), _middle(status, controller))
 
 
 def _recorded_line(recorded: RecordedState | None) -> Content:
@@ -55,13 +55,13 @@ def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
         yield " "
 
 
-def _middle(status: LoadStatus, desk: LoadDesk) -> str:
-    targets = _targets(status, desk)
+def _middle(status: LoadStatus, controller: LoadController) -> str:
+    targets = _targets(status, controller)
     if status.state is LoadState.PREPARING or status.state is LoadState.STOPPING:
         share = "" if status.progress is None else f"{status.progress * 100:.0f} % "
         return f"{share}{targets}"
     if status.state in {LoadState.IDLE, LoadState.FAILED}:
-        return f"{targets}, {desk.job.access}, {desk.job.knobs.mode}"
+        return f"{targets}, {controller.job.access}, {controller.job.knobs.mode}"
     errors = f"{status.errors} errors" if status.errors else "no errors"
     if status.damaged:
         errors = f"{status.damaged:,} DAMAGED, {errors}"
@@ -72,8 +72,8 @@ def _middle(status: LoadStatus, desk: LoadDesk) -> str:
     return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
 
 
-def _targets(status: LoadStatus, desk: LoadDesk) -> str:
-    names = status.targets or tuple(target.path or "scratch file" for target in desk.job.targets)
+def _targets(status: LoadStatus, controller: LoadController) -> str:
+    names = status.targets or tuple(target.path or "scratch file" for target in controller.job.targets)
     first = safe_text(names[0]) if names else "no target"
     return first if len(names) < 2 else f"{first} and {len(names) - 1} more"
 
@@ -87,11 +87,11 @@ def _next_keys(state: LoadState, key_text: KeyText) -> str:
     return "" if state is LoadState.STOPPING else f" {start} starts, {edit} edits "
 
 
-def message_line(desk: LoadDesk | None, error: str) -> Content:
+def message_line(controller: LoadController | None, error: str) -> Content:
     """Tell the last refusal or failure, else the load's own notice."""
     if error:
         return Content.assemble((safe_text(error), "bold $error"))
-    status = desk.status if desk is not None else None
+    status = controller.status if controller is not None else None
     if status is not None and status.outstanding and status.state in _UNDER_WAY:
         return Content.assemble((waiting_text(status.outstanding), "bold $error"))
     words = "" if status is None else "; ".join(filter(None, (status.tail, status.message)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from collectors.sources.reading_settings import ReadingSettings, load_reading_settings
+from collectors.sampling.settings import ReadingSettings, load_reading_settings
 from engine.text import safe_text
 
 

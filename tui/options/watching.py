@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from collectors.model import Source
+from collectors.sampling.settings import load_reading_settings
 from collectors.sources.live import LiveSource
 from collectors.sources.load import LoadCollector
-from collectors.sources.reading_settings import load_reading_settings
 from engine.running.control import LoadControl
 from engine.text import safe_text
 

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 import click
 
 from engine.errors import UsageError
+from engine.job.formats.choose import read_job
+from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
-from engine.jobformats.formats import read_job
-from engine.jobformats.read_job import ReadJob
 from tui.options.job import LoadOptions, job_with, with_scratch_targets
-from tui.unattended.headless import bounded
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -34,6 +33,14 @@ _OPTIONS = (
         help="Results as fio writes them, under the names that fio-plot reads; without a screen.",
     ),
 )
+
+
+DEFAULT_RUNTIME_S = 10.0
+
+
+def bounded(job: JobSpec, last_turn_s: float = 0.0) -> JobSpec:
+    """Give a job without a runtime one, past the last turn of its knobs: nobody is there to stop it."""
+    return job if job.runtime_s is not None else replace(job, runtime_s=last_turn_s + DEFAULT_RUNTIME_S)
 
 
 def file_options(command: _Command) -> _Command:

@@ -13,10 +13,10 @@ from collectors.model import Frame, FrameTable
 from collectors.paths.groups import GroupBy
 from collectors.paths.rollup import joined, roll_up
 from collectors.paths.state import PathLevel
-from collectors.paths.verdict import PathJudgement, judge_paths, odd_words
 from collectors.registry import fields_of
+from collectors.tables.block.path_verdict import PathJudgement, judge_paths, odd_words
 from engine.text import safe_text
-from tui.paths.gone import GonePath, GonePaths
+from tui.history.gone_paths import GonePath, GonePaths
 from tui.paths.layout import PathLayout, path_layout
 from tui.paths.severity import DOWN, GONE, UNEVEN, severities
 from tui.text.columns import hot_rows

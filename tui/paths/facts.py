@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from collectors.graph import Path, Port
 from collectors.model import Frame
 from collectors.paths.groups import lun_name, policy_name, port_name
 from collectors.paths.state import PathLevel, state_of
-from collectors.topology.graph import Path, Port
 from engine.text import safe_text
 from tui.paths.device_facts import UNKNOWN
 from tui.paths.state_age import state_age

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from collectors.paths.groups import GroupBy
 from collectors.paths.state import PathLevel
-from collectors.paths.verdict import PathJudgement
-from tui.paths.gone import GonePaths
+from collectors.tables.block.path_verdict import PathJudgement
+from tui.history.gone_paths import GonePaths
 from tui.paths.layout import PathLayout
 
 UNEVEN, SICK, DOWN, GONE = 2.0, 3.0, 4.0, 5.0

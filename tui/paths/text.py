@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from collectors.field import Unit
+from collectors.graph import Graph, Lun, Path, Port, TargetPort
 from collectors.model import Frame, FrameTable
 from collectors.paths.groups import GroupBy, lun_name, policy_name, port_name, target_name
 from collectors.paths.state import PathLevel, access_mix
-from collectors.session.moments import clock_text
-from collectors.topology.graph import Graph, Lun, Path, Port, TargetPort
+from collectors.session.time_format import clock_text
 from engine.text import safe_text
 from tui.paths.board import MOST_NAMED, PathBoard
 from tui.paths.state_age import state_age

@@ -12,13 +12,13 @@ from textual.events import Resize
 
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame
-from engine.results.outstanding import short_text
+from engine.backend.outstanding import short_text
 from engine.running.status import LoadState
 from engine.text import safe_text
+from tui.app_state import AppState
 from tui.keys import BY_ID, keys_in_force
-from tui.looks.laid_out import LaidOutOnce
-from tui.scope import Scope
 from tui.screen_registry import ScreenEntry
+from tui.theme.laid_out import LaidOutOnce
 from tui.transport import ReplayTransport
 from tui.widgets.header import HeaderLine, Tabs
 from tui.widgets.key_line import KeyLine
@@ -41,13 +41,13 @@ class View(LaidOutOnce[None]):
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, app_state: AppState) -> None:
         size = self.app.size
         # Textual finds them only when the screen is resized, and then lays all of it out once more.
         super().__init__(classes=f"{_reached(WIDTHS, size.width)} {_reached(HEIGHTS, size.height)}")
         # It is styled as its widgets are made: nothing of it is of an earlier theme.
         self._css_update_count = self.app._css_update_count
-        self.scope = scope
+        self.app_state = app_state
 
     def compose(self) -> ComposeResult:
         """Frame around the body."""
@@ -67,25 +67,25 @@ class View(LaidOutOnce[None]):
 
     def show(self, frame: Frame | None) -> None:
         """Draw a frame, or before the first one what is known already."""
-        self.query_one(HeaderLine).show(frame, self.scope)
-        self.query_one(TransportBar).show(self.scope)
+        self.query_one(HeaderLine).show(frame, self.app_state)
+        self.query_one(TransportBar).show(self.app_state)
         self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(frame))
         if frame is not None:
             self.show_frame(frame)
 
     def show_note(self) -> None:
         """Draw what matters on every screen as it is now, between frames."""
-        self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(self.scope.frame))
+        self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(self.app_state.frame))
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
         """Tell what matters on every screen, as text and style: damage of a file, the load, how many notices wait."""
-        status = self.scope.desk.status if self.scope.desk else None
+        status = self.app_state.controller.status if self.app_state.controller else None
         if status is not None and status.outstanding:
             return f"load {status.state}: {short_text(status.outstanding)}", "bold $error"
         if status is not None and status.state is not LoadState.IDLE:
             return f"load {status.state}", "bold $accent" if status.state is LoadState.RUNNING else ""
-        if self.scope.transport.notice:
-            return safe_text(self.scope.transport.notice), "bold $warning"
+        if self.app_state.transport.notice:
+            return safe_text(self.app_state.transport.notice), "bold $warning"
         count = len(frame.topology.host.notices) if frame else 0
         if not count:
             return "", ""
@@ -100,14 +100,14 @@ class View(LaidOutOnce[None]):
         return self.app.get_key_display(BY_ID[action_id].binding().with_key(self._first_key(action_id)))
 
     def _first_key(self, action_id: str) -> str:
-        return keys_in_force(BY_ID[action_id], self.scope.keys)[0]
+        return keys_in_force(BY_ID[action_id], self.app_state.keys)[0]
 
     @on(Timeline.Seek)
     def _seek(self, event: Timeline.Seek) -> None:
         """Go where the timeline was clicked."""
         event.stop()
-        if isinstance(self.scope.transport, ReplayTransport):
-            self.scope.transport.seek(event.time_ns)
+        if isinstance(self.app_state.transport, ReplayTransport):
+            self.app_state.transport.seek(event.time_ns)
 
     def on_screen_resume(self) -> None:
         """Catch up with what arrived while another screen was on top."""
@@ -121,8 +121,8 @@ class View(LaidOutOnce[None]):
     def refresh_view(self) -> None:
         """Draw the present frame and the keys again."""
         if self.is_mounted:
-            self.show(self.scope.frame)
-            self.query_one(KeyLine).show(self.ENTRY, self.scope, self.key_text)
+            self.show(self.app_state.frame)
+            self.query_one(KeyLine).show(self.ENTRY, self.app_state, self.key_text)
 
 
 def view_class(entry: ScreenEntry) -> type[View]:

@@ -21,18 +21,18 @@ from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.tables.cgroup.keys import parts_of
 from collectors.tables.cgroup.subject import CGROUPS
 from engine.text import safe_text
-from tui.history.curves import Panel, draw
+from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
-from tui.scope import Scope
 from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.base import View
-from tui.screens.disk import DiskView
+from tui.screens.chart_curves import Panel, draw
+from tui.screens.details import DiskView
 from tui.text.columns import default_columns
 from tui.text.figures import figure_lines
 from tui.text.glyphs import glyphs_of
-from tui.widgets.chart import Chart
-from tui.widgets.grid import Grid
+from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
 
 _NONE_HERE = "the kernel accounts no I/O to control groups here: no io controller of cgroup v2, no blkio of v1"
@@ -60,8 +60,8 @@ class CgroupsScreen(View):
     CgroupsScreen.-tiny #summary, CgroupsScreen.-tiny #figures { display: none; }
     """
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._every = False
 
     def compose_body(self) -> ComposeResult:
@@ -85,7 +85,7 @@ class CgroupsScreen(View):
 
     @property
     def _why_none(self) -> str:
-        return _NONE_RECORDED if self.scope.transport.seekable else _NONE_HERE
+        return _NONE_RECORDED if self.app_state.transport.seekable else _NONE_HERE
 
     def _summary(self, table: FrameTable | None, shown: FrameTable | None) -> Content:
         if table is None or shown is None:
@@ -108,21 +108,21 @@ class CgroupsScreen(View):
         room, marks = Size(self.size.width, 1), glyphs_of(self).tier_marks
         figures = figure_lines(table, CGROUPS.table, row, fields, room=room, marks=marks)
         line.put(Content.assemble((f" {safe_text(table.rows.names[row])}\n", "bold"), figures))
-        series = self.scope.history.series(CGROUPS.table, key, frame.time_ns, self.scope.span_ns)
+        series = self.app_state.history.series(CGROUPS.table, key, frame.time_ns, self.app_state.span_ns)
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
             if series is not None and chart.display:
-                draw(chart, series, panel, self.scope)
+                draw(chart, series, panel, self.app_state)
 
     @on(Grid.RowHighlighted, "#groups")
     def _highlighted(self) -> None:
-        if self.scope.frame is not None:
-            self._show_chosen(self.scope.frame)
+        if self.app_state.frame is not None:
+            self._show_chosen(self.app_state.frame)
 
     def latency_subject(self) -> LatencySubject | None:
         """Follow the disk of the row under the cursor: latencies are not known by group."""
         disk = self._disk()
-        return None if self.scope.frame is None or disk is None else disk_subject(disk, self.scope.frame)
+        return None if self.app_state.frame is None or disk is None else disk_subject(disk, self.app_state.frame)
 
     def _disk(self) -> str | None:
         key = self.query_one("#groups", Grid).cursor_key
@@ -138,7 +138,7 @@ class CgroupsScreen(View):
         """Show the disk of the row under the cursor; with the grid in focus its own Enter comes first."""
         disk = self._disk()
         if disk is not None:
-            self.app.push_screen(DiskView(self.scope, disk))
+            self.app.push_screen(DiskView(self.app_state, disk))
 
 
 def _rows_where(table: FrameTable, wanted: bytes) -> FrameTable:

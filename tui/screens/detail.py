@@ -15,16 +15,16 @@ from textual.geometry import Size
 
 from collectors.model import Frame
 from collectors.registry import fields_of
-from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
-from tui.scope import Scope
 from tui.screen_registry import DETAIL
 from tui.screens.base import View
+from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.text.figures import figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
-from tui.widgets.chart import Chart
+from tui.widgets.chart.widget import Chart
 from tui.widgets.line import TextLine
 
 TITLE_WIDTH = 13
@@ -49,8 +49,8 @@ class DetailView(View):
     TABLE: ClassVar[str]
     """Frame table whose row is shown."""
 
-    def __init__(self, scope: Scope, key: str) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState, key: str) -> None:
+        super().__init__(app_state)
         self._key = key
         self._panels = tuple(replace(panel, table=self.TABLE) for panel in PANELS)
 
@@ -85,10 +85,10 @@ class DetailView(View):
         else:
             room, marks = Size(self.size.width, line.size.height), glyphs_of(self).tier_marks
             line.put(figure_lines(table, self.TABLE, row, fields, room=room, marks=marks))
-        series = self.scope.history.series(self.TABLE, self._key, frame.time_ns, self.scope.span_ns)
+        series = self.app_state.history.series(self.TABLE, self._key, frame.time_ns, self.app_state.span_ns)
         if series is not None:
             for panel in self._panels:
-                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
 
     def action_disk_back(self) -> None:
         """Go back to where it was opened."""

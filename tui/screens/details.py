@@ -2,17 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from tui.scope import Scope
+from collectors.hotness import verdict
+from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import disk_subject, port_subject
+from collectors.model import Frame
+from collectors.tables.block.path_verdict import judge_paths, odd_words
+from tui.app_state import AppState
+from tui.history.subjects import row_of
+from tui.paths.device_facts import facts_of
+from tui.paths.facts import path_facts, port_facts
+from tui.paths.text import path_told, paths_by_key, port_told, ports_by_key
 from tui.screens.detail import DetailView
-from tui.screens.disk import DiskView
-from tui.screens.path import PathView
-from tui.screens.port import PortView
+
+
+class PortView(DetailView):
+    """Facts and charts of an HBA port."""
+
+    TABLE = "hbas"
+
+    def sentence(self, frame: Frame) -> str:
+        """Tell how busy it is and how near its limit."""
+        port = ports_by_key(frame.topology.graph).get(self._key)
+        return "this port is gone" if port is None else port_told(frame, port)
+
+    def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
+        """Yield its address, members and paths."""
+        port = ports_by_key(frame.topology.graph).get(self._key)
+        return iter(()) if port is None else port_facts(port, frame)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow all paths of the port."""
+        return None if self.app_state.frame is None else port_subject(self._key, self.app_state.frame.topology)
+
+
+class PathView(DetailView):
+    """Facts and charts of a path."""
+
+    TABLE = "paths"
+
+    def sentence(self, frame: Frame) -> str:
+        """Tell its state and how it compares with its peers."""
+        row, judged = row_of(self._key, frame.tables.get("paths")), judge_paths(frame)
+        odd = "" if row is None or judged is None else odd_words(frame, judged, row)
+        return path_told(frame, self._key, odd)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the path."""
+        return None if self.app_state.frame is None else disk_subject(self._key, self.app_state.frame)
+
+    def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
+        """Yield its way, states and limits."""
+        path = paths_by_key(frame.topology.graph).get(self._key)
+        return iter(()) if path is None else path_facts(path, frame)
+
+
+class DiskView(DetailView):
+    """Facts and charts of a disk or LUN."""
+
+    TABLE = "disks"
+
+    def sentence(self, frame: Frame) -> str:
+        """Tell why it is as hot as it is."""
+        row = row_of(self._key, frame.tables.get("disks"))
+        return "this disk is gone" if row is None else verdict(frame, row)
+
+    def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
+        """Yield what the device says of itself."""
+        device = frame.topology.devices.get(self._key)
+        return iter(()) if device is None else facts_of(device)
+
+    def latency_subject(self) -> LatencySubject | None:
+        """Follow the disk."""
+        return None if self.app_state.frame is None else disk_subject(self._key, self.app_state.frame)
+
 
 _VIEWS: Mapping[str, type[DetailView]] = {view.TABLE: view for view in (DiskView, PathView, PortView)}
 
 
-def detail_view(scope: Scope, table: str, key: str) -> DetailView:
+def detail_view(app_state: AppState, table: str, key: str) -> DetailView:
     """Make the page of a disk, path or port."""
-    return _VIEWS[table](scope, key)
+    return _VIEWS[table](app_state, key)

@@ -14,8 +14,8 @@ from textual.widgets.option_list import Option
 from collectors.model import Frame
 from engine.events import Event
 from engine.text import safe_text
+from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.scope import Scope
 from tui.screen_registry import EVENTS
 from tui.screens.base import View
 from tui.text.clock import day_and_clock
@@ -37,8 +37,8 @@ class EventsScreen(View):
     EventsScreen.-tiny #count { display: none; }
     """
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._version = -1
         self._listed: list[Event] = []
 
@@ -50,14 +50,14 @@ class EventsScreen(View):
 
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - events are the session's, not the frame's
         """List the events again where they changed."""
-        log = self.scope.events
+        log = self.app_state.events
         if log.version == self._version:
             return
         self._version = log.version
         events = log.all()
         self._list(events[: -MOST_LISTED - 1 : -1])
         shown = "" if len(events) <= MOST_LISTED else f", the newest {MOST_LISTED} listed"
-        hint = "; Enter goes there" if isinstance(self.scope.transport, ReplayTransport) else ""
+        hint = "; Enter goes there" if isinstance(self.app_state.transport, ReplayTransport) else ""
         self.query_one("#count", TextLine).put(f" {len(events)} events{shown}{hint}")
 
     def _list(self, events: list[Event]) -> None:
@@ -73,7 +73,7 @@ class EventsScreen(View):
 
     @on(OptionList.OptionSelected)
     def _go_there(self, event: OptionList.OptionSelected) -> None:
-        transport = self.scope.transport
+        transport = self.app_state.transport
         if isinstance(transport, ReplayTransport):
             transport.seek(self._listed[event.option_index].time_ns)
         else:

@@ -17,9 +17,9 @@ from collectors.registry import SUBJECTS
 from engine.text import safe_text
 from tui.action import Action
 from tui.keys import ANYWHERE_ACTIONS
-from tui.looks.modal import Modal
 from tui.screen_registry import SCREENS
-from tui.widgets.grid import Grid
+from tui.theme.modal import Modal
+from tui.widgets.grid.table import Grid
 from tui.widgets.hanging import Hanging, HangingPage
 
 TIER_TEXTS = (

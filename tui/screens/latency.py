@@ -16,15 +16,15 @@ from collectors.latency.subjects import TRACE, first_subject
 from collectors.latency.summary import summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
-from tui.history.curves import FIRST_SPAN_INTERVALS
+from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.latency.text import subject_line, summary_line
-from tui.scope import Scope
 from tui.screen_registry import LATENCY
+from tui.screens.chart_curves import FIRST_SPAN_INTERVALS
 from tui.screens.latency_actions import LatencyActions
 from tui.screens.latency_panels import MOST_PEAKS, InQuestion, LatencyPanels
 from tui.transport import ReplayTransport
-from tui.widgets.heat_map import HeatMap
+from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.line import TextLine
 
 PEAKS_PERIOD_S = 0.5
@@ -40,11 +40,11 @@ class LatencyScreen(LatencyActions):
     LatencyScreen HeatMap { height: 1fr; min-height: 6; }
     """
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._moment_ns: int | None = None
         """The moment asked for where there is no picture to put a cursor on."""
-        transport = scope.transport
+        transport = app_state.transport
         self._shown_share = 0.0
         self._recording_peaks = (
             RecordingPeaks(transport.source, MOST_PEAKS) if isinstance(transport, ReplayTransport) else None
@@ -83,24 +83,24 @@ class LatencyScreen(LatencyActions):
     def show_frame(self, frame: Frame) -> None:
         """Heat map, figures and lists up to the frame's moment."""
         self._take_jump()
-        latencies = self.scope.history.latencies
+        latencies = self.app_state.history.latencies
         if self.choice.subject is None:
             self.follow(first_subject(frame, latencies.offered()))
         ticks = latencies.ticks()
         series = self.choice.series(ticks)
         if ticks is None or not series:
             self.heat.show_nothing(self.why_nothing())
-            self.heat.window.follow(frame.time_ns, self.scope.span_ns)
+            self.heat.window.follow(frame.time_ns, self.app_state.span_ns)
         else:
-            self.heat.show(ticks, series, self.scope.events.all(), frame.time_ns, self._span_ns(ticks, frame))
+            self.heat.show(ticks, series, self.app_state.events.all(), frame.time_ns, self._span_ns(ticks, frame))
         self.show_figures()
 
     def why_nothing(self) -> str:
         """Say why there is no picture, and the mend."""
-        frame = self.scope.frame
+        frame = self.app_state.frame
         if frame is not None and math.isnan(frame.elapsed_s):
             return "the first sample begins the first interval"
-        latencies, subject = self.scope.history.latencies, self.choice.subject
+        latencies, subject = self.app_state.history.latencies, self.choice.subject
         if latencies.ticks() is not None:
             return f"nothing of that kind: {self.key_text('latency.direction')} takes another direction"
         if subject is None:
@@ -113,13 +113,13 @@ class LatencyScreen(LatencyActions):
         """Say what is shown or marked, its figures and peaks, and the slowest I/Os under the cursor."""
         self._show_subject()
         self._show_summary()
-        frame = self.scope.frame
+        frame = self.app_state.frame
         if frame is None:
             return
         asked = None if self._moment_ns is None else (self._moment_ns - 1, self._moment_ns)
         question = InQuestion(self._stretch(), self.heat.interval_ns or asked, *self._listed_peaks())
         peak_key = self.key_text("latency.next_peak")
-        self.query_one(LatencyPanels).show(self.scope.history, frame, self.choice.subject, question, peak_key)
+        self.query_one(LatencyPanels).show(self.app_state.history, frame, self.choice.subject, question, peak_key)
 
     def _listed_peaks(self) -> tuple[list[Peak] | None, str]:
         """List the peaks of a recording as a whole, and of what is marked or live those of the stretch; say which."""
@@ -139,15 +139,15 @@ class LatencyScreen(LatencyActions):
     def _span_ns(self, ticks: LatencyTicks, frame: Frame) -> int:
         """All there is up to what charts show, and at first as wide as they are."""
         known_ns = frame.time_ns - int(ticks.times_ns[0]) if len(ticks) else 0
-        least_ns = round(FIRST_SPAN_INTERVALS * self.scope.interval_s * 1e9)
-        return min(max(known_ns, least_ns), self.scope.span_ns)
+        least_ns = round(FIRST_SPAN_INTERVALS * self.app_state.interval_s * 1e9)
+        return min(max(known_ns, least_ns), self.app_state.span_ns)
 
     def _stretch(self) -> tuple[int, int]:
         """Begin and end of the marked range, or else of what is shown."""
         return self.heat.marked_ns or self.heat.shown_ns
 
     def _show_summary(self) -> None:
-        ticks, line = self.scope.history.latencies.ticks(), self.query_one("#summary", TextLine)
+        ticks, line = self.app_state.history.latencies.ticks(), self.query_one("#summary", TextLine)
         series = self.choice.series(ticks)
         if ticks is None or not series:
             line.put(" ")
@@ -159,7 +159,7 @@ class LatencyScreen(LatencyActions):
     # ------------------------------------------------------------------ go to
 
     def _take_jump(self) -> None:
-        jump, self.scope.jump = self.scope.jump, None
+        jump, self.app_state.jump = self.app_state.jump, None
         if jump is None:
             return
         self.follow(jump.subject)
@@ -195,7 +195,11 @@ class LatencyScreen(LatencyActions):
 
     def _seek_to(self, time_ns: int) -> None:
         """Put a recording's cursor on a moment that was not played yet, or that is not held any more."""
-        transport, frame, ticks = self.scope.transport, self.scope.frame, self.scope.history.latencies.ticks()
+        transport, frame, ticks = (
+            self.app_state.transport,
+            self.app_state.frame,
+            self.app_state.history.latencies.ticks(),
+        )
         if not isinstance(transport, ReplayTransport) or frame is None:
             return
         earliest_ns = int(ticks.times_ns[0]) if ticks is not None and len(ticks) else frame.time_ns

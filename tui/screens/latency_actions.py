@@ -3,22 +3,59 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subject import Direction, LatencySubject, Part, parts_of, series_of
 from collectors.latency.subjects import offered_subjects
-from tui.latency.choice import LatencyChoice
-from tui.scope import Scope
+from collectors.latency.ticks import LatencyTicks
+from tui.app_state import AppState
 from tui.screens.base import View
 from tui.screens.subject_picker import SubjectPicker
 from tui.transport import ReplayTransport
-from tui.widgets.heat_map import HeatMap
+from tui.widgets.heatmap.widget import HeatMap
+
+
+@dataclass(slots=True)
+class LatencyChoice:
+    """One owner, the latency screen; a part that a subject does not have gives way to one it has."""
+
+    subject: LatencySubject | None = None
+    part: Part | None = None
+    direction: Direction = Direction.BOTH
+
+    def series(self, ticks: LatencyTicks | None) -> tuple[str, ...]:
+        """Series to add up; none where there is nothing of that kind."""
+        offered = () if ticks is None else parts_of(ticks.series)
+        if ticks is None or not offered:
+            return ()
+        if self.part not in offered:
+            self.part = Part.SERVICE if Part.SERVICE in offered else offered[0]
+        return series_of(ticks.series, self.part, self.direction)
+
+    def next_direction(self) -> None:
+        """Take the next of both, reads, writes."""
+        every = tuple(Direction)
+        self.direction = every[(every.index(self.direction) + 1) % len(every)]
+
+    def next_part(self, ticks: LatencyTicks | None) -> bool:
+        """Take the next part the subject has; whether there is another."""
+        offered = () if ticks is None else parts_of(ticks.series)
+        if self.part not in offered or len(offered) < 2:
+            return False
+        self.part = offered[(offered.index(self.part) + 1) % len(offered)]
+        return True
+
+    def includes(self, source: str, key: str) -> bool:
+        """Whether a row is among those that are followed."""
+        subject = self.subject
+        return subject is not None and subject.source == source and (not subject.keys or key in subject.keys)
 
 
 class LatencyActions(View):
     """Choice and zoom; the screen itself shows what comes of them."""
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self.choice = LatencyChoice()
 
     @property
@@ -40,17 +77,17 @@ class LatencyActions(View):
             return
         self.choice.subject = subject
         self.heat.start_over()
-        complete = self.scope.history.latencies.follow(subject)
-        transport = self.scope.transport
+        complete = self.app_state.history.latencies.follow(subject)
+        transport = self.app_state.transport
         if not complete and isinstance(transport, ReplayTransport):
             transport.seek(transport.position_ns)
 
     def action_latency_subject(self) -> None:
         """Ask whose latencies to show."""
-        frame = self.scope.frame
+        frame = self.app_state.frame
         if frame is None:
             return
-        subjects = list(offered_subjects(frame, self.scope.history.latencies.offered()))
+        subjects = list(offered_subjects(frame, self.app_state.history.latencies.offered()))
         if subjects:
             self.app.push_screen(SubjectPicker(subjects, self.choice.subject), self._picked)
         else:
@@ -67,7 +104,7 @@ class LatencyActions(View):
 
     def action_latency_part(self) -> None:
         """Take the next part that this subject has."""
-        if self.choice.next_part(self.scope.history.latencies.ticks()):
+        if self.choice.next_part(self.app_state.history.latencies.ticks()):
             self.heat.start_over()
             self.refresh_view()
         elif self.choice.part is not None:
@@ -107,6 +144,6 @@ class LatencyActions(View):
 
     def action_latency_seek(self) -> None:
         """Put the recording's cursor where this one is."""
-        interval, transport = self.heat.interval_ns, self.scope.transport
+        interval, transport = self.heat.interval_ns, self.app_state.transport
         if interval is not None and isinstance(transport, ReplayTransport):
             transport.seek(interval[1])

@@ -21,24 +21,24 @@ from collectors.tables.load.targets import TOTAL_ROWS
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
 from engine.running.status import LoadState
-from tui.history.curves import IOPS, LOAD_LATENCY, draw
+from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.load.desk import BUSY_STATES, LIVE_STATES, LoadDesk
 from tui.load.effect import Effect
 from tui.load.form import DESTROY, KEEP, job_from
+from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.load.recorded import RecordedState, recorded_state
 from tui.load.text import message_line, state_line
-from tui.scope import Scope
 from tui.screen_registry import LOAD
+from tui.screens.chart_curves import IOPS, LOAD_LATENCY, draw
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
 from tui.text.columns import default_columns
-from tui.text.fitting import fit_to_rows
 from tui.text.labels import target_labels
-from tui.widgets.chart import Chart
+from tui.widgets.chart.widget import Chart
 from tui.widgets.effect import EffectPanel
-from tui.widgets.grid import Grid
-from tui.widgets.grid_rows import NAME
+from tui.widgets.grid.height import fit_to_rows
+from tui.widgets.grid.rows import NAME
+from tui.widgets.grid.table import Grid
 from tui.widgets.knobs import KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
@@ -74,8 +74,8 @@ class LoadScreen(LoadActions):
     LoadScreen.-tiny #load_message { display: none; }
     """
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._error = ""
         self._refused_in: LoadState | None = None
         """State of the load in which it refused what the form says; None where the job is what the form says."""
@@ -99,10 +99,10 @@ class LoadScreen(LoadActions):
         """Keep the state fresh between frames while something is under way, and start what `run` asked for."""
         self.query_one("#targets_grid", Grid).waiting = "no load at this moment"
         self.set_interval(STATUS_PERIOD_S, self._tick)
-        if self.scope.desk is None:
+        if self.app_state.controller is None:
             return
-        self._fill_form(self.scope.desk)
-        if self.scope.autostart:
+        self._fill_form(self.app_state.controller)
+        if self.app_state.autostart:
             self.call_after_refresh(self.action_load_start)
 
     def show_frame(self, frame: Frame) -> None:
@@ -115,13 +115,13 @@ class LoadScreen(LoadActions):
         series = self._past(frame)
         if series is not None:
             for panel in (LOAD_LATENCY, IOPS):
-                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.scope)
+                draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
         self.query_one(EffectPanel).show(self._effect(frame), frame.monotonic_ns)
         self._show_state()
 
     def _past(self, frame: Frame) -> Series | None:
         """Give the past of the load up to a frame; a frame without a load ends it with a gap."""
-        series = self.scope.history.series("load_total", TOTAL_ROWS.keys[0], frame.time_ns, self.scope.span_ns)
+        series = self.app_state.history.series("load_total", TOTAL_ROWS.keys[0], frame.time_ns, self.app_state.span_ns)
         if series is None or "load_total" in frame.tables:
             return series
         values = {field_id: np.append(past, np.nan) for field_id, past in series.values.items()}
@@ -129,37 +129,37 @@ class LoadScreen(LoadActions):
 
     def _effect(self, frame: Frame) -> Effect:
         """Compare around the last turn; a run that is being prepared or has no sample yet has none."""
-        effect = self.scope.history.load.effect(self.scope.events.all(), frame.monotonic_ns)
-        desk = self.scope.desk
-        begins = desk is not None and desk.status.state in LIVE_STATES | BUSY_STATES
+        effect = self.app_state.history.load.effect(self.app_state.events.all(), frame.monotonic_ns)
+        controller = self.app_state.controller
+        begins = controller is not None and controller.status.state in LIVE_STATES | BUSY_STATES
         return Effect() if effect.ended and begins else effect
 
     # ------------------------------------------------------------------ state
 
     def _tick(self) -> None:
-        desk = self.scope.desk
-        if desk is None:
+        controller = self.app_state.controller
+        if controller is None:
             return
-        if self.is_editing and self._refused_in not in {None, desk.status.state}:
+        if self.is_editing and self._refused_in not in {None, controller.status.state}:
             self._edited()
-        if self.is_current and (desk.status.state in BUSY_STATES or desk.status.outstanding):
+        if self.is_current and (controller.status.state in BUSY_STATES or controller.status.outstanding):
             self._show_state()
 
     def _show_state(self) -> None:
-        desk = self.scope.desk
-        recorded = self._recorded() if desk is None else None
-        self.query_one("#load_state", TextLine).put(state_line(desk, self.key_text, recorded))
-        self.query_one("#load_message", TextLine).put(message_line(desk, self._error))
-        job = desk.job if desk is not None else recorded.job if recorded is not None else None
+        controller = self.app_state.controller
+        recorded = self._recorded() if controller is None else None
+        self.query_one("#load_state", TextLine).put(state_line(controller, self.key_text, recorded))
+        self.query_one("#load_message", TextLine).put(message_line(controller, self._error))
+        job = controller.job if controller is not None else recorded.job if recorded is not None else None
         policy = job is not None and uses_policy(job)
         self.query_one("#knob_row").set_class(policy, "-policy")
-        knobs = desk.knobs if desk is not None else None if job is None else job.knobs
+        knobs = controller.knobs if controller is not None else None if job is None else job.knobs
         targets = 0 if job is None else len(job.targets)
-        self.query_one(KnobPanel).show(knobs, targets, None if desk is None else self.key_text, policy=policy)
+        self.query_one(KnobPanel).show(knobs, targets, None if controller is None else self.key_text, policy=policy)
 
     def _recorded(self) -> RecordedState | None:
-        frame = self.scope.frame
-        return None if frame is None else recorded_state(self.scope.events.all(), frame.monotonic_ns)
+        frame = self.app_state.frame
+        return None if frame is None else recorded_state(self.app_state.events.all(), frame.monotonic_ns)
 
     def latency_subject(self) -> LatencySubject:
         """Follow all targets of the load."""
@@ -172,8 +172,8 @@ class LoadScreen(LoadActions):
 
     # ------------------------------------------------------------------- form
 
-    def _fill_form(self, desk: LoadDesk) -> None:
-        self.query_one(LoadForm).fill(desk.job, destroy_data=desk.permissions.destroy_data)
+    def _fill_form(self, controller: LoadController) -> None:
+        self.query_one(LoadForm).fill(controller.job, destroy_data=controller.permissions.destroy_data)
 
     @property
     def is_editing(self) -> bool:
@@ -182,9 +182,9 @@ class LoadScreen(LoadActions):
 
     def action_load_edit(self) -> None:
         """Show the form, filled with the job in hand."""
-        if self.scope.desk is None:
+        if self.app_state.controller is None:
             return
-        self._fill_form(self.scope.desk)
+        self._fill_form(self.app_state.controller)
         self._take_back()
         self.query_one("#lower", ContentSwitcher).current = "form"
         self.query_one("#targets", Input).focus()
@@ -197,18 +197,18 @@ class LoadScreen(LoadActions):
 
     @on(LoadForm.Edited)
     def _edited(self) -> None:
-        desk = self.scope.desk
-        if desk is None:
+        controller = self.app_state.controller
+        if controller is None:
             return
         values = self.query_one(LoadForm).values()
         destroy = values["destroy"] == DESTROY
-        if destroy and not desk.permissions.destroy_data:
-            self.app.push_screen(confirm_destroy(), functools.partial(self._destroy_answered, desk))
+        if destroy and not controller.permissions.destroy_data:
+            self.app.push_screen(confirm_destroy(), functools.partial(self._destroy_answered, controller))
             return
         try:
-            desk.edit(job_from(values, desk.job), destroy_data=destroy)
+            controller.edit(job_from(values, controller.job), destroy_data=destroy)
         except LunscopeError as error:
-            self._refused_in = desk.status.state
+            self._refused_in = controller.status.state
             self.report(str(error))
         else:
             self._refused_in = None
@@ -220,10 +220,10 @@ class LoadScreen(LoadActions):
             self._refused_in = None
             self.report("")
 
-    def _destroy_answered(self, desk: LoadDesk, answer: str | None) -> None:
+    def _destroy_answered(self, controller: LoadController, answer: str | None) -> None:
         """Take the word for it, or put the field back."""
         if answer is not None:
-            desk.permit_destroying()
+            controller.permit_destroying()
             self._edited()
         else:
             self.query_one("#destroy", Choice).value = KEEP

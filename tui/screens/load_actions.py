@@ -6,18 +6,20 @@ import functools
 import math
 import threading
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from textual import on
 from textual.message import Message
 
 from engine.errors import LunscopeError
 from engine.job.describe import uses_policy
-from engine.job.knobs import Knobs, StepContext
-from tui.load.desk import LoadDesk
-from tui.load.knob_turns import TURNS
+from engine.job.knobs import Knobs, StepContext, StepKey, knob_rows
+from tui.load.load_controller import LoadController
 from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
+
+TURNS: Mapping[str, StepKey] = {key.id: key for _, row in knob_rows() for key in row.keys}
+"""By the part of the action id after `knob.`."""
 
 
 class LoadDone(Message, bubble=False):
@@ -38,7 +40,7 @@ class TurnRefused(Message, bubble=False):
 
 
 class LoadActions(View):
-    """Operations on the load desk; what blocks runs in threads that only post messages."""
+    """Operations on the load controller; what blocks runs in threads that only post messages."""
 
     @abstractmethod
     def report(self, error: str) -> None:
@@ -55,24 +57,28 @@ class LoadActions(View):
 
     def action_load_arm(self) -> None:
         """Check and prepare the targets."""
-        if self.scope.desk is not None:
-            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.arm))
+        if self.app_state.controller is not None:
+            self._when_typed(
+                self.app_state.controller.job.knobs, functools.partial(self._in_thread, self.app_state.controller.arm)
+            )
 
     def action_load_start(self) -> None:
         """Start the load."""
-        if self.scope.desk is not None:
-            self._when_typed(self.scope.desk.job.knobs, functools.partial(self._in_thread, self.scope.desk.start))
+        if self.app_state.controller is not None:
+            self._when_typed(
+                self.app_state.controller.job.knobs, functools.partial(self._in_thread, self.app_state.controller.start)
+            )
 
     def action_load_stop(self) -> None:
         """Stop the load, or its preparation."""
-        if self.scope.desk is not None:
-            self._in_thread(self.scope.desk.stop)
+        if self.app_state.controller is not None:
+            self._in_thread(self.app_state.controller.stop)
 
     def _when_typed(self, knobs: Knobs, then: Callable[[], None]) -> None:
         """Go on once every name that these knobs need was typed."""
-        desk = self.scope.desk
-        assert desk is not None
-        missing = desk.unconfirmed(knobs)
+        controller = self.app_state.controller
+        assert controller is not None
+        missing = controller.unconfirmed(knobs)
         if not missing:
             then()
             return
@@ -81,7 +87,7 @@ class LoadActions(View):
             if answer is None:
                 self.report(f"{missing[0]}: name does not match: nothing written")
                 return
-            desk.confirm(answer)
+            controller.confirm(answer)
             self._when_typed(knobs, then)
 
         self.app.push_screen(confirm_write(missing[0]), typed)
@@ -115,28 +121,30 @@ class LoadActions(View):
 
     def action_turn_knob(self, name: str) -> None:
         """Turn a knob by one step; a turn that begins to write asks for names first."""
-        desk = self.scope.desk
-        if desk is None:
+        controller = self.app_state.controller
+        if controller is None:
             return
-        knobs = TURNS[name].turned(desk.knobs, StepContext(len(desk.job.targets), self._iops(), desk.job.copies))
-        if knobs.policy is not desk.knobs.policy and not uses_policy(desk.job):
+        knobs = TURNS[name].turned(
+            controller.knobs, StepContext(len(controller.job.targets), self._iops(), controller.job.copies)
+        )
+        if knobs.policy is not controller.knobs.policy and not uses_policy(controller.job):
             self.report("there is one way to the data only: a policy chooses among paths (--lun) or copies (--mirror)")
-        elif knobs == desk.knobs:
+        elif knobs == controller.knobs:
             self.report("the knob is at its end")
-        elif desk.needs_restart(knobs):
+        elif controller.needs_restart(knobs):
             self.report("the targets are open for reading only: stop, turn this knob, and start again")
-        elif desk.is_turned_live():
-            self._when_typed(knobs, functools.partial(self._apply, desk, knobs))
+        elif controller.is_turned_live():
+            self._when_typed(knobs, functools.partial(self._apply, controller, knobs))
         else:
-            self._apply(desk, knobs)
+            self._apply(controller, knobs)
 
-    def _apply(self, desk: LoadDesk, knobs: Knobs) -> None:
+    def _apply(self, controller: LoadController, knobs: Knobs) -> None:
         def turned(error: str) -> None:
             if error:
                 self.post_message(TurnRefused(error))
 
         try:
-            desk.turn(knobs, turned)
+            controller.turn(knobs, turned)
         except LunscopeError as error:
             self.report(str(error))
         else:
@@ -147,6 +155,6 @@ class LoadActions(View):
         self.report(message.error)
 
     def _iops(self) -> float | None:
-        total = self.scope.frame.tables.get("load_total") if self.scope.frame else None
+        total = self.app_state.frame.tables.get("load_total") if self.app_state.frame else None
         iops = total.value("iops", 0) if total is not None and len(total.rows) else math.nan
         return iops if math.isfinite(iops) else None

@@ -2,31 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Grid as Cells
+from textual.content import Content
 
 from collectors.derive.present_disks import present_disks
-from collectors.heat import hottest, verdict
+from collectors.hotness import hottest, verdict
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable
-from tui.history.curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
+from collectors.registry import get_field
+from tui.app_state import AppState, traced_subject
 from tui.history.subjects import ChartSubject, next_subject, row_of, trace_of
 from tui.keys import bindings_of
-from tui.latency.jump import traced_subject
-from tui.scope import Scope
 from tui.screen_registry import OVERVIEW
 from tui.screens.base import View
+from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.text.columns import default_columns
-from tui.text.fitting import fit_to_rows
-from tui.text.host import host_line
+from tui.text.format import format_quantity
 from tui.text.labels import disk_labels
-from tui.widgets.chart import Chart
-from tui.widgets.grid import Grid
+from tui.widgets.chart.widget import Chart
+from tui.widgets.grid.height import fit_to_rows
+from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
+
+_FIGURES = (
+    ("CPU", ("cpu_user_pct", "cpu_system_pct", "cpu_iowait_pct")),
+    ("PSI", ("psi_io_some_pct", "psi_cpu_some_pct", "psi_memory_some_pct")),
+    ("mem", ("memory_available_bytes", "dirty_bytes")),
+    ("more", ("cpu_irq_pct", "cpu_steal_pct", "psi_io_full_pct", "writeback_bytes", "memory_total_bytes")),
+)
+_SHORT = {
+    "memory_available_bytes": "free",
+    "memory_total_bytes": "total",
+    "psi_io_some_pct": "io",
+    "psi_cpu_some_pct": "cpu",
+    "psi_memory_some_pct": "mem",
+    "psi_io_full_pct": "io full",
+}
+
+
+def host_line(frame: Frame, width: int) -> Content:
+    """CPU, pressure and memory of a frame, as many whole groups as fit; empty without a host table."""
+    line = Content("")
+    host = frame.tables.get("host")
+    if host is None:
+        return line
+    for title, field_ids in _FIGURES:
+        group = Content.assemble((f" {title} ", "bold"), *_parts(host, field_ids))
+        if line.cell_length + group.cell_length > width + 1:
+            break
+        line += group
+    return line
+
+
+def _parts(host: FrameTable, field_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for field_id in field_ids:
+        field = get_field("host", field_id)
+        figure = format_quantity(host.value(field_id, 0), field.unit, 4)
+        percent = "%" if field_id.endswith("_pct") and figure != "-" else ""
+        yield f"{_SHORT.get(field_id, field.title)} ", "dim"
+        yield f"{figure}{percent} ", ""
+
 
 PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
 
@@ -50,8 +91,8 @@ class OverviewScreen(View):
     OverviewScreen.-narrow #iops { display: none; }
     """
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._chosen: str | None = None
         self._subject: ChartSubject = ChartSubject.DISK
 
@@ -80,7 +121,7 @@ class OverviewScreen(View):
 
     def latency_subject(self) -> LatencySubject | None:
         """Follow what the charts show."""
-        frame = self.scope.frame
+        frame = self.app_state.frame
         trace = None if frame is None else trace_of(self._subject, self._followed(frame), frame)
         return None if trace is None or frame is None else traced_subject(trace, frame)
 
@@ -92,12 +133,12 @@ class OverviewScreen(View):
         trace = trace_of(self._subject, self._followed(frame), frame)
         if trace is None:
             return
-        series = self.scope.history.series(trace.table, trace.key, frame.time_ns, self.scope.span_ns)
+        series = self.app_state.history.series(trace.table, trace.key, frame.time_ns, self.app_state.span_ns)
         for panel in PANELS:
             chart = self.query_one(f"#{panel.id}", Chart)
             chart.set_title(f"{panel.title} of {trace.title}")
             if series is not None and chart.display:
-                draw(chart, series, panel, self.scope)
+                draw(chart, series, panel, self.app_state)
 
     def _fit_grid(self, disks: FrameTable | None) -> None:
         """Give the grid what its rows need, up to half of the screen, or all where there are no charts."""
@@ -107,9 +148,9 @@ class OverviewScreen(View):
     @on(Grid.RowHighlighted, "#disks")
     def _highlighted(self, event: Grid.RowHighlighted) -> None:
         self._chosen = event.key
-        if self.scope.frame is not None:
-            self._show_verdict(self.scope.frame)
-            self._show_charts(self.scope.frame)
+        if self.app_state.frame is not None:
+            self._show_verdict(self.app_state.frame)
+            self._show_charts(self.app_state.frame)
 
     @on(Grid.RowSelected, "#disks")
     def _selected(self, event: Grid.RowSelected) -> None:
@@ -117,20 +158,20 @@ class OverviewScreen(View):
 
     def action_view_disk(self) -> None:
         """Show what is known of the disk; with the grid in focus its own Enter comes first."""
-        key = self._followed(self.scope.frame) if self.scope.frame is not None else None
+        key = self._followed(self.app_state.frame) if self.app_state.frame is not None else None
         if key is not None:
             self._show_disk(key)
 
     def _show_disk(self, key: str) -> None:
-        from tui.screens.disk import DiskView  # noqa: PLC0415 (it can wait until the first screen is drawn)
+        from tui.screens.details import DiskView  # noqa: PLC0415 (it can wait until the first screen is drawn)
 
-        self.app.push_screen(DiskView(self.scope, key))
+        self.app.push_screen(DiskView(self.app_state, key))
 
     def action_view_subject(self) -> None:
         """Draw another subject."""
-        if self.scope.frame is not None:
-            self._subject = next_subject(self._subject, self.scope.frame)
-            self._show_charts(self.scope.frame)
+        if self.app_state.frame is not None:
+            self._subject = next_subject(self._subject, self.app_state.frame)
+            self._show_charts(self.app_state.frame)
 
 
 def _shown_disks(frame: Frame) -> FrameTable | None:

@@ -15,17 +15,17 @@ from collectors.latency.subject import LatencySubject
 from collectors.latency.subjects import disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.groups import GroupBy
+from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.paths.board import STATE, Only, PathBoard, path_board
 from tui.paths.columns import path_columns
 from tui.paths.text import summary, told
-from tui.scope import Scope
 from tui.screen_registry import PATHS
 from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.widgets.grid import Grid
+from tui.widgets.grid.outline import Outline
+from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
-from tui.widgets.outline import Outline
 
 
 class PathOutline(Outline):
@@ -54,8 +54,8 @@ class PathsScreen(View):
     """
     COLUMNS = path_columns()
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._by = GroupBy.LUN
         self._only = Only.ALL
         self._outline = PathOutline()
@@ -70,7 +70,7 @@ class PathsScreen(View):
         """Figures in the grouping that is chosen."""
         grid = self.query_one("#paths", Grid)
         fields = [column.field_id for column in self.COLUMNS]
-        board = path_board(frame, self._by, self._only, fields, self.scope.history.gone_paths)
+        board = path_board(frame, self._by, self._only, fields, self.app_state.history.gone_paths)
         self._outline.board = board
         self._outline.passes = None if board is None else board.passes
         if board is not None:
@@ -84,7 +84,7 @@ class PathsScreen(View):
         """Write the lines above and below the grid."""
         above = self.query_one("#summary", TextLine)
         if board is None:
-            above.put(f" {_why_none(self.scope.frame)}")
+            above.put(f" {_why_none(self.app_state.frame)}")
         else:
             above.put(Content.assemble(*self._choices(), summary(board)))
         self._tell_row(board)
@@ -117,7 +117,7 @@ class PathsScreen(View):
 
     def latency_subject(self) -> LatencySubject | None:
         """Follow the path, LUN or port under the cursor."""
-        frame, thing = self.scope.frame, self._thing()
+        frame, thing = self.app_state.frame, self._thing()
         if frame is None or thing is None:
             return None
         table, key = thing
@@ -145,7 +145,7 @@ class PathsScreen(View):
         """Show the path, LUN or port under the cursor."""
         thing = self._thing()
         if thing is not None:
-            self.app.push_screen(detail_view(self.scope, *thing))
+            self.app.push_screen(detail_view(self.app_state, *thing))
         elif self._outline.board is not None:
             self.notify("this group has no page of its own; Enter opens it", markup=False)
 

@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from collectors.latency.subject import LatencySubject
-from tui.looks.modal import Modal
+from tui.theme.modal import Modal
 from tui.widgets.line import TextLine
 from tui.widgets.options import Options
 

@@ -12,20 +12,19 @@ from textual.binding import BindingType
 from collectors.latency.subject import LatencySubject
 from collectors.latency.subjects import disk_subject, port_subject
 from collectors.model import Frame
-from collectors.topology.branches import Node, NodeKind
+from collectors.paths.branches import Node, NodeKind
+from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.paths.columns import RANGE_WIDTH, state_column
-from tui.paths.tree_board import FIELDS, TreeBoard, tree_board, tree_layout
-from tui.paths.tree_text import node_told
-from tui.scope import Scope
+from tui.paths.tree_board import FIELDS, TreeBoard, node_told, tree_board, tree_layout
 from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
 from tui.text.columns import grid_columns
-from tui.widgets.grid import Grid
-from tui.widgets.grid_rows import NAME
+from tui.widgets.grid.outline import Outline
+from tui.widgets.grid.rows import NAME
+from tui.widgets.grid.table import Grid
 from tui.widgets.line import TextLine
-from tui.widgets.outline import Outline
 
 _TABLES = {NodeKind.PORT: "hbas", NodeKind.PATH: "paths", NodeKind.LUN: "disks", NodeKind.LAYER: "disks"}
 
@@ -54,8 +53,8 @@ class TreeScreen(View):
     TreeScreen.-flat #told { height: 1; }
     """
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._outline = TreeOutline()
         self._searched = False
 
@@ -80,7 +79,7 @@ class TreeScreen(View):
 
     def _tell(self) -> None:
         node = self._node()
-        words = "" if node is None or self.scope.frame is None else node_told(self.scope.frame, node)
+        words = "" if node is None or self.app_state.frame is None else node_told(self.app_state.frame, node)
         self.query_one("#told", TextLine).put(words)
 
     def _node(self) -> Node | None:
@@ -112,7 +111,7 @@ class TreeScreen(View):
 
     def latency_subject(self) -> LatencySubject | None:
         """Follow the port, path or disk under the cursor."""
-        frame, node = self.scope.frame, self._node()
+        frame, node = self.app_state.frame, self._node()
         if frame is None or node is None or node.kind not in _TABLES:
             return None
         return port_subject(node.of, frame.topology) if node.kind is NodeKind.PORT else disk_subject(node.of, frame)
@@ -135,9 +134,9 @@ class TreeScreen(View):
         """Show the port, path or disk under the cursor."""
         node = self._node()
         table = None if node is None else _TABLES.get(node.kind)
-        if node is None or table is None or self.scope.frame is None:
+        if node is None or table is None or self.app_state.frame is None:
             return
-        self.app.push_screen(detail_view(self.scope, table, node.of))
+        self.app.push_screen(detail_view(self.app_state, table, node.of))
 
 
 def _is_below(node: Node, other: Node) -> bool:

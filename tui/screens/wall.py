@@ -13,15 +13,15 @@ from textual.content import Content
 from textual.geometry import Size
 
 from collectors.derive.present_disks import present_disks
-from collectors.heat import verdict
+from collectors.hotness import verdict
 from collectors.latency.subject import LatencySubject
 from collectors.latency.subjects import disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.registry import get_field
 from engine.text import safe_text
+from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.keys import bindings_of
-from tui.scope import Scope
 from tui.screen_registry import WALL
 from tui.screens.base import View
 from tui.screens.details import detail_view
@@ -29,7 +29,7 @@ from tui.text.columns import GridColumn, grid_columns
 from tui.text.figures import figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.labels import disk_labels, short_labels
-from tui.widgets.grid_rows import RowNames
+from tui.widgets.grid.rows import RowNames
 from tui.widgets.line import TextLine
 from tui.widgets.wall import Wall
 from tui.widgets.wall_model import legend, strengths
@@ -49,8 +49,8 @@ class WallScreen(View):
     WallScreen.-tiny #legend, WallScreen.-tiny #verdict { display: none; }
     """
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
         self._field = FIELDS[0]
         self._by_figure = False
 
@@ -95,7 +95,7 @@ class WallScreen(View):
 
     def _show_figures(self) -> None:
         """Figures and verdict of the disk under the cursor."""
-        frame = self.scope.frame
+        frame = self.app_state.frame
         disks, key = None if frame is None else frame.tables.get("disks"), self.query_one("#wall", Wall).cursor_key
         row = row_of(key, disks)
         if frame is None or disks is None or row is None or key is None:
@@ -109,7 +109,7 @@ class WallScreen(View):
     def latency_subject(self) -> LatencySubject | None:
         """Follow the disk under the cursor."""
         key = self.query_one("#wall", Wall).cursor_key
-        return None if self.scope.frame is None or key is None else disk_subject(key, self.scope.frame)
+        return None if self.app_state.frame is None or key is None else disk_subject(key, self.app_state.frame)
 
     @on(Wall.CellHighlighted)
     def _highlighted(self) -> None:
@@ -117,7 +117,7 @@ class WallScreen(View):
 
     @on(Wall.CellSelected)
     def _selected(self, event: Wall.CellSelected) -> None:
-        self.app.push_screen(detail_view(self.scope, "disks", event.key))
+        self.app.push_screen(detail_view(self.app_state, "disks", event.key))
 
     def action_wall_field(self) -> None:
         """Colour by the next figure."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import termios
@@ -11,11 +12,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from textual import events
+from textual import constants, events
 from textual.driver import Driver
 from textual.geometry import Size
 
-from tui.terminal import modes
 from tui.terminal.job_control import keep_threads_stoppable, stop_until_continued
 from tui.terminal.keyboard import Keyboard
 from tui.terminal.output import TerminalOutput
@@ -24,6 +24,44 @@ from tui.terminal.use import TerminalUse
 
 if TYPE_CHECKING:
     from textual.app import App
+
+
+_MOUSE = (1000, 1003, 1015, 1006)
+"""Buttons, moves, and two ways to report large coordinates."""
+_ALTERNATE_SCREEN, _CURSOR, _FOCUS, _PASTE, _WRAP, _SYNCHRONIZED = 1049, 25, 1004, 2004, 7, 2026
+_KITTY_KEYS = 1 | 8 | 16
+"""Disambiguate, report all keys, with their text."""
+
+WHERE_IS_THE_CURSOR = "\x1b[6n"
+"""Every terminal that answers anything answers this, and in the order of the questions."""
+ARE_YOU_THERE = "\x1b[5n"
+"""Asked last: the answer is another than that to a question before, so what comes before it is over."""
+SYNCHRONIZED_END = f"\x1b[?{_SYNCHRONIZED}l"
+
+
+def _on(*modes: int) -> str:
+    return "".join(f"\x1b[?{mode}h" for mode in modes)
+
+
+def _off(*modes: int) -> str:
+    return "".join(f"\x1b[?{mode}l" for mode in modes)
+
+
+def enter(*, mouse: bool) -> str:
+    """Take the alternate screen, ask for what is wanted of it, and what it can do."""
+    # Apple's terminal prints the end of a question that it does not know.
+    asks = "" if os.environ.get("TERM_PROGRAM") == "Apple_Terminal" else f"\x1b[?{_SYNCHRONIZED}$p"
+    kitty = "" if constants.DISABLE_KITTY_KEY else f"\x1b[>{_KITTY_KEYS}u"
+    modes = _on(_ALTERNATE_SCREEN) + (_on(*_MOUSE) if mouse else "") + _off(_CURSOR) + _on(_FOCUS, _PASTE)
+    return modes + kitty + _off(_WRAP) + asks + WHERE_IS_THE_CURSOR
+
+
+def leave(*, mouse: bool) -> str:
+    """Give everything back; the keyboard before the screen, whose state it is."""
+    kitty = "" if constants.DISABLE_KITTY_KEY else "\x1b[<u"
+    quiet = SYNCHRONIZED_END + (_off(*_MOUSE) if mouse else "") + _off(_FOCUS, _PASTE)
+    return f"{quiet}\x1b[0m{kitty}{_on(_WRAP)}{_off(_ALTERNATE_SCREEN)}{_on(_CURSOR)}"
+
 
 RESIZE_S = 0.03
 """Sizes that come faster than this are taken together: only the last is laid out."""
@@ -111,7 +149,7 @@ class TerminalDriver(Driver):
         self._output = TerminalOutput(self._tty.fd, self._loop, self._draw_all, self._lose)
         self._keyboard = Keyboard(self._tty.fd, self._loop, self.process_message, self._lose)
         self._take_signals()
-        self._output.control(modes.enter(mouse=self._mouse))
+        self._output.control(enter(mouse=self._mouse))
         self._send_size()
 
     def disable_input(self) -> None:
@@ -127,7 +165,7 @@ class TerminalDriver(Driver):
         if output is None:
             return
         asks = self._awaits_answers
-        text = modes.leave(mouse=self._mouse) + (modes.ARE_YOU_THERE if asks else "")
+        text = leave(mouse=self._mouse) + (ARE_YOU_THERE if asks else "")
         if output.finish(text, FINISH_S) and asks:
             self._tty.drop_input_until(_I_AM, ANSWER_S)
         self._tty.restore()
@@ -201,7 +239,7 @@ class TerminalDriver(Driver):
         except termios.error as error:
             self._lose(f"the terminal cannot be set up: {error.args[-1]}")
             return
-        self._output.control(modes.leave(mouse=self._mouse) + modes.enter(mouse=self._mouse))
+        self._output.control(leave(mouse=self._mouse) + enter(mouse=self._mouse))
         self._use.after_stop(None)
         self._draw_all()
 

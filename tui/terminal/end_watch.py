@@ -22,9 +22,9 @@ from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 from typing import Self
 
+from tui.headless.leaving import end_process
+from tui.headless.signals import SAME_S
 from tui.terminal.tty import Tty
-from tui.unattended.leaving import end_process
-from tui.unattended.signals import SAME_S
 
 LEAVING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

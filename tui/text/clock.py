@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from collectors.session.moments import clock_text
+from collectors.session.time_format import clock_text
 
 SECOND_NS = 1_000_000_000
 

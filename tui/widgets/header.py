@@ -10,9 +10,9 @@ from textual.content import Content
 
 from collectors.field import Unit
 from collectors.model import Frame, Tier
-from collectors.session.moments import clock_text
+from collectors.session.time_format import clock_text
 from engine.text import safe_text
-from tui.scope import Recording, Scope
+from tui.app_state import AppState, Recording
 from tui.screen_registry import TABS, ScreenEntry
 from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
@@ -29,7 +29,7 @@ class HeaderLine(TextLine):
     HeaderLine { background: $panel; color: $foreground; }
     """
 
-    def show(self, frame: Frame | None, scope: Scope) -> None:
+    def show(self, frame: Frame | None, app_state: AppState) -> None:
         """Show what the frame says about itself."""
         width = self.size.width or 80
         if frame is None:
@@ -38,13 +38,13 @@ class HeaderLine(TextLine):
         left = [(" lunscope ", "bold"), (safe_text(frame.topology.host.hostname) or "this host", "bold $accent")]
         parts = [
             (clock_text(frame.time_ns), ""),
-            _interval(frame, scope),
+            _interval(frame, app_state),
             (_tier_text(frame.topology.host.tier), ""),
             _cost(frame),
-            _lateness(frame, scope),
+            _lateness(frame, app_state),
         ]
         content = Content.assemble(*left)
-        mark = _recording_mark(scope.recording)
+        mark = _recording_mark(app_state.recording)
         for part in parts:
             addition = Content.assemble("  ", part)
             if part[0] and content.cell_length + addition.cell_length + mark.cell_length + 1 <= width:
@@ -53,8 +53,8 @@ class HeaderLine(TextLine):
         self.put(content + Content(" " * max(1, gap)) + mark)
 
 
-def _interval(frame: Frame, scope: Scope) -> tuple[str, str]:
-    seconds = frame.elapsed_s if math.isfinite(frame.elapsed_s) else scope.interval_s
+def _interval(frame: Frame, app_state: AppState) -> tuple[str, str]:
+    seconds = frame.elapsed_s if math.isfinite(frame.elapsed_s) else app_state.interval_s
     return f"{seconds:.3g} s", ""
 
 
@@ -71,8 +71,8 @@ def _cost(frame: Frame) -> tuple[str, str]:
     )
 
 
-def _lateness(frame: Frame, scope: Scope) -> tuple[str, str]:
-    late = frame.late_s > LATE_SHARE * scope.interval_s
+def _lateness(frame: Frame, app_state: AppState) -> tuple[str, str]:
+    late = frame.late_s > LATE_SHARE * app_state.interval_s
     return f"late {format_quantity(frame.late_s * 1e3, Unit.MILLISECONDS, 5)} ms", "bold $warning" if late else ""
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from textual.content import Content
 
 from tui.action import Action
+from tui.app_state import AppState
 from tui.keys import ANYWHERE_ACTIONS, is_usable
-from tui.scope import Scope
 from tui.screen_registry import ScreenEntry
 from tui.widgets.line import TextLine
 
@@ -20,11 +20,11 @@ class KeyLine(TextLine):
     KeyLine { background: $panel; color: $foreground; }
     """
 
-    def show(self, screen: ScreenEntry, scope: Scope, key_text: Callable[[str], str]) -> None:
+    def show(self, screen: ScreenEntry, app_state: AppState, key_text: Callable[[str], str]) -> None:
         """Show the keys of a screen."""
         width = self.size.width or 80
         content = Content(" ")
-        for action in footer_actions(screen, scope):
+        for action in footer_actions(screen, app_state):
             key = key_text(action.id)
             entry = Content.assemble((key, "bold $accent"), f" {action.short}  ")
             if content.cell_length + entry.cell_length > width + 2:
@@ -33,8 +33,8 @@ class KeyLine(TextLine):
         self.put(content)
 
 
-def footer_actions(screen: ScreenEntry, scope: Scope) -> list[Action]:
+def footer_actions(screen: ScreenEntry, app_state: AppState) -> list[Action]:
     """Actions of the key line: the screen's own first, then those that work anywhere."""
-    replay, load = scope.transport.seekable, scope.desk is not None
+    replay, load = app_state.transport.seekable, app_state.controller is not None
     actions = (*screen.actions, *ANYWHERE_ACTIONS)
     return [action for action in actions if action.short and is_usable(action, replay=replay, load=load)]

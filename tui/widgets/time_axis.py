@@ -11,8 +11,8 @@ from textual.strip import Strip
 
 from engine.events import Event
 from tui.text.glyphs import Glyphs
-from tui.widgets.chart_model import ChartFrame, cell_of
-from tui.widgets.timescale import TimeScale, clock_ticks
+from tui.widgets.chart.model import ChartFrame, cell_of
+from tui.widgets.chart.timescale import TimeScale, clock_ticks
 
 _CELLS_PER_CLOCK = 12
 
@@ -25,7 +25,7 @@ def events_in_sight(events: Sequence[Event], scale: TimeScale, frame: ChartFrame
 
 
 @dataclass(frozen=True, slots=True)
-class TimeAxisLook:
+class TimeAxisStyle:
     """Marks and styles of the line."""
 
     glyphs: Glyphs
@@ -34,7 +34,7 @@ class TimeAxisLook:
 
 
 def time_axis_line(
-    scale: TimeScale, frame: ChartFrame, events: Sequence[tuple[int, Event]], look: TimeAxisLook
+    scale: TimeScale, frame: ChartFrame, events: Sequence[tuple[int, Event]], look: TimeAxisStyle
 ) -> Strip:
     """Draw the clock under the plot with the marks of the events."""
     marks = {cell: look.glyphs.event_marks[event.kind] for cell, event in events}

@@ -7,9 +7,9 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from collectors.field import Unit
-from collectors.session.moments import clock_text
+from collectors.session.time_format import clock_text
 from engine.text import safe_text
-from tui.scope import Scope
+from tui.app_state import AppState
 from tui.text.clock import SECOND_NS, span_text
 from tui.text.format import format_quantity
 from tui.transport import LiveTransport, ReplayTransport
@@ -32,32 +32,32 @@ class TransportBar(Horizontal):
         yield TextLine(" …", id="state")
         yield Timeline()
 
-    def show(self, scope: Scope) -> None:
+    def show(self, app_state: AppState) -> None:
         """Show where in time the screen is."""
-        transport = scope.transport
+        transport = app_state.transport
         if isinstance(transport, ReplayTransport):
             self.set_class(True, "-seekable")
-            self.query_one(TextLine).put(_replay_state(transport, scope))
+            self.query_one(TextLine).put(_replay_state(transport, app_state))
             self.query_one(Timeline).show(
-                transport.start_ns, transport.end_ns, transport.position_ns, scope.events.all()
+                transport.start_ns, transport.end_ns, transport.position_ns, app_state.events.all()
             )
         else:
-            self.query_one(TextLine).put(_live_state(transport, scope))
+            self.query_one(TextLine).put(_live_state(transport, app_state))
 
 
-def _live_state(transport: LiveTransport, scope: Scope) -> Content:
-    recording = _recording_text(scope)
-    if scope.ended is not None:
-        return Content.assemble((" ■ STOPPED ", "bold $error"), safe_text(scope.ended), recording)
+def _live_state(transport: LiveTransport, app_state: AppState) -> Content:
+    recording = _recording_text(app_state)
+    if app_state.ended is not None:
+        return Content.assemble((" ■ STOPPED ", "bold $error"), safe_text(app_state.ended), recording)
     if transport.held is None:
         return Content.assemble((" ▶ LIVE", "bold $success"), recording)
-    held_s = (scope.latest_ns - transport.held.time_ns) / SECOND_NS
+    held_s = (app_state.latest_ns - transport.held.time_ns) / SECOND_NS
     held = f" at {clock_text(transport.held.time_ns)}, {span_text(held_s)} behind"
-    return Content.assemble((" ‖ PAUSED", "bold reverse $warning"), held, _recording_text(scope, paused=True))
+    return Content.assemble((" ‖ PAUSED", "bold reverse $warning"), held, _recording_text(app_state, paused=True))
 
 
-def _recording_text(scope: Scope, *, paused: bool = False) -> Content:
-    recording = scope.recording
+def _recording_text(app_state: AppState, *, paused: bool = False) -> Content:
+    recording = app_state.recording
     if recording is None:
         return Content.assemble(("   not recording" if paused else "   not recorded", "dim"))
     if recording.trouble:
@@ -66,11 +66,11 @@ def _recording_text(scope: Scope, *, paused: bool = False) -> Content:
     return Content.assemble(f"   {'still ' if paused else ''}recording to {safe_text(recording.path)}, {size}")
 
 
-def _replay_state(transport: ReplayTransport, scope: Scope) -> Content:
+def _replay_state(transport: ReplayTransport, app_state: AppState) -> Content:
     speed = f"{transport.speed:g}x"
     where = f" {clock_text(transport.position_ns)} / {clock_text(transport.end_ns)} {speed}"
-    if scope.ended:
-        return Content.assemble((" ■ STOPPED ", "bold $error"), safe_text(scope.ended))
+    if app_state.ended:
+        return Content.assemble((" ■ STOPPED ", "bold $error"), safe_text(app_state.ended))
     if transport.position_ns >= transport.end_ns:
         return Content.assemble((" ■ END   ", "bold"), where)
     if transport.paused:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.block_interval import block_interval
-from collectors.derive.block_tables import block_tables
-from collectors.derive.disk_figures import with_heat
 from collectors.derive.disk_interval import DiskInterval
-from collectors.derive.exact import with_exact
-from collectors.derive.group_looks import NO_LOOKS, added_looks
+from collectors.derive.group_inflight import NO_GROUP_SAMPLES, added_group_samples
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.subject import interval_s
+from collectors.tables.block.derive.block_interval import block_interval
+from collectors.tables.block.derive.block_tables import block_tables
+from collectors.tables.block.derive.disk_figures import with_hotness
+from collectors.tables.block.derive.exact import with_exact
 from collectors.tables.block.schema import DISK
 from collectors.tables.block.traced_sum import TracedSum
 
@@ -34,7 +34,7 @@ class BlockAverages:
         self._peaks = np.zeros(0)
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
-        self._looks = NO_LOOKS
+        self._looks = NO_GROUP_SAMPLES
         self._traced = TracedSum()
         self._topology = Topology()
 
@@ -48,7 +48,7 @@ class BlockAverages:
         self._topology = step.current.topology
         self._place(table.rows)
         self._sum("elapsed_s")[self._at] += elapsed_s
-        self._looks = added_looks(self._looks, reduced.looks)
+        self._looks = added_group_samples(self._looks, reduced.looks)
         if reduced.traced is not None:
             self._traced.add(reduced.traced)
         for interval in reduced.moved:
@@ -63,13 +63,13 @@ class BlockAverages:
         sums = {quantity: self._sum(quantity) for quantity in self._sums}
         elapsed_s = float(sums["elapsed_s"].max(initial=0.0)) if "elapsed_s" in sums else np.nan
         if "reads" not in sums:
-            return with_heat(block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_)))
+            return with_hotness(block_tables(rows, [], self._topology, elapsed_s, np.zeros(len(rows), np.bool_)))
         moved = DiskInterval(slice(len(rows)), sums, self._grown(self._peaks, np.nan))
         silent = sums["reads"] + sums["writes"] == 0
         tables = block_tables(rows, [moved], self._topology, elapsed_s, silent, looks=self._looks)
         exact = self._traced.total() if self._traced.elapsed_s >= _SPEAKS * elapsed_s else None
         whole = sums["elapsed_s"] >= _SPEAKS * elapsed_s
-        return with_heat(with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole))
+        return with_hotness(with_exact(tables, exact, rows, self._topology.graph, silent, whole=whole))
 
     def _place(self, rows: Rows) -> None:
         """Find the slots of the rows, new ones for disks not seen before."""

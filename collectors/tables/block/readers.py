@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.model import Tier
-from collectors.sources.reading import Collector
+from collectors.sampling.reading import Collector
 from collectors.subject import SampledHost
 
 
 def path_readers(host: SampledHost) -> Iterator[Collector]:
     """Yield what counts the errors of paths."""
-    from collectors.kernel import path_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
-    from collectors.kernel.slow_counters import SlowCounters  # noqa: PLC0415
+    from collectors.sampling.slow_counters import SlowCounters  # noqa: PLC0415
+    from collectors.tables.block import path_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
 
     take, tell = errors.PathErrors(host.sysfs).take, errors.path_error_events(host.devices)
     yield SlowCounters("path errors", host.graph, take, errors.PACE, tell)
@@ -20,9 +20,9 @@ def path_readers(host: SampledHost) -> Iterator[Collector]:
 
 def port_readers(host: SampledHost) -> Iterator[Collector]:
     """Yield what counts the errors of ports, if it may, and samples what they have in flight, if it can."""
-    from collectors.kernel import port_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
-    from collectors.kernel.group_watch import start_group_watch  # noqa: PLC0415
-    from collectors.kernel.slow_counters import SlowCounters  # noqa: PLC0415
+    from collectors.sampling.slow_counters import SlowCounters  # noqa: PLC0415
+    from collectors.tables.block import port_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
+    from collectors.tables.block.group_watch import start_group_watch  # noqa: PLC0415
 
     if host.settings.fabric_counters:
         take = errors.PortErrors(host.sysfs).take

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectors.derive.block_interval import block_interval
-from collectors.derive.block_tables import block_tables, silent_rows
-from collectors.derive.disk_figures import with_heat
-from collectors.derive.errors import with_errors
-from collectors.derive.exact import with_exact
+from collectors.derive.error_counters import with_errors
+from collectors.graph import Path
 from collectors.kernel.device_ids import plain_wwid
 from collectors.kernel.device_names import both_names, label_of
 from collectors.model import Frame, FrameTable, Rows, Table, Topology
-from collectors.paths.verdict import path_verdicts
 from collectors.subject import Averages, Interval, Report, Subject, any_above
+from collectors.tables.block.derive.block_interval import block_interval
+from collectors.tables.block.derive.block_tables import block_tables, silent_rows
+from collectors.tables.block.derive.disk_figures import with_hotness
+from collectors.tables.block.derive.exact import with_exact
 from collectors.tables.block.fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
+from collectors.tables.block.path_verdict import path_verdicts
 from collectors.tables.block.readers import path_readers, port_readers
 from collectors.tables.block.schema import DISK, GROUP, PATH_ERRORS, PATH_STATE, PORT_ERRORS
 from collectors.tables.block.trace_schema import SLOW_IO, TRACE, TRACE_GROUP, TRACER
 from collectors.tables.graph_lookup import paths_of, policies_of, ports_of
-from collectors.topology.graph import Path
 from engine.text import safe_text
 
 
@@ -29,7 +29,7 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     reduced = block_interval(previous, current)
     silent = silent_rows(table)
     block = block_tables(table.rows, reduced.moved, current.topology, elapsed_s, silent, looks=reduced.looks)
-    tables = with_heat(with_exact(block, reduced.traced, table.rows, graph, silent))
+    tables = with_hotness(with_exact(block, reduced.traced, table.rows, graph, silent))
     return with_errors(tables, None if previous is None else previous.tables, current.tables, graph)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.traced import LARGEST, SUMMED, Traced, TracedCells
 from collectors.model import HistogramScale, Rows
+from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced, TracedCells
 
 _MOST_CELLS = 1 << 20
 """Cells held apart before equal ones are added up."""
@@ -18,7 +18,7 @@ _Counts = NDArray[np.uint64]
 
 
 class TracedSum:
-    """Adds up intervals of any devices; the sum is itself what `collectors.derive.exact` makes figures of.
+    """Adds up intervals of any devices; the sum is itself what `collectors.tables.block.derive.exact` makes figures of.
 
     An interval in which a device or group was not known is left out for it, and its busy time is that of the others,
     stretched over the whole.
@@ -99,7 +99,7 @@ class _Places:
         return Rows(tuple(self._places), tuple(self._names))
 
     def of(self, rows: Rows) -> NDArray[np.intp]:
-        """Place of each row, a new one for those not seen before."""
+        """SysfsLocation of each row, a new one for those not seen before."""
         if rows is not self._rows:
             for key, name in zip(rows.keys, rows.names, strict=True):
                 if key not in self._places:

@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.kernel.identity import number_of, storable_name
 from collectors.model import Rows, Table
-from collectors.sources.reading import Reading
+from collectors.sampling.reading import Reading
 from collectors.tables.cgroup.counter_file import OpenFileBudget
 from collectors.tables.cgroup.files import Number
 from collectors.tables.cgroup.keys import row_key, row_name

@@ -9,10 +9,10 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.growth import Values, aligned, growth, present, ratio, share_pct
+from collectors.derive.counter_deltas import Values, aligned, growth, present, ratio, share_pct
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import Column, FrameTable, Rows, Table, Topology
-from collectors.sources.reading import Collector
+from collectors.sampling.reading import Collector
 from collectors.subject import Interval, Report, SampledHost, Subject, any_above, device_identity
 from collectors.tables.added_sums import AddedSums
 from collectors.tables.cgroup.keys import parts_of, short_name

@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 
 from collectors.model import MISSING, Rows, Table
-from collectors.sources.reading import Reading
+from collectors.sampling.reading import Reading
 from collectors.tables.host.schema import HOST
 from engine.numbers import whole_number
 

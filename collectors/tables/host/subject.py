@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from collectors.derive.growth import Raw, Values, aligned, growth, present, ratio, share_pct
+from collectors.derive.counter_deltas import Raw, Values, aligned, growth, present, ratio, share_pct
 from collectors.field import Field, Unit
 from collectors.model import MISSING, Column, FrameTable, Table
-from collectors.sources.reading import Collector
+from collectors.sampling.reading import Collector
 from collectors.subject import Interval, SampledHost, Subject
 from collectors.tables.host.schema import HOST
 

@@ -6,8 +6,8 @@ from typing import Unpack
 
 import numpy as np
 
-from collectors.derive.growth import Values, aligned, growth, instant, ratio
-from collectors.derive.little import outstanding_io_s
+from collectors.derive.counter_deltas import Values, aligned, growth, instant, ratio
+from collectors.derive.outstanding import outstanding_io_s
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Table, Tier
 from collectors.subject import Interval, Subject

@@ -8,10 +8,10 @@ from typing import Unpack
 import numpy as np
 
 from collectors.derive.cells import rows_of_cells
-from collectors.derive.growth import Values, aligned, growth, instant, ratio
-from collectors.derive.little import outstanding_io_s
+from collectors.derive.counter_deltas import Values, aligned, growth, instant, ratio
+from collectors.derive.outstanding import outstanding_io_s
+from collectors.derive.percentiles import RowCells, percentiles_ns
 from collectors.field import Field, Shown, Thresholds, Unit
-from collectors.latency.percentiles import RowCells, percentiles_ns
 from collectors.model import FrameTable, Histograms, Rows, Table, Tier
 from collectors.subject import Interval, Subject
 from collectors.tables.load.schema import LOAD, SLOW_LOAD

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.model import Rows, Table
-from collectors.sources.background import BackgroundThread
-from collectors.sources.reading import Reading
+from collectors.sampling.background import BackgroundThread
+from collectors.sampling.reading import Reading
 from collectors.tables.process.scan import ProcessIo, ProcessScanner
 from collectors.tables.process.schema import PROCESS
 from engine.events import Event, EventKind

@@ -6,10 +6,10 @@ from typing import Unpack
 
 import numpy as np
 
-from collectors.derive.growth import ratio
+from collectors.derive.counter_deltas import ratio
 from collectors.field import Field, Shown, Unit
 from collectors.model import MISSING, FrameTable, Table
-from collectors.sources.reading import Collector
+from collectors.sampling.reading import Collector
 from collectors.subject import Interval, SampledHost, Subject, any_above
 from collectors.tables.process.schema import PROCESS
 

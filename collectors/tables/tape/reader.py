@@ -6,9 +6,9 @@ import numpy as np
 
 from collectors.kernel.sysfs_text import number
 from collectors.model import MISSING, Rows, Table
-from collectors.sources.reading import Reading
+from collectors.sampling.reading import Reading
+from collectors.tables.tape.drives import CLASS, drive_entries, drive_key, drive_links
 from collectors.tables.tape.schema import TAPE
-from collectors.topology.tapes import CLASS, drive_entries, drive_key, drive_links
 from engine._native import read_attributes
 
 _FILES = (

@@ -7,15 +7,15 @@ from typing import Unpack
 
 import numpy as np
 
-from collectors.derive.growth import Grown, Values, aligned, growth, instant, ratio
+from collectors.derive.counter_deltas import Grown, Values, aligned, growth, instant, ratio
 from collectors.field import Field, Shown, Thresholds, Unit
+from collectors.graph import Graph, Tape
 from collectors.model import FrameTable, Table, Topology
-from collectors.sources.reading import Collector
+from collectors.sampling.reading import Collector
 from collectors.subject import Interval, Report, SampledHost, Subject, any_above
 from collectors.tables.added_sums import AddedSums
 from collectors.tables.graph_lookup import ports_of
 from collectors.tables.tape.schema import TAPE
-from collectors.topology.graph import Graph, Tape
 from engine.text import safe_text
 
 _NS_PER_MS = 1e6

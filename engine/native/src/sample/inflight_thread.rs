@@ -26,7 +26,7 @@ const FORGET_SHIFT: u32 = 10;
 struct Seen {
     in_driver: u64,
     looks: u64,
-    busy_looks: u64,
+    busy_sample_count: u64,
     peak: u64,
     accounted: u64,
     accounted_looks: u64,
@@ -42,7 +42,7 @@ impl Seen {
     fn add(&mut self, in_driver: u64, accounted: Option<u64>) {
         self.in_driver = self.in_driver.saturating_add(in_driver);
         self.looks += 1;
-        self.busy_looks += u64::from(in_driver > 0);
+        self.busy_sample_count += u64::from(in_driver > 0);
         self.peak = self.peak.max(in_driver);
         let level = in_driver.min(u64::MAX >> (FORGET_SHIFT + 2)) << FORGET_SHIFT;
         self.full = level.max(self.full - (self.full >> FORGET_SHIFT));
@@ -97,7 +97,7 @@ impl Watched {
         [
             seen.in_driver,
             seen.looks,
-            seen.busy_looks,
+            seen.busy_sample_count,
             std::mem::take(&mut seen.peak),
             of_accounted(seen.accounted),
             of_accounted(seen.accounted_looks),
@@ -242,7 +242,7 @@ mod tests {
     fn what_has_left_a_driver_that_has_room_is_not_queued() {
         let seen = seen(&[(16, 16), (1, 3), (0, 1), (11, 13)]);
         assert_eq!(seen.queued, 0);
-        assert_eq!((seen.accounted_looks, seen.busy_looks), (4, 3));
+        assert_eq!((seen.accounted_looks, seen.busy_sample_count), (4, 3));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl KnobsArgument {
     }
 }
 
-/// `engine.running.backend.LoadSettings` by its attributes.
+/// `engine.backend.protocol.LoadSettings` by its attributes.
 #[expect(clippy::struct_excessive_bools, reason = "the settings of a job")]
 #[derive(FromPyObject)]
 pub struct SettingsArgument {

@@ -1,1 +1,0 @@
-"""What works on this host, and what would lift it."""

@@ -1,0 +1,94 @@
+"""Longer intervals out of shorter ones, without losing a peak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import MISSING, Column, Histograms, Kind, Sample, Step, Table
+from collectors.sampling.schedule import SECOND_NS
+
+_TOLERANCE = 0.98
+"""A sample read a little early still ends its interval."""
+
+
+def coarser(steps: Iterable[Step], interval_s: float) -> Iterator[Step]:
+    """Yield steps at least `interval_s` apart; what came in between is in them.
+
+    Counters are cumulative and need nothing; peaks, interval amounts, histograms and events of the samples left out are
+    handed on to the next one yielded.
+    """
+    least_ns = round(interval_s * SECOND_NS * _TOLERANCE)
+    start: Sample | None = None
+    carried: Sample | None = None
+    for step in steps:
+        if step.previous is None or start is None:
+            start, carried = step.current, None
+            yield Step(None, step.current)
+            continue
+        carried = step.current if carried is None else _together(carried, step.current)
+        if step.current.monotonic_ns - start.monotonic_ns >= least_ns:
+            yield Step(start, carried)
+            start, carried = step.current, None
+
+
+def _together(earlier: Sample, later: Sample) -> Sample:
+    """Return the later sample with what only the earlier one saw."""
+    tables = {name: _table(earlier.tables.get(name), table) for name, table in later.tables.items()}
+    histograms = {name: _cells(earlier.histograms.get(name), cells) for name, cells in later.histograms.items()}
+    return replace(
+        later,
+        tables=tables,
+        histograms={**earlier.histograms, **histograms},
+        events=(*earlier.events, *later.events),
+        cost_ns=earlier.cost_ns + later.cost_ns,
+        late_ns=max(earlier.late_ns, later.late_ns),
+    )
+
+
+def _table(earlier: Table | None, later: Table) -> Table:
+    moving = [(i, column) for i, column in enumerate(later.schema.columns) if column.kind in {Kind.PEAK, Kind.INTERVAL}]
+    if earlier is None or earlier.schema != later.schema or not moving:
+        return later
+    before, after = _same_rows(earlier, later)
+    values = later.values.copy()
+    for position, column in moving:
+        pair = earlier.values[before, position], values[after, position]
+        values[after, position] = _both(column, *pair)
+    return Table(later.schema, later.rows, values)
+
+
+def _both(column: Column, earlier: NDArray[np.uint64], later: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    either = np.maximum(earlier, later) if column.kind is Kind.PEAK else earlier + later
+    missing = (earlier == MISSING) | (later == MISSING)
+    return np.where(missing, np.minimum(earlier, later), either)
+
+
+def _same_rows(earlier: Table, later: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    if earlier.rows is later.rows:
+        everyone = np.arange(len(later.rows))
+        return everyone, everyone
+    places = {key: place for place, key in enumerate(earlier.rows.keys)}
+    pairs = [(places[key], place) for place, key in enumerate(later.rows.keys) if key in places]
+    before, after = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return before, after
+
+
+def _cells(earlier: Histograms | None, later: Histograms) -> Histograms:
+    """Put cells together; those of a row that is gone have nowhere to be shown."""
+    if earlier is None or (earlier.scale, earlier.series) != (later.scale, later.series):
+        return later
+    places = {key: place for place, key in enumerate(later.rows.keys)}
+    moved = np.array([places.get(key, -1) for key in earlier.rows.keys], dtype=np.int64)
+    row = moved[earlier.row] if len(moved) else np.empty(0, np.int64)
+    kept = row >= 0
+    return replace(
+        later,
+        row=np.concatenate([row[kept].astype(np.uint32), later.row]),
+        series_index=np.concatenate([earlier.series_index[kept], later.series_index]),
+        bucket=np.concatenate([earlier.bucket[kept], later.bucket]),
+        count=np.concatenate([earlier.count[kept], later.count]),
+    )

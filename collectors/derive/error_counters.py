@@ -1,0 +1,90 @@
+"""Error counters of paths and ports beside their figures: how many are new, and how many there have been."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.counter_deltas import Values, aligned, growth, instant, positions
+from collectors.derive.roles import roles
+from collectors.graph import Graph
+from collectors.model import FrameTable, Rows, Table
+
+Tables = Mapping[str, Table]
+
+_OF_PATHS = {
+    "new_errors": "errors",
+    "new_timeouts": "timeouts",
+    "new_retries": "retries",
+    "new_failovers": "failovers",
+}
+_TOTALS = {"errors": "errors", "timeouts": "timeouts"}
+_ADDED_BY_PORT = ("new_errors", "new_timeouts", "new_retries")
+_OF_PORTS = {
+    "new_command_errors": "command_errors",
+    "new_link_errors": "link_errors",
+    "new_frame_errors": "frame_errors",
+    "new_resets": "resets",
+    "new_reconnects": "reconnects",
+}
+
+
+def with_errors(
+    frame: Mapping[str, FrameTable], previous: Tables | None, current: Tables, graph: Graph
+) -> dict[str, FrameTable]:
+    """Add error columns to the frame tables "paths" and "hbas"; others are handed through.
+
+    Counters are read more seldom than disks: what is new stands in the interval in which it was read. A port has the
+    sum of its paths, NaN where none of them is counted.
+
+    Args:
+        frame: with or without these tables.
+        previous: raw tables of the sample before, None if there is none.
+        current: raw tables of the sample at the end of the interval.
+        graph: that of the current sample.
+    """
+    if "paths" not in frame or not current.keys() & {"path_errors", "port_errors"}:
+        return dict(frame)
+    paths, ports = frame["paths"], frame["hbas"]
+    of_paths = _columns(paths.rows, previous, current, "path_errors", _OF_PATHS)
+    of_ports = _columns(ports.rows, previous, current, "port_errors", _OF_PORTS)
+    part = roles(current["disk"].rows, graph)
+    port_of_path = part.port_of_row[part.path_at]
+    of_ports |= {name: _summed(of_paths[name], port_of_path, len(ports.rows)) for name in _ADDED_BY_PORT}
+    return {**frame, "paths": _extended(paths, of_paths), "hbas": _extended(ports, of_ports)}
+
+
+def _columns(
+    rows: Rows, previous: Tables | None, current: Tables, name: str, fields: Mapping[str, str]
+) -> dict[str, Values]:
+    """Growth, and of paths the totals too, in the order of `rows`; NaN where nothing is counted."""
+    table = current.get(name)
+    if table is None:
+        return {field_id: np.full(len(rows), np.nan) for field_id in fields}
+    columns = table.schema.columns
+    grown = growth(columns, aligned((previous or {}).get(name), table), table.values)
+    found = {field_id: grown[column] for field_id, column in fields.items()}
+    if name == "path_errors":
+        found |= {field_id: instant(columns, table.values, column) for field_id, column in _TOTALS.items()}
+    at = _places(table.rows, rows)
+    return {field_id: np.append(values, np.nan)[at] for field_id, values in found.items()}
+
+
+@lru_cache(maxsize=8)
+def _places(there: Rows, wanted: Rows) -> NDArray[np.intp]:
+    """Where each wanted row stands; -1, the NaN behind the last one, where it does not."""
+    return positions(there, wanted.keys)
+
+
+def _summed(values: Values, group: NDArray[np.intp], groups: int) -> Values:
+    """Add up what is known by group."""
+    known = (group >= 0) & ~np.isnan(values)
+    total = np.bincount(group[known], values[known], minlength=groups)
+    return np.where(np.bincount(group[known], minlength=groups) > 0, total, np.nan)
+
+
+def _extended(table: FrameTable, columns: Mapping[str, Values]) -> FrameTable:
+    return FrameTable(table.rows, {**table.columns, **columns}, table.tiers)

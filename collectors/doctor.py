@@ -1,0 +1,205 @@
+"""What works on this host, which tier its figures get, and what would lift it."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from collectors.exact.opening import full_refusal
+from collectors.exact.probe.client import connect, helper_path
+from engine import _native
+from engine.errors import LunscopeError, words_of
+
+
+def exact_time(procfs: Path, sysfs: Path) -> Check:
+    """Attach and detach, or say why that cannot be and what would lift it."""
+    refusal = full_refusal(str(procfs), str(sysfs))
+    if not refusal:
+        return _attached(sysfs)
+    if helper_path().is_socket():
+        return _by_helper(helper_path())
+    found, _, mend = refusal.partition(": ")
+    return Check("exact time", Status.MISSING, found, mend)
+
+
+def _attached(sysfs: Path) -> Check:
+    started_s = time.monotonic()
+    try:
+        _native.BlockTracer(str(sysfs)).close()
+    except OSError as error:
+        return Check("exact time", Status.MISSING, words_of(error))
+    took_ms = 1e3 * (time.monotonic() - started_s)
+    return Check("exact time", Status.OK, f"block tracepoints can be watched, ready after {took_ms:.0f} ms: tier exact")
+
+
+def _by_helper(path: Path) -> Check:
+    try:
+        connect(path).close()
+    except LunscopeError as error:
+        return Check("exact time", Status.MISSING, str(error))
+    except OSError as error:
+        mend = "start it again: sudo lunscope probe, or systemctl restart lunscope-probe"
+        return Check("exact time", Status.MISSING, f"the probe helper at {path} does not answer: {error}", mend)
+    return Check("exact time", Status.OK, f"the probe helper at {path} lets this user read: tier exact")
+
+
+class Status(StrEnum):
+    """How well one thing works."""
+
+    OK = "ok"
+    LIMITED = "limited"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: what was found and, unless it is fine, how to mend it."""
+
+    id: str
+    status: Status
+    found: str
+    mend: str = ""
+
+
+_MOST_NAMES = 5
+
+
+def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
+    """Run every check; none leaves anything changed and none raises."""
+    checks: tuple[Callable[[], Check], ...] = (
+        lambda: _diskstats(procfs),
+        lambda: _in_flight(sysfs),
+        lambda: exact_time(procfs, sysfs),
+        lambda: _accounting(sysfs),
+        _libudev,
+        _io_uring,
+        _read_only_rings,
+        _rights,
+        lambda: _processes(procfs),
+        _locked_memory,
+        _descriptors,
+        lambda: _pressure(procfs),
+        _terminal,
+    )
+    return tuple(check() for check in checks)
+
+
+def _diskstats(procfs: Path) -> Check:
+    path = procfs / "diskstats"
+    try:
+        fields = {len(line.split()) for line in path.read_text(errors="replace").splitlines()}
+    except OSError as error:
+        mend = "mount procfs, or name it with --procfs"
+        return Check("diskstats", Status.MISSING, f"{path}: {error.strerror}", mend)
+    if not fields:
+        return Check(
+            "diskstats", Status.LIMITED, f"{path} lists no device", "in a container give the host's with --procfs"
+        )
+    return Check("diskstats", Status.OK, f"{path} with {max(fields)} fields")
+
+
+def _in_flight(sysfs: Path) -> Check:
+    readable = sum(os.access(path, os.R_OK) for path in (sysfs / "block").glob("*/inflight"))
+    if not readable:
+        mend = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
+        return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", mend)
+    return Check("in-flight sampling", Status.OK, f"{readable} devices: tier sampled for busy disks")
+
+
+def _accounting(sysfs: Path) -> Check:
+    queues = sorted((sysfs / "block").glob("*/queue/iostats"))
+    off = [path.parents[1].name for path in queues if _text(path).strip() == "0"]
+    if not off:
+        return Check("accounting", Status.OK, f"{len(queues)} devices count their I/O (queue/iostats)")
+    listed = ", ".join(off[:_MOST_NAMES]) + (f" and {len(off) - _MOST_NAMES} more" if len(off) > _MOST_NAMES else "")
+    mend = f"echo 1 > /sys/block/{off[0]}/queue/iostats; exact time sees their service time, queue time is unknown"
+    return Check("accounting", Status.LIMITED, f"{listed}: the kernel does not count (queue/iostats is 0)", mend)
+
+
+def _text(path: Path) -> str:
+    """Content, empty where it cannot be read: devices go at any time."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _libudev() -> Check:
+    if ctypes.util.find_library("udev"):
+        return Check("hot-plug events", Status.OK, "libudev found")
+    mend = "install libudev (package libudev1 or systemd-libs)"
+    return Check("hot-plug events", Status.LIMITED, "no libudev: devices are listed again every 60 s", mend)
+
+
+def _io_uring() -> Check:
+    refusal = _native.uring_refusal()
+    if refusal:
+        return Check("io_uring", Status.LIMITED, f"{refusal}; loads use threads")
+    return Check("io_uring", Status.OK, "available")
+
+
+def _read_only_rings() -> Check:
+    """Whether the kernel itself refuses writes of a load that may only read; files are open for reading only anyway."""
+    if _native.uring_refusal():
+        return Check("read-only rings", Status.LIMITED, "no io_uring: loads that read have files open for reading only")
+    refusal = _native.read_only_ring_refusal()
+    if refusal:
+        mend = "needs Linux 5.10 and no filter on io_uring_register; files are open for reading only all the same"
+        return Check("read-only rings", Status.LIMITED, f"not in force: {refusal}", mend)
+    return Check("read-only rings", Status.OK, "in force: the kernel refused a write on a ring not armed for writing")
+
+
+def _rights() -> Check:
+    if os.geteuid() == 0:
+        return Check("rights", Status.OK, "root")
+    mend = "sudo, or the group that owns the disks, to load block devices and to see every process"
+    return Check("rights", Status.LIMITED, f"uid {os.geteuid()}", mend)
+
+
+def _processes(procfs: Path) -> Check:
+    pids = [path for path in procfs.glob("[0-9]*") if path.name.isdigit()]
+    hidden = sum(not os.access(path / "io", os.R_OK) for path in pids)
+    if hidden:
+        return Check("processes", Status.LIMITED, f"I/O of {hidden} of {len(pids)} processes is hidden", "run as root")
+    return Check("processes", Status.OK, f"I/O of all {len(pids)} processes is readable")
+
+
+def _locked_memory() -> Check:
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if os.geteuid() == 0 or soft == resource.RLIM_INFINITY or soft >= 64 << 20:
+        return Check("locked memory", Status.OK, "enough for registered buffers")
+    mend = "ulimit -l unlimited; larger loads go on with unregistered buffers and more CPU per I/O"
+    return Check("locked memory", Status.LIMITED, f"limit {soft >> 10} KiB", mend)
+
+
+def _descriptors() -> Check:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 4096:
+        return Check(
+            "descriptors", Status.LIMITED, f"limit {soft}, at most {hard}", "raise ulimit -Hn for many devices"
+        )
+    return Check("descriptors", Status.OK, f"limit {soft}, raised when needed")
+
+
+def _pressure(procfs: Path) -> Check:
+    if (procfs / "pressure" / "io").exists():
+        return Check("pressure", Status.OK, "PSI available")
+    return Check("pressure", Status.LIMITED, f"no {procfs}/pressure/io", "boot with psi=1 (kernel 4.20 or later)")
+
+
+def _terminal() -> Check:
+    if not sys.stdout.isatty():
+        return Check("terminal", Status.LIMITED, "not a terminal: run --headless, record and report work", "")
+    columns, lines = os.get_terminal_size()
+    encoding = sys.stdout.encoding or "?"
+    found = f"{columns}x{lines}, TERM={os.environ.get('TERM', '?')}, {encoding}"
+    if columns < 80 or lines < 24:
+        return Check("terminal", Status.LIMITED, found, "80x24 or larger shows every screen whole")
+    return Check("terminal", Status.OK, found)

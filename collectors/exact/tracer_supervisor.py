@@ -1,0 +1,117 @@
+"""Attaches a tracer beside the ticks, and again when it was lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from collectors.exact.tracer import Tracer
+from collectors.sampling.background import BackgroundThread
+from engine.errors import LunscopeError, words_of
+from engine.events import Event, EventKind
+
+FIRST_PAUSE_S = 5.0
+LONGEST_PAUSE_S = 300.0
+"""A probe helper may be started later; each attempt that fails makes the next one rarer."""
+
+
+class Attachment:
+    """A thread that opens a tracer; `tracer` is None until it is there and after it was lost."""
+
+    def __init__(self, open_tracer: Callable[[], Tracer], first_pause_s: float = FIRST_PAUSE_S) -> None:
+        self._open = open_tracer
+        self._first_pause_s = first_pause_s
+        self._changed = threading.Condition()
+        self._events: list[Event] = []
+        self._told = ""
+        self._attempts = 0
+        self._closed = False
+        self.tracer: Tracer | None = None
+        self.refusal = ""
+        """Why there is none, in one line; empty before the first attempt has ended and while there is one."""
+        self._thread = BackgroundThread("tracer", self._run)
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time spent on attaching."""
+        return self._thread.cpu_ns
+
+    def start(self) -> None:
+        """Begin; once."""
+        self._thread.start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until the first attempt has ended; whether there is a tracer."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._attempts > 0, timeout_s)
+            return self.tracer is not None
+
+    def take_events(self) -> tuple[Event, ...]:
+        """Take what happened since the last call."""
+        with self._changed:
+            events, self._events = tuple(self._events), []
+        return events
+
+    def lost(self, reason: str) -> None:
+        """Give up the tracer, which has failed, and open another one soon."""
+        with self._changed:
+            tracer, self.tracer = self.tracer, None
+            self._refuse(reason)
+            self._changed.notify_all()
+        if tracer is not None:
+            tracer.close()
+
+    def close(self) -> None:
+        """Detach and stop the thread; may be called twice."""
+        with self._changed:
+            self._closed = True
+            self._thread.stop_flag.set()
+            self._changed.notify_all()
+        self._thread.stop()
+        with self._changed:
+            tracer, self.tracer = self.tracer, None
+        if tracer is not None:
+            tracer.close()
+
+    def _run(self, stop: threading.Event) -> None:
+        pause_s = self._first_pause_s
+        while not stop.is_set():
+            if self._attempt():
+                pause_s = self._first_pause_s
+                with self._changed:
+                    self._changed.wait_for(lambda: self.tracer is None or stop.is_set())
+            if stop.wait(pause_s):
+                return
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _attempt(self) -> bool:
+        started_s = time.monotonic()
+        try:
+            tracer = self._open()
+        except (OSError, LunscopeError) as error:
+            with self._changed:
+                self._attempts += 1
+                self._refuse(words_of(error))
+                self._changed.notify_all()
+            return False
+        took_ms = 1e3 * (time.monotonic() - started_s)
+        with self._changed:
+            self._attempts += 1
+            if not self._closed:
+                self.tracer, self.refusal, self._told = tracer, "", ""
+                self._tell(f"exact time: block tracepoints are watched, ready after {took_ms:.0f} ms")
+            self._changed.notify_all()
+        if self._closed:
+            tracer.close()
+        return True
+
+    def _refuse(self, reason: str) -> None:
+        """Tell a reason once, however often it comes again."""
+        self.refusal = reason
+        if reason != self._told:
+            self._told = reason
+            self._tell(f"no exact time: {reason}")
+
+    def _tell(self, text: str) -> None:
+        self._events.append(Event.now(EventKind.MONITOR, text))

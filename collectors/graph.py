@@ -1,0 +1,198 @@
+"""The device graph as plain frozen records, one list per kind of thing, tied together by keys.
+
+Keys of block devices are those of the DISK table and of collectors.model.Device, which holds their other facts. All
+fields are plain values, so that a session can keep each list by columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+USABLE_STATES = frozenset({"", "running", "live"})
+"""States of a device or controller in which it takes I/O (drivers/scsi/scsi_sysfs.c, drivers/nvme/host/sysfs.c)."""
+
+USABLE_ACCESS = frozenset({"", "optimized", "non-optimized", "active/optimized", "active/non-optimized"})
+"""ALUA (SPC-4, 5.15.2.4) and ANA states in which a path serves reads and writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One HBA port: the initiator port that carries paths. All hosts and controllers on one WWPN are one port."""
+
+    key: str
+    name: str
+    """The kernel's name of its first member: host3, nvme0, virtio5."""
+    transport: str
+    """fc, iscsi, sas, ata, usb, virtio, nvme-pcie, nvme-tcp, nvme-rdma, nvme-fc, or scsi where it is not known."""
+    driver: str = ""
+    address: str = ""
+    """WWPN, initiator address or interface; empty where the bus has none."""
+    parent: str = ""
+    """PCI function or other device the port is part of."""
+    state: str = ""
+    speed: str = ""
+    queue_limit: int | None = None
+    """Commands that all members together admit (can_queue; queue size times I/O queues)."""
+    members: tuple[str, ...] = ()
+    """Kernel names of its SCSI hosts and NVMe controllers."""
+    scsi_hosts: tuple[str, ...] = ()
+    """Those of the members that have a host_busy."""
+    label: str = ""
+    """What the operator calls it."""
+    serial: str = ""
+    """Of an NVMe controller."""
+    subsystem: str = ""
+    """NQN of the subsystem of an NVMe controller."""
+    host_nqn: str = ""
+    """NQN by which an NVMe target knows this host."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPort:
+    """One port of the storage that paths lead to."""
+
+    key: str
+    name: str
+    """WWPN, IQN with portal, transport address, or the kernel's target where the bus has no names."""
+    transport: str
+    array: str = ""
+    """What the port belongs to: node name, IQN, NVMe subsystem."""
+    label: str = ""
+    """What the operator calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way to a LUN; a disk that is not multipathed is its own only path."""
+
+    key: str
+    """Of the block device that is the path."""
+    name: str
+    lun: str
+    port: str = ""
+    """Empty where the graph does not know it."""
+    target: str = ""
+    address: str = ""
+    """H:C:T:L, or the NVMe controller and namespace."""
+    state: str = ""
+    """Of the device or controller: running, offline, blocked, live, connecting, ..."""
+    access: str = ""
+    """ALUA or ANA state."""
+    preferred: bool | None = None
+    """ALUA preferred bit."""
+    map_state: str = ""
+    """What the dm-multipath map makes of it: active or failed."""
+    failures: int | None = None
+    """Times the map has failed it."""
+    group: int | None = None
+    """Priority group in the dm-multipath map, ANA group with NVMe."""
+    weight: int | None = None
+    """Weight or repeat count that the selector uses."""
+    queue_limit: int | None = None
+    marginal: bool | None = None
+    """Whether multipathd or the FC transport avoids it because it fails now and then; None where neither tells."""
+    target_port: str = ""
+    """Name of the port of the storage by VPD page 83h: naa., eui. or a SCSI name."""
+    relative_port: int | None = None
+    """Number of that port in its target."""
+    port_group: int | None = None
+    """Target port group: the ports of one controller change their ALUA state together."""
+    controller: str = ""
+    """Controller of the storage, as far as identities tell: its array and port group, else the target port."""
+    priority: int | None = None
+    """What multipathd orders groups by."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether I/O may be sent down this path, as far as is known."""
+        return self.state in USABLE_STATES and self.access in USABLE_ACCESS and self.map_state != "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Lun:
+    """One whole disk that ends at storage: what paths lead to."""
+
+    key: str
+    name: str
+    multipath: str = ""
+    """dm, nvme, or empty for a disk with no path but itself."""
+    policy: str = ""
+    """How I/Os are spread: dm path selector or NVMe iopolicy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A block device made of others: partition, dm, md, LVM, crypt, bcache."""
+
+    key: str
+    name: str
+    kind: str
+    """partition, lvm, crypt, dm, raid0, raid1, md, bcache, ..."""
+    label: str = ""
+    """dm name or array name."""
+    size_bytes: int | None = None
+    below: tuple[str, ...] = ()
+    """Keys of the devices it stands on."""
+
+
+@dataclass(frozen=True, slots=True)
+class MountedFilesystem:
+    """Where a device is in use by a filesystem or as swap."""
+
+    key: str
+    """Of the device."""
+    point: str
+    filesystem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """One tape drive; it has one path, its own."""
+
+    key: str
+    """Of its row in the TAPE table."""
+    name: str
+    port: str = ""
+    target: str = ""
+    address: str = ""
+    """H:C:T:L."""
+    state: str = ""
+    vendor: str = ""
+    model: str = ""
+    persistent_id: str = ""
+    """wwid or serial; empty where the drive has none."""
+    label: str = ""
+    """What the operator calls it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """Everything between HBA ports and filesystems; empty where it was not looked for."""
+
+    ports: tuple[Port, ...] = ()
+    targets: tuple[TargetPort, ...] = ()
+    luns: tuple[Lun, ...] = ()
+    paths: tuple[Path, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    mounts: tuple[MountedFilesystem, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What is odd about it, one line each: two disks of one identity, links that lead nowhere."""
+    tapes: tuple[Tape, ...] = ()
+    paths_of: Mapping[str, tuple[int, ...]] = field(init=False, repr=False)
+    """Places in `paths` of the paths of each LUN, by its key."""
+
+    def __post_init__(self) -> None:
+        paths_of: dict[str, list[int]] = {lun.key: [] for lun in self.luns}
+        for place, path in enumerate(self.paths):
+            paths_of.setdefault(path.lun, []).append(place)
+        object.__setattr__(self, "paths_of", {lun: tuple(places) for lun, places in paths_of.items()})
+
+    def of_lun(self, lun: Lun) -> tuple[Path, ...]:
+        """Paths of a LUN."""
+        return tuple(self.paths[place] for place in self.paths_of[lun.key])
+
+    @property
+    def records(self) -> tuple[tuple[object, ...], ...]:
+        """All that there is to compare."""
+        return (self.ports, self.targets, self.luns, self.paths, self.layers, self.mounts, self.notices, self.tapes)

@@ -1,0 +1,76 @@
+"""The device graph as `lunscope.scan/1`: plain JSON, tied together by keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+
+from collectors.graph import Layer, MountedFilesystem, Path, Port, Tape, TargetPort
+from collectors.kernel.device_ids import plain_wwid
+from collectors.model import Device, Topology
+from engine.text import safe_text
+
+SCHEMA = "lunscope.scan/1"
+
+Record = Port | TargetPort | Path | Layer | MountedFilesystem | Tape
+
+
+def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[str, object]:
+    """Lay out a topology; texts from outside are safe to print, what is not known is null or empty.
+
+    Args:
+        topology: any; it may be empty.
+        states_age_s: how long ago the states of paths were read, or before the sample of a recording; NaN if unknown.
+    """
+    graph = topology.graph
+    return {
+        "schema": SCHEMA,
+        "host": safe_text(topology.host.hostname),
+        "kernel": safe_text(topology.host.kernel),
+        "ports": [_plain(port) for port in graph.ports],
+        "targets": [_plain(target) for target in graph.targets],
+        "luns": [
+            {
+                "key": safe_text(lun.key),
+                "name": safe_text(lun.name),
+                "multipath": lun.multipath,
+                "policy": safe_text(lun.policy),
+                **_facts(topology.devices.get(lun.key), [topology.devices.get(path.key) for path in graph.of_lun(lun)]),
+                "paths": [safe_text(graph.paths[place].name) for place in graph.paths_of[lun.key]],
+            }
+            for lun in graph.luns
+        ],
+        "states_age_s": None if math.isnan(states_age_s) else round(states_age_s, 3),
+        "paths": [{**_plain(path), "usable": path.usable} for path in graph.paths],
+        "layers": [_plain(layer) for layer in graph.layers],
+        "mounts": [_plain(mount) for mount in graph.mounts],
+        "tapes": [_plain(tape) for tape in graph.tapes],
+        "notices": [safe_text(notice) for notice in graph.notices],
+    }
+
+
+def _facts(device: Device | None, paths: Sequence[Device | None]) -> dict[str, object]:
+    """Tell what a LUN is beside its place; a map has no maker and no serial number, its paths do."""
+    if device is None:
+        return {}
+    known = [one for one in (device, *paths) if one is not None]
+    return {
+        "id": safe_text(device.persistent_id),
+        "wwid": safe_text(plain_wwid(device.persistent_id)),
+        "label": safe_text(device.friendly_name),
+        "size_bytes": device.size_bytes,
+        "vendor": safe_text(next((one.vendor for one in known if one.vendor), "")),
+        "model": safe_text(next((one.model for one in known if one.model), "")),
+        "serial": safe_text(next((one.serial for one in known if one.serial), "")),
+    }
+
+
+def _plain(record: Record) -> dict[str, object]:
+    return {field.name: _safe(value) for field, value in zip(fields(record), asdict(record).values(), strict=True)}
+
+
+def _safe(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_safe(one) for one in value]
+    return safe_text(value) if isinstance(value, str) else value

@@ -1,0 +1,41 @@
+"""A recording as it would have been with less to go by: what the other tiers would have said of the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from collectors.exact.host_tier import HostTier
+from collectors.model import MISSING, Sample, Step, Table, Tier
+from collectors.registry import SUBJECTS
+from collectors.tables.block.schema import DISK
+
+_EXACT = frozenset(schema.name for subject in SUBJECTS for schema in subject.exact_raw)
+_SAMPLED = frozenset(schema.name for subject in SUBJECTS for schema in subject.sampled_raw)
+
+
+def with_tier(steps: Iterable[Step], tier: Tier) -> Iterator[Step]:
+    """Yield steps without what only tiers above `tier` know."""
+    if tier is Tier.EXACT:
+        yield from steps
+        return
+    teller = HostTier()
+    for step in steps:
+        previous = None if step.previous is None else _limited(step.previous, tier, teller)
+        yield Step(previous, _limited(step.current, tier, teller))
+
+
+def _limited(sample: Sample, tier: Tier, teller: HostTier) -> Sample:
+    dropped = _EXACT if tier is Tier.SAMPLED else _EXACT | _SAMPLED
+    tables = {name: table for name, table in sample.tables.items() if name not in dropped}
+    if tier is Tier.KERNEL and DISK.name in tables:
+        tables[DISK.name] = _without_looks(tables[DISK.name])
+    histograms = {name: cells for name, cells in sample.histograms.items() if name not in dropped}
+    told = teller.tell(sample.topology, min(tier, sample.topology.host.tier), "")
+    return replace(sample, tables=tables, histograms=histograms, topology=told)
+
+
+def _without_looks(table: Table) -> Table:
+    values = table.values.copy()
+    values[:, [place for place, column in enumerate(table.schema.columns) if column.id.startswith("driver_")]] = MISSING
+    return Table(table.schema, table.rows, values)

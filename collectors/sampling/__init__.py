@@ -1,0 +1,1 @@
+"""What all readers share: what one hands over at a tick, threads, due times, settings."""

@@ -1,0 +1,95 @@
+"""Counters that cost too much for every tick: read by a thread of their own, as often as a budget allows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from collectors.graph import Graph
+from collectors.model import Table
+from collectors.sampling.background import BackgroundThread
+from collectors.sampling.reading import Reading
+from engine.events import Event
+
+FIRST_LOOK_S = 0.1
+"""The graph is looked for so often until there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPace:
+    """How often to read: a share of one core, and of the time a device takes to answer."""
+
+    least_s: float
+    """Pause between readings that cost nothing."""
+    share: float
+    """Most of the time that reading may take, by CPU and by the clock."""
+    longest_s: float
+
+    def pause_s(self, cost_s: float) -> float:
+        """Pause after a reading that took so long."""
+        return min(max(self.least_s, cost_s / self.share), self.longest_s)
+
+
+class SlowCounters:
+    """Publishes the table of the last reading at every tick; until the next reading it is the same object.
+
+    `take` makes a table of a graph, None where there is nothing to count, and may block: a driver may ask its firmware.
+    `tell` compares two tables of one graph and yields what is worth an event.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        graph: Callable[[], Graph],
+        take: Callable[[Graph], Table | None],
+        pace: SlowPace,
+        tell: Callable[[Table, Table, Graph], Iterable[Event]] = lambda _before, _now, _graph: (),
+    ) -> None:
+        self._graph = graph
+        self._take = take
+        self._pace = pace
+        self._tell = tell
+        self._table: Table | None = None
+        self._events: list[Event] = []
+        self._lock = threading.Lock()
+        self._thread = BackgroundThread(name, self._run)
+        self._thread.start()
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time of the reading thread."""
+        return self._thread.cpu_ns
+
+    def read(self) -> Reading:
+        """Hand over the last table and what happened since the call before.
+
+        Raises:
+            RuntimeError: the thread has failed.
+        """
+        self._thread.check()
+        with self._lock:
+            table, events, self._events = self._table, tuple(self._events), []
+        return Reading({} if table is None else {table.schema.name: table}, events=events)
+
+    def close(self) -> None:
+        """Stop the thread; one that waits for a driver is left behind."""
+        self._thread.stop()
+
+    def _run(self, stop: threading.Event) -> None:
+        pause_s = 0.0
+        while not stop.wait(pause_s):
+            graph = self._graph()
+            started_s = time.monotonic()
+            table = self._take(graph)
+            taken_s = time.monotonic() - started_s
+            self._publish(table, graph)
+            pause_s = self._pace.pause_s(taken_s) if graph.luns else FIRST_LOOK_S
+
+    def _publish(self, table: Table | None, graph: Graph) -> None:
+        before = self._table
+        events = [] if before is None or table is None else list(self._tell(before, table, graph))
+        with self._lock:
+            self._table = table
+            self._events += events

@@ -1,0 +1,152 @@
+"""Counters of all whole block devices, one table per tick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.kernel.device_instances import DeviceInstanceReader
+from collectors.kernel.identity import DeviceInstance, Lives, storable_name
+from collectors.kernel.uevents import Budget, UeventCounter
+from collectors.model import Rows, Table
+from collectors.sampling.reading import Reading
+from collectors.tables.block.inflight import InflightWatch
+from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
+from engine._native import BlockReader
+
+_EVER_DID_IO = slice(0, 11)
+"""Columns every kernel has; all are 0 on a device that never did I/O."""
+
+
+IDENTITY_SHARE = 0.05
+"""Share of the time that reading identities may take on account of uevents that need not be about disks."""
+
+
+class BlockCollector:
+    """Reads the DISK table and notices by itself when devices come, go or change under an old name.
+
+    Every uevent of the kernel counts in SYSFS/kernel/uevent_seqnum; when it moved, identities are read again around the
+    counters, so that a name that came back as another device never continues the old one's row. Where uevents of other
+    subsystems never end and devices are many, that is done for `identity_share` of the time at most, and at once only
+    after `rescan`.
+    """
+
+    def __init__(
+        self,
+        procfs: str = "/proc",
+        sysfs: str = "/sys",
+        watch: InflightWatch | None = None,
+        identity_share: float = IDENTITY_SHARE,
+    ) -> None:
+        self._instances = DeviceInstanceReader(sysfs)
+        self._watch = watch
+        self._reader = BlockReader(procfs, sysfs, spare_columns=len(DISK.columns) - len(DISKSTATS_COLUMNS))
+        self._uevents = UeventCounter(sysfs)
+        self._generation = 0
+        self._stale = True
+        self._urgent = True
+        self._budget = Budget(identity_share)
+        self._lives = Lives()
+        self._members = Members()
+        self._table: Table | None = None
+
+    @property
+    def table(self) -> Table | None:
+        """The last table."""
+        return self._table
+
+    @property
+    def rows(self) -> Rows:
+        """Rows of the last table; the same object as long as nobody came or went."""
+        return self._members.rows
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time of the sampler thread."""
+        return 0 if self._watch is None else self._watch.cpu_ns
+
+    def rescan(self) -> None:
+        """Look again who is there at the next tick."""
+        self._urgent = True
+
+    def read(self) -> Reading:
+        """Read all counters.
+
+        Raises:
+            OSError: the kernel's files cannot be read.
+        """
+        values = self._read_consistently()
+        if self._members.woken(values):
+            self._refresh(values)
+        table = self._table = Table(DISK, self._members.rows, self._members.of(values))
+        if self._watch is not None:
+            self._watch.fill(table)
+        return Reading({DISK.name: table})
+
+    def close(self) -> None:
+        """Stop the sampler and close its descriptors."""
+        if self._watch is not None:
+            self._watch.close()
+        self._uevents.close()
+
+    def _read_consistently(self) -> NDArray[np.uint64]:
+        """Counters whose owners are known: read again if a uevent came in between."""
+        for _ in range(2):
+            if self._uevents.moved():
+                self._stale = True
+            due = self._urgent or (self._stale and self._budget.allows())
+            if due:
+                self._reader.rescan()
+            values = self._reader.read()
+            if due or self._reader.generation != self._generation:
+                self._refresh(values)
+            if not self._uevents.pending():
+                break
+        return values
+
+    def _refresh(self, values: NDArray[np.uint64]) -> None:
+        started_s = time.thread_time()
+        self._generation = self._reader.generation
+        self._stale = self._urgent = False
+        names = self._reader.names()
+        incarnations = self._instances.read(names)
+        keys = self._lives.keys(names, self._reader.numbers(), incarnations)
+        self._members.update(names, keys, incarnations, values)
+        self._budget.spend(time.thread_time() - started_s)
+
+
+class Members:
+    """Which rows of the reader are in the table: not those of size 0 that never did I/O (unused loop devices)."""
+
+    def __init__(self) -> None:
+        self.rows = Rows((), ())
+        self._shown: NDArray[np.intp] | None = None
+        self._hidden: NDArray[np.intp] = np.empty(0, np.intp)
+
+    def update(
+        self,
+        names: Sequence[str],
+        keys: Sequence[str],
+        incarnations: Sequence[DeviceInstance],
+        values: NDArray[np.uint64],
+    ) -> None:
+        """Decide anew; keeps the rows object when the result is the same."""
+        empty = np.array([incarnation.size_bytes == 0 for incarnation in incarnations], dtype=bool)
+        hidden = empty & ~values[:, _EVER_DID_IO].any(axis=1)
+        self._hidden = np.flatnonzero(hidden)
+        self._shown = np.flatnonzero(~hidden) if len(self._hidden) else None
+        shown = range(len(names)) if self._shown is None else self._shown.tolist()
+        rows = Rows(tuple(keys[row] for row in shown), tuple(storable_name(names[row]) for row in shown))
+        if rows.keys != self.rows.keys:
+            self.rows = rows
+
+    def woken(self, values: NDArray[np.uint64]) -> bool:
+        """Whether a row left out has done I/O."""
+        return bool(values[self._hidden, _EVER_DID_IO].any())
+
+    def of(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Values of the rows in the table."""
+        return values if self._shown is None else values[self._shown]

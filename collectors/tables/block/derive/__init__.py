@@ -1,0 +1,1 @@
+"""Samples into the figures of disks, paths and HBA ports."""

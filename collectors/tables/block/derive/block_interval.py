@@ -1,0 +1,36 @@
+"""What all disks did in an interval, reduced once for whoever needs it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collectors.derive.disk_interval import DiskInterval, disk_intervals
+from collectors.derive.group_inflight import GroupSamples, group_samples
+from collectors.model import Sample
+from collectors.subject import interval_s
+from collectors.tables.block.derive.traced import Traced, traced
+from collectors.tables.block.schema import DISK, GROUP
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockInterval:
+    """The raw tables of disks, groups and tracepoints as sums over an interval; nobody changes the arrays."""
+
+    moved: Sequence[DiskInterval]
+    looks: GroupSamples
+    traced: Traced | None
+
+
+@functools.lru_cache(maxsize=1)
+def block_interval(previous: Sample | None, current: Sample) -> BlockInterval:
+    """Reduce two samples with a disk table; the last result is kept.
+
+    A report derives the frame of an interval and adds the same interval up for its averages.
+    """
+    elapsed_s = interval_s(previous, current)
+    before = {} if previous is None else previous.tables
+    moved = disk_intervals(before.get(DISK.name), current.tables[DISK.name], elapsed_s, current.topology.host.long_bits)
+    looks = group_samples(before.get(GROUP.name), current.tables.get(GROUP.name), elapsed_s)
+    return BlockInterval(tuple(moved), looks, traced(previous, current))

@@ -1,0 +1,195 @@
+"""Sums of an interval into the disk fields of the registry, each with the tier it was obtained by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.counter_deltas import Values, ratio
+from collectors.derive.disk_interval import DiskInterval
+from collectors.derive.queue_split import queue_split, sampled_busy_share
+from collectors.hotness import heat
+from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
+from collectors.tables.block.fields import BLOCK_FIELDS
+
+Mask = NDArray[np.bool_]
+Codes = NDArray[np.uint8]
+
+MIN_TIME_MS = 2.0
+MIN_TIME_BIO_MS = 20.0
+"""Summed latency that an interval needs before its mean says anything.
+
+The times are cut to milliseconds when they are read: one I/O of 50 us may show as a whole millisecond. Those of
+bio-based devices count in ticks of 1 to 10 ms.
+"""
+
+_NEED_PROBES = frozenset(
+    {"tag_wait_ms", "p50_ms", "p99_ms", "p999_ms", "service_max_ms", "queue_p99_ms", "queue_max_ms", "max_ms"}
+)
+"""Fields that counters and looks cannot give."""
+
+_TIERS_WHEN_IDLE = {
+    "queue_ms": Tier.NONE,
+    "service_ms": Tier.NONE,
+    "busy_pct": Tier.KERNEL,
+    "in_flight_peak": Tier.NONE,
+}
+"""Fields whose tier varies by disk, and that of a disk of which nothing moved."""
+
+_ZERO_WHEN_IDLE = frozenset({"heat", "iops", "in_flight", "busy_pct"})
+"""Besides the rates, what is known to be 0 when nothing moved; all else is a mean over I/Os that were not."""
+
+
+def disk_table(
+    rows: Rows, intervals: Iterable[DiskInterval], topology: Topology, heads: DiskInterval | None = None
+) -> FrameTable:
+    """All disk fields over one interval but heat, which `with_hotness` fills in.
+
+    Disks whose accounting is off (`queue/iostats`) are NaN throughout: their counters stand still under load too.
+
+    Args:
+        rows: all disks; those in none of `intervals` were idle throughout.
+        intervals: what the others did, each disk in one of them.
+        topology: facts of the devices and their host.
+        heads: what disks did that do not count themselves, added up from their paths; where the kernel says that they
+            do not count, this is what they did nevertheless.
+    """
+    bio_based, blind = _mask(rows, topology.bio_based), _mask(rows, topology.uncounted)
+    if heads is not None:
+        bio_based[heads.at] = False
+        blind[heads.at] = False
+    unsplit = bio_based if splits_at_driver(topology.host) else np.ones(len(rows), np.bool_)
+    counted = counts_queued(topology.host)
+    columns, tiers = when_idle("disks", len(rows))
+    for interval in (*intervals, *([] if heads is None else [heads])):
+        at = interval.at
+        figures, marks = figures_of(interval, bio_based[at], unsplit[at], counts_queued=counted)
+        for field_id, values in figures.items():
+            columns[field_id][at] = values
+        for field_id, codes in marks.items():
+            tiers[field_id][at] = codes
+    _blank(blind, columns, tiers)
+    return FrameTable(rows, columns, tiers)
+
+
+def with_hotness(tables: Mapping[str, FrameTable]) -> dict[str, FrameTable]:
+    """Rate the disks against each other, once all other figures of theirs are there."""
+    disks = tables["disks"]
+    inputs = (disks.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms"))
+    return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, "heat": heat(*inputs)}, disks.tiers)}
+
+
+def splits_at_driver(host: HostFacts) -> bool:
+    """Whether sysfs `inflight` counts requests in the driver only.
+
+    True from 5.0, where every request queue is blk-mq; before, it may count queued ones too. A host that does not tell
+    its kernel is taken for a current one.
+    """
+    version = _version(host)
+    return version is None or version >= (5, 0)
+
+
+def counts_queued(host: HostFacts) -> bool:
+    """Whether `in_flight_now` is known to count I/Os from their accounted start on, queued ones among them.
+
+    True from 6.16; before, most kernels count requests in the driver (`part_in_flight` of block/genhd.c). A host that
+    does not tell its kernel is taken for a current one.
+    """
+    version = _version(host)
+    return version is None or version >= (6, 16)
+
+
+def _version(host: HostFacts) -> tuple[int, int] | None:
+    found = re.match(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?", host.kernel)
+    return None if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def uncounted_rows(rows: Rows, topology: Topology) -> Mask:
+    """Rows whose counters stand still under load."""
+    return _mask(rows, topology.uncounted)
+
+
+def _mask(rows: Rows, keys: Iterable[str]) -> Mask:
+    mask = np.zeros(len(rows), np.bool_)
+    mask[[rows.positions[key] for key in keys if key in rows.positions]] = True
+    return mask
+
+
+def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes]]:
+    """Columns and tiers of disks or ports of which nothing moved; those that need probes share one of NaN."""
+    columns: dict[str, Values] = {}
+    unknown = np.full(rows, np.nan)
+    for field in BLOCK_FIELDS[table]:
+        if field.id in _ZERO_WHEN_IDLE or field.id.endswith("_per_s"):
+            columns[field.id] = np.zeros(rows)
+        else:
+            columns[field.id] = unknown if field.id in _NEED_PROBES else np.full(rows, np.nan)
+    return columns, {field_id: np.full(rows, tier, np.uint8) for field_id, tier in _TIERS_WHEN_IDLE.items()}
+
+
+def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes]) -> None:
+    """Take every figure from the given rows."""
+    if blind.any():
+        for values in columns.values():
+            values[blind] = np.nan
+        for marks in tiers.values():
+            marks[blind] = Tier.NONE
+
+
+def figures_of(
+    interval: DiskInterval, bio_based: Mask, unsplit: Mask, *, counts_queued: bool
+) -> tuple[dict[str, Values], dict[str, Codes]]:
+    """Fields and tiers of the disks or groups of an interval; fields that need probes or peers are left out."""
+    sums = interval.sums
+    sampled_busy = sampled_busy_share(sums, counts_queued=counts_queued)
+    figures = _rates(sums) | _means(sums, bio_based) | queue_split(sums, unsplit, counts_queued=counts_queued)
+    figures["busy_pct"] = 100.0 * np.where(
+        np.isnan(sampled_busy), ratio(sums["busy_s"], sums["elapsed_s"]), sampled_busy
+    )
+    figures["in_flight"] = ratio(sums["outstanding_io_s"], sums["elapsed_s"])
+    figures["in_flight_peak"] = interval.peaks
+    tiers = {field_id: _marked(figures[field_id], Tier.SAMPLED) for field_id in _TIERS_WHEN_IDLE}
+    by_ticks = np.isnan(sampled_busy)
+    tiers["busy_pct"][by_ticks] = _marked(figures["busy_pct"], Tier.KERNEL)[by_ticks]
+    return figures, tiers
+
+
+def _marked(values: Values, tier: Tier) -> Codes:
+    return np.where(np.isnan(values), np.uint8(Tier.NONE), np.uint8(tier))
+
+
+def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
+    amounts = {
+        "iops": sums["reads"] + sums["writes"],
+        "reads_per_s": sums["reads"],
+        "writes_per_s": sums["writes"],
+        "bytes_per_s": sums["read_bytes"] + sums["write_bytes"],
+        "read_bytes_per_s": sums["read_bytes"],
+        "write_bytes_per_s": sums["write_bytes"],
+        "discards_per_s": sums["discards"],
+        "flushes_per_s": sums["flushes"],
+        "read_merges_per_s": sums["read_merges"],
+        "write_merges_per_s": sums["write_merges"],
+    }
+    per_s = ratio(np.ones(len(sums["elapsed_s"])), sums["elapsed_s"])
+    return {field_id: amount * per_s for field_id, amount in amounts.items()}
+
+
+def _means(sums: Mapping[str, Values], bio_based: Mask) -> dict[str, Values]:
+    """Divide by I/Os: what one took or moved on average; NaN when there was none."""
+    needed_ms = np.where(bio_based, MIN_TIME_BIO_MS, MIN_TIME_MS)
+    read_ms, write_ms = sums["read_ms"], sums["write_ms"]
+    return {
+        "await_ms": _mean_ms(read_ms + write_ms, sums["reads"] + sums["writes"], needed_ms),
+        "read_await_ms": _mean_ms(read_ms, sums["reads"], needed_ms),
+        "write_await_ms": _mean_ms(write_ms, sums["writes"], needed_ms),
+        "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
+        "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
+    }
+
+
+def _mean_ms(time_ms: Values, ios: Values, needed_ms: Values) -> Values:
+    return ratio(np.where(time_ms >= needed_ms, time_ms, np.nan), ios)

@@ -1,0 +1,213 @@
+"""Exact figures over those of lesser tiers, row by row, wherever the block tracepoints can give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.counter_deltas import Values, ratio, share_pct
+from collectors.derive.percentiles import percentiles_ns
+from collectors.graph import Graph
+from collectors.model import FrameTable, Rows, Tier
+from collectors.tables.block.derive.traced import Traced
+from collectors.tables.block.derive.traced_levels import LevelSums, TracedLevel, level_sums, levels
+from collectors.tables.block.fields import BLOCK_FIELDS
+
+_NS_PER_MS = 1e6
+_PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
+_BUSY = ("busy_pct", "busy_low_pct", "busy_high_pct")
+"""Busy time of a port is no range where it is exact."""
+
+
+def with_exact(
+    tables: Mapping[str, FrameTable],
+    traced: Traced | None,
+    disk_rows: Rows,
+    graph: Graph,
+    silent: NDArray[np.bool_],
+    *,
+    whole: NDArray[np.bool_] | None = None,
+) -> dict[str, FrameTable]:
+    """Put exact figures into the frame tables of disks, paths and ports, and mark them.
+
+    Args:
+        tables: as derived from counters and looks.
+        traced: what the tracepoints told of the same interval; None leaves all as it is.
+        disk_rows: of the raw disk table, which `graph` speaks of.
+        graph: how devices make up LUNs and ports.
+        silent: rows of the disk table that have never counted anything.
+        whole: rows of the disk table that were there all the time; figures of the others stay as they are. None is all.
+    """
+    if traced is None:
+        return dict(tables)
+    found = levels(traced.rows, traced.group_rows, disk_rows, graph)
+    return {
+        name: _overlaid(name, table, traced, found[name], _Known(silent, whole))
+        if _fits(table, found.get(name))
+        else table
+        for name, table in tables.items()
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What is known of the rows of the disk table: those that never counted, and those that were there all the time."""
+
+    silent: NDArray[np.bool_]
+    whole: NDArray[np.bool_] | None
+
+
+def _fits(table: FrameTable, level: TracedLevel | None) -> bool:
+    return level is not None and table.rows is level.rows
+
+
+def _overlaid(name: str, table: FrameTable, traced: Traced, level: TracedLevel, rows: _Known) -> FrameTable:
+    sums = level_sums(traced, level)
+    ids = {field.id for field in BLOCK_FIELDS[name]}
+    speaks = _speaks(table, sums, level, rows)
+    columns, tiers = dict(table.columns), dict(table.tiers)
+    _put_idle(columns, tiers, _idle(table, sums, level, rows))
+    if len(sums.at):
+        for field_id, values in exact_figures(sums, traced.elapsed_s, tag_wait=traced.tag_wait).items():
+            if field_id in ids:
+                known = np.flatnonzero(~np.isnan(values) & speaks)
+                _put(columns, tiers, field_id, sums.at[known], values[known])
+        if level.disk_at is not None:
+            _put_uncounted(columns, sums, rows.silent[level.disk_at[sums.at]], traced.elapsed_s)
+    return FrameTable(table.rows, columns, tiers)
+
+
+def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
+    """Of the rows that did anything those that exact figures speak for: not what the kernel alone saw."""
+    moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
+    speaks = moved | ~(table.columns["iops"][sums.at] > 0)
+    if level.disk_at is not None and rows.whole is not None:
+        speaks &= rows.whole[level.disk_at[sums.at]]
+    return speaks
+
+
+def _idle(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
+    """Rows of which neither the kernel nor a tracepoint saw anything."""
+    idle = ~(table.columns["iops"] > 0)
+    idle[sums.at] = False
+    if level.disk_at is not None and rows.whole is not None:
+        idle &= rows.whole[level.disk_at]
+    return idle
+
+
+def _put_idle(columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], idle: NDArray[np.bool_]) -> None:
+    for field_id in _BUSY:
+        if field_id in columns:
+            tiers[field_id] = np.where(idle, np.uint8(Tier.EXACT), _tiers_of(columns, tiers, field_id))
+            columns[field_id] = np.where(idle, 0.0, columns[field_id])
+
+
+def _put(
+    columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], field_id: str, at: NDArray[np.intp], values: Values
+) -> None:
+    """Put exact values into some rows of a field; the arrays that are there stay as they are."""
+    if not len(at):
+        return
+    tiers[field_id] = _tiers_of(columns, tiers, field_id).copy()
+    columns[field_id] = columns[field_id].copy()
+    tiers[field_id][at] = Tier.EXACT
+    columns[field_id][at] = values
+
+
+def _tiers_of(
+    columns: Mapping[str, Values], tiers: Mapping[str, NDArray[np.uint8]], field_id: str
+) -> NDArray[np.uint8]:
+    codes = tiers.get(field_id)
+    return np.where(np.isnan(columns[field_id]), np.uint8(Tier.NONE), np.uint8(Tier.KERNEL)) if codes is None else codes
+
+
+def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict[str, Values]:
+    """Figures of the rows of a level by field id; NaN where there was no I/O to tell of, or too few.
+
+    A mean queue time is that of the I/Os whose queue time is known, unless that is none.
+    """
+    sums = level.sums
+    ios = sums["reads"] + sums["writes"]
+    queue_ms = _mean_ms(sums["queue_read_ns"] + sums["queue_write_ns"], np.maximum(ios - sums["unstamped"], 0.0))
+    service_ms = _mean_ms(sums["service_read_ns"] + sums["service_write_ns"], ios)
+    busy_pct = share_pct(level.busy_ns / 1e9, elapsed_s)
+    return {
+        "queue_ms": queue_ms,
+        "service_ms": service_ms,
+        "await_ms": queue_ms + service_ms,
+        **_directions(sums),
+        "tag_wait_ms": _mean_ms(sums["tag_wait_ns"], ios) if tag_wait else np.full(len(ios), np.nan),
+        **dict.fromkeys(_BUSY, busy_pct),
+        "in_flight_peak": np.where(ios > 0, level.largest["in_driver_peak"], np.nan),
+        **_distribution(level, ios),
+    }
+
+
+def _mean_ms(total_ns: Values, ios: Values) -> Values:
+    return ratio(total_ns / _NS_PER_MS, ios)
+
+
+def _directions(sums: Mapping[str, Values]) -> dict[str, Values]:
+    """Mean time of reads and of writes; not where some queue times are unknown, of which direction nobody tells."""
+    figures = {}
+    for kind in ("read", "write"):
+        total_ns = sums[f"queue_{kind}_ns"] + sums[f"service_{kind}_ns"]
+        mean_ms = _mean_ms(total_ns, sums[f"{kind}s"])
+        figures[f"{kind}_await_ms"] = np.where(sums["unstamped"] == 0, mean_ms, np.nan)
+    return figures
+
+
+def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
+    """Percentiles and largest of service and queue time, no percentile above the largest, which is exact.
+
+    The largest whole time is not known where a queue time is not.
+    """
+    unstamped = level.sums["unstamped"]
+    known = {"service": ios > 0, "queue": ios > unstamped, "latency": (ios > 0) & (unstamped == 0)}
+    service_max, queue_max, latency_max = (
+        np.where(known[part], level.largest[f"{part}_max_ns"], np.nan) for part in ("service", "queue", "latency")
+    )
+    service = _percentiles(level, "service", tuple(_PERCENTILES.values()), service_max)
+    (queue_p99,) = _percentiles(level, "queue", (99.0,), queue_max)
+    return {
+        **dict(zip(_PERCENTILES, service, strict=True)),
+        "service_max_ms": service_max / _NS_PER_MS,
+        "max_ms": latency_max / _NS_PER_MS,
+        "queue_p99_ms": queue_p99,
+        "queue_max_ms": queue_max / _NS_PER_MS,
+    }
+
+
+def _percentiles(level: LevelSums, part: str, percents: Sequence[float], largest_ns: Values) -> NDArray[np.float64]:
+    if not level.cells:
+        return np.full((len(percents), len(largest_ns)), np.nan)
+    found = percentiles_ns(level.cells[part], len(largest_ns), percents)
+    capped: NDArray[np.float64] = np.where(np.isnan(largest_ns), np.nan, np.minimum(found, largest_ns)) / _NS_PER_MS
+    return capped
+
+
+def _put_uncounted(columns: dict[str, Values], level: LevelSums, silent: NDArray[np.bool_], elapsed_s: float) -> None:
+    """Fill in rates and outstanding I/Os of devices that the kernel does not count and that did I/O nevertheless."""
+    sums = level.sums
+    ios = sums["reads"] + sums["writes"]
+    blind = np.flatnonzero((silent | np.isnan(columns["iops"][level.at])) & (ios > 0))
+    if not len(blind):
+        return
+    parts = [sums[f"{part}_{kind}_ns"] for part in ("queue", "service") for kind in ("read", "write")]
+    figures = {
+        "iops": ios / elapsed_s,
+        "reads_per_s": sums["reads"] / elapsed_s,
+        "writes_per_s": sums["writes"] / elapsed_s,
+        "bytes_per_s": (sums["read_bytes"] + sums["write_bytes"]) / elapsed_s,
+        "read_bytes_per_s": sums["read_bytes"] / elapsed_s,
+        "write_bytes_per_s": sums["write_bytes"] / elapsed_s,
+        "in_flight": np.where(sums["unstamped"] == 0, np.sum(parts, axis=0) / 1e9 / elapsed_s, np.nan),
+        "read_bytes_per_io": ratio(sums["read_bytes"], sums["reads"]),
+        "write_bytes_per_io": ratio(sums["write_bytes"], sums["writes"]),
+    }
+    for field_id, values in figures.items():
+        columns[field_id] = columns[field_id].copy()
+        columns[field_id][level.at[blind]] = values[blind]

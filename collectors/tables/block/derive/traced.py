@@ -1,0 +1,163 @@
+"""What the block tracepoints told of each device over an interval, as sums that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.cells import rows_of_cells
+from collectors.derive.counter_deltas import Raw, Values, aligned, growth
+from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Table
+from collectors.tables.block.trace_schema import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+
+SUMMED = (
+    "reads",
+    "writes",
+    "others",
+    "read_bytes",
+    "write_bytes",
+    "queue_read_ns",
+    "queue_write_ns",
+    "service_read_ns",
+    "service_write_ns",
+    "tag_wait_ns",
+    "busy_ns",
+    "unstamped",
+)
+"""Quantities that add up over devices and intervals, but for busy time, which adds up over intervals alone."""
+
+LARGEST = ("in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns")
+"""Quantities of which the largest counts."""
+
+
+_MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
+"""Columns of which one moves whenever a device does anything: an open busy interval grows too."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TracedCells:
+    """Histogram cells of traced devices: `count[i]` I/Os of row `row[i]` and series `series[i]` are in `bucket[i]`."""
+
+    scale: HistogramScale
+    row: NDArray[np.intp]
+    series: NDArray[np.uint8]
+    """SysfsLocation in TRACE_SERIES."""
+    bucket: NDArray[np.uint16]
+    count: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """Growth of TRACE, TRACE_GROUP and the histograms over one interval, or over several put together.
+
+    `values` has a float64 array of shape (len(at),) for every id of SUMMED and LARGEST, NaN where it is not known; rows
+    that are not in `at` did nothing. Group times are those in which any device of the group was busy, NaN where the
+    group is new. `elapsed_s` runs between the moments at which the counters were read.
+    """
+
+    rows: Rows
+    at: NDArray[np.intp]
+    values: Mapping[str, Values]
+    cells: TracedCells | None
+    group_rows: Rows
+    group_busy_ns: Values
+    elapsed_s: float
+    tag_wait: bool
+    """Whether waits for tags were watched all the time."""
+
+
+_NO_LOSSES = frozenset({"started_ns", "clock_ns", "tag_wait_on"})
+
+
+def losses_of(sample: Sample) -> dict[str, int]:
+    """Take the counts of TRACER that are known: what was lost or saved since the tracepoints are watched."""
+    table = sample.tables.get(TRACER.name)
+    if table is None or not len(table.rows):
+        return {}
+    counts = zip(table.schema.columns, table.values[0].tolist(), strict=True)
+    return {column.id: count for column, count in counts if column.id not in _NO_LOSSES and count != MISSING}
+
+
+def traced(previous: Sample | None, current: Sample) -> Traced | None:
+    """Reduce two samples to what was traced between them.
+
+    None where the tracepoints were not watched all the time, or so much was lost that it speaks for nothing.
+    """
+    if previous is None:
+        return None
+    before, now = previous.tables.get(TRACE.name), current.tables.get(TRACE.name)
+    tracer_before, tracer_now = previous.tables.get(TRACER.name), current.tables.get(TRACER.name)
+    clock = _clock(tracer_before, tracer_now)
+    if before is None or now is None or clock is None:
+        return None
+    elapsed_s, tag_wait = clock
+    at, values = _grown(before, now)
+    ios = sum(float(np.nansum(values[name])) for name in ("reads", "writes", "others"))
+    if _lost(tracer_before, tracer_now) > LOST_SHARE * ios:
+        return None
+    group_rows, group_busy_ns = _groups(previous.tables.get(TRACE_GROUP.name), current.tables.get(TRACE_GROUP.name))
+    cells = _cells(now.rows, current.histograms.get(TRACE.name))
+    return Traced(now.rows, at, values, cells, group_rows, group_busy_ns, elapsed_s, tag_wait)
+
+
+def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None:
+    """Seconds between two readings of one tracer, and whether waits were watched; None if it was begun anew."""
+    if before is None or now is None or len(before.rows) != 1 or len(now.rows) != 1:
+        return None
+    old, new = (
+        {column.id: int(table.values[0, i]) for i, column in enumerate(table.schema.columns)} for table in (before, now)
+    )
+    clocks = [record.get(name, int(MISSING)) for record in (old, new) for name in ("started_ns", "clock_ns")]
+    if int(MISSING) in clocks or clocks[0] != clocks[2] or clocks[3] <= clocks[1]:
+        return None
+    return (clocks[3] - clocks[1]) / 1e9, old.get("tag_wait_on") == 1 == new.get("tag_wait_on")
+
+
+def _lost(before: Table | None, now: Table | None) -> float:
+    """How many I/Os were not seen whole; one that found no room is seen to end, too, and counts once."""
+    if before is None or now is None:
+        return 0.0
+    grown = growth(now.schema.columns, aligned(before, now), now.values)
+    no_start = np.fmax(grown["table_full"], grown["unseen"])
+    return float(np.nansum([no_start, grown["stale"], grown["healed"]]))
+
+
+def _grown(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, Values]]:
+    """Rows in which anything moved, and what; a row that is new has counted from 0."""
+    columns, old = now.schema.columns, _from_zero(before, now)
+    moved = np.zeros(len(old), np.bool_)
+    for position, column in enumerate(columns):
+        if column.id in _MOVES:
+            moved |= now.values[:, position] != old[:, position]
+    at = np.flatnonzero(moved)
+    grown = growth(columns, old[at], now.values[at])
+    return at, {name: grown[name] for name in (*SUMMED, *LARGEST)}
+
+
+def _from_zero(before: Table, now: Table) -> Raw:
+    values = aligned(before, now)
+    if before.rows is now.rows or before.schema.columns != now.schema.columns:
+        return values
+    new = [place for key, place in now.rows.positions.items() if key not in before.rows.positions]
+    values[new] = 0
+    return values
+
+
+def _groups(before: Table | None, now: Table | None) -> tuple[Rows, Values]:
+    if now is None:
+        return Rows((), ()), np.zeros(0)
+    grown = growth(now.schema.columns, aligned(before, now), now.values)
+    return now.rows, grown["busy_ns"]
+
+
+def _cells(rows: Rows, histograms: Histograms | None) -> TracedCells | None:
+    if histograms is None or not set(histograms.series) <= set(TRACE_SERIES):
+        return None
+    row = rows_of_cells(rows, histograms)
+    kept = (row >= 0) & (histograms.series_index < len(histograms.series))
+    series = np.array([TRACE_SERIES.index(name) for name in histograms.series], np.uint8)
+    of_cell = series[histograms.series_index[kept]] if len(series) else np.zeros(0, np.uint8)
+    return TracedCells(histograms.scale, row[kept], of_cell, histograms.bucket[kept], histograms.count[kept])

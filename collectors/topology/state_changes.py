@@ -1,0 +1,136 @@
+"""States of paths between two scans: what changed, as events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from collectors.graph import Graph, Path, Port
+from collectors.kernel.class_folder import read_class
+from collectors.kernel.device_names import label_of
+from collectors.model import Device
+from engine.text import safe_text
+
+PortMarks = frozenset[tuple[str, str, str]]
+"""Class, entry and state of what changes without an announcement, to see whether a scan is due."""
+
+MOST_PORT_EVENTS = 16
+"""More ports than this that come or go at once are told in one event."""
+
+_MARKS = (
+    ("scsi_host", "state"),
+    ("fc_host", "port_state"),
+    ("nvme", "state"),
+    ("nvme-subsystem", "iopolicy"),
+    ("scsi_tape", "device/state"),
+)
+
+ToldPorts = tuple[str, dict[str, str | int]]
+
+
+def read_port_marks(sysfs: str) -> PortMarks:
+    """Look at all SCSI hosts, FC ports, NVMe controllers and subsystems, and tape drives; some microseconds each."""
+    return frozenset(
+        (name, entry, facts[attribute])
+        for name, attribute in _MARKS
+        for entry, facts in read_class(sysfs, name, (attribute,)).items()
+    )
+
+
+def port_changes(before: Graph, now: Graph) -> Iterator[ToldPorts]:
+    """Yield text and data of an event per port that came, went or changed its state; none from an empty graph."""
+    if not before.ports and not before.luns:
+        return
+    old, new = {port.key: port for port in before.ports}, {port.key: port for port in now.ports}
+    told = [
+        *(("removed", port, "") for key, port in old.items() if key not in new),
+        *(("added", port, "") for key, port in new.items() if key not in old),
+        *(
+            ("changed", port, f": {_port_words(old[key])} -> {_port_words(port)}")
+            for key, port in new.items()
+            if key in old and _port_condition(old[key]) != _port_condition(port)
+        ),
+    ]
+    if len(told) > MOST_PORT_EVENTS:
+        counts = Counter(action for action, _, _ in told)
+        yield "ports: " + ", ".join(f"{count:,} {action}" for action, count in counts.items()), dict(counts)
+        return
+    for action, port, change in told:
+        yield f"port {safe_text(port.name)} {action}{change}", {"port": safe_text(port.name), "action": action}
+
+
+def _port_condition(port: Port) -> tuple[str, str, tuple[str, ...]]:
+    return port.state, port.speed, port.members
+
+
+def _port_words(port: Port) -> str:
+    members = "+".join(port.members)
+    return safe_text(", ".join(filter(None, (port.state, port.speed, members if len(port.members) > 1 else ""))) or "?")
+
+
+MOST_EVENTS = 32
+"""More changes than this at once (a port that is down) are told in one event."""
+
+Told = tuple[str, dict[str, str | int]]
+
+
+def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
+    """Yield text and data of an event per path whose state changed, or of one event for very many.
+
+    Paths that came or went are told as disks that did.
+    """
+    known = {path.key: path for path in before.paths}
+    pairs = [(known[path.key], path) for path in now.paths if path.key in known]
+    changed = [(old, new) for old, new in pairs if _condition(old) != _condition(new)]
+    if len(changed) > MOST_EVENTS:
+        counts = Counter(_verdict(old, new) for old, new in changed)
+        yield "paths: " + ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items()), dict(counts)
+        return
+    for old, new in changed:
+        named, data = _named(new, devices)
+        yield f"{named} {_verdict(old, new)}: {_words(old)} -> {_words(new)}", data
+
+
+def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
+    """Yield text and data of an event per path that admits more or fewer commands than before, or of one for many.
+
+    The kernel lowers a limit by itself when the target says that its task set is full, and raises it again later
+    (scsi_track_queue_full, drivers/scsi/scsi.c).
+    """
+    known = {path.key: path for path in before.paths}
+    pairs = ((known[path.key], path) for path in now.paths if path.key in known)
+    changed = [
+        (old.queue_limit, new)
+        for old, new in pairs
+        if None not in {old.queue_limit, new.queue_limit} and old.queue_limit != new.queue_limit
+    ]
+    if len(changed) > MOST_EVENTS:
+        yield f"paths: limit of commands changed on {len(changed):,}", {"paths": len(changed)}
+        return
+    for limit, path in changed:
+        named, data = _named(path, devices)
+        yield (
+            f"{named}: limit of commands {limit} -> {path.queue_limit}",
+            {**data, "queue_limit": path.queue_limit or 0},
+        )
+
+
+def _named(path: Path, devices: Mapping[str, Device]) -> tuple[str, dict[str, str | int]]:
+    """Say which path of which LUN, for people and as data."""
+    name, lun = safe_text(path.name), safe_text(label_of(devices.get(path.lun), ""))
+    of_lun = f" of {lun}" if lun and path.lun != path.key else ""
+    return f"path {name}{of_lun}", {"path": name, "lun": lun, "usable": int(path.usable)}
+
+
+def _condition(path: Path) -> tuple[str, ...]:
+    return path.state, path.access, path.map_state, "marginal" if path.marginal else ""
+
+
+def _words(path: Path) -> str:
+    return safe_text(", ".join(filter(None, _condition(path)))) or "not known"
+
+
+def _verdict(old: Path, new: Path) -> str:
+    if old.usable == new.usable:
+        return "changed"
+    return "back" if new.usable else "lost"

@@ -1,0 +1,1 @@
+"""What every load backend offers, and the calls that wait for a device."""

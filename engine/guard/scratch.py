@@ -1,0 +1,150 @@
+"""Scratch files: room for a load of our own, on disk, and gone whatever way the program ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from pathlib import Path
+
+from engine.config import SCRATCH_ENV
+from engine.errors import LunscopeError, too_many_open
+from engine.job.sizes import human_size
+from engine.syscalls import fallocate
+
+_RESERVE_BYTES = 512 * 1024 * 1024
+_RESERVE_SHARE = 0.05
+
+
+def shown_folder(folder: Path) -> str:
+    """Spell a folder for people, with `~` for their home."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
+
+
+_SCRATCH_MEND = f"give a smaller --size, or name a folder with more room (--scratch-dir or {SCRATCH_ENV})"
+_FILE_MEND = "give a smaller --size, or another folder"
+
+
+def check_room(folder: Path, needed_bytes: int, mend: str = _SCRATCH_MEND) -> None:
+    """Make sure that a filesystem keeps a reserve of 5 %, at least 512 MiB, after the files were made.
+
+    Args:
+        folder: may be missing; then the folder it will be made in counts.
+        needed_bytes: size of the files.
+        mend: how the text ends.
+
+    Raises:
+        LunscopeError: it would not; names the folder, what is needed and what is free, and the mend.
+    """
+    status = os.statvfs(next(parent for parent in (folder, *folder.absolute().parents) if parent.exists()))
+    free = status.f_bavail * status.f_frsize
+    reserve = max(_RESERVE_BYTES, int(status.f_blocks * status.f_frsize * _RESERVE_SHARE))
+    if free - needed_bytes < reserve:
+        raise no_room(folder, needed_bytes, free, reserve, mend)
+
+
+def no_room(
+    folder: Path, needed_bytes: int, free_bytes: int, reserve_bytes: int = 0, mend: str = _SCRATCH_MEND
+) -> LunscopeError:
+    """Build the error for a full filesystem."""
+    kept = f" of which {human_size(reserve_bytes)} stay free" if reserve_bytes else ""
+    return LunscopeError(
+        f"{shown_folder(folder)}: not enough space: {human_size(needed_bytes)} needed, "
+        f"{human_size(free_bytes)} free{kept}: {mend}"
+    )
+
+
+def free_bytes(fd: int) -> int:
+    """Bytes an ordinary user may still write to the filesystem of an open file."""
+    status = os.fstatvfs(fd)
+    return status.f_bavail * status.f_frsize
+
+
+def _open_nameless(folder: Path, flags: int) -> int:
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | flags, 0o600)
+    except OSError as error:
+        # Filesystems without O_TMPFILE say EOPNOTSUPP; kernels before 3.11 took it for a folder opened for writing.
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT):
+            raise
+    path = folder / f".scratch-{secrets.token_hex(8)}"
+    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | flags, 0o600)
+    path.unlink()
+    return fd
+
+
+def _explain(folder: Path, size_bytes: int, error: OSError) -> LunscopeError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
+        return no_room(folder, size_bytes, free)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return too_many_open(shown_folder(folder))
+    if error.errno == errno.EINVAL:
+        return LunscopeError(
+            f"{shown_folder(folder)}: its filesystem refuses direct I/O: use --mode buffered, "
+            f"or name another folder (--scratch-dir or {SCRATCH_ENV})"
+        )
+    return LunscopeError(
+        f"{shown_folder(folder)}: {error.strerror}: name a folder you may write to (--scratch-dir or {SCRATCH_ENV})"
+    )
+
+
+def make_scratch(folder: Path, size_bytes: int, flags: int) -> int:
+    """Make a file without a name, so that nothing is left of it however the program ends, and allocate its space.
+
+    Args:
+        folder: made with mode 0700 if it is missing.
+        size_bytes: allocated at once where the filesystem can.
+        flags: added to those of open(2), such as O_DIRECT.
+
+    Raises:
+        LunscopeError: no room, no right, or no direct I/O there.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = _open_nameless(folder, flags)
+    except OSError as error:
+        raise _explain(folder, size_bytes, error) from None
+    try:
+        allocate(fd, size_bytes)
+    except OSError as error:
+        os.close(fd)
+        raise _explain(folder, size_bytes, error) from None
+    return fd
+
+
+def make_named(path: Path, size_bytes: int, flags: int) -> int:
+    """Make a new file that stays, and allocate its space; never touches one that exists.
+
+    Raises:
+        LunscopeError: it exists, there is no room, no right, or no direct I/O there.
+    """
+    check_room(path.parent, size_bytes, _FILE_MEND)
+    try:
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | flags, 0o600)
+    except FileExistsError:
+        raise LunscopeError(f"{path}: appeared while it was to be made: try again") from None
+    except OSError as error:
+        # With O_DIRECT refused the kernel has made the file before it said EINVAL.
+        if error.errno == errno.EINVAL:
+            path.unlink(missing_ok=True)
+            raise LunscopeError(f"{path}: its filesystem refuses direct I/O: use --mode buffered") from None
+        raise LunscopeError(f"{path}: cannot be made: {error.strerror}: give a folder that exists") from None
+    try:
+        allocate(fd, size_bytes)
+    except OSError as error:
+        os.close(fd)
+        path.unlink(missing_ok=True)
+        raise _explain(path.parent, size_bytes, error) from None
+    return fd
+
+
+def allocate(fd: int, size_bytes: int) -> None:
+    """Give a new file its size, with blocks where the filesystem can; blocks are unwritten until it is filled.
+
+    Raises:
+        OSError: no space.
+    """
+    fallocate(fd, size_bytes)
+    os.ftruncate(fd, size_bytes)

@@ -1,0 +1,125 @@
+"""Mounted devices in every mount namespace that can be seen."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.hostfs.names import unescape_octal
+from engine.hostfs.roots import Roots
+from engine.hostfs.sysblock import parse_device_number, read_text
+from engine.numbers import whole_number
+
+
+@dataclass(frozen=True, slots=True)
+class MountEntry:
+    """One line of mountinfo (proc(5))."""
+
+    number: int
+    point: str
+    filesystem: str
+    source: str
+    options: str
+    namespace: str
+    """Empty for our own, else "pid 812 (name)" of a process that lives in it."""
+    root: str
+    """Path under which the namespace's files are reached."""
+    within: str = "/"
+    """Folder of the filesystem that is seen at the point."""
+
+    @property
+    def text(self) -> str:
+        """For refusals: "is mounted on /data (xfs)", with the namespace if it is not ours."""
+        where = f" in the mount namespace of {self.namespace}" if self.namespace else ""
+        return f"is mounted on {self.point} ({self.filesystem}){where}"
+
+
+def parse_mountinfo(text: str, namespace: str = "", root: str = "") -> Iterator[MountEntry]:
+    """Parse lines of mountinfo; lines that are not understood are skipped."""
+    for line in text.splitlines():
+        fields = line.split(" ")
+        if "-" not in fields[6:]:
+            continue
+        separator = fields.index("-", 6)
+        number = parse_device_number(fields[2])
+        if number is None or len(fields) < separator + 4:
+            continue
+        filesystem, source, options = fields[separator + 1 : separator + 4]
+        yield MountEntry(
+            number,
+            unescape_octal(fields[4]),
+            filesystem,
+            unescape_octal(source),
+            unescape_octal(options),
+            namespace,
+            root,
+            unescape_octal(fields[3]),
+        )
+
+
+def _processes(procfs: Path) -> list[str]:
+    numbered = ((whole_number(name), name) for name in os.listdir(procfs))  # noqa: PTH208 - as in kernel_files
+    return [name for _, name in sorted((number, name) for number, name in numbered if number is not None)]
+
+
+def _namespace_id(procfs: Path, process: str) -> int | None:
+    try:
+        return os.stat(f"{procfs}/{process}/ns/mnt").st_ino  # noqa: PTH116 - as in kernel_files
+    except OSError:
+        return None
+
+
+def _other_namespaces(procfs: Path) -> Iterator[Path]:
+    seen = {_namespace_id(procfs, "self"), None}
+    for process in _processes(procfs):
+        namespace = _namespace_id(procfs, process)
+        if namespace not in seen:
+            seen.add(namespace)
+            yield procfs / process
+
+
+def read_mounts(roots: Roots) -> list[MountEntry]:
+    """Read all mounts of our own namespace, then those of every other one that may be read, each namespace once.
+
+    Raises:
+        OSError: not even our own can be read.
+    """
+    own = (roots.procfs / "self" / "mountinfo").read_text(errors="surrogateescape")
+    mounts = list(parse_mountinfo(own))
+    for process in _other_namespaces(roots.procfs):
+        text = read_text(process / "mountinfo")
+        label = f"pid {process.name} ({read_text(process / 'comm') or '?'})"
+        mounts += parse_mountinfo(text or "", label, str(process / "root"))
+    return mounts
+
+
+def _device_at(path: str) -> int | None:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return status.st_rdev if stat.S_ISBLK(status.st_mode) else None
+
+
+def devices_of(mount: MountEntry) -> set[int]:
+    """Name the devices under one mount: its number, and what its source and options name."""
+    named = [option.partition("=")[2] for option in mount.options.split(",")]
+    if os.major(mount.number) == 0:
+        named += mount.source.split(":")
+    found = {_device_at(mount.root + path) or _device_at(path) for path in named if path.startswith("/dev/")}
+    return {number for number in found | {mount.number} if number is not None and os.major(number)}
+
+
+def pooled_devices(sysfs: Path) -> Iterator[tuple[int, str]]:
+    """Name the members of mounted btrfs and bcachefs filesystems, of which mountinfo shows one at best."""
+    for filesystem, pattern in (("btrfs", "btrfs/*/devices/*/dev"), ("bcachefs", "bcachefs/*/dev-*/block/dev")):
+        for file in sorted((sysfs / "fs").glob(pattern)):
+            number = parse_device_number(read_text(file))
+            if number is not None:
+                yield (
+                    number,
+                    f"is a member of a mounted {filesystem} filesystem ({file.parts[len((sysfs / 'fs').parts) + 1]})",
+                )

@@ -1,0 +1,108 @@
+"""What a process can write through: descriptors, those that single threads keep for themselves, and mappings.
+
+A host has thousands of processes, and they are read again and again: what is asked of each is kept cheap.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.hostfs.kernel_files import names_in, start_of, whole
+from engine.syscalls import share_files
+
+_FLAGS = re.compile(rb"^flags:\s*([0-7]+)", re.MULTILINE)
+_IN_FLIGHT = re.compile(rb"^scm_fds:\s*([0-9]+)", re.MULTILINE)
+_SHARED_WRITABLE = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) .w.s [0-9a-f]+ [0-9a-f]+:[0-9a-f]+ ([1-9][0-9]*) +(/.*)$", re.MULTILINE
+)
+"""Address range, inode and path of a line of maps (proc_pid_maps(5)); without an inode it is memory."""
+_MEMORY = (b"/memfd:", b"/dev/zero (deleted)", b"/SYSV")
+
+
+@dataclass(frozen=True, slots=True)
+class WritableFile:
+    """Something a process can write to, by a path in /proc that leads to the very inode."""
+
+    path: str
+    how: str
+    """For "is ... by NAME (pid N)"."""
+    name: str = ""
+    """Of a mapping: where its file was, for those who may not follow `path`."""
+    inode: int = 0
+    """That the name must have."""
+
+
+def _is_for_writing(table: str, descriptor: str) -> bool:
+    match = _FLAGS.search(start_of(f"{table}/fdinfo/{descriptor}"))
+    return match is not None and int(match[1], 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _tables(process: str, threads: list[str]) -> Iterator[tuple[str, str]]:
+    """Name the folders of all descriptor tables of a process, and how each is used; most have one for all threads."""
+    yield process, "open for writing"
+    leader = int(process.rpartition("/")[2])
+    for thread in threads:
+        if int(thread) != leader and not share_files(leader, int(thread)):
+            yield f"{process}/task/{thread}", "open for writing in a thread of its own"
+
+
+def _descriptors(table: str, how: str) -> Iterator[WritableFile]:
+    for name in names_in(f"{table}/fd"):
+        path = f"{table}/fd/{name}"
+        try:
+            text = os.readlink(path)  # noqa: PTH115 - as in kernel_files
+        except OSError:
+            continue
+        # Sockets, pipes and other things without a file begin with a word.
+        if text.startswith(("/", "(unreachable)")) and _is_for_writing(table, name):
+            yield WritableFile(path, how)
+
+
+def _mappings(process: str, threads: list[str]) -> Iterator[WritableFile]:
+    """List what is mapped to be written back. A process whose first thread has ended shows its memory in the others."""
+    procfs = process.rpartition("/")[0]
+    # /proc/TID is not listed but there; map_files is there only.
+    for folder in (process, *(f"{procfs}/{thread}" for thread in threads[-1:])):
+        maps = whole(f"{folder}/maps")
+        for match in _SHARED_WRITABLE.finditer(maps):
+            if not match[4].startswith(_MEMORY):
+                # The folder has the addresses without leading zeros.
+                place = f"{folder}/map_files/{int(match[1], 16):x}-{int(match[2], 16):x}"
+                name = f"{folder}/root{os.fsdecode(match[4])}"
+                yield WritableFile(place, "mapped for writing", name, int(match[3]))
+        if maps:
+            return
+
+
+def writable_files(process: str) -> Iterator[WritableFile]:
+    """List what a process, given by its folder in /proc, can write to; it may be no storage.
+
+    Raises:
+        PermissionError: it belongs to somebody else.
+    """
+    threads = names_in(f"{process}/task")
+    for table, how in _tables(process, threads):
+        yield from _descriptors(table, how)
+    yield from _mappings(process, threads)
+
+
+def descriptors_in_flight(process: str) -> int:
+    """Count descriptors that were sent to the sockets of a process and not yet received (proc_pid_fdinfo(5)).
+
+    Nothing says what they are open on.
+
+    Raises:
+        PermissionError: it belongs to somebody else.
+    """
+    count = 0
+    for name in names_in(f"{process}/fd"):
+        try:
+            is_socket = os.readlink(f"{process}/fd/{name}").startswith("socket:")  # noqa: PTH115 - as in kernel_files
+        except OSError:
+            continue
+        if is_socket and (match := _IN_FLIGHT.search(start_of(f"{process}/fdinfo/{name}"))):
+            count += int(match[1])
+    return count

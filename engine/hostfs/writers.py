@@ -1,0 +1,107 @@
+"""Other processes that can write to a device or file: virtual machines, databases, other load drivers.
+
+They hold no exclusive claim, so O_EXCL does not see them.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.hostfs.processes import WritableFile, writable_files
+from engine.hostfs.roots import Roots
+from engine.hostfs.sysblock import read_text
+from engine.syscalls import Statx, statx
+
+
+@dataclass(slots=True)
+class Writers:
+    """Who writes to what: words such as "is open for writing by qemu (pid 812)"."""
+
+    devices: dict[int, str] = field(default_factory=dict)
+    files: dict[tuple[int, int], str] = field(default_factory=dict)
+    unreadable: int = 0
+    """Processes of others, of which nothing is known."""
+
+
+def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writers:
+    """Look through the descriptors and mappings of every process but our own.
+
+    `pause` is called after each process, by who wants it to take its time.
+    """
+    writers = Writers()
+    own = _own_name(roots)
+    for name in os.listdir(roots.procfs):  # noqa: PTH208 - as in kernel_files
+        if name.isdigit() and name != own:
+            _add_process(writers, roots, name)
+            pause()
+    return writers
+
+
+def _own_name(roots: Roots) -> str:
+    """Return our number as /proc counts, which may be that of a pid namespace above ours."""
+    try:
+        return str((roots.procfs / "self").readlink())
+    except OSError:
+        return str(os.getpid())
+
+
+def _add_process(writers: Writers, roots: Roots, name: str) -> None:
+    try:
+        for written in writable_files(f"{roots.procfs}/{name}"):
+            _add(writers, roots, name, written)
+    except PermissionError:
+        writers.unreadable += 1
+
+
+def _add(writers: Writers, roots: Roots, name: str, written: WritableFile) -> None:
+    status = _inode_of(written)
+    if status is None:
+        return
+    if stat.S_ISBLK(status.mode) and status.rdev not in writers.devices:
+        writers.devices[status.rdev] = _words(roots, name, written)
+    elif stat.S_ISREG(status.mode) and (status.device, status.inode) not in writers.files:
+        writers.files[status.device, status.inode] = _words(roots, name, written)
+
+
+def _inode_of(written: WritableFile) -> Statx | None:
+    try:
+        return statx(written.path)
+    except PermissionError:
+        # map_files is for CAP_CHECKPOINT_RESTORE only.
+        return _inode_named(written)
+    except OSError:
+        return None
+
+
+def _inode_named(written: WritableFile) -> Statx | None:
+    try:
+        status = statx(written.name) if written.name else None
+    except OSError:
+        return None
+    return status if status is not None and status.inode == written.inode else None
+
+
+def _words(roots: Roots, name: str, written: WritableFile) -> str:
+    return f"is {written.how} by {read_text(roots.procfs / name / 'comm') or '?'} (pid {name})"
+
+
+def has_unseen_writer(fd: int) -> bool:
+    """Tell whether anyone at all, kernel and hidden processes included, has a file open for writing.
+
+    A read lease is refused while a writer exists (fcntl(2), F_SETLEASE). It is given back at once; SIGURG, which is
+    ignored by default, replaces the SIGIO that would end the process if someone opened the file just then.
+    Needs a descriptor open for reading only; where leases do not work the answer is False.
+    """
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    return False

@@ -1,0 +1,98 @@
+"""Block sizes of a fio job: bs, bsrange and bssplit (fio(1), Block size)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from engine.job.formats.fio_sections import Given, Option
+from engine.job.formats.fio_values import Units, by_direction, fraction
+from engine.job.formats.source_location import quoted
+from engine.job.shares import ROUNDING_PERCENT, scaled_to_100
+from engine.job.spec import MAX_BLOCK_BYTES, BlockShare
+
+Blocks = tuple[BlockShare, ...]
+
+_DEFAULT: Blocks = (BlockShare(4096),)
+_MOST_SIZES = 256
+_RANGE = re.compile(r"([^-:]+)[-:]([^-:]+)")
+
+
+def take_blocks(given: Given, units: Units) -> tuple[Blocks, Blocks]:
+    """Take the sizes of reads and of writes.
+
+    Raises:
+        UsageError: they cannot be read, shares do not make 100, or sizes are given in more than one way.
+    """
+    ways: dict[str, tuple[Option | None, Callable[[Option, str, Units], Blocks]]] = {
+        "bs": (given.take("bs", "blocksize"), _one_size),
+        "bsrange": (given.take("bsrange", "blocksize_range"), _range),
+        "bssplit": (given.take("bssplit"), _split),
+    }
+    chosen = [(option, read) for option, read in ways.values() if option is not None]
+    if not chosen:
+        return _DEFAULT, _DEFAULT
+    # As in fio a split, and before it a range, goes over a plain size.
+    option, read = chosen[-1]
+    reads, writes = by_direction(option.text)
+    return (
+        read(option, reads, units) if reads else _DEFAULT,
+        read(option, writes, units) if writes else _DEFAULT,
+    )
+
+
+def _size(option: Option, text: str, units: Units) -> int:
+    size = units.integer(option, text, most=MAX_BLOCK_BYTES)
+    if size < 1:
+        raise option.error(f"{quoted(text)} is out of range: at least 1 byte")
+    return size
+
+
+def _one_size(option: Option, text: str, units: Units) -> Blocks:
+    return (BlockShare(_size(option, text, units)),)
+
+
+def _range(option: Option, text: str, units: Units) -> Blocks:
+    """Share I/Os out as fio draws sizes: lower + upper * random, down to a multiple of lower, at most upper."""
+    match = _RANGE.fullmatch(text)
+    if not match:
+        raise option.error(f"{quoted(text)} is not a range: write it like 4k-64k")
+    lower, upper = sorted((_size(option, match[1], units), _size(option, match[2], units)))
+    whole = upper // lower
+    if whole > _MOST_SIZES:
+        raise option.error(f"{quoted(text)} has {whole} sizes: at most {_MOST_SIZES} are driven")
+    shares = [(lower * step, lower / upper) for step in range(1, whole + 1)] + [(upper, (upper % lower) / upper)]
+    sizes = [(size, 100 * share) for size, share in shares if share > 0]
+    percents = scaled_to_100([percent for _, percent in sizes])
+    return tuple(BlockShare(size, percent) for (size, _), percent in zip(sizes, percents, strict=True))
+
+
+def _split(option: Option, text: str, units: Units) -> Blocks:
+    shares = filled_up(option, text)
+    sizes = [_size(option, size, units) for size, _ in shares]
+    percents = scaled_to_100([percent for _, percent in shares])
+    added: dict[int, float] = {}
+    for size, percent in zip(sizes, percents, strict=True):
+        added[size] = added.get(size, 0.0) + percent
+    return tuple(BlockShare(size, percent) for size, percent in added.items() if percent > 0)
+
+
+def filled_up(option: Option, text: str) -> list[tuple[str, float]]:
+    """Read `what/percent:what/percent`; shares left out have what is left of 100, evenly.
+
+    Raises:
+        UsageError: a share is no number, or all of them do not make 100.
+    """
+    parts = [part.partition("/") for part in text.split(":")]
+    if len(parts) > _MOST_SIZES:
+        raise option.error(f"{len(parts)} shares: at most {_MOST_SIZES}")
+    given = [fraction(option, percent) for _, _, percent in parts if percent.strip()]
+    missing, left = len(parts) - len(given), 100 - sum(given)
+    if left < -ROUNDING_PERCENT or (not missing and left > ROUNDING_PERCENT):
+        raise option.error(
+            f"the shares of {quoted(text)} add up to {sum(given):g} %, not 100: mend them, or leave one share out"
+        )
+    return [
+        (what.strip(), fraction(option, percent) if percent.strip() else max(left, 0.0) / missing)
+        for what, _, percent in parts
+    ]

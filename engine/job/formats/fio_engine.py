@@ -1,0 +1,139 @@
+"""Who does the I/O of a fio job, how deep, and how data get past the page cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.job.formats.fio_sections import Given, Option
+from engine.job.formats.fio_values import Units, by_direction, switch
+from engine.job.formats.source_location import quoted
+from engine.job.shares import MIX_TOLERANCE_PERCENT
+from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Arrival, Backend, BlockShare, Mode
+
+_FROM_INTENDED = (
+    "rate_process=poisson: an open loop; latencies count from the moment an I/O was meant to be issued, and what finds "
+    "no room is skipped and counted"
+)
+
+
+def take_rate(
+    given: Given, units: Units, read_pct: float, blocks: tuple[tuple[BlockShare, ...], tuple[BlockShare, ...]]
+) -> tuple[float | None, Arrival, list[str]]:
+    """Take the I/Os per second of one clone over both directions, how they arrive, and what to warn of.
+
+    Raises:
+        UsageError: rates of reads and writes contradict their mix, or cannot be counted in I/Os.
+    """
+    in_ios, in_bytes, process = given.take("rate_iops"), given.take("rate"), given.take("rate_process")
+    if process is not None and process.value not in ("linear", "poisson"):
+        raise process.error(f"{quoted(process.value or '')} is neither linear nor poisson")
+    option = in_ios or in_bytes
+    limits = None if option is None else _limits(option, units, read_pct, None if in_ios else blocks)
+    if in_ios and in_bytes and limits is not None:
+        raise in_bytes.error("with rate_iops as well it is not driven: give one of them")
+    if option is None or limits is None:
+        return None, Arrival.CLOSED, []
+    rate = _total(option, *limits, read_pct)
+    if process is not None and process.value == "poisson":
+        return rate, Arrival.POISSON, [_FROM_INTENDED]
+    return rate, Arrival.CLOSED, []
+
+
+def _limits(
+    option: Option,
+    units: Units,
+    read_pct: float,
+    blocks: tuple[tuple[BlockShare, ...], tuple[BlockShare, ...]] | None,
+) -> tuple[float, float] | None:
+    """I/Os per second of reads and writes; 0 where there is no limit, None where neither has one."""
+    texts = by_direction(option.text)
+    values = [float(units.integer(option, text)) if text else 0.0 for text in texts]
+    if blocks is not None:
+        used = [sizes for sizes, share in zip(blocks, (read_pct, 100 - read_pct), strict=True) if share > 0]
+        if any(len(sizes) > 1 for sizes in used):
+            raise option.error("bytes per second with several block sizes are not driven: give rate_iops")
+        values = [value / sizes[0].block_bytes for value, sizes in zip(values, blocks, strict=True)]
+    return (values[0], values[1]) if any(values) else None
+
+
+def _total(option: Option, reads: float, writes: float, read_pct: float) -> float | None:
+    """Add up both directions, which must stand in the ratio of the mix."""
+    if read_pct in (0.0, 100.0):
+        return (reads if read_pct else writes) or None
+    total = reads + writes
+    if not (reads and writes):
+        raise option.error("a limit for one direction of a mix alone is not driven: give both, in the ratio of the mix")
+    if abs(100 * reads / total - read_pct) > MIX_TOLERANCE_PERCENT:
+        raise option.error(
+            f"{reads:g} reads and {writes:g} writes per second are no mix of {read_pct:g} % reads: give both in that "
+            f"ratio, as in {total * read_pct / 100:.0f},{total * (100 - read_pct) / 100:.0f}"
+        )
+    return total
+
+
+_ONE_AT_A_TIME = ("sync", "psync", "vsync", "pvsync", "pvsync2")
+_QUEUEING = {"io_uring": Backend.URING, "libaio": Backend.AUTO, "posixaio": Backend.AUTO}
+_SYNC_MODES = {"none": None, "0": None, "sync": Mode.SYNC, "1": Mode.SYNC, "dsync": Mode.DSYNC}
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The processes of a job."""
+
+    backend: Backend
+    jobs: int
+    """Clones of it."""
+    depth: int
+    """What each keeps outstanding, over all its files."""
+    notes: tuple[str, ...] = ()
+
+
+def take_workers(given: Given, units: Units) -> Workers:
+    """Take the engine, the clones and their depth; an engine that waits for each I/O has a depth of 1 (fio(1)).
+
+    Raises:
+        UsageError: the engine is none that can be stood in for, or a number is out of range.
+    """
+    engine = given.take("ioengine")
+    name = "psync" if engine is None else engine.text
+    jobs = _count(given.take("numjobs"), units, MAX_THREADS)
+    depth_option = given.take("iodepth")
+    depth = _count(depth_option, units, MAX_QUEUE_DEPTH)
+    if name in _ONE_AT_A_TIME:
+        note = f"iodepth={depth} is without effect with ioengine={name}, as in fio: each of numjobs has one I/O"
+        return Workers(Backend.THREADS, jobs, 1, (note,) if depth > 1 else ())
+    if engine is not None and name not in _QUEUEING:
+        known = ", ".join((*_QUEUEING, *_ONE_AT_A_TIME))
+        raise engine.error(f"{quoted(name)} is not driven: known are {known}")
+    backend = _QUEUEING[name]
+    note = f"ioengine={name}: io_uring, or threads where it is refused, keeps the same depth"
+    return Workers(backend, jobs, depth, (note,) if backend is Backend.AUTO else ())
+
+
+def _count(option: Option | None, units: Units, most: int) -> int:
+    if option is None:
+        return 1
+    count = units.integer(option, most=most)
+    if count < 1:
+        raise option.error(f"{count} is out of range: 1 to {most}")
+    return count
+
+
+def take_mode(given: Given, *, writes: bool) -> Mode:
+    """Take direct, buffered and sync; fio is buffered unless told otherwise.
+
+    Raises:
+        UsageError: writes are to be direct and synchronous at once.
+    """
+    direct, buffered = given.take("direct"), given.take("buffered")
+    is_direct = switch(direct) if direct is not None else not switch(buffered, default=True)
+    sync = given.take("sync")
+    if sync is not None and sync.value not in _SYNC_MODES:
+        raise sync.error(f"{quoted(sync.value or '')} is none of {', '.join(_SYNC_MODES)}")
+    mode = _SYNC_MODES["none" if sync is None else sync.text]
+    if mode is None or not writes:
+        return Mode.DIRECT if is_direct else Mode.BUFFERED
+    if is_direct:
+        assert sync is not None
+        raise sync.error("direct=1 with synchronous writes is not driven: give direct=0, or fsync=1 instead of sync")
+    return mode

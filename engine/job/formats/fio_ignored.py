@@ -1,0 +1,98 @@
+"""Options of a fio job that are not driven: which of them change the load, and which do not.
+
+Names are those of fio(1). What is in neither table is refused like what changes the load.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from engine.job.formats.fio_sections import Option
+from engine.job.formats.source_location import quoted
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_UNHEARD = frozenset({"name", "description"})
+"""Words for people."""
+
+WITHOUT_EFFECT = _names("""
+    group_reporting new_group thread stats per_job_logs disk_util significant_figures unified_rw_reporting unit_base
+    write_bw_log write_lat_log write_iops_log write_hist_log bwavgtime iopsavgtime log_avg_msec log_hist_msec
+    log_hist_coarseness log_max_value log_window_value log_offset log_prio log_entries log_unix_epoch
+    log_alternate_epoch log_alternate_epoch_clock_id log_compression log_compression_cpus log_store_compressed
+    block_error_percentiles clat_percentiles lat_percentiles slat_percentiles percentile_list
+    gtod_reduce gtod_cpu clocksource disable_lat disable_clat disable_slat disable_bw disable_bw_measurement
+    randrepeat allrandrepeat softrandommap random_generator
+    fallocate fadvise_hint create_serialize create_fsync create_on_open allow_file_create file_service_type openfiles
+    filename_format unique_filename unlink unlink_each_loop overwrite allow_mounted_write
+    nice prio prioclass cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy
+    mem iomem mem_align iomem_align hugepage-size lockmem
+    fixedbufs registerfiles nonvectored force_async sqthread_poll sqthread_poll_cpu userspace_reap
+    iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min iodepth_batch_complete_max
+    exitall exit_what exitall_on_error continue_on_error ignore_error error_dump loops startdelay
+    refill_buffers scramble_buffers
+""")
+"""Reporting, placement and memory of fio itself, and what lunscope does in any case: they leave the load as it is."""
+
+_OF_WRITTEN_DATA = _names(
+    "zero_buffers buffer_pattern buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode"
+)
+_OFF_AT_ZERO = _names("""
+    offset offset_increment offset_align ramp_time thinktime end_fsync fsync_on_close pre_read hipri rate_min
+    rate_iops_min zero_buffers buffer_compress_percentage dedupe_percentage io_size io_limit number_ios file_append
+    fill_device fill_fs max_latency latency_target atomic create_only flow iodepth_low
+""")
+_NEUTRAL: dict[str, frozenset[str | None]] = {
+    **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
+    "verify": frozenset({"0", "none"}),
+    "percentage_random": frozenset({"100"}),
+    "rw_sequencer": frozenset({"sequential"}),
+    "zonemode": frozenset({"none"}),
+}
+"""Values with which an option asks for nothing."""
+
+_MENDS = {
+    "ramp_time": "its I/Os would count here: take it out; lunscope leaves out its own start-up",
+    "verify": "is another check than ours: take it out, and add --verify on the command line",
+    "latency_target": "searching a depth is the work of a sweep: take it out",
+    "steadystate": "ending by steadiness is not driven: take it out and give a runtime",
+    "filesize": "give size, which is that of all files of a job together",
+    "opendir": "name the files with filename",
+    "end_fsync": "writes would count without their flush: use fsync=N, or sync=dsync",
+    "fsync_on_close": "writes would count without their flush: use fsync=N, or sync=dsync",
+    "wait_for": "use stonewall, and a runtime for every job",
+    "io_size": "a run ends by its runtime, not by bytes: give runtime instead",
+    "io_limit": "a run ends by its runtime, not by bytes: give runtime instead",
+    "number_ios": "a run ends by its runtime, not by I/Os: give runtime instead",
+    "offset": "a target is driven from its start: take it out, or make a partition or loop device that begins there",
+}
+_OTHERWISE = "changes the load and is not driven here: take it out"
+
+
+def judge_left_over(options: Sequence[Option], known: Sequence[str], *, writes: bool) -> Iterator[str]:
+    """Name every option that nobody took: yields those that do not matter.
+
+    Args:
+        options: what is left.
+        known: names that are driven, to guess what a misspelt one was meant to be.
+        writes: whether the job writes, so that the data written matter.
+
+    Raises:
+        UsageError: an option changes the load.
+    """
+    for option in options:
+        if option.name in _UNHEARD or option.value in _NEUTRAL.get(option.name, ()):
+            continue
+        if option.name in WITHOUT_EFFECT or (option.name in _OF_WRITTEN_DATA and not writes):
+            yield option.name
+        else:
+            raise option.error(_MENDS.get(option.name) or _guess(option.name, known))
+
+
+def _guess(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, [*known, *WITHOUT_EFFECT], n=1, cutoff=0.8)
+    return f"{_OTHERWISE}; did you mean {quoted(near[0])}?" if near else _OTHERWISE

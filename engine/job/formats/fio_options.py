@@ -1,0 +1,109 @@
+"""What a job does on one of its targets, in options of fio (fio(1), JOB PARAMETERS)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.errors import UsageError
+from engine.job.distribution import Distribution, Pareto, Permutation, Uniform, Zipf, Zones
+from engine.job.formats.fio_numbers import number_options
+from engine.job.read_write import rw_word
+from engine.job.sizes import format_duration, format_number, format_size
+from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode
+
+Options = dict[str, str | None]
+"""Options of a section; None is written without a value."""
+
+_MODES: dict[Mode, Options] = {
+    Mode.DIRECT: {"direct": "1"},
+    Mode.BUFFERED: {"direct": "0"},
+    Mode.SYNC: {"direct": "0", "sync": "sync"},
+    Mode.DSYNC: {"direct": "0", "sync": "dsync"},
+}
+
+
+def fio_options(job: JobSpec, sections: int) -> Options:
+    """Say in options of fio what a job does on one of several targets, but not which.
+
+    Raises:
+        UsageError: fio cannot express it.
+    """
+    knobs = job.knobs
+    rw = rw_word(job.access, knobs.read_pct)
+    options: Options = {"rw": rw}
+    if rw in ("rw", "randrw"):
+        options["rwmixread"] = _whole("--read-pct", knobs.read_pct)
+    options |= _blocks(knobs)
+    if job.backend is Backend.THREADS:
+        options |= {"ioengine": "psync", "iodepth": "1", "numjobs": str(knobs.queue_depth)}
+    else:
+        options |= {"ioengine": "io_uring", "iodepth": str(knobs.queue_depth)}
+    options |= _MODES[knobs.mode]
+    options |= _places(job) if job.access is Access.RANDOM else {}
+    options |= _rate(job, sections)
+    options |= number_options(knobs)
+    if job.runtime_s is not None:
+        options |= {"runtime": _time(job.runtime_s), "time_based": "1"}
+    return options | {"randseed": str(job.seed)}
+
+
+def _blocks(knobs: Knobs) -> Options:
+    mixes = [knobs.blocks] if knobs.write_blocks is None else [knobs.blocks, knobs.write_blocks]
+    if all(len(mix) == 1 for mix in mixes):
+        return {"bs": ",".join(format_size(mix[0].block_bytes) for mix in mixes)}
+    return {"bssplit": ",".join(map(_split, mixes))}
+
+
+def _split(mix: Sequence[BlockShare]) -> str:
+    return ":".join(f"{format_size(share.block_bytes)}/{_whole('--bs', share.percent)}" for share in mix)
+
+
+def _places(job: JobSpec) -> Options:
+    knobs = job.knobs
+    if isinstance(knobs.distribution, Permutation):
+        if job.backend is Backend.THREADS and knobs.queue_depth > 1:
+            raise UsageError("--save-job: fio has no permutation over several threads: save it as .toml")
+        return {}
+    if isinstance(knobs.distribution, Uniform) and knobs.write_distribution is None:
+        return {"norandommap": "1"}
+    own = [knobs.distribution] if knobs.write_distribution is None else [knobs.distribution, knobs.write_distribution]
+    if len(own) > 1 and not all(isinstance(each, Zones) for each in own):
+        raise UsageError("--save-job: fio has --write-distribution for zones only: save it as .toml")
+    prefix = "zoned:" if isinstance(own[0], Zones) else ""
+    return {"random_distribution": prefix + ",".join(map(_distribution, own))}
+
+
+def _distribution(distribution: Distribution) -> str:
+    match distribution:
+        case Zipf(exponent) if exponent != 1:
+            return f"zipf:{format_number(exponent)}"
+        case Pareto(hot_share):
+            return f"pareto:{format_number(hot_share)}"
+        case Zones(zones):
+            pairs = ((zone.ios_pct, zone.space_pct) for zone in zones)
+            return ":".join("/".join(_whole("--distribution", share) for share in pair) for pair in pairs)
+        case _:
+            raise UsageError(f"--save-job: fio has no such {distribution.kind} distribution: save it as .toml")
+
+
+def _rate(job: JobSpec, sections: int) -> Options:
+    if job.knobs.rate_iops is None:
+        return {}
+    clones = job.knobs.queue_depth if job.backend is Backend.THREADS else 1
+    each, share = job.knobs.rate_iops / sections / clones, job.knobs.read_pct / 100
+    rates = [part for part in (each * share, each * (1 - share)) if part]
+    limits = ",".join(_whole("--rate (per target, thread and direction)", rate) for rate in rates)
+    options: Options = {"rate_iops": limits}
+    return options | {"rate_process": "poisson"} if job.arrival is Arrival.POISSON else options
+
+
+def _whole(option: str, value: float) -> str:
+    if abs(value - round(value)) > 1e-9:
+        raise UsageError(
+            f"--save-job: fio takes whole numbers only: {option}: {value:g}: change it, or save it as .toml"
+        )
+    return str(round(value))
+
+
+def _time(length_s: float) -> str:
+    return format_duration(length_s) if length_s == int(length_s) else f"{round(length_s * 1e6)}us"

@@ -1,0 +1,109 @@
+"""Sections of a fio job file with the options that are in force in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.errors import UsageError
+from engine.job.formats.fio_lines import Line
+from engine.job.formats.source_location import SourceLocation
+from engine.text import safe_text
+
+_GLOBAL = "global"
+_MOST_SECTIONS = 1024
+_MOST_OPTIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as it was given; None is one without a value."""
+
+    name: str
+    value: str | None
+    location: SourceLocation
+
+    def error(self, what: str) -> UsageError:
+        """Build the error for this option."""
+        return self.location.error(self.name, what)
+
+    @property
+    def text(self) -> str:
+        """The value.
+
+        Raises:
+            UsageError: it has none.
+        """
+        if not self.value:
+            raise self.error("needs a value")
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class FioSection:
+    """One job: its name, and its options with those of every [global] above it."""
+
+    name: str
+    location: SourceLocation
+    options: tuple[Option, ...]
+    """In the order of the file; the last of one name counts."""
+
+
+def sections_of(lines: Iterable[Line], path: str) -> tuple[FioSection, ...]:
+    """Cut lines into sections.
+
+    Raises:
+        UsageError: an option stands before any section, a name is missing, or there is no job in the file.
+    """
+    shared: list[Option] = []
+    found: list[tuple[str, SourceLocation, list[Option]]] = []
+    current: list[Option] | None = None
+    for line in lines:
+        if line.text.startswith("["):
+            name = _section_name(line)
+            current = shared if name == _GLOBAL else list(shared)
+            if name != _GLOBAL:
+                found.append((name, line.location, current))
+            if len(found) > _MOST_SECTIONS:
+                raise line.location.error(name, f"more than {_MOST_SECTIONS} sections: not a job file")
+        elif current is None:
+            raise line.location.error(_option(line).name, "stands before any [section]: put it below [global]")
+        else:
+            current.append(_option(line))
+            if len(current) > _MOST_OPTIONS:
+                raise line.location.error(current[-1].name, f"more than {_MOST_OPTIONS} options: not a job file")
+    if not found:
+        raise UsageError(f"{safe_text(path)}: no job in it: a fio job file has a [section] for each")
+    return tuple(FioSection(name, location, tuple(options)) for name, location, options in found)
+
+
+def _section_name(line: Line) -> str:
+    name, bracket, rest = line.text[1:].partition("]")
+    if not bracket or not name.strip() or rest.strip():
+        raise line.location.error(line.text[:40], "write a section as [name]")
+    return name.strip()
+
+
+def _option(line: Line) -> Option:
+    name, equals, value = line.text.partition("=")
+    if value[:1].isspace():
+        raise line.location.error(name.strip(), "a blank after the = is a part of the value for fio: take it out")
+    return Option(name.strip().lower(), value.strip() if equals else None, line.location)
+
+
+class Given:
+    """Options of one section that nobody took yet: what is left in the end is not understood."""
+
+    def __init__(self, section: FioSection) -> None:
+        self.section = section
+        self._left = {option.name: option for option in section.options}
+
+    def take(self, *names: str) -> Option | None:
+        """Take an option by any of its names, the one given last; None if it was not given."""
+        taken = [self._left.pop(name) for name in names if name in self._left]
+        order = list(self.section.options)
+        return max(taken, key=order.index, default=None)
+
+    def left(self) -> tuple[Option, ...]:
+        """Options that were not taken, in the order of the file."""
+        return tuple(self._left.values())

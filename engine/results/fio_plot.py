@@ -1,0 +1,83 @@
+"""Results in a folder as bench-fio leaves them, so that fio-plot draws them.
+
+<rw>-<iodepth>-<numjobs>.json                                  one for each set of knobs
+<rw>-iodepth-<iodepth>-numjobs-<numjobs>_{bw,iops,lat}.1.log   the same by interval
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from engine.errors import LunscopeError
+from engine.job.formats.choose import write_new
+from engine.job.scenario import Scenario
+from engine.results.fio_result import fio_document, run_name, settings_of
+from engine.results.load_interval import DirectionDelta, LoadInterval
+from engine.results.result import RunResult
+from engine.text import safe_text
+
+_OWN_FOLDER = "run-"
+_LEAST_INTERVALS = 2
+"""fio-plot draws a line between two points at least."""
+_FIGURES: dict[str, Callable[[DirectionDelta, float], float]] = {
+    "bw": lambda growth, length_s: growth.bytes / length_s / 1024,
+    "iops": lambda growth, length_s: growth.ios / length_s,
+    "lat": lambda growth, _length_s: growth.latency_ns / growth.ios,
+}
+
+
+def make_folder(folder: Path, scenarios: Sequence[Scenario]) -> None:
+    """Make the folder for results before there are any: a run is too dear to have no place for them.
+
+    Raises:
+        LunscopeError: it cannot be made, or holds results of a run of the same name.
+    """
+    shown = safe_text(str(folder))
+    states = (
+        (each.job, knobs) for each in scenarios for knobs in (each.job.knobs, *(knobs for _, knobs in each.states()))
+    )
+    names = {run_name(job, knobs).document for job, knobs in states}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = [path.name for path in folder.iterdir() if path.name in names or path.name.startswith(_OWN_FOLDER)]
+    except OSError as error:
+        raise LunscopeError(f"--fio-json {shown}: {error.strerror}") from None
+    if held:
+        raise LunscopeError(f"--fio-json {shown}: has results already: name another folder, or remove {min(held)}")
+
+
+def write_results(folder: Path, runs: Sequence[tuple[RunResult, Sequence[LoadInterval]]]) -> list[str]:
+    """Write the files of runs with their intervals; returns what is not in them, one line each.
+
+    Knobs that differ in more than the names tell have folders of their own, numbered in the order of the runs.
+
+    Raises:
+        LunscopeError: a file cannot be written.
+    """
+    settings = [setting for result, intervals in runs for setting in settings_of(result, intervals)]
+    names = [setting.name for setting in settings]
+    missing = []
+    for number, (setting, name) in enumerate(zip(settings, names, strict=True), 1):
+        if not setting.intervals:
+            what = f"{name.document}: shorter than two samples (--interval): not written"
+            missing.append(f"--fio-json: {what}")
+            continue
+        place = folder if names.count(name) == 1 else folder / f"{_OWN_FOLDER}{number}"
+        place.mkdir(exist_ok=True)
+        write_new(place / name.document, (json.dumps(fio_document(setting), allow_nan=False, indent=1), "\n"))
+        if len(setting.intervals) >= _LEAST_INTERVALS:
+            for what, figure in _FIGURES.items():
+                write_new(place / name.log(what), _log_lines(setting.intervals, figure))
+    return missing
+
+
+def _log_lines(intervals: Sequence[LoadInterval], figure: Callable[[DirectionDelta, float], float]) -> Iterator[str]:
+    """Yield a line per interval and direction: time in ms, value, 0 or 1 for writes, two unused columns."""
+    begin_s = intervals[0].end_s - intervals[0].length_s
+    for each in intervals:
+        for number, growth in enumerate((each.read, each.write)):
+            if growth.ios:
+                time_ms = round((each.end_s - begin_s) * 1000)
+                yield f"{time_ms}, {round(figure(growth, each.length_s))}, {number}, 0, 0\n"

@@ -1,0 +1,166 @@
+"""What is set up for one run: open targets and an engine over them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from engine._native import LoadEngine, uring_refusal
+from engine.backend.outstanding import Outstanding
+from engine.backend.protocol import LoadBackend
+from engine.backend.waits import Waits
+from engine.errors import RefusedError, StoppedError
+from engine.guard import OpenTarget, TargetKind, fill_scratch, open_targets
+from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.results.badge import Badge
+from engine.results.run_badges import live_badges
+from engine.running.counter_reader import CounterReader
+from engine.running.select import BackendChoice, blocking_target, build, choose, notices_of
+from engine.running.target_badges import target_badges
+from engine.running.wait_limit import WaitLimit
+from engine.verify.journal import Journals, forget_journals
+
+_DRAIN_STEP_S = 0.02
+_LEAVE_S = 10.0
+"""How long workers without any I/O may take to end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedRun:
+    """Owns descriptors and engine until `close`."""
+
+    targets: list[OpenTarget]
+    names: tuple[str, ...]
+    choice: BackendChoice
+    engine: LoadBackend
+    tap: CounterReader
+    journals: Journals | None = None
+    """Of a verified load."""
+
+    @property
+    def verifying(self) -> LoadEngine | None:
+        """The engine, if it verifies."""
+        return self.engine if self.journals is not None and isinstance(self.engine, LoadEngine) else None
+
+    @property
+    def path_names(self) -> tuple[tuple[str, ...], ...]:
+        """The paths of every target, none for one with a single path."""
+        return _path_names(self.targets)
+
+    def notices(self, knobs: Knobs) -> tuple[str, ...]:
+        """Say what a reader of the numbers must know, one line each."""
+        own = notices_of(self.choice, knobs, self.targets)
+        return own if self.journals is None else (*own, *self.journals.notices)
+
+    def badges(self, knobs: Knobs) -> tuple[Badge, ...]:
+        """Say what was found on the targets in use, and what reads of them brought so far."""
+        return target_badges(self.targets, knobs, self.engine.contents())
+
+    def live_badges(self, knobs: Knobs) -> tuple[Badge, ...]:
+        """Say the same, and what the open epoch gives away."""
+        epochs = self.engine.epochs()
+        own = live_badges(self.choice.backend, epochs[-1], time.monotonic_ns()) if epochs else ()
+        return (*self.badges(knobs), *own)
+
+    def written(self, knobs: Knobs) -> list[OpenTarget]:
+        """Return the targets that these knobs write to, none for reads only."""
+        return self.targets[: knobs.stripe_width] if knobs.read_pct < 100 else []
+
+    def require_writable(self, knobs: Knobs) -> list[OpenTarget]:
+        """Return the targets that these knobs write to.
+
+        Raises:
+            RefusedError: one was not opened for writing.
+        """
+        written = self.written(knobs)
+        for target in written:
+            if not target.writable:
+                raise RefusedError(
+                    f"{target.name}: opened for reading only: stop, and start again with --allow-write {target.path}"
+                )
+        return written
+
+    def keep_journals(self) -> None:
+        """Have the journals ready before the first write: those of this load, and none of one before it."""
+        if self.journals is not None:
+            self.journals.keep()
+        else:
+            forget_journals(self.targets)
+
+    def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
+        """Return what the engine has had outstanding for so long."""
+        rows = zip(self.names, self.engine.outstanding(at_least_s).tolist(), strict=True)
+        return tuple(Outstanding(name, ios, since_ns) for name, (ios, since_ns) in rows if ios)
+
+    def stop(self, wait_limit: WaitLimit) -> bool:
+        """Stop the engine, and wait for what is outstanding as long as wait_limit lasts; whether all I/Os came back."""
+        while not self.engine.drain(min(_DRAIN_STEP_S, wait_limit.left_s)):
+            if wait_limit.over or not any(self.engine.outstanding()[:, 0]):
+                break
+        return self.engine.stop(0.0 if wait_limit.over else _LEAVE_S)
+
+    def close(self, waits: Waits, *, cached_writes: bool) -> None:
+        """Let go of the targets, scratch files included; blocks while a device takes `cached_writes`."""
+        try:
+            # The kernel writes them back in close(2) of the last descriptor, where nobody can say what it waits for.
+            for node in [node for target in self.targets for node in target.nodes] if cached_writes else ():
+                if node.writable and node.kind is TargetKind.BLOCK:
+                    with waits.on(node.name, "fsync"), suppress(OSError):
+                        os.fsync(node.fd)
+        finally:
+            close_all(self.targets)
+            if self.journals is not None:
+                self.journals.close()
+
+
+def _all_names(job: JobSpec) -> str:
+    first, *others = (target.path or "scratch" for target in job.targets)
+    return f"{first} and {len(others)} more" if others else first
+
+
+def _path_names(targets: Sequence[OpenTarget]) -> tuple[tuple[str, ...], ...]:
+    nodes = (target.nodes if target.others else () for target in targets)
+    return tuple(tuple(node.path or node.name for node in each) for each in nodes)
+
+
+def close_all(targets: Sequence[OpenTarget]) -> None:
+    """Close targets, each one even if another cannot be closed."""
+    for position, target in enumerate(targets):
+        try:
+            target.close()
+        except OSError:
+            close_all(targets[position + 1 :])
+            raise
+
+
+def set_up(
+    job: JobSpec, permissions: Permissions, progress: Callable[[float], None], stop: threading.Event, waits: Waits
+) -> PreparedRun:
+    """Open and check the targets, fill scratch files, choose an engine and build it; blocks.
+
+    Raises:
+        UsageError: the job cannot be meant.
+        RefusedError: the guard refuses a target.
+        StoppedError: `stop` was set.
+        LunscopeError: the disk is full, or the kernel refuses what the engine needs.
+    """
+    with waits.on(_all_names(job), "open"):
+        targets = open_targets(job, permissions)
+    journals = Journals(targets) if job.verify else None
+    try:
+        fill_scratch(targets, job.seed, progress, stop, waits)
+        if stop.is_set():
+            raise StoppedError("stopped before the load began")
+        wanted = choose(job, uring_refusal=uring_refusal(), blocking=blocking_target(job.knobs, targets))
+        choice, engine = build(wanted, job, targets, None if journals is None else journals.fds)
+    except BaseException:
+        close_all(targets)
+        if journals is not None:
+            journals.close()
+        raise
+    names = tuple(target.name for target in targets)
+    return PreparedRun(targets, names, choice, engine, CounterReader(engine), journals)

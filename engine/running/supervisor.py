@@ -1,0 +1,155 @@
+"""Looks after a running load: notes targets that fail and recover, and notices its end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errno_text import describe_error
+from engine.errors import RefusedError
+from engine.events import EventKind
+from engine.running.counter_reader import ACTIVE, ERRORS, FAILING, SKIPPED
+from engine.running.layout_counters import PATH_FAILED
+from engine.running.status_store import StatusStore
+
+if TYPE_CHECKING:
+    from engine.running.driver import LoadDriver
+
+
+_MOST_EVENTS = 50
+"""Beyond it damage is counted only: a target that is all wrong would drown everything else."""
+
+
+class DamageWatch:
+    """Compares what is damaged with what was told before."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def observe(self, driver: LoadDriver, status_store: StatusStore) -> None:
+        """Look once; new damage is an event and counted on the status_store."""
+        if driver.damaged_ranges() == self._told:
+            return
+        verified = driver.verified()
+        found = [] if verified is None else [(target.name, one) for target in verified.targets for one in target.damage]
+        status_store.change(damaged=len(found))
+        for name, one in found[self._told : _MOST_EVENTS]:
+            status_store.note(
+                EventKind.LOAD, f"{name}: {one.text}", {"damaged": name, "damage": one.kind.value, "offset": one.offset}
+            )
+        self._told = len(found)
+
+
+class PathCounterWatch:
+    """Compares the path counters of one moment with those of the moment before, and notes what changed."""
+
+    def __init__(self) -> None:
+        self._failed: frozenset[int] = frozenset()
+
+    def observe(self, counters: NDArray[np.uint64], names: Sequence[str], status_store: StatusStore) -> None:
+        """Note paths that failed or recovered since the last call."""
+        if not len(counters):
+            return
+        before, self._failed = self._failed, frozenset(np.flatnonzero(counters[:, PATH_FAILED]).tolist())
+        for index in sorted(self._failed - before):
+            text = f"path {names[index]} failed: its I/Os go over the others until it answers"
+            status_store.note(EventKind.LOAD, text, {"failed_path": names[index]})
+        for index in sorted(before - self._failed):
+            status_store.note(EventKind.LOAD, f"path {names[index]} answers again", {"recovered_path": names[index]})
+
+
+GIVE_UP_S = 5.0
+"""How long all targets may fail before the load ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureNews:
+    """Targets, by index, whose state changed since the last look."""
+
+    began: tuple[int, ...] = ()
+    recovered: tuple[int, ...] = ()
+
+
+class FailureWatch:
+    """Compares the counters of one moment with those of the moment before."""
+
+    def __init__(self) -> None:
+        self._failing: frozenset[int] = frozenset()
+        self._all_since_ns: int | None = None
+
+    def observe(self, counters: NDArray[np.uint64], now_ns: int) -> FailureNews:
+        """Compare; targets outside the stripe width are neither failing nor recovered."""
+        active = counters[:, ACTIVE] > 0
+        failing = active & (counters[:, FAILING] > 0)
+        if not active.any() or (failing != active).any():
+            self._all_since_ns = None
+        elif self._all_since_ns is None:
+            self._all_since_ns = now_ns
+        before, self._failing = self._failing, frozenset(np.flatnonzero(failing).tolist())
+        recovered = (index for index in sorted(before - self._failing) if active[index])
+        return FailureNews(tuple(sorted(self._failing - before)), tuple(recovered))
+
+    def hopeless(self, now_ns: int) -> bool:
+        """Whether every active target has failed for longer than GIVE_UP_S."""
+        return self._all_since_ns is not None and now_ns - self._all_since_ns > GIVE_UP_S * 1e9
+
+
+LOOK_S = 0.05
+"""How often it looks."""
+_TELL_NS = 1_000_000_000
+"""How often it judges what is known of the figures, and says what the fan-out costs."""
+
+
+def look_after(driver: LoadDriver, status_store: StatusStore, ended: threading.Event) -> str | None:
+    """Watch until the load is over; blocks.
+
+    Returns:
+        Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
+    """
+    watch, paths, next_tell_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _TELL_NS
+    damage = DamageWatch()
+    while not ended.wait(LOOK_S):
+        counters = driver.look()
+        if counters is None:
+            return None
+        now_ns = time.monotonic_ns()
+        errors, skipped = (int(counters[:, column].sum()) for column in (ERRORS, SKIPPED))
+        status_store.change(errors=errors, skipped=skipped, waits=driver.waits)
+        if now_ns >= next_tell_ns:
+            next_tell_ns = now_ns + _TELL_NS
+            status_store.change(badges=driver.badges, tail=driver.tail())
+        _report(driver, status_store, watch.observe(counters, now_ns))
+        paths.observe(*driver.look_at_paths(), status_store)
+        damage.observe(driver, status_store)
+        try:
+            driver.look_at_users()
+        except RefusedError as refusal:
+            return str(refusal)
+        if not driver.running:
+            return driver.fault
+        if watch.hopeless(now_ns):
+            return f"every I/O failed for more than {GIVE_UP_S:g} s ({_first_error(driver)})"
+    return None
+
+
+def _report(driver: LoadDriver, status_store: StatusStore, news: FailureNews) -> None:
+    for index in news.began:
+        name = driver.target_names[index]
+        text = f"{name}: I/Os fail ({_first_error(driver, name)}); it is only probed until it answers"
+        status_store.note(EventKind.LOAD, text, {"failing": name})
+    for index in news.recovered:
+        name = driver.target_names[index]
+        status_store.note(EventKind.LOAD, f"{name}: answers again", {"recovered": name})
+
+
+def _first_error(driver: LoadDriver, name: str | None = None) -> str:
+    for error in driver.errors():
+        if name is None or error.target == name:
+            return describe_error(error.errno, error.direction, error.first_offset)
+    return "no error is known"

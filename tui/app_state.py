@@ -1,0 +1,85 @@
+"""What the app shares with its screens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from collectors.derive.disk_totals import is_base
+from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import TRACE, WHOLE_LOAD, disk_subject, present_keys
+from collectors.model import Frame
+from tui.history.charts import History
+from tui.history.events_log import EventHistory
+from tui.history.subjects import Trace
+from tui.load.load_controller import LoadController
+from tui.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyJump:
+    """Where the latency screen is to go: whose latencies, and which moment; None leaves each as it is."""
+
+    subject: LatencySubject | None
+    moment_ns: int | None
+
+
+def traced_subject(trace: Trace, frame: Frame) -> LatencySubject | None:
+    """Follow what a chart shows the past of."""
+    if trace.table == "load_total":
+        return WHOLE_LOAD
+    if trace.table == "disks":
+        return disk_subject(trace.key, frame)
+    base = (key for key in present_keys(frame) if is_base(key, frame.topology))
+    return LatencySubject("all disks", TRACE, frozenset(base))
+
+
+class Recording(Protocol):
+    """A session file that is being written."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is written."""
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is written any more, in one line; empty while all is well."""
+
+
+@dataclass(slots=True, eq=False)
+class AppState:
+    """The instrument behind the screens; the app alone sets `frame`, the feed alone fills `history` and `events`."""
+
+    transport: Transport
+    history: History
+    events: EventHistory
+    controller: LoadController | None
+    """None where no load can be driven: watching only, or over a recording."""
+    recording: Recording | None
+    interval_s: float
+    autostart: bool = False
+    """Whether the load is started as soon as its screen is there."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The operator's own keys by action id."""
+    span_ns: int = 300 * 1_000_000_000
+    """How much of the past the charts show."""
+    log_latency: bool = False
+    """Whether charts of latency have a logarithmic axis: a mean shows beside a peak a hundred times as high."""
+    frame: Frame | None = None
+    """The frame on the screen."""
+    latest: Frame | None = None
+    """The newest frame, shown or not."""
+    jump: LatencyJump | None = None
+    """What the latency screen is asked to show next; it takes it."""
+    ended: str | None = None
+    """Why the source ended, empty at the end of a recording; None while it runs."""
+
+    @property
+    def latest_ns(self) -> int:
+        """Wall time of the newest frame; 0 before the first."""
+        return 0 if self.latest is None else self.latest.time_ns

@@ -1,0 +1,166 @@
+"""A load without a screen: bounded, summed up at its end, and ended cleanly by a signal."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import click
+
+from collectors.model import Step
+from collectors.rates import derive
+from engine.background_call import BackgroundCall
+from engine.errors import StoppedError
+from engine.job.scenario import Turn
+from engine.job.spec import JobSpec, Permissions
+from engine.results.result import RunResult, nothing_measured
+from engine.running.control import LoadControl, LoadState, LoadStatus
+from tui.headless.monitor import Monitor
+from tui.headless.signals import EndingSignals
+from tui.headless.wait_lines import WaitLines
+
+_LOOK_S = 0.05
+_TELL_S = 1.0
+
+Tell = Callable[[str], None]
+"""Shows one line of progress, instead of the one before."""
+
+
+class HeadlessRun:
+    """Takes one job from its preparation to its result, in the main thread, which alone hears signals."""
+
+    def __init__(
+        self,
+        control: LoadControl,
+        monitor: Monitor,
+        signals: EndingSignals,
+        tell: Tell,
+        turns: Sequence[Turn] = (),
+    ) -> None:
+        self._control = control
+        self._monitor = monitor
+        self._signals = signals
+        self._tell = tell
+        self._turns = deque(turns)
+        self._waits = WaitLines(self._say)
+
+    def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
+        """Prepare and run until the runtime is over or a signal comes, with the turns of the knobs at their times.
+
+        Raises:
+            LunscopeError: the job cannot be prepared or started, or a turn is refused; nothing is left behind.
+        """
+        try:
+            self._prepare(job, permissions)
+            self._follow()
+        except StoppedError:
+            pass
+        finally:
+            self._stop()
+            self._waits.show(self._control.outstanding)
+            self._tell("")
+        return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
+
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
+        self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _do_unless_stopped(self, operation: Callable[[], None], name: str) -> None:
+        """Run what may hang until it is done or a signal comes, which ends it.
+
+        Raises:
+            StoppedError: a signal came.
+        """
+        if self._signals.wait(0) is not None:
+            raise StoppedError("stopped before the load began")
+        under_way = BackgroundCall(operation, name)
+        while not under_way.done.wait(_LOOK_S):
+            self._name_waits()
+            if self._signals.wait(0) is not None:
+                self._stop()
+                gave_up = self._control.status.state is LoadState.FAILED
+                if not under_way.done.wait(_LOOK_S) and gave_up:
+                    raise StoppedError("given up before the load began")
+            progress = self._control.status.progress
+            if progress:
+                self._tell(f"preparing: {100 * progress:.0f} %")
+        under_way.result()
+
+    def _stop(self) -> None:
+        """End the load, or what is left of it; a second signal has it wait no longer for what does not come back."""
+        stopping = BackgroundCall(lambda: self._control.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
+        while not stopping.done.wait(_LOOK_S):
+            self._name_waits()
+            if self._signals.count > 1:
+                self._control.abandon()
+        stopping.result()
+
+    def _name_waits(self) -> None:
+        self._waits.show(self._control.status.outstanding)
+
+    def _follow(self) -> None:
+        told_s = time.monotonic()
+        while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
+            self._turn_what_is_due()
+            self._name_waits()
+            if time.monotonic() - told_s >= _TELL_S:
+                told_s += _TELL_S
+                self._tell(progress_line(self._control.status, self._monitor.step))
+
+    def _say(self, line: str) -> None:
+        self._tell("")
+        click.echo(f"lunscope: {line}", err=True)
+
+    def _pause_s(self) -> float:
+        """How long to look at nothing but signals: until the next turn at most."""
+        if not self._turns:
+            return _LOOK_S
+        return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _LOOK_S)
+
+    def _turn_what_is_due(self) -> None:
+        while self._turns and self._turns[0].at_s <= self._control.status.elapsed_s:
+            knobs = self._control.status.knobs
+            assert knobs is not None
+            turn = functools.partial(self._control.turn, self._turns.popleft().turned(knobs))
+            self._do_unless_stopped(turn, "lunscope-turn")
+
+
+def progress_line(status: LoadStatus, step: Step | None) -> str:
+    """Say in one line how the load does: IOPS, mean latency and queue depth of the last sample."""
+    if status.state is LoadState.STOPPING and status.progress is not None:
+        return f"reading back what was written: {100 * status.progress:.0f} %"
+    figures = "" if step is None else _figures(step)
+    depth = "" if status.knobs is None else f"  QD {status.knobs.queue_depth}"
+    errors = f"  {status.errors:,} errors" if status.errors else ""
+    skipped = f"  {status.skipped:,} arrivals skipped" if status.skipped else ""
+    damaged = f"  {status.damaged:,} damaged" if status.damaged else ""
+    tail = f"  {status.tail}" if status.tail else ""
+    return f"{status.elapsed_s:5.0f} s{figures}{depth}{errors}{damaged}{skipped}{tail}"
+
+
+def _figures(step: Step) -> str:
+    total = derive(step.previous, step.current).tables.get("load_total")
+    if total is None or not len(total.rows):
+        return ""
+    iops, await_ms = total.value("iops", 0), total.value("await_ms", 0)
+    if math.isnan(iops):
+        return ""
+    latency = "" if math.isnan(await_ms) else f"  lat {await_ms:.3f} ms"
+    return f"  {iops:,.0f} IOPS{latency}"
+
+
+def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
+    """Tell 0 from 1 (the load or its I/Os failed or stalled, or data are damaged) and 128 + the signal that ended it.
+
+    Whoever sent a signal learns that it ended the load, as on the screens and as a shell says it; what is outstanding
+    is in the result.
+    """
+    signal = signals.wait(0)
+    if signal is not None:
+        return 128 + signal
+    failed = state is LoadState.FAILED or result.failed_ios or result.is_damaged or result.ended_in_stall
+    return int(bool(failed or result.outstanding))

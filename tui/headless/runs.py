@@ -1,0 +1,144 @@
+"""Loads without a screen, one after another: driven, recorded, summed up, and their results left in files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from collectors.reports.load_series import LoadSeries
+from engine.background_call import BackgroundCall
+from engine.errors import LunscopeError
+from engine.job.formats.read_job import ReadJob
+from engine.job.spec import Permissions
+from engine.results.load_interval import LoadInterval
+from engine.results.response_text import response_lines
+from engine.results.result import RunResult
+from engine.results.result_document import run_document
+from engine.results.result_text import summary_lines
+from engine.running.control import LoadControl
+from engine.text import safe_text
+from tui.headless.leaving import leave
+from tui.headless.monitor import Monitor
+from tui.headless.one_run import HeadlessRun, exit_code
+from tui.headless.signals import EndingSignals
+from tui.options.watching import Watching, open_source
+
+_LAST_SAMPLE_S = 2.0
+"""How long a recording waits for the sample that has the last I/Os."""
+_LINE_CELLS = 72
+_LOOK_S = 0.05
+_CLOSE_S = 5.0
+"""How long a recording may take to be closed where something hangs."""
+_UNRECORDED_S = 1.0
+"""The same where nothing is recorded, and nothing lost."""
+
+Runs = list[tuple[RunResult, Sequence[LoadInterval]]]
+"""What was measured, with what was seen of it by the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOutput:
+    """Where results go besides standard output."""
+
+    as_json: bool
+    fio_json: Path | None
+
+
+def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, output: ResultOutput) -> int:
+    """Run the jobs of a file until all are over or a signal comes; returns the exit code.
+
+    Raises:
+        LunscopeError: a job cannot be prepared or started; results of those before it are kept.
+    """
+    if output.fio_json is not None:
+        from engine.results.fio_plot import make_folder  # noqa: PLC0415 (few runs need it)
+
+        make_folder(output.fio_json, read.scenarios)
+    control, series, runs = LoadControl(), LoadSeries(), Runs()
+    with EndingSignals() as signals:
+        source, recording = open_source(watching, control)
+        monitor = Monitor(source, series.observe)
+        code = 0
+        try:
+            monitor.start()
+            for scenario in read.scenarios:
+                run = HeadlessRun(control, monitor, signals, _tell, scenario.turns)
+                result = run.drive(scenario.job, permissions)
+                if recording is not None or output.fio_json is not None:
+                    monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
+                runs.append((result, series.intervals))
+                _print_run(result, read, as_json=output.as_json)
+                code = exit_code(result, control.status.state, signals) or code
+                if code > 1 or control.outstanding:
+                    break
+        except LunscopeError as error:
+            if not control.outstanding:
+                raise
+            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            code = _code_of(signals)
+        finally:
+            _close(monitor, watching, signals, hurried=bool(control.outstanding))
+            _leave(output.fio_json, runs)
+            if control.outstanding:
+                leave(code or 1)
+        trouble = monitor.failure or (recording.trouble if recording is not None else "")
+        if trouble:
+            click.echo(f"lunscope: {safe_text(str(trouble))}", err=True)
+        return 1 if trouble and not code else code
+
+
+def _close(monitor: Monitor, watching: Watching, signals: EndingSignals, *, hurried: bool) -> None:
+    """Close source and recording; where something hangs, or somebody is impatient, for a few seconds only."""
+    closing = BackgroundCall(monitor.close, "lunscope-monitor-close")
+    limit_s = _UNRECORDED_S if watching.record is None else _CLOSE_S
+    while not closing.done.wait(_LOOK_S):
+        if (hurried or signals.count > 1) and not closing.done.wait(limit_s):
+            if watching.record is not None:
+                path = safe_text(str(watching.record))
+                click.echo(f"lunscope: {path}: not closed within {limit_s:g} s: its disk does not answer", err=True)
+            leave(_code_of(signals))
+    closing.result()
+
+
+def _code_of(signals: EndingSignals) -> int:
+    """Exit code where something hangs: 128 + the signal that ended the run, or 1."""
+    signal = signals.wait(0)
+    return 1 if signal is None else 128 + signal
+
+
+def _leave(folder: Path | None, runs: Runs) -> None:
+    if folder is None:
+        return
+    from engine.results.fio_plot import write_results  # noqa: PLC0415 (few runs need it)
+
+    for line in write_results(folder, runs):
+        click.echo(f"lunscope: {line}", err=True)
+
+
+def _print_run(result: RunResult, read: ReadJob, *, as_json: bool) -> None:
+    """Print one of the runs of a file, with its name where there are several."""
+    if len(read.scenarios) > 1 and not as_json:
+        click.echo(f"[{safe_text(result.about.job.name)}]")
+    print_result(result, as_json=as_json)
+    for line in () if as_json else response_lines(result.total.total, read.response_times_s):
+        click.echo(line)
+
+
+def _tell(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
+        sys.stderr.flush()
+
+
+def print_result(result: RunResult, *, as_json: bool) -> None:
+    """Print a result to standard output: a summary, or a line of JSON."""
+    if as_json:
+        click.echo(json.dumps(run_document(result), allow_nan=False))
+    else:
+        for line in summary_lines(result):
+            click.echo(safe_text(line))

@@ -1,0 +1,49 @@
+"""What a command without a screen says on standard error while something does not come back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from engine.backend.outstanding import Outstanding, waiting_text
+
+_MOST_S = 60.0
+"""The longest pause between two lines about the same wait."""
+
+
+@dataclass(slots=True)
+class _Named:
+    waits: Outstanding
+    next_s: float
+    pause_s: float = 2.0
+
+
+class WaitLines:
+    """Names waits when they begin and end, and in between after 2, 4, 8 ... seconds."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._named: dict[tuple[str, str], _Named] = {}
+
+    def show(self, waits: Iterable[Outstanding]) -> None:
+        """Say what is new or over since the last call, and what is due again; `waits` is what is to be named now."""
+        now_s, found = time.monotonic(), {(each.target, each.call): each for each in waits}
+        due = [each for key, each in found.items() if self._is_due(key, each, now_s)]
+        if due:
+            self._say(waiting_text(due))
+        for key in [key for key in self._named if key not in found]:
+            over = self._named.pop(key).waits
+            self._say(f"{over.what} {'returned' if over.call else 'came back'} after {over.oldest_s():.1f} s")
+
+    def _is_due(self, key: tuple[str, str], waits: Outstanding, now_s: float) -> bool:
+        named = self._named.get(key)
+        if named is None:
+            self._named[key] = _Named(waits, now_s + 2.0)
+            return True
+        named.waits = waits
+        if now_s < named.next_s:
+            return False
+        named.pause_s = min(2 * named.pause_s, _MOST_S)
+        named.next_s = now_s + named.pause_s
+        return True

@@ -1,0 +1,149 @@
+"""The operator's controller for the load: the job in hand, what was confirmed, and the control that runs it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engine.errors import RefusedError, UsageError
+from engine.job.spec import JobSpec, Knobs, Permissions
+from engine.running.status import LoadState, LoadStatus
+
+if TYPE_CHECKING:
+    from engine.running.control import LoadControl
+    from engine.running.knob_turns import Done
+
+BUSY_STATES = frozenset({LoadState.PREPARING, LoadState.STOPPING})
+LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})
+
+
+class LoadController:
+    """Owner of the job being prepared; `arm`, `start` and `stop` block and belong in a thread.
+
+    Writing to a path needs two things: permission for exactly that path, and its name typed on this screen.
+    """
+
+    def __init__(self, control: LoadControl, job: JobSpec, permissions: Permissions) -> None:
+        self.control = control
+        self._job = job
+        """Its knobs are those that `control.knobs` has."""
+        control.knobs.prepare(job.knobs)
+        self._permissions = permissions
+        self._typed: set[str] = set()
+        self._armed: tuple[JobSpec, Permissions] | None = None
+
+    @property
+    def status(self) -> LoadStatus:
+        """Where the load stands."""
+        return self.control.status
+
+    @property
+    def job(self) -> JobSpec:
+        """The job as it will be armed, or as it runs."""
+        return replace(self._job, knobs=self.knobs)
+
+    @property
+    def knobs(self) -> Knobs:
+        """The knobs that were asked for last: they are in force, will be soon, or the job will start with them."""
+        return self.control.knobs.asked
+
+    @property
+    def permissions(self) -> Permissions:
+        """What may be written and destroyed."""
+        return self._permissions
+
+    def edit(self, job: JobSpec, *, destroy_data: bool) -> None:
+        """Replace the job; an armed one is the old job still, so it must be armed again.
+
+        Raises:
+            UsageError: the load runs or is being prepared.
+            RefusedError: destroying was not permitted by its own word.
+        """
+        if destroy_data and not self._permissions.destroy_data:
+            raise RefusedError("destroying data needs its own confirmation")
+        if self.status.state in BUSY_STATES | {LoadState.RUNNING}:
+            raise UsageError(f"the job cannot be changed while it is {self.status.state}: stop it first")
+        self.control.knobs.prepare(job.knobs)
+        self._job = job
+        self._permissions = replace(self._permissions, destroy_data=destroy_data)
+
+    def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
+        """Paths these knobs would write to whose names were not typed yet; scratch files need none."""
+        if knobs.read_pct >= 100:
+            return ()
+        paths = (node for target in self._job.targets for node in target.nodes)
+        return tuple(dict.fromkeys(path for path in paths if path not in self._typed))
+
+    def confirm(self, path: str) -> None:
+        """Allow writing to a path whose name the operator typed."""
+        self._typed.add(path)
+        self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write | {path})
+
+    def permit_destroying(self) -> None:
+        """Permit writing over filesystems and the like, after the operator typed the word for it."""
+        self._permissions = replace(self._permissions, destroy_data=True)
+
+    def arm(self) -> None:
+        """Check and prepare the targets; blocks.
+
+        Raises:
+            RefusedError: a target would be written without its name typed, or the guard refuses it.
+        """
+        job = self.job
+        self._require_typed(job.knobs)
+        self._armed = (job, self._permissions)
+        self.control.arm(job, self._permissions)
+
+    def start(self) -> None:
+        """Start, arming first where what is armed is not the job in hand; blocks."""
+        if self.status.state is not LoadState.ARMED or not self._is_armed():
+            self.arm()
+        if self.status.state is LoadState.ARMED:
+            self.control.start()
+
+    def stop(self) -> None:
+        """Stop, disarm or give up preparing; blocks until all I/O came back."""
+        self.control.stop()
+
+    def turn(self, knobs: Knobs, done: Done) -> None:
+        """Turn the knobs of the running load, or of the job that will run; never blocks.
+
+        `done` is called when a load has taken them, or refused them and goes on with the old ones: with why, or an
+        empty text.
+
+        Raises:
+            LunscopeError: they cannot be meant; the old ones stay.
+        """
+        state = self.status.state
+        if state in BUSY_STATES:
+            raise UsageError(f"wait: the load is {state}")
+        if self.is_turned_live():
+            self._require_typed(knobs)
+            self.control.request_turn(knobs, done)
+        else:
+            self.control.knobs.prepare(knobs)
+            done("")
+
+    def is_turned_live(self) -> bool:
+        """Whether a turn reaches a load; otherwise it changes the job that is started later."""
+        state = self.status.state
+        return state is LoadState.RUNNING or (state is LoadState.ARMED and self._is_armed())
+
+    def needs_restart(self, knobs: Knobs) -> bool:
+        """Whether a running load was armed without the permission to write that these knobs need."""
+        if self.status.state is not LoadState.RUNNING or knobs.read_pct >= 100 or self._armed is None:
+            return False
+        written = {node for target in self._job.targets for node in target.nodes}
+        return not written <= self._armed[1].allow_write
+
+    def _is_armed(self) -> bool:
+        """Whether what was armed is this job with these permissions; knobs can be turned while armed."""
+        if self._armed is None:
+            return False
+        job, permissions = self._armed
+        return replace(job, knobs=self._job.knobs) == self._job and permissions == self._permissions
+
+    def _require_typed(self, knobs: Knobs) -> None:
+        missing = self.unconfirmed(knobs)
+        if missing:
+            raise RefusedError(f"{missing[0]}: its name must be typed before anything is written to it")

@@ -1,1 +1,0 @@
-"""Themes, marks and what the operator set."""

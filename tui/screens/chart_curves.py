@@ -1,0 +1,64 @@
+"""From the history of a row to the curves of a chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.field import Unit
+from collectors.registry import get_field
+from collectors.series import Series
+from tui.app_state import AppState
+from tui.widgets.chart.widget import Chart, ChartSeries
+
+_STYLES = {
+    "await_ms": "chart--total",
+    "queue_ms": "chart--queue",
+    "service_ms": "chart--service",
+    "p99_ms": "chart--peak",
+    "max_ms": "chart--peak",
+    "in_flight": "chart--busy",
+    "busy_pct": "chart--busy",
+}
+FIRST_SPAN_INTERVALS = 60
+"""A chart that has just begun is as wide as so many intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart of a screen: its id, title, unit, and the fields of a table that it draws."""
+
+    id: str
+    title: str
+    unit: Unit
+    fields: tuple[str, ...]
+    table: str = "disks"
+
+    def make(self) -> Chart:
+        """Make the widget."""
+        return Chart(self.title, self.unit, id=self.id)
+
+
+LATENCY = Panel("latency", "Latency", Unit.MILLISECONDS, ("await_ms", "queue_ms", "service_ms", "p99_ms"))
+IOPS = Panel("iops", "IOPS", Unit.PER_SECOND, ("iops",))
+THROUGHPUT = Panel("throughput", "Throughput", Unit.BYTES_PER_SECOND, ("bytes_per_s",))
+IN_FLIGHT = Panel("in_flight", "In flight", Unit.COUNT, ("in_flight",))
+LOAD_LATENCY = Panel(
+    "latency", "Latency", Unit.MILLISECONDS, ("await_ms", "p99_ms", "max_ms", "service_ms"), "load_total"
+)
+
+
+def draw(chart: Chart, series: Series, panel: Panel, app_state: AppState) -> None:
+    """Draw the past of a row; curves without a single value are left out, so that the legend names what is there."""
+    curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
+    shown = [curve for curve in curves if np.isfinite(curve.values).any()]
+    chart.set_log(app_state.log_latency and panel.unit is Unit.MILLISECONDS)
+    least_ns = round(FIRST_SPAN_INTERVALS * app_state.interval_s * 1e9)
+    chart.show(series.times_ns, shown, app_state.events.all(), span_ns=min(least_ns, app_state.span_ns))
+
+
+def _curve(series: Series, table: str, field_id: str) -> ChartSeries:
+    return ChartSeries(
+        get_field(table, field_id).title, series.values[field_id], _STYLES.get(field_id, "chart--series")
+    )

@@ -1,0 +1,35 @@
+"""Screens over screens that close once, whatever was pressed twice or while the window was too small."""
+
+from __future__ import annotations
+
+from typing import Generic
+
+from textual.await_complete import AwaitComplete
+from textual.command import CommandList, CommandPalette
+from textual.screen import ModalScreen, ScreenResultType
+
+from tui.theme.laid_out import LaidOutOnce
+
+
+class Modal(ModalScreen[ScreenResultType], LaidOutOnce[ScreenResultType], Generic[ScreenResultType]):
+    """A dialog.
+
+    Keys that were pressed before it is gone still reach it: a second Escape would close the screen below, and without
+    one end the app.
+    """
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close this dialog if it is still the topmost screen."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+
+class Palette(CommandPalette, LaidOutOnce[None]):
+    """Textual's command palette, which closes once, and bears a window that shows none of its lines."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close it if it is still the topmost screen."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query_one(CommandList).scrollable_content_region:
+            super()._action_command_list(action)

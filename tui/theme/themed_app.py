@@ -1,0 +1,175 @@
+"""What every app that shows our widgets starts from: their style sheet, the themes and the marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Generic
+
+from rich.console import RenderableType
+from textual.app import App, ReturnType
+from textual.binding import Binding
+from textual.cache import LRUCache
+from textual.command import CommandPalette
+from textual.css.stylesheet import Stylesheet
+from textual.events import Event, InputEvent
+from textual.filter import LineFilter
+from textual.notifications import Notification, Notify, SeverityLevel
+from textual.screen import Screen
+from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.timer import Timer, TimerCallback
+
+from tui.terminal.driver import TerminalDriver
+from tui.terminal.use import TerminalUse
+from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
+from tui.theme.modal import Palette
+from tui.theme.plain_ascii import PlainFilter
+from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
+
+_MOST_SOURCES = 512
+"""Style sheets kept for a theme: more than there are widgets and screens."""
+_MOST_THEMES = 8
+
+
+class ThemeSheets(Stylesheet):
+    """Textual's style sheets, with what was parsed kept by the variables it was parsed with.
+
+    Textual parses all of them again whenever a screen is first shown or shown after the theme has changed, which takes
+    longer than a key may.
+    """
+
+    def __init__(self, *, variables: dict[str, str] | None = None) -> None:
+        super().__init__(variables=variables)
+        self._of_themes: LRUCache[frozenset[tuple[str, str]], LRUCache[tuple[object, ...], list[object]]]
+        self._of_themes = LRUCache(_MOST_THEMES)
+        self._use_cache_of(self._variables)
+
+    def set_variables(self, variables: dict[str, str]) -> None:
+        """Take the variables of a theme; what was parsed with them before is used again."""
+        if variables == self._variables:
+            return
+        self._parse_cache = LRUCache(1)  # Textual clears it, and the one of the theme before is to be kept.
+        super().set_variables(variables)
+        self._use_cache_of(variables)
+        self._require_parse = True
+
+    def reparse(self) -> None:
+        """Parse what is new, if anything is."""
+        if self._require_parse:
+            self.parse()
+
+    def _use_cache_of(self, variables: dict[str, str]) -> None:
+        key = frozenset(variables.items())
+        if key not in self._of_themes:
+            self._of_themes[key] = LRUCache(_MOST_SOURCES)
+        self._parse_cache = self._of_themes[key]  # type: ignore[assignment]
+
+
+LEAST_LEFT_S = 0.1
+"""Enough for a timer to be set before it is over."""
+
+
+class Notice(Notification):
+    """A notification whose time left can be given to a timer at any moment.
+
+    Textual asks whether a notification has expired, and a little later how long to show it. Where it expires between
+    the two, the time left is negative, and a Textual timer with a negative interval loops without ever yielding to
+    the event loop: the app is dead from then on.
+    """
+
+    @property
+    def time_left(self) -> float:
+        """Seconds for which it is to be shown; never so few that a timer is late before it runs."""
+        return max(LEAST_LEFT_S, super().time_left)
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether its time is over."""
+        return super().time_left <= 0
+
+
+_PLAIN = PlainFilter()
+_KEY_WORDS = {"↑": "up", "↓": "down", "←": "left", "→": "right", "⏎": "enter", "⌫": "backspace"}
+
+
+class PlainScrollBarRender(ScrollBarRender):
+    """A scrollbar without the block characters that smooth its ends."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
+
+
+class ThemedApp(App[ReturnType], Generic[ReturnType]):
+    """An app with our themes registered and one chosen that suits the terminal."""
+
+    CSS_PATH = BASE_CSS
+    terminal: TerminalUse | None = None
+    """Set before the app runs; the driver takes it from here."""
+
+    def __init__(self, *, glyphs: Glyphs | None = None, theme_folder: Path | None = None) -> None:
+        super().__init__(driver_class=TerminalDriver, ansi_color=ansi_color())
+        self.stylesheet = ThemeSheets(variables=self.get_css_variables())
+        self.glyphs = choose_glyphs("auto") if glyphs is None else glyphs
+        ScrollBar.renderer = ScrollBarRender if self.glyphs is UNICODE else PlainScrollBarRender
+        self.theme_notices = register_themes(self, theme_folder)
+        """One line for each broken theme file of the user's."""
+        self.theme = default_theme(self.console.color_system)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Name arrows and the like in words, where they cannot be drawn."""
+        shown = super().get_key_display(binding)
+        return shown if self.glyphs is UNICODE else "".join(_KEY_WORDS.get(mark, mark) for mark in shown)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Add the one that leaves nothing but ASCII, where the terminal takes nothing else."""
+        filters = super().get_line_filters()
+        return filters if self.glyphs is UNICODE else (*filters, _PLAIN)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Give our variables to themes that lack them, Textual's own among them."""
+        return variable_defaults(self.current_theme)
+
+    def action_command_palette(self) -> None:
+        """Show the palette, unless it is open already."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(Palette(id="--command-palette"))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a notice in the corner for `timeout` seconds; from any thread."""
+        timeout_s = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(message, title, severity, timeout_s, markup=markup)))
+
+    def set_timer(
+        self, delay: float, callback: TimerCallback | None = None, *, name: str | None = None, pause: bool = False
+    ) -> Timer:
+        """Call back once, however late: Textual drops a call whose time has passed before its task got to run.
+
+        Its own calls that end a pause of painting and that pass on a new size are made this way: without the first
+        nothing is painted any more, without the second no further size is followed.
+        """
+        timer = super().set_timer(delay, callback, name=name, pause=pause)
+        timer._skip = False
+        return timer
+
+    async def on_event(self, event: Event) -> None:
+        """Drop keys once the app is to end: those that wait would be acted on before it does."""
+        if not (self._exit and isinstance(event, InputEvent)):
+            await super().on_event(event)
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Mark for the driver what is one frame: a slow terminal takes it as a whole or not at all."""
+        driver = self._driver
+        if not isinstance(driver, TerminalDriver):
+            super()._display(screen, renderable)
+            return
+        with driver.frame() as wanted:
+            if wanted:
+                super()._display(screen, renderable)

@@ -1,0 +1,155 @@
+"""The area of a chart where curves are drawn: characters and whose colour each cell has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tui.text.glyphs import Glyphs
+
+BLANK = 0x2800
+"""Code point of the braille cell without dots; its low byte is a bit per dot."""
+DOTS_ACROSS = 2
+DOTS_DOWN = 4
+_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""Bit of the dot in row i and column j of a cell (Unicode chapter 21, Braille Patterns)."""
+_TALL = 4
+
+_PATTERNS = (None, (1, 1, 1, 1, 0, 0), (1, 0), (1, 1, 1, 0, 1, 0))
+"""Which dots along a curve are drawn: all, dashes, points, both in turn; so curves differ without colour.
+
+Rises and falls are always whole, as a peak with holes would look lower than it is.
+"""
+
+
+def trace(
+    low: NDArray[np.float64], high: NDArray[np.float64], rows: int, first_column: int, pattern: int
+) -> NDArray[np.bool_]:
+    """Draw a curve into dots of shape (rows, len(low)), row 0 on top.
+
+    `low` and `high` are heights from 0 to 1 that the curve spans in each column, NaN for none. Dashes are counted
+    from `first_column`, the number of the column since the epoch, so that they travel with the curve.
+    """
+    present = ~np.isnan(low)
+    top = np.where(present, np.rint((1 - np.where(present, high, 0)) * (rows - 1)), rows).astype(np.intp)
+    bottom = np.where(present, np.rint((1 - np.where(present, low, 0)) * (rows - 1)), -1).astype(np.intp)
+    row = np.arange(rows)[:, None]
+    dots: NDArray[np.bool_] = (row >= top) & (row <= bottom)
+    mask = _PATTERNS[pattern % len(_PATTERNS)]
+    if mask is not None:
+        shown = np.array(mask, dtype=np.bool_)
+        by_column = shown[(np.arange(len(low)) + first_column) % len(mask)]
+        dots &= by_column | (bottom - top >= _TALL)
+    return dots
+
+
+def pack(dots: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Gather dots of shape (4 h, 2 w) to the bits of braille cells of shape (h, w)."""
+    bits = np.zeros((dots.shape[0] // DOTS_DOWN, dots.shape[1] // DOTS_ACROSS), dtype=np.uint8)
+    for i, row_bits in enumerate(_BITS):
+        for j, bit in enumerate(row_bits):
+            bits |= dots[i::DOTS_DOWN, j::DOTS_ACROSS] * np.uint8(bit)
+    return bits
+
+
+GRID_LINE = -1
+EVENT_LINE = -2
+INSPECT_LINE = -3
+NOTHING = -4
+_SPACE = ord(" ")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What one curve spans in each column: heights from 0 to 1, NaN for none."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def columns_for(cells: int, glyphs: Glyphs) -> int:
+    """Columns of a time scale that fill a width."""
+    return cells * DOTS_ACROSS if glyphs.braille else cells
+
+
+class Plot:
+    """Cells of shape (rows, cells): code points, and owners, which are curve numbers or one of the constants."""
+
+    def __init__(self, rows: int, cells: int, glyphs: Glyphs) -> None:
+        self.codes: NDArray[np.uint32] = np.full((rows, cells), _SPACE, dtype=np.uint32)
+        self.owners: NDArray[np.int8] = np.full((rows, cells), NOTHING, dtype=np.int8)
+        self._glyphs = glyphs
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and cells."""
+        rows, cells = self.codes.shape
+        return rows, cells
+
+    def row_of(self, height: float) -> int:
+        """Row of a height from 0 to 1."""
+        rows = self.shape[0]
+        dots_down = DOTS_DOWN if self._glyphs.braille else 1
+        return round((1 - height) * (rows * dots_down - 1)) // dots_down
+
+    def draw_grid_line(self, row: int) -> None:
+        """Draw a faint line behind the curves."""
+        self.codes[row] = ord(self._glyphs.grid_line)
+        self.owners[row] = GRID_LINE
+
+    def draw_event_line(self, cell: int) -> None:
+        """Draw the moment of an event behind the curves."""
+        self.codes[:, cell] = ord(self._glyphs.event_line)
+        self.owners[:, cell] = EVENT_LINE
+
+    def draw_curves(self, spans: Sequence[Span], first_column: int) -> None:
+        """Draw curves, the first on top of the others."""
+        if self._glyphs.braille:
+            self._draw_dots(spans, first_column)
+        else:
+            self._draw_marks(spans, first_column)
+
+    def draw_label(self, row: int, cell: int, text: str) -> None:
+        """Write a label of an event where nothing but lines would be hidden; otherwise leave it out."""
+        end = cell + len(text)
+        if end <= self.shape[1] and (self.owners[row, cell:end] < 0).all():
+            self.codes[row, cell:end] = [ord(char) for char in text]
+            self.owners[row, cell:end] = EVENT_LINE
+
+    def draw_inspect_line(self, cell: int) -> None:
+        """Mark the inspected moment in front of everything, leaving the dots of curves to be seen."""
+        blank = self.owners[:, cell] < 0
+        self.codes[blank, cell] = ord(self._glyphs.inspect_line)
+        self.owners[:, cell] = INSPECT_LINE
+
+    def runs(self, row: int) -> Iterator[tuple[str, int]]:
+        """Text of a row in runs of one owner; blanks belong to what is left of them."""
+        owners = self.owners[row]
+        filled = np.where(owners == NOTHING, 0, np.arange(len(owners)))
+        owners = owners[np.maximum.accumulate(filled)]
+        text = self.codes[row].tobytes().decode("utf-32-le")
+        ends = [*(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(text)]
+        start = 0
+        for end in ends:
+            yield text[start:end], int(owners[start])
+            start = end
+
+    def _draw_dots(self, spans: Sequence[Span], first_column: int) -> None:
+        all_bits = np.zeros(self.shape, dtype=np.uint8)
+        for number in reversed(range(len(spans))):
+            span = spans[number]
+            bits = pack(trace(span.low, span.high, self.shape[0] * DOTS_DOWN, first_column, number))
+            self.owners[bits > 0] = number
+            all_bits |= bits
+        drawn = all_bits > 0
+        self.codes[drawn] = BLANK + all_bits[drawn].astype(np.uint32)
+
+    def _draw_marks(self, spans: Sequence[Span], first_column: int) -> None:
+        marks = self._glyphs.curve_marks
+        for number in reversed(range(len(spans))):
+            dots = trace(spans[number].low, spans[number].high, self.shape[0], first_column, 0)
+            self.owners[dots] = number
+            self.codes[dots] = ord(marks[number % len(marks)])

@@ -1,0 +1,1 @@
+"""The table of all screens: rows, order, cursor, and their lines."""

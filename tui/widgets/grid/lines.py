@@ -1,0 +1,187 @@
+"""The lines of a grid: which columns fit, and header and rows as strips of styled text."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from collectors.model import FrameTable, Tier
+from tui.text.columns import GridColumn
+from tui.text.glyphs import Glyphs
+from tui.text.safe import fit, fit_name
+from tui.widgets.grid.rows import FLAT, NAME, Arrangement, RowNames, Sorting
+
+_GUTTER = 1
+_EDGE = 1
+"""Cell at the right that shows when columns lie beyond."""
+_MARKS = 2
+"""Cells of a column besides its figure: the heat mark before, which also parts columns, and the tier mark after."""
+_NAME_LEAST = 8
+_NAME_MOST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class GridStyle:
+    """Marks and styles of one grid; styles by the part of a component class after `grid--`."""
+
+    glyphs: Glyphs
+    plain: Mapping[str, Style]
+    under_cursor: Mapping[str, Style]
+
+
+@dataclass(frozen=True, slots=True)
+class GridLayout:
+    """What fits into a width: the name, then whole columns; a figure is never cut, as half of one is another."""
+
+    width: int
+    name_width: int
+    columns: tuple[GridColumn, ...]
+    rest: int
+    """Cells left over at the right."""
+    more_left: bool
+    more_right: bool
+
+    def field_at(self, x: int) -> str | None:
+        """Field id of the column at a cell of the header, None beside all columns."""
+        start = _GUTTER + self.name_width
+        if x < start:
+            return NAME
+        for column in self.columns:
+            start += column.width + _MARKS
+            if x < start:
+                return column.field_id
+        return None
+
+
+def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: int, name_part: int = 3) -> GridLayout:
+    """Place the name, at most that part of the width, and as many whole columns from `first` on as it holds."""
+    room = max(0, width - _GUTTER)
+    name_width = min(max(widest_name, _NAME_LEAST), _NAME_MOST, max(_NAME_LEAST, room // name_part), room)
+    room -= name_width
+    placed: list[GridColumn] = []
+    for column in columns[first:]:
+        if room - _EDGE < column.width + _MARKS:
+            break
+        placed.append(column)
+        room -= column.width + _MARKS
+    return GridLayout(width, name_width, tuple(placed), room, first > 0, first + len(placed) < len(columns))
+
+
+def header_line(layout: GridLayout, sorting: Sorting, name_title: str, look: GridStyle, name_style: str = "") -> Strip:
+    """Titles, with an arrow at the sorted column and marks where columns lie beyond the edges."""
+    glyphs = look.glyphs
+    arrow = glyphs.descending if sorting.descending else glyphs.ascending
+    by_name = sorting.field_id == NAME
+    title = f"{name_title} {arrow}" if by_name else name_title
+    runs = [
+        (glyphs.more_left if layout.more_left else " ", "header"),
+        (fit(title, layout.name_width, glyphs.ellipsis), name_style or ("header-sort" if by_name else "header")),
+    ]
+    for column in layout.columns:
+        is_sorted = column.field_id == sorting.field_id
+        title = f" {column.title}".ljust(column.width) if column.align == "left" else column.title.rjust(column.width)
+        text = " " + title + (arrow if is_sorted else " ")
+        runs.append((text, "header-sort" if is_sorted else "header"))
+    return _strip(runs, layout, look.plain, "header", glyphs.more_right if layout.more_right else "")
+
+
+def unit_line(layout: GridLayout, look: GridStyle) -> Strip:
+    """Units under the titles, for grids that have a line to spare."""
+    text = " " * (_GUTTER + layout.name_width)
+    text += "".join(" " + column.unit.rjust(column.width) + " " for column in layout.columns)
+    return _strip([(text, "header")], layout, look.plain, "header")
+
+
+def text_line(text: str, style_name: str, layout: GridLayout, look: GridStyle) -> Strip:
+    """One line of words across the grid."""
+    return Strip([Segment(fit(text, layout.width, look.glyphs.ellipsis), look.plain[style_name])], layout.width)
+
+
+class RowPainter:
+    """Draws rows of one table in one layout."""
+
+    def __init__(self, layout: GridLayout, look: GridStyle, arrangement: Arrangement = FLAT) -> None:
+        self._layout = layout
+        self._look = look
+        self._arrangement = arrangement
+
+    def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
+        """Draw the given rows; `cursor` is the place among them that bears the cursor, if any does."""
+        by_column = [self._cells(column, table, rows) for column in self._layout.columns]
+        name_width, ellipsis, prefix = self._layout.name_width, self._look.glyphs.ellipsis, self._arrangement.prefix
+        strips = []
+        for place, row in enumerate(rows.tolist()):
+            is_cursor = place == cursor
+            gutter = self._look.glyphs.cursor if is_cursor else " "
+            runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
+            runs += [cells[place] for cells in by_column]
+            styles = self._look.under_cursor if is_cursor else self._look.plain
+            strips.append(_strip(runs, self._layout, styles, "exact"))
+        return strips
+
+    def _cells(self, column: GridColumn, table: FrameTable, rows: NDArray[np.intp]) -> list[tuple[str, str]]:
+        """List the cells of one column, by row: text between its heat and tier marks, and style."""
+        values = table.columns.get(column.field_id)
+        if values is None:
+            return [("-".rjust(column.width + 1) + " ", "exact")] * len(rows)
+        tiers = table.tiers.get(column.field_id)
+        codes = [int(column.tier)] * len(rows) if tiers is None else tiers[rows].tolist()
+        if column.words:
+            return [
+                self._worded(column, *each) for each in zip(values[rows].tolist(), codes, rows.tolist(), strict=True)
+            ]
+        return list(map(functools.partial(self._cell, column), values[rows].tolist(), codes))
+
+    def _worded(self, column: GridColumn, value: float, tier: int, row: int) -> tuple[str, str]:
+        """Draw the words the arrangement has for a cell, with the marks of its figure."""
+        words = self._arrangement.words(column.field_id, row)
+        if words is None:
+            return self._cell(column, value, tier)
+        heat, glyphs = column.hot, self._look.glyphs
+        warmth = 0 if heat is None else (value >= heat.warm) + (value >= heat.hot)
+        text = (" ", glyphs.warm, glyphs.hot)[warmth] + words
+        text = fit(text, column.width, glyphs.ellipsis) if column.align == "left" else text.rjust(column.width)
+        style = (_TIER_STYLES[tier], "warm", "hot")[warmth]
+        return f" {text}{glyphs.tier_marks[tier]}", style
+
+    def _cell(self, column: GridColumn, value: float, tier: int) -> tuple[str, str]:
+        text, width, heat = column.format(value), column.width + 1, column.hot
+        if value != value:  # noqa: PLR0124 - the fastest test for NaN
+            return text.rjust(width) + " ", _TIER_STYLES[tier]
+        mark = self._look.glyphs.tier_marks[tier]
+        if heat is None or value < heat.warm:
+            return text.rjust(width) + mark, _TIER_STYLES[tier]
+        if value < heat.hot:
+            return (self._look.glyphs.warm + text).rjust(width) + mark, "warm"
+        return (self._look.glyphs.hot + text).rjust(width) + mark, "hot"
+
+
+_TIER_STYLES = tuple(tier.name.lower() for tier in (Tier.EXACT, Tier.KERNEL, Tier.SAMPLED, Tier.EXACT))
+"""Style by tier code; neighbours of one tier form one segment, which keeps a repaint small."""
+
+
+def _strip(
+    runs: Sequence[tuple[str, str]], layout: GridLayout, styles: Mapping[str, Style], filler: str, right_edge: str = ""
+) -> Strip:
+    """Join runs to a strip of the full width, neighbours of one style merged as every segment costs the terminal."""
+    if layout.width < _GUTTER:
+        return Strip([], 0)
+    segments: list[Segment] = []
+    text, style_name = "", runs[0][1]
+    for run_text, run_style in runs:
+        if run_style == style_name:
+            text += run_text
+        else:
+            segments.append(Segment(text, styles[style_name]))
+            text, style_name = run_text, run_style
+    segments.append(Segment(text, styles[style_name]))
+    if layout.rest:
+        segments.append(Segment(right_edge.rjust(layout.rest), styles[filler]))
+    return Strip(segments, layout.width)

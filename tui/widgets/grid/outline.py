@@ -1,0 +1,161 @@
+"""Rows of a grid as an outline: branches that open and close, siblings in the order of their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.model import FrameTable, Rows
+from tui.widgets.grid.rows import NAME, Order, RowNames, Sorting
+
+Places = NDArray[np.intp]
+
+OPENED, CLOSED, LEAF = "- ", "+ ", "  "
+_INDENT = 2
+_NO_PLACES: Places = np.empty(0, np.intp)
+
+
+class ListedOrder:
+    """Rows in an order that was found before."""
+
+    def __init__(self, rows: Places) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def window(self, top: int, height: int) -> Places:
+        """Row numbers at the places from `top` on, at most `height` of them."""
+        return self._rows[max(0, top) : max(0, top + height)]
+
+    def row_at(self, place: int) -> int | None:
+        """Row number at a place from the top; None beyond the end."""
+        return int(self._rows[place]) if 0 <= place < len(self._rows) else None
+
+    def place_of(self, row: int) -> int | None:
+        """Place of a row from the top; None where it is not shown."""
+        found = np.flatnonzero(self._rows == row)
+        return int(found[0]) if len(found) else None
+
+
+class Outline:
+    """Owns which branches are open; an arrangement for a grid.
+
+    Only open branches are sorted, so that thousands of rows cost nothing until someone looks at them. While a filter is
+    in force all that it lets through is shown, with what it hangs on.
+    """
+
+    def __init__(self) -> None:
+        self.opened: set[str] = set()
+        """Keys of open branches."""
+        self.passes: NDArray[np.bool_] | None = None
+        """Rows without children that are wanted; None for all."""
+        self.ties: str = ""
+        """Field that decides among equals, the largest first and in octaves, so that rows do not dance."""
+        self._rows = Rows((), ())
+        self._parents = _NO_PLACES
+        self._depth = _NO_PLACES
+        self._branch = np.empty(0, np.bool_)
+        self._children: dict[int, Places] = {}
+        self._filtered = False
+
+    @property
+    def prefix_width(self) -> int:
+        """Cells of the widest prefix."""
+        return _INDENT * (int(self._depth.max(initial=0)) + 1) if self._branch.any() else 0
+
+    def adopt(self, rows: Rows, parents: Places, branch: NDArray[np.bool_]) -> None:
+        """Take the rows of a table.
+
+        Args:
+            rows: of the table.
+            parents: row of the parent of each row, -1 at the top; a parent stands before its children.
+            branch: rows that can be opened, whether their children are among the rows yet or not.
+        """
+        if rows is self._rows and branch is self._branch:
+            return
+        self._rows, self._parents, self._branch = rows, parents, branch
+        self._depth = np.zeros(len(parents), np.intp)
+        for row in np.flatnonzero(parents >= 0).tolist():
+            self._depth[row] = self._depth[parents[row]] + 1
+        by_parent = np.argsort(parents, kind="stable")
+        starts = np.flatnonzero(np.diff(parents[by_parent], prepend=-2))
+        self._children = {int(parents[run[0]]): run for run in np.split(by_parent, starts[1:]) if len(run)}
+
+    def is_branch(self, key: str) -> bool:
+        """Whether a row can be opened."""
+        row = self._rows.positions.get(key)
+        return row is not None and bool(self._branch[row])
+
+    def toggle(self, key: str) -> None:
+        """Open or close a branch."""
+        self.opened ^= {key}
+
+    def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
+        """Order siblings by the field, from the top down into what is open."""
+        if table.rows is not self._rows:
+            return ListedOrder(_NO_PLACES)
+        found = self._found(names, filter_text)
+        self._filtered = found is not None
+        parts = list(self._walk(-1, self._ranks(table, names, sorting), found))
+        return ListedOrder(np.concatenate(parts) if parts else _NO_PLACES)
+
+    def prefix(self, row: int) -> str:
+        """Indent, and whether the branch is open."""
+        if not self._branch.any():
+            return ""
+        sign = LEAF
+        if self._branch[row]:
+            sign = OPENED if self._filtered or self._is_open(row) else CLOSED
+        return " " * _INDENT * int(self._depth[row]) + sign
+
+    def words(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
+        """None: every column has figures."""
+        return None
+
+    def _is_open(self, row: int) -> bool:
+        return self._rows.keys[row] in self.opened
+
+    def _ranks(self, table: FrameTable, names: RowNames, sorting: Sorting) -> tuple[NDArray[np.float64], ...]:
+        """Sort keys, the last one first as numpy has it; what has no figure comes last."""
+        values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
+        first = np.zeros(len(table.rows)) if values is None else values
+        first = np.where(np.isnan(first), np.inf, -first if sorting.descending else first)
+        ties = table.columns.get(self.ties)
+        return (first,) if ties is None else (-np.floor(np.log2(1.0 + np.nan_to_num(ties))), first)
+
+    def _walk(
+        self, parent: int, ranks: tuple[NDArray[np.float64], ...], found: NDArray[np.bool_] | None
+    ) -> Iterator[Places]:
+        children = self._children.get(parent, _NO_PLACES)
+        if found is not None:
+            children = children[found[children]]
+        ordered = children[np.lexsort([rank[children] for rank in ranks])]
+        start = 0
+        for place in np.flatnonzero(self._branch[ordered]).tolist():
+            row = int(ordered[place])
+            if found is not None or self._is_open(row):
+                yield ordered[start : place + 1]
+                yield from self._walk(row, ranks, found)
+                start = place + 1
+        yield ordered[start:]
+
+    def _found(self, names: RowNames, filter_text: str) -> NDArray[np.bool_] | None:
+        """Rows that the filters let through, with all they hang on; None without a filter."""
+        if not filter_text and self.passes is None:
+            return None
+        found = np.ones(len(self._rows), np.bool_)
+        if filter_text:
+            found = np.zeros(len(self._rows), np.bool_)
+            found[names.containing(filter_text)] = True
+            for depth in range(1, int(self._depth.max(initial=0)) + 1):
+                level = np.flatnonzero(self._depth == depth)
+                found[level] |= found[self._parents[level]]
+        if self.passes is not None:
+            found &= self.passes
+        for depth in range(int(self._depth.max(initial=0)), 0, -1):
+            level = np.flatnonzero((self._depth == depth) & found)
+            found[self._parents[level]] = True
+        return found

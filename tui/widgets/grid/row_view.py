@@ -1,0 +1,96 @@
+"""What a grid looks at: one frame table in an order, with a cursor that stays on its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from collectors.model import FrameTable
+from tui.widgets.grid.rows import FLAT, NO_ORDER, Arrangement, RowNames, Sorting
+
+
+class RowView:
+    """Owns order, filter and cursor of a grid.
+
+    The cursor stays on its key while rows change places. Until it is moved for the first time, and again after
+    `follow_first`, it stays on the first row instead, so that an untouched screen shows what is hottest.
+    """
+
+    def __init__(self, sorting: Sorting, arrangement: Arrangement = FLAT) -> None:
+        self.sorting = sorting
+        self.arrangement = arrangement
+        self.table: FrameTable | None = None
+        self.names: RowNames | None = None
+        self.order = NO_ORDER
+        self.cursor = 0
+        """Place of the cursor from the top; 0 where there are no rows."""
+        self.cursor_key: str | None = None
+        self.pinned = False
+        self._filter_text = ""
+
+    def show(self, table: FrameTable | None, labels: Mapping[str, str] | None) -> None:
+        """Take new figures."""
+        self.table = table
+        if table is None:
+            self.names = None
+        elif self.names is None or not self.names.fits(table.rows, labels):
+            self.names = RowNames(table.rows, labels)
+        self._reorder()
+
+    def sort(self, sorting: Sorting) -> None:
+        """Order rows anew."""
+        self.sorting = sorting
+        self._reorder()
+
+    def filter(self, text: str) -> None:
+        """Show only rows whose name contains a text; empty shows all."""
+        self._filter_text = text
+        self._reorder()
+
+    def rearrange(self) -> None:
+        """Order rows anew because the arrangement changed."""
+        self._reorder()
+
+    def move(self, place: int) -> None:
+        """Put the cursor on a place, or as near as there are rows, and keep it on that row."""
+        self.pinned = True
+        self._settle(place)
+
+    def follow_first(self) -> None:
+        """Keep the cursor on whatever row comes first."""
+        self.pinned = False
+        self._settle(0)
+
+    def move_to_key(self, key: str) -> bool:
+        """Put the cursor on the row of a key; false where no shown row has it."""
+        place = self._place_of(key)
+        if place is None:
+            return False
+        self.move(place)
+        return True
+
+    def key_at(self, place: int) -> str | None:
+        """Key of the row at a place from the top."""
+        row = self.order.row_at(place)
+        return None if self.table is None or row is None else self.table.rows.keys[row]
+
+    def name_at(self, place: int) -> str:
+        """Name, as shown, of the row at a place from the top; empty beyond the end."""
+        row = self.order.row_at(place)
+        return "" if self.names is None or row is None else self.names.shown(row)
+
+    def _reorder(self) -> None:
+        if self.table is None or self.names is None:
+            self.order = NO_ORDER
+        else:
+            self.order = self.arrangement.order(self.table, self.names, self.sorting, self._filter_text)
+        place = self._place_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
+        self._settle(self.cursor if place is None else place)
+
+    def _settle(self, place: int) -> None:
+        self.cursor = max(0, min(place, len(self.order) - 1))
+        self.cursor_key = self.key_at(self.cursor)
+
+    def _place_of(self, key: str) -> int | None:
+        """Place of a key from the top; None where the key is gone or filtered out."""
+        row = None if self.names is None else self.names.row_of_key.get(key)
+        return None if row is None else self.order.place_of(row)

@@ -1,0 +1,358 @@
+"""The one table of the app: many thousand rows of figures, of which only the visible ones are ever formatted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from collectors.model import FrameTable
+from tui.text.columns import GridColumn
+from tui.text.glyphs import glyphs_of
+from tui.widgets.grid.filter_line import FilterLine
+from tui.widgets.grid.lines import GridLayout, GridStyle, RowPainter, header_line, lay_out, text_line, unit_line
+from tui.widgets.grid.row_view import RowView
+from tui.widgets.grid.rows import FLAT, NAME, Arrangement, Sorting
+from tui.widgets.paged import Paged
+
+_PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
+_UNITS_FROM_HEIGHT = 12
+"""Lines from which on one is spent on units."""
+
+
+class Grid(Paged, can_focus=True, inherit_bindings=False):
+    """A sorted, filtered table over one frame table, with a cursor that keeps to its row (see RowView)."""
+
+    DEFAULT_CSS = """
+    Grid {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"grid--{part}" for part in (*_PARTS, "cursor")}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Row up", show=False, id="row-up"),
+        Binding("down,j", "move(1)", "Row down", show=False, id="row-down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="page-up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="page-down"),
+        Binding("home", "first", "Follow the first row", show=False, id="row-first"),
+        Binding("end", "last", "Last row", show=False, id="row-last"),
+        Binding("left", "columns(-1)", "Columns left", show=False, id="columns-left"),
+        Binding("right", "columns(1)", "Columns right", show=False, id="columns-right"),
+        Binding("enter", "select", "Open", show=False, id="row-select"),
+        Binding("less_than_sign", "sort(-1)", "Sort by the column before", show=False, id="sort-previous"),
+        Binding("greater_than_sign", "sort(1)", "Sort by the next column", show=False, id="sort-next"),
+        Binding("I", "sort_reverse", "Reverse the order", show=False, id="sort-reverse"),
+        Binding("slash", "filter", "Filter by name", show=False, id="filter"),
+    ]
+
+    @dataclass
+    class RowHighlighted(Message):
+        """The cursor came to another row."""
+
+        grid: Grid
+        key: str
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for `@on` with a selector."""
+            return self.grid
+
+    @dataclass
+    class RowSelected(Message):
+        """A row was chosen with Enter or a double click."""
+
+        grid: Grid
+        key: str
+        name: str
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for `@on` with a selector."""
+            return self.grid
+
+    @dataclass
+    class FilterChanged(Message):
+        """Another filter is in force."""
+
+        grid: Grid
+        text: str
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for `@on` with a selector."""
+            return self.grid
+
+    @dataclass
+    class SortChanged(Message):
+        """The operator chose another order."""
+
+        grid: Grid
+        field_id: str
+        reverse: bool
+
+        @property
+        def control(self) -> Grid:
+            """The grid, for `@on` with a selector."""
+            return self.grid
+
+    def __init__(
+        self,
+        table: str,
+        columns: Sequence[GridColumn],
+        *,
+        sort: str = NAME,
+        name_title: str = "Name",
+        name_part: int = 3,
+        arrangement: Arrangement = FLAT,
+        id: str | None = None,  # noqa: A002 - Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.table_name = table
+        self._columns = tuple(columns)
+        self._name_title = name_title
+        self._name_part = name_part
+        self.nothing = "nothing here"
+        self.waiting = "waiting for the first sample"
+        """What is said while there is no table."""
+        """What is said where there are no rows and no filter is to blame."""
+        self._view = RowView(Sorting(sort), arrangement)
+        self._filter = FilterLine()
+        self._first_column = 0
+        self._announced_key: str | None = None
+        self._look: GridStyle | None = None
+
+    @property
+    def cursor_key(self) -> str | None:
+        """Key of the row under the cursor; None without rows."""
+        return self._view.cursor_key
+
+    @property
+    def sorting(self) -> Sorting:
+        """The order in force."""
+        return self._view.sorting
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force; empty if none."""
+        return self._filter.text
+
+    @property
+    def row_count(self) -> int:
+        """Rows that the filter lets through."""
+        return len(self._view.order)
+
+    def show(self, table: FrameTable | None, labels: Mapping[str, str] | None = None) -> None:
+        """Take new figures; repaints the lines whose text or style changed and nothing else.
+
+        `labels` gives names by key to show in place of the table's own.
+        """
+        was_visible = self._cursor_is_visible()
+        self._view.show(table, labels)
+        self._after_change(follow_cursor=self._view.pinned and was_visible)
+
+    def rearrange(self) -> None:
+        """Order the rows anew because the arrangement changed: a branch was opened, other rows are wanted."""
+        self._view.rearrange()
+        self._after_change(follow_cursor=True)
+
+    def set_name_title(self, title: str) -> None:
+        """Say that the names are of other things."""
+        self._name_title = title
+
+    def set_sort(self, field_id: str, reverse: bool = False) -> None:
+        """Order by a field, or by "name"; figures fall and names rise unless reversed."""
+        self._view.sort(Sorting(field_id, reverse))
+        self._after_change(follow_cursor=self._view.pinned)
+
+    def set_filter(self, text: str) -> None:
+        """Show only rows whose name contains a text, in any case; empty shows all."""
+        self._filter.text = text
+        self._view.filter(text)
+        self._after_change(follow_cursor=True)
+        self.post_message(self.FilterChanged(self, text))
+
+    def move_to_key(self, key: str) -> bool:
+        """Put the cursor on the row of a key; false where no shown row has it."""
+        found = self._view.move_to_key(key)
+        self._after_change(follow_cursor=found)
+        return found
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor by rows."""
+        self._view.move(self._view.cursor + rows)
+        self._after_change(follow_cursor=True)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by screens of rows."""
+        self.action_move(pages * max(1, self._body_height - 1))
+
+    def action_first(self) -> None:
+        """Move the cursor to the first row and let it stay there, whichever row that is."""
+        self._view.follow_first()
+        self._after_change(follow_cursor=True)
+
+    def action_last(self) -> None:
+        """Move the cursor to the last row."""
+        self.action_move(self.row_count)
+
+    def action_columns(self, step: int) -> None:
+        """Scroll by whole columns; the name stays."""
+        if step > 0 and not self._fitted().more_right:
+            return
+        self._first_column = max(0, min(self._first_column + step, len(self._columns) - 1))
+        self.repaint()
+
+    def action_select(self) -> None:
+        """Choose the row under the cursor."""
+        if self.cursor_key is not None:
+            self.post_message(self.RowSelected(self, self.cursor_key, self._view.name_at(self._view.cursor)))
+
+    def action_sort(self, step: int) -> None:
+        """Order by the next or previous column."""
+        fields = [NAME, *(column.field_id for column in self._columns)]
+        current = self.sorting.field_id
+        place = fields.index(current) + step if current in fields else 0
+        self._choose_sort(Sorting(fields[place % len(fields)]))
+
+    def action_sort_reverse(self) -> None:
+        """Turn the order round."""
+        self._choose_sort(Sorting(self.sorting.field_id, not self.sorting.reverse))
+
+    def action_filter(self) -> None:
+        """Type a filter: Enter keeps it, Escape drops it."""
+        self._filter.editing = True
+        self.repaint()
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:  # noqa: ARG002 - Textual's signature
+        """While the filter is typed, printable keys are its own."""
+        return self._filter.editing and character is not None and character.isprintable()
+
+    def on_key(self, event: events.Key) -> None:
+        """Type the filter, and let Escape drop one that is in force."""
+        drops = event.key == "escape" and bool(self._filter.text)
+        if (self._filter.editing or drops) and self._filter.handle(event):
+            event.stop()
+            event.prevent_default()
+            self.set_filter(self._filter.text)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Paste into the filter while it is typed."""
+        if self._filter.editing:
+            event.stop()
+            self._filter.add(event.text)
+            self.set_filter(self._filter.text)
+
+    def on_click(self, event: events.Click) -> None:
+        """Header: sort by that column, again to reverse. Row: put the cursor there, twice to choose it."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        if offset.y < self._header_height:
+            self._sort_by_click(self._fitted().field_at(offset.x))
+            return
+        place = offset.y - self._header_height + self.scroll_offset.y
+        if place < self.row_count:
+            self._view.move(place)
+            self._after_change(follow_cursor=True)
+            if event.chain == 2:
+                self.action_select()
+
+    def on_resize(self) -> None:
+        """Lay out anew and keep the cursor in sight."""
+        self.forget_lines()
+        self._after_change(follow_cursor=True)
+
+    def on_blur(self) -> None:
+        """Show the cursor in its quieter form; a filter half typed stays in force."""
+        self._filter.editing = False
+        super().on_blur()
+
+    @property
+    def _header_height(self) -> int:
+        return 2 if self.area.height >= _UNITS_FROM_HEIGHT else 1
+
+    @property
+    def _body_height(self) -> int:
+        return max(0, self.area.height - self._header_height)
+
+    def _fitted(self) -> GridLayout:
+        widest = 0 if self._view.names is None else self._view.names.widest + self._view.arrangement.prefix_width
+        name_width = max(widest, len(self._name_title) + 2)
+        return lay_out(self._columns, self.area.width, name_width, self._first_column, self._name_part)
+
+    def _choose_sort(self, sorting: Sorting) -> None:
+        self.set_sort(sorting.field_id, sorting.reverse)
+        self.post_message(self.SortChanged(self, sorting.field_id, sorting.reverse))
+
+    def _sort_by_click(self, field_id: str | None) -> None:
+        if field_id is not None:
+            again = field_id == self.sorting.field_id
+            self._choose_sort(Sorting(field_id, again and not self.sorting.reverse))
+
+    def _cursor_is_visible(self) -> bool:
+        top = self.scroll_offset.y
+        return top <= self._view.cursor < top + self._body_height
+
+    def _after_change(self, *, follow_cursor: bool) -> None:
+        """Bring sizes, scroll position and screen in line with the view, and tell of a new row under the cursor."""
+        height = self.row_count + self._header_height
+        if self.virtual_size.height != height:
+            self.virtual_size = Size(0, height)
+        if follow_cursor and not self._cursor_is_visible():
+            top = self.scroll_offset.y
+            below = self._view.cursor - self._body_height + 1
+            self.scroll_to(y=self._view.cursor if self._view.cursor < top else below, animate=False, force=True)
+        self.repaint()
+        if self.cursor_key is not None and self.cursor_key != self._announced_key:
+            self.post_message(self.RowHighlighted(self, self.cursor_key))
+        self._announced_key = self.cursor_key
+
+    def draw_lines(self) -> list[Strip]:
+        """Draw all lines from top to bottom, from the figures, the order and the cursor as they are."""
+        layout, look, view = self._fitted(), self._looked_up(), self._view
+        lines = [self._draw_header(layout, look)]
+        if self._header_height > 1:
+            lines.append(unit_line(layout, look))
+        if view.table is None or view.names is None or not self.row_count:
+            lines.append(text_line(self._why_empty(), "empty", layout, look))
+        else:
+            top = self.scroll_offset.y
+            rows = view.order.window(top, self._body_height)
+            lines += RowPainter(layout, look, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
+        blank = Strip.blank(layout.width, look.plain["exact"])
+        return (lines + [blank] * self.area.height)[: self.area.height]
+
+    def _draw_header(self, layout: GridLayout, look: GridStyle) -> Strip:
+        if not self._filter.text and not self._filter.editing:
+            return header_line(layout, self.sorting, self._name_title, look)
+        title = f"/{self._filter.text}{look.glyphs.caret if self._filter.editing else ''}"
+        return header_line(layout, self.sorting, title, look, name_style="filter")
+
+    def _why_empty(self) -> str:
+        if self._view.table is None:
+            return self.waiting
+        if self._filter.text and len(self._view.table.rows):
+            return f"no name contains {self._filter.text!r}; Escape drops the filter"
+        return self.nothing
+
+    def forget_look(self) -> None:
+        """Look styles up again: theme or focus changed."""
+        self._look = None
+
+    def _looked_up(self) -> GridStyle:
+        """Styles and marks, looked up once per theme and focus."""
+        if self._look is None:
+            cursor = self.get_component_rich_style("grid--cursor", partial=True)
+            plain = {part: self.get_component_rich_style(f"grid--{part}") for part in _PARTS}
+            under_cursor = {part: style + cursor for part, style in plain.items()}
+            self._look = GridStyle(glyphs_of(self), plain, under_cursor)
+        return self._look

@@ -1,0 +1,1 @@
+"""Latencies over time as a heat map."""

@@ -1,0 +1,198 @@
+"""The lines of a heat map as strips of styled text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from rich.color import Color, blend_rgb
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.strip import Strip
+
+from collectors.field import Unit
+from engine.events import Event
+from tui.text.glyphs import Glyphs
+from tui.text.safe import cell_text, fit, width_of
+from tui.widgets.chart.value_axis import LABEL_WIDTH, tick_label
+from tui.widgets.heatmap.axis import label_values_ns
+from tui.widgets.heatmap.model import LEVELS, HeatData, HeatPicture
+from tui.widgets.heatmap.plot import (
+    BEYOND,
+    CROSS,
+    CURSOR,
+    EVENT,
+    GRID,
+    MARKED,
+    OWNER_BITS,
+    P50,
+    P99,
+    PEAK,
+    UNDER_SHIFT,
+    UNKNOWN,
+    HeatPlot,
+)
+from tui.widgets.heatmap.text import LEAST_MS_NS, PLAIN, cursor_text, latency_text, legend
+from tui.widgets.time_axis import TimeAxisStyle, events_in_sight, time_axis_line
+
+PARTS: Mapping[int, str] = {
+    PLAIN: "title",
+    0: "empty",
+    **{level: f"level-{level}" for level in range(1, LEVELS + 1)},
+    P50: "p50",
+    P99: "p99",
+    PEAK: "peak",
+    BEYOND: "beyond",
+    UNKNOWN: "unknown",
+    EVENT: "event",
+    GRID: "grid-line",
+}
+"""By owner of a cell: the part of the component class after `heat--`."""
+_LEVEL_BITS = 0xF
+_SHINING_THROUGH = 0.4
+_CELLS_PER_EVENT_LINE = 4
+_EVENT_LABEL_MOST = 24
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class HeatmapStyle:
+    """Marks and styles of one heat map; styles by the part of a component class after `heat--`."""
+
+    glyphs: Glyphs
+    styles: Mapping[str, Style]
+
+    def of(self, owner: int) -> Style:
+        """Style of an owner, set off as it says."""
+        if owner == PLAIN:
+            return self.styles["title"]
+        style = self.styles[PARTS[owner & OWNER_BITS]]
+        under = owner >> UNDER_SHIFT & _LEVEL_BITS
+        if under:
+            style += dimmed_ground(self.styles[PARTS[under]], style)
+        if owner & CURSOR:
+            return style + self.styles["cursor"]
+        if owner & CROSS:
+            return style + self.styles["cross"]
+        return style + self.styles["marked"] if owner & MARKED else style
+
+
+def dimmed_ground(level: Style, line: Style) -> Style:
+    """Ground of a line that crosses a level: its colour, dimmed; none where the terminal's own colours are used."""
+    colour, ground = level.color, line.bgcolor
+    if colour is None or ground is None or colour.triplet is None or ground.triplet is None:
+        return Style.null()
+    return Style(bgcolor=Color.from_triplet(blend_rgb(ground.triplet, colour.triplet, _SHINING_THROUGH)))
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMarks:
+    """What stands over a picture: the cursor as column and row (0 lowest), the marked time, whether lines are drawn."""
+
+    cursor: tuple[int, int] | None
+    marked_ns: tuple[int, int] | None
+    lines: bool
+
+
+def empty_heat_lines(text: str, size: Size, look: HeatmapStyle) -> list[Strip]:
+    """Say that there is nothing to show, and why."""
+    lines = ["", text, *[""] * size.height][: size.height]
+    return [Strip([Segment(fit(f" {line}", size.width), look.styles["hint"])], size.width) for line in lines]
+
+
+def heat_lines(data: HeatData, picture: HeatPicture, marks: HeatMarks, look: HeatmapStyle) -> list[Strip]:
+    """Draw legend or cursor, plot and time axis."""
+    frame = picture.frame
+    events = events_in_sight(data.events, picture.time, frame)
+    lines = [_title_line(picture, marks, look)]
+    if frame.rows:
+        lines += _plot_lines(picture, _plot(picture, events, marks, look), look)
+    if frame.time_axis:
+        axis = TimeAxisStyle(look.glyphs, look.styles["axis"], look.styles["event"])
+        lines.append(time_axis_line(picture.time, frame, events, axis))
+    return lines
+
+
+def _title_line(picture: HeatPicture, marks: HeatMarks, look: HeatmapStyle) -> Strip:
+    width = picture.frame.axis_width + picture.frame.cells
+    if marks.cursor is not None:
+        text = f" {cursor_text(picture, *marks.cursor)}"
+        return Strip([Segment(fit(text, width, look.glyphs.ellipsis), look.styles["title"])], width)
+    segments, room = [Segment(" ", look.styles["title"])], width - 1
+    for text, owner in legend(picture, look.glyphs, lines=marks.lines):
+        if width_of(text) > room:
+            break
+        segments.append(Segment(text, look.of(owner)))
+        room -= width_of(text)
+    return Strip([*segments, Segment(" " * room, look.styles["title"])], width)
+
+
+def _plot(picture: HeatPicture, events: list[tuple[int, Event]], marks: HeatMarks, look: HeatmapStyle) -> HeatPlot:
+    """Draw what lies in the plot from back to front."""
+    plot = HeatPlot(picture, look.glyphs)
+    for row in _labels(picture):
+        plot.draw_grid_line(row)
+    if len(events) <= picture.frame.cells // _CELLS_PER_EVENT_LINE:
+        for cell, _ in events:
+            plot.draw_event_line(cell)
+    if marks.lines:
+        plot.draw_lines()
+    _label_events(plot, events, picture.frame.cells)
+    if marks.marked_ns is not None:
+        start, end = (picture.time.column_of(time_ns) for time_ns in marks.marked_ns)
+        plot.highlight_cells(slice(max(min(start + 1, end), 0), max(end + 1, 0)), MARKED)
+    if marks.cursor is not None:
+        _draw_cursor(plot, picture, marks.cursor)
+    return plot
+
+
+def _draw_cursor(plot: HeatPlot, picture: HeatPicture, cursor: tuple[int, int]) -> None:
+    column, row_from_below = cursor
+    row, cells = picture.frame.rows - 1 - row_from_below, picture.cells_of(column)
+    plot.highlight_cells(cells, CROSS)
+    plot.highlight_row(row, CROSS)
+    plot.owners[row, cells] |= CURSOR
+
+
+def _label_events(plot: HeatPlot, events: list[tuple[int, Event]], cells: int) -> None:
+    """Write the text of each event beside its line, where there is room before the next."""
+    ends = [cell for cell, _ in events] + [cells]
+    for (cell, event), end in zip(events, ends[1:], strict=True):
+        text = cell_text(event.text)[:_EVENT_LABEL_MOST]
+        if width_of(text) == len(text) < end - cell - 1:
+            plot.draw_label(cell + 1, text)
+
+
+def _labels(picture: HeatPicture) -> dict[int, float]:
+    """Latencies to write at the rows, from the top, in which they begin."""
+    rows = picture.columns.rows
+    values = label_values_ns(picture.span, picture.frame.rows)
+    places = np.clip(rows.row_of(np.array(values)), 0, len(rows) - 1)
+    return {len(rows) - 1 - int(place): value for place, value in zip(places, values, strict=True)}
+
+
+def _plot_lines(picture: HeatPicture, plot: HeatPlot, look: HeatmapStyle) -> list[Strip]:
+    labels, frame, lines = _labels(picture), picture.frame, []
+    styles: dict[int, Style] = {}
+    for row in range(frame.rows):
+        segments = []
+        if frame.axis_width:
+            segments.append(Segment(_axis_text(labels.get(row), frame.axis_width, look.glyphs), look.styles["axis"]))
+        for text, owner in plot.runs(row):
+            style = styles.get(owner)
+            if style is None:
+                style = styles[owner] = look.of(owner)
+            segments.append(Segment(text, style))
+        lines.append(Strip(segments, frame.axis_width + frame.cells))
+    return lines
+
+
+def _axis_text(latency_ns: float | None, width: int, glyphs: Glyphs) -> str:
+    if latency_ns is None:
+        return glyphs.vertical.rjust(width)
+    label = (
+        latency_text(latency_ns) if latency_ns < LEAST_MS_NS else tick_label(latency_ns / _NS_PER_MS, Unit.MILLISECONDS)
+    )
+    return label.rjust(LABEL_WIDTH) + glyphs.tick_left

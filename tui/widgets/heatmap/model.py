@@ -1,0 +1,173 @@
+"""What a heat map shows, and the picture that comes of it at a size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.derive.percentiles import bucket_bounds_ns
+from collectors.latency.heat_map import HeatColumns, LatencyRange, heat_columns, heat_rows
+from collectors.latency.summary import cells_of
+from collectors.latency.ticks import LatencyTicks
+from engine.events import Event
+from tui.widgets.chart.model import ChartFrame
+from tui.widgets.chart.timescale import TimeScale, scale_to
+from tui.widgets.heatmap.axis import fitted_range, round_up_count
+
+SECOND_NS = 1_000_000_000
+SHORTEST_NS = 5 * SECOND_NS
+
+
+class TimeWindow:
+    """Follows the newest moment until it is fixed on another."""
+
+    def __init__(self) -> None:
+        self.newest_ns = 0
+        self._whole_ns = SHORTEST_NS
+        self._span_ns: int | None = None
+        self._end_ns: int | None = None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it stands still while time goes on."""
+        return self._end_ns is not None
+
+    def follow(self, newest_ns: int, whole_ns: int) -> None:
+        """Take the newest moment, and how much there is to show; a closer look stays as it is."""
+        self.newest_ns, self._whole_ns = newest_ns, whole_ns
+        if self._span_ns is not None and self._span_ns >= whole_ns:
+            self._span_ns = None
+        if self._end_ns is not None and self._end_ns > newest_ns:
+            self._end_ns = None
+
+    def bounds(self) -> tuple[int, int]:
+        """Begin and end of what is shown."""
+        end_ns = self.newest_ns if self._end_ns is None else self._end_ns
+        return end_ns - self._length_ns, end_ns
+
+    def zoom(self, factor: float, around_ns: int | None) -> None:
+        """Show `factor` times as much, around a moment; without one the end stays where it is."""
+        wanted = max(round(self._length_ns * factor), SHORTEST_NS)
+        self._span_ns = wanted if wanted < self._whole_ns else None
+        if self._span_ns is None:
+            self._end_ns = None
+        if around_ns is not None:
+            self._fix(around_ns + self._length_ns // 2)
+            self.reach(around_ns)
+
+    def reach(self, time_ns: int) -> None:
+        """Move no further than needed to have a moment in sight, with some room around it."""
+        start_ns, end_ns = self.bounds()
+        if not start_ns < time_ns <= end_ns:
+            self._fix(time_ns + self._length_ns // 2)
+
+    def reset(self) -> None:
+        """Show all, up to the newest."""
+        self._span_ns = self._end_ns = None
+
+    @property
+    def _length_ns(self) -> int:
+        return self._whole_ns if self._span_ns is None else self._span_ns
+
+    def _fix(self, end_ns: int) -> None:
+        self._end_ns = end_ns if end_ns < self.newest_ns else None
+
+
+LEVELS = 8
+"""Steps of fullness besides none."""
+_TOUCHING = 0.05
+"""Share of its length by which an interval may begin late and still join the one before: clocks differ a little."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatData:
+    """Intervals of one subject, which of their series count, and the stretch of time to show."""
+
+    ticks: LatencyTicks
+    series: tuple[str, ...]
+    events: tuple[Event, ...]
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatPicture:
+    """One picture: `levels` has shape (rows, cells), row 0 on top; `column_of_cell` is -1 where nothing is known."""
+
+    frame: ChartFrame
+    time: TimeScale
+    span: LatencyRange
+    columns: HeatColumns
+    column_of_cell: NDArray[np.int64]
+    levels: NDArray[np.int8]
+    fullest: float
+    """I/Os in a cell from which on it counts as full."""
+
+    def column_at(self, time_ns: int) -> int | None:
+        """Column that holds the interval of a moment; the last where that is later."""
+        last = len(self.columns) - 1
+        return min(int(np.searchsorted(self.columns.ends_ns, time_ns)), last) if last >= 0 else None
+
+    def cells_of(self, column: int) -> NDArray[np.intp]:
+        """Cells across that show a column."""
+        return np.flatnonzero(self.column_of_cell == column)
+
+    def least_of(self, level: int) -> float:
+        """I/Os from which on a cell has a level."""
+        return float(self.fullest ** ((level - 1) / LEVELS))
+
+
+def draw_picture(
+    data: HeatData, frame: ChartFrame, previous: HeatPicture | None, zoomed: LatencyRange | None
+) -> HeatPicture:
+    """Bin the intervals in sight; scales change no more than needed."""
+    before = None if previous is None else previous.time
+    time = scale_to(data.start_ns, data.end_ns, max(frame.cells, 1), before)
+    ticks = data.ticks.between(time.start_ns, data.end_ns)
+    span = zoomed or _range_of(ticks, data.series, None if previous is None else previous.span)
+    place = (ticks.times_ns - time.start_ns) // time.column_ns
+    columns = heat_columns(ticks, data.series, place, heat_rows(ticks.scale, span, max(frame.rows, 1)))
+    column_of_cell = _spread(ticks, place, time)
+    levels, fullest = _levels(columns)
+    shown = np.concatenate((levels, np.zeros((1, levels.shape[1]), np.int8)))[column_of_cell]
+    return HeatPicture(frame, time, span, columns, column_of_cell, shown.T[::-1], fullest)
+
+
+def _range_of(ticks: LatencyTicks, series: tuple[str, ...], previous: LatencyRange | None) -> LatencyRange:
+    buckets = cells_of(ticks, series).bucket
+    if not len(buckets):
+        return previous or LatencyRange(1e4, 1e8)
+    low, above = bucket_bounds_ns(ticks.scale, np.array([buckets.min(), buckets.max()], np.uint16))
+    return fitted_range(float(low[0]), float(above[1]), previous)
+
+
+def _spread(ticks: LatencyTicks, place: NDArray[np.int64], time: TimeScale) -> NDArray[np.int64]:
+    """Column of each cell; an interval longer than a cell covers all it lasted, and a gap stays one."""
+    column_of_cell = np.full(time.columns, -1, np.int64)
+    if not len(ticks):
+        return column_of_cell
+    column = np.cumsum(np.concatenate(([0], np.diff(place) != 0)), dtype=np.int64)
+    begun_ns = ticks.times_ns - (ticks.spans_ns * (1 + _TOUCHING)).astype(np.int64)
+    first = (begun_ns - time.start_ns) // time.column_ns + 1
+    first[1:] = np.maximum(first[1:], place[:-1] + 1)
+    first = np.clip(first, 0, place)
+    length = place - first + 1
+    cell = np.repeat(place - np.cumsum(length) + 1, length) + np.arange(int(length.sum()))
+    column_of_cell[cell] = np.repeat(column, length)
+    return column_of_cell
+
+
+def _levels(columns: HeatColumns) -> tuple[NDArray[np.int8], float]:
+    """Fullness of the cells by column, by the logarithm of their I/Os, and what the fullest stands for.
+
+    Columns may hold unequal times; their I/Os are taken as if all held the usual one.
+    """
+    if not len(columns):
+        return np.zeros((0, len(columns.rows)), np.int8), float(LEVELS)
+    usual = np.median(columns.seconds)
+    ios = np.maximum(columns.counts * (usual / columns.seconds)[:, None], 1.0)
+    fullest = max(round_up_count(float(ios.max())), float(LEVELS))
+    level = np.clip(1 + np.floor(LEVELS * np.log(ios) / np.log(fullest)), 1, LEVELS)
+    return np.where(columns.counts > 0, level, 0).astype(np.int8), fullest
