@@ -48,13 +48,15 @@ lint: dev ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
 	cargo fmt --manifest-path $(CRATE)/Cargo.toml --check
 	cargo clippy -q --manifest-path $(CRATE)/Cargo.toml --all-targets -- -D warnings
 
+WORKERS := $(shell echo $$((3 * $$(nproc) / 2)))
+
 test: lint ## everything: lint, Rust tests, Python tests
 	cargo test -q --manifest-path $(CRATE)/Cargo.toml
-	$(BIN)/pytest -n auto tests/unit tests/app
+	$(BIN)/pytest -n $(WORKERS) tests/unit tests/app
 	$(BIN)/pytest --ignore=tests/unit --ignore=tests/app
 
-test-fast: dev ## the tests that need no devices, on all processors
-	$(BIN)/pytest -q -n auto tests/unit tests/app
+test-fast: dev ## what needs no devices and no terminal, within a minute
+	$(BIN)/pytest -q -n $(WORKERS) -m 'not slow' tests/unit tests/app
 
 fuzz: dev ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)

@@ -125,7 +125,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if not self.is_running:
             return
         view = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
-        if view is not None and view.is_mounted and view.is_attached:
+        if view is not None and view.is_whole:
             with self.batch_update():
                 view.show(self.app_state.frame)
 
@@ -232,8 +232,10 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         """Keep what is said of I/Os that do not come back as new as it is, between frames."""
         controller = self.app_state.controller
         waits = controller is not None and bool(controller.status.outstanding)
-        if (waits or self._named_waits) and isinstance(self.screen, View) and self.screen.is_attached:
-            self.screen.show_note()
+        # Timers also run while a screen is only half there, and when none is left because the app ends.
+        top = self.screen_stack[-1] if self.screen_stack else None
+        if (waits or self._named_waits) and isinstance(top, View) and top.is_whole:
+            top.show_note()
         self._named_waits = waits
 
     def _keys_text(self, action: Action) -> str:

@@ -12,6 +12,8 @@ from textual.app import App
 from textual.pilot import Pilot
 
 QUIET_LOOKS = 3
+REPAINT_S = 1 / 40
+"""Longer than Textual takes until it paints what changed."""
 PATIENCE_S = 10.0
 
 
@@ -26,8 +28,11 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the pilot wait until no message waits: by itself it goes by CPU time, of which a busy host gives little."""
+def patient_pilot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the pilot wait until no message waits: by itself it goes by CPU time, of which a busy host gives little.
+
+    Pictures keep the pilot's own waits beside that, as what they show has timers, too.
+    """
     press, pause = Pilot.press, Pilot.pause
 
     async def patient_press(pilot: Pilot[Any], *keys: str) -> None:
@@ -40,6 +45,15 @@ def patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
         await _worked_off(pilot.app)
         pilot.app.screen._on_timer_update()
 
+    async def at_once(min_sleep: float = 0.0, max_sleep: float = 0.0) -> None:
+        await asyncio.sleep(0)
+
+    async def until_repainted(min_sleep: float = 0.0, max_sleep: float = 0.0) -> None:
+        await asyncio.sleep(REPAINT_S)
+
+    if "snap_compare" not in request.fixturenames:
+        monkeypatch.setattr("textual.app.wait_for_idle", at_once)
+        monkeypatch.setattr("textual.pilot.wait_for_idle", until_repainted)
     monkeypatch.setattr(Pilot, "press", patient_press)
     monkeypatch.setattr(Pilot, "pause", patient_pause)
 

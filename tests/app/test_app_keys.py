@@ -238,13 +238,14 @@ async def stop_is_harmless_without_a_load(stage: Stage) -> None:
 async def edits(stage: Stage) -> None:
     await stage.pilot.press("2")
     await stage.press()
-    assert "Targets" in screen_text(stage.pilot)
+    await until(stage.pilot, lambda: "Targets" in screen_text(stage.pilot))
     await stage.pilot.press("ctrl+u", *SCRATCH)
+    await stage.pilot.pause()
     assert stage.app.app_state.controller is not None
     assert stage.app.app_state.controller.job.targets == (TargetSpec(None),)
     assert stage.knobs.stripe_width == 1
     await stage.pilot.press("escape")
-    assert "Targets" not in screen_text(stage.pilot)
+    await until(stage.pilot, lambda: "Targets" not in screen_text(stage.pilot))
 
 
 async def latency_opens_at_the_ios(stage: Stage) -> None:

@@ -15,6 +15,8 @@ from bench.terminal import Terminal
 from collectors.session.reader import SessionReader
 from tests import needs
 
+pytestmark = pytest.mark.slow
+
 ENTER_SCREEN, LEAVE_SCREEN, SHOW_CURSOR = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"
 LUNSCOPE = (sys.executable, "-m", "tui")
 

@@ -18,6 +18,8 @@ from collectors.session.reader import SessionReader
 from engine.events import EventKind
 from tests import needs
 
+pytestmark = pytest.mark.slow
+
 LUNSCOPE = f"{shlex.quote(sys.executable)} -m tui"
 PATIENCE_S = 40.0
 STOPPED_S = 4.0

@@ -14,6 +14,8 @@ from tests.app.multipath import multipath_samples
 from tests.app.sources import ListSource
 from tests.app.stage import make_app, on_stage, play
 
+pytestmark = pytest.mark.slow
+
 SIZES = ((60, 20), (10, 3), (120, 40), (61, 20), (30, 10), (220, 60), (79, 24), (20, 60), (220, 3))
 MOST_LAYOUTS = 5
 """Of one resize: the screen's, and those of parts that found out their own height only then."""

@@ -178,7 +178,7 @@ async def test_arm_then_knobs_then_start() -> None:
         await stage.state(LoadState.RUNNING)
         assert stage.control.status.knobs is not None
         assert stage.control.status.knobs.queue_depth == 2
-        assert stage.events(EventKind.LOAD) != []
+        await until(stage.pilot, lambda: stage.events(EventKind.LOAD))
 
 
 async def test_stop_disarms() -> None:

@@ -31,6 +31,8 @@ from tests.app.stage import FROZEN, make_app, on_stage, play, rewind_to, screen_
 from tests.app.test_snapshots import JOB
 from tui.theme.plain_ascii import plain_text
 
+pytestmark = pytest.mark.slow
+
 PLAIN = replace(FROZEN, glyphs="ascii")
 SIZES = ((60, 20), (200, 60))
 NAMES = ("naïve-Ünit", "磁盘一号", "🔥disk")

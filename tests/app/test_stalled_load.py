@@ -22,7 +22,7 @@ from tests.app.test_load_screen import LoadStage, load_stage
 from tests.kernel.stalling import StallingDisk, stalling_disk
 from tests.kernel.test_stall import wait_for_writes
 
-pytestmark = [needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
+pytestmark = [pytest.mark.slow, needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
 
 BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads"]
 DEPTH = 4
@@ -290,3 +290,13 @@ def test_a_closed_terminal_is_left_though_the_device_does_not_answer(
     assert terminal.close() == 128 + signal.SIGHUP
     with SessionReader(session) as reader:
         assert reader.complete
+
+
+async def test_the_timer_that_names_waits_bears_an_app_without_screens(disk: StallingDisk) -> None:
+    async with stalled_stage(disk, "threads") as stage:
+        await stage.shows(f"{DEPTH} I/Os waiting ")
+        stack, kept = stage.app._screen_stack, stage.app.screen_stack
+        stack.clear()
+        stage.app._name_waits()
+        stack.extend(kept)
+        disk.thaw()

@@ -23,6 +23,8 @@ from tests import needs
 from tui.terminal import end_watch
 from tui.terminal.tty import Tty
 
+pytestmark = pytest.mark.slow
+
 LUNSCOPE = (sys.executable, "-m", "tui")
 GONE_S = 6.0
 """Ends within 2 s are what `make soak` asks for, on a machine that does nothing else."""

@@ -65,6 +65,11 @@ class View(LaidOutOnce[None]):
     def show_frame(self, frame: Frame) -> None:
         """Draw one frame in the body."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its parts are there: not while it is being made, nor while the app ends and removes them."""
+        return self.is_mounted and {type(child) for child in self.children} >= _PARTS
+
     def show(self, frame: Frame | None) -> None:
         """Draw a frame, or before the first one what is known already."""
         self.query_one(HeaderLine).show(frame, self.app_state)
@@ -120,9 +125,12 @@ class View(LaidOutOnce[None]):
 
     def refresh_view(self) -> None:
         """Draw the present frame and the keys again."""
-        if self.is_mounted:
+        if self.is_whole:
             self.show(self.app_state.frame)
             self.query_one(KeyLine).show(self.ENTRY, self.app_state, self.key_text)
+
+
+_PARTS = {HeaderLine, Tabs, TransportBar, KeyLine}
 
 
 def view_class(entry: ScreenEntry) -> type[View]:

@@ -71,7 +71,8 @@ class LatencyScreen(LatencyActions):
 
     def _follow_peaks(self) -> None:
         """Show what was read of the recording since."""
-        if self._recording_peaks is not None and self._recording_peaks.share != self._shown_share and self.is_current:
+        peaks = self._recording_peaks
+        if peaks is not None and peaks.share != self._shown_share and self.is_current and self.is_whole:
             self.show_figures()
 
     def latency_subject(self) -> LatencySubject | None:

@@ -138,7 +138,7 @@ class LoadScreen(LoadActions):
 
     def _tick(self) -> None:
         controller = self.app_state.controller
-        if controller is None:
+        if controller is None or not self.is_whole:
             return
         if self.is_editing and self._refused_in not in {None, controller.status.state}:
             self._edited()
