@@ -31,12 +31,13 @@ def played(source: ListSource, *keys: str) -> Callable[[Pilot[None]], Awaitable[
             await rewind_to(pilot, source, 90)
         else:
             await play(pilot, source, 40)
-        await pilot.press(*keys)
+        await pilot.press(*keys[:1])
         await pilot.pause()
-        screen = pilot.app.screen
-        if isinstance(screen, LatencyScreen):
+        if isinstance(pilot.app.screen, LatencyScreen):
             # A thread reads the recording beside the screens.
-            await until(pilot, lambda: "% read" not in screen_text(pilot))
+            await until(pilot, lambda: "Peaks of the recording" in screen_text(pilot))
+        await pilot.press(*keys[1:])
+        await pilot.pause()
 
     return run
 
