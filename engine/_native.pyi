@@ -228,7 +228,7 @@ class TraceReader:
         """
     def oldest(self) -> NDArray[np.uint64]:
         """Age of the oldest I/O under way per row, in ns; 2**64-1 where there is none."""
-    def groups_at(self, places: Sequence[int]) -> NDArray[np.uint64]:
+    def groups_at(self, slots: Sequence[int]) -> NDArray[np.uint64]:
         """Read groups by what `BlockTracer.regroup` returned, as `BlockTracer.read_groups` does."""
     def losses(self) -> dict[str, int]:
         """Count what was not seen since tracing began.

@@ -57,7 +57,7 @@ pub fn in_driver(device: &Device) -> u64 {
 struct Seen {
     last_done_ns: u64,
     in_driver: u64,
-    /// Looks in a row that found nothing new; counters may trail the time of the last completion by one.
+    /// Readings in a row that found nothing new; counters may trail the time of the last completion by one.
     still: u8,
 }
 

@@ -114,7 +114,7 @@ impl Programs {
         }
     }
 
-    /// A second descriptor of a map, to be handed to another process.
+    /// A second descriptor of a map, to be passed to another process.
     ///
     /// The kernel maps no descriptor that was opened for reading only (`bpf_map_mmap` wants `VM_SHARED`, which `do_mmap`
     /// takes away from those), so its holder may write, too; the programs and this side bear any content.

@@ -1,4 +1,4 @@
-//! Why the exact tier cannot work here, in words and with the mend.
+//! Why the exact tier cannot work here, in words and with the fix.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ pub fn refusal(procfs: &Path, sysfs: &Path) -> String {
     checks.into_iter().flatten().next().unwrap_or_default()
 }
 
-/// What no right would lift, and so no helper that has it.
+/// What no privilege would allow, and so no privileged helper either.
 pub fn kernel_refusal(procfs: &Path, sysfs: &Path) -> Option<String> {
     kernel_age(procfs)
         .or_else(|| type_information(sysfs))
@@ -122,7 +122,7 @@ fn create_map() -> io::Result<()> {
     if map < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and nobody else knows it.
+    // SAFETY: the descriptor was just made and nothing else uses it.
     unsafe { libc::close(map) };
     Ok(())
 }

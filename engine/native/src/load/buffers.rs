@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use super::memory::Memory;
 use super::payload;
 
-/// I/Os have buffers of their own up to this; beyond it reads share them, as nobody looks at what they bring.
+/// I/Os have buffers of their own up to this; beyond it reads share them, as their data is not used.
 pub const SHARED_ABOVE_BYTES: usize = 64 << 20;
 /// Buffers are aligned for any device.
 pub const ALIGN: usize = 4096;
@@ -54,7 +54,7 @@ impl Arena {
         }
     }
 
-    /// Makes room for this many I/Os of at most this length from now on.
+    /// Allocates buffers for this many I/Os of at most this length from now on.
     pub fn ensure(
         &mut self,
         registrar: &mut impl Registrar,

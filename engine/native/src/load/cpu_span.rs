@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 pub struct CpuTimes {
     /// Of the engine's threads and of the kernel's helpers behind their rings.
     pub engine_ns: u64,
-    /// Of all processors, whoever used them: interrupts and what a hypervisor took away too, waiting for I/O not.
+    /// Of all processors, for any process: with interrupts and steal, without iowait.
     pub host_busy_ns: u64,
     /// Of all processors, idle or not.
     pub host_ns: u64,

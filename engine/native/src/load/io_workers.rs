@@ -10,7 +10,7 @@ use super::lock::lock;
 /// The kernel names each after the thread whose ring it serves (`io_uring/io-wq.c`).
 const NAME: &str = "iou-wrk-";
 
-/// The last reading of every worker seen. They come and go by themselves, so what one did after the last look is lost.
+/// The last reading of every worker seen. The kernel ends them at will: what one did after its last reading is lost.
 #[derive(Default)]
 pub struct IoWorkers(Mutex<HashMap<libc::pid_t, u64>>);
 

@@ -1,4 +1,4 @@
-//! The life of a run: who still works for it, why it ends, and whom that wakes.
+//! The life cycle of a run: which workers are still running, why it ends, and what that wakes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -20,7 +20,7 @@ struct State {
     started: bool,
     workers: usize,
     lost_ios: usize,
-    /// Grows whenever something changed that the coordinator should look at.
+    /// Incremented whenever something changed that the coordinator should check.
     nudges: u64,
 }
 
@@ -35,7 +35,7 @@ impl Life {
         !self.stopping.swap(true, Ordering::SeqCst)
     }
 
-    /// Whether nobody waits any longer for what is outstanding.
+    /// Whether what is outstanding was given up.
     pub fn abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }
@@ -88,7 +88,7 @@ impl Life {
         self.changed.notify_all();
     }
 
-    /// Waits until every worker has ended; whether that came in time with all I/Os back.
+    /// Waits until every worker has ended; whether that was in time, with all I/Os completed.
     pub fn wait_for_end(&self, timeout: Duration) -> bool {
         let deadline = Deadline::now() + timeout;
         let mut state = lock(&self.state);

@@ -73,7 +73,7 @@ impl Mirror {
             .began(part.target % self.copies, u64::from(part.length));
     }
 
-    /// Counts a part as back.
+    /// Counts a part as completed.
     pub fn ended(&mut self, part: &Part, latency_ns: u64, now_ns: u64, good: bool) {
         let (selector, copy) = (
             &mut self.columns[part.target / self.copies],

@@ -114,7 +114,7 @@ impl Routes {
         )
     }
 
-    /// Whether an I/O of this target has anywhere to go.
+    /// Whether any path of this target is usable.
     #[inline]
     pub fn is_open(&self, target: usize) -> bool {
         let choice = &self.by_target[target].choice;
@@ -161,7 +161,7 @@ impl Routes {
         path
     }
 
-    /// Notes that an I/O came back; `result` is as the kernel gives it.
+    /// Counts a completion; `result` is the kernel's.
     pub fn back(
         self: &Arc<Self>,
         part: &Part,
@@ -231,12 +231,12 @@ impl Routes {
         let mut probers = lock(&self.probers);
         probers.threads.retain(|thread| !thread.is_finished());
         let routes = Arc::clone(self);
-        let hired = std::thread::Builder::new()
+        let spawned = std::thread::Builder::new()
             .name("load-probe".into())
             .spawn(move || routes.probe_until_it_answers(file));
-        match hired {
+        match spawned {
             Ok(thread) => probers.threads.push(thread),
-            // Nobody can try it: better a path that fails now and then than one that is lost for good.
+            // It cannot be probed: a path that fails now and then is better than one never used again.
             Err(_) => self.reinstate(file),
         }
     }

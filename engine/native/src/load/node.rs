@@ -18,7 +18,7 @@ pub struct Node {
     pub preferred: bool,
     /// NUMA node of its adapter.
     pub cell: Option<u32>,
-    /// What it had outstanding, from anybody, when it was opened.
+    /// I/Os outstanding on it, from any issuer, when it was opened.
     pub outstanding_at_open: u32,
     /// Errno with which it refuses direct I/O, if it does.
     pub direct_refusal: Option<i32>,
@@ -70,7 +70,7 @@ impl Node {
     }
 }
 
-/// What a block device says to a question; none for anything else.
+/// Result of an ioctl on a block device; none for anything else.
 fn ask(fd: RawFd, request: libc::c_ulong) -> Option<u64> {
     let mut answer = 0_u64;
     // SAFETY: both requests write one u64 into a live local.

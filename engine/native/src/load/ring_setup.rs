@@ -79,7 +79,7 @@ pub fn refusal() -> String {
 }
 
 fn explained(error: &io::Error) -> io::Error {
-    let mend = match error.raw_os_error() {
+    let fix = match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel or container has none: use the threads backend",
         Some(libc::EPERM | libc::EACCES) => {
             match std::fs::read_to_string(DISABLED).unwrap_or_default().trim() {
@@ -92,5 +92,5 @@ fn explained(error: &io::Error) -> io::Error {
         Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise `ulimit -n`",
         _ => "use the threads backend",
     };
-    refused(error, "io_uring", mend)
+    refused(error, "io_uring", fix)
 }

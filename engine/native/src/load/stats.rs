@@ -43,7 +43,7 @@ pub struct Lane {
     service: OnceLock<Box<Service>>,
 }
 
-/// Times from submit to reap, kept beside latencies where those count from an intended start.
+/// Times from submit to reap, counted beside latencies where those count from an intended start.
 pub struct Service {
     sum_ns: AtomicU64,
     least_ns: AtomicU64,

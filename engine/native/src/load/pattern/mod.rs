@@ -58,7 +58,7 @@ impl Part {
         Self::alone(target, Direction::Write, 0, 0)
     }
 
-    /// Whether this is a read, and the kernel's result says that it brought all it was to.
+    /// Whether this is a read, and the kernel's result says that it returned all the bytes asked for.
     #[inline]
     pub fn is_whole_read(&self, result: i32) -> bool {
         self.direction == Direction::Read && u32::try_from(result) == Ok(self.length)

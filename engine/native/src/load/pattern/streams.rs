@@ -19,7 +19,7 @@ impl Streams {
 
     /// Offset of the next block of the stream whose turn it is, wrapping at the end of its slice.
     ///
-    /// A slice holds at least one aligned block; with several streams that needs room for two.
+    /// A slice holds at least one aligned block; with several streams that needs the size of two.
     #[inline]
     pub fn next(&self, space_bytes: u64, block_bytes: u64) -> u64 {
         let streams = self.cursors.len() as u64;

@@ -34,7 +34,7 @@ pub struct Fields {
     pub target: u32,
     /// Where the unit belongs on the target, in bytes.
     pub offset: u64,
-    /// Number of the write in its run: of two writes to one place the later has the greater.
+    /// Number of the write in its run: of two writes to one offset the later has the greater.
     pub sequence: u64,
     pub seed: u64,
     /// Which unit of its write this is, and of how many.
@@ -102,7 +102,7 @@ pub fn write(unit: &mut [u8; UNIT_BYTES], fields: &Fields) {
 /// What a unit is by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Nothing that a verified write has brought.
+    /// Not written by a verified load.
     Foreign,
     Whole(Fields),
     /// By its magic it was written by lunscope, by its checksum it is not as it was written.
