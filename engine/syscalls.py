@@ -40,7 +40,7 @@ class Statx:
 
 
 def statx(target: int | str) -> Statx:
-    """Look at a descriptor or a path without asking a network server, so that a dead one cannot block.
+    """Get attributes of a descriptor or path without a request to a network server, so that a dead one cannot block.
 
     Raises:
         OSError: as statx(2).
@@ -81,7 +81,7 @@ def fallocate(fd: int, size_bytes: int) -> None:
 
 
 def cached_bytes(fd: int, size_bytes: int) -> int | None:
-    """Tell how many of the first bytes of a file or device are in the page cache; None where the kernel cannot say."""
+    """Count how many of the first bytes of a file or device are in the page cache; None where the kernel cannot say."""
     span = (ctypes.c_uint64 * 2)(0, size_bytes)
     counts = (ctypes.c_uint64 * 5)()
     if _libc.syscall(ctypes.c_long(_CACHESTAT), fd, span, counts, 0):
@@ -90,7 +90,7 @@ def cached_bytes(fd: int, size_bytes: int) -> int | None:
 
 
 def share_files(first: int, second: int) -> bool:
-    """Tell whether two threads share one table of descriptors; False where the kernel does not say (kcmp(2))."""
+    """Whether two threads share one table of descriptors; False where the kernel does not say (kcmp(2))."""
     number = _KCMP.get(os.uname().machine)
     return number is not None and _libc.syscall(ctypes.c_long(number), first, second, _KCMP_FILES, 0, 0) == 0
 

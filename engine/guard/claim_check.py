@@ -1,4 +1,4 @@
-"""One check, cheap enough to be made every second, that nobody has claimed what shares bytes with written targets."""
+"""A check, cheap enough for every second, that nothing has claimed what shares bytes with written targets."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _UNANSWERED_S = 10.0
 """How long a device may be there without a way to ask about it, as nodes appear a moment later than devices, and how
 long one that has left the target's stack may stay claimed."""
 _PAUSES_PER_LEARNING = 9
-"""On a host where something is mounted all the time, and claims are asked for all the same."""
+"""On a host where something is mounted all the time, and claims are checked all the same."""
 
 _Fingerprint = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What to ask for one node of a target."""
+    """What to check for one node of a target."""
 
     shown: str
     probe: Probe
@@ -39,7 +39,7 @@ class _Question:
 
 
 class ClaimCheck:
-    """Knows what to ask about, and learns it anew when block devices, loop devices, stacks or swap have changed.
+    """Holds what to check, and rescans it when block devices, loop devices, stacks or swap have changed.
 
     `run` may be called by a second thread while the first is stuck in the kernel, which happens with a device whose
     driver recovers from errors: what is being asked or learnt is left out then.
@@ -50,7 +50,7 @@ class ClaimCheck:
         self._roots = roots or Roots()
         self._questions: tuple[_Question, ...] = ()
         self._stack: tuple[BlockDevice, ...] = ()
-        """What the targets stand on, themselves included."""
+        """The devices below the targets, with the targets."""
         self._leaving_since_s: dict[int, float] = {}
         """What stood under a target before, until it has been free once."""
         self._fingerprint: _Fingerprint | None = None
@@ -61,7 +61,7 @@ class ClaimCheck:
         self._mounts_due_s = 0.0
 
     def run(self, *, mounts_changed: bool = False) -> None:
-        """Ask about everything.
+        """Check everything.
 
         Raises:
             RefusedError: somebody uses or has claimed it, or it could not be asked about for 10 s.
@@ -110,7 +110,7 @@ class ClaimCheck:
             raise cannot_ask(shown, device, error)
 
     def _learn(self) -> None:
-        """Find out who uses the targets, writers left out, and what to ask from now on."""
+        """Find what uses the targets, except writers, and what to check from now on."""
         if not self._learning.acquire(blocking=False):
             return
         began_s, self._mounts_changed = time.monotonic(), False
@@ -130,7 +130,7 @@ class ClaimCheck:
             self._learning.release()
 
     def _take_stack(self, stack: Sequence[BlockDevice]) -> None:
-        """Keep what the targets stand on, and when what they stand on no more was seen last."""
+        """Update the devices below the targets, and when those no longer below them were last seen."""
         numbers = {device.number for device in stack}
         gone = {device.number for device in self._stack} - numbers
         self._leaving_since_s |= dict.fromkeys(gone, time.monotonic())

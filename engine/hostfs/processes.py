@@ -1,6 +1,6 @@
 """What a process can write through: descriptors, those that single threads keep for themselves, and mappings.
 
-A host has thousands of processes, and they are read again and again: what is asked of each is kept cheap.
+A host has thousands of processes, and they are read again and again: what is read of each is cheap.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """The text of a job file, to say where a key stands; tomllib keeps no positions."""
+    """The text of a job file, to find the line of a key; tomllib gives no positions."""
 
     path: str
     text: str

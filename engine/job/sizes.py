@@ -58,7 +58,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def round_up(size_bytes: int, unit_bytes: int) -> int:
-    """Tell the next multiple of a unit."""
+    """Round up to a multiple of a unit."""
     return -(-size_bytes // unit_bytes) * unit_bytes
 
 

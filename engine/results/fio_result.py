@@ -121,7 +121,7 @@ class KnobSetting:
 
     @property
     def name(self) -> RunName:
-        """Order, depth and jobs, by which fio-plot tells runs apart."""
+        """Order, depth and jobs, by which fio-plot distinguishes runs."""
         return run_name(self.result.about.job, self.epochs[0].knobs)
 
 

@@ -1,4 +1,4 @@
-"""What a load did between two looks at its counters."""
+"""What a load did between two readings of its counters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LoadInterval:
 
     epoch: int
     end_s: float
-    """From the first look at this load."""
+    """From the first reading of this load."""
     length_s: float
     read: DirectionDelta
     write: DirectionDelta

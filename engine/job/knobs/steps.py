@@ -102,7 +102,7 @@ def _with(knobs: Knobs, field: str, value: Any) -> Knobs:  # noqa: ANN401 (each 
 
 
 def _next_of(ladder: Sequence[float], value: float, direction: int) -> float:
-    """Find the next rung above or below a value that may stand between two."""
+    """Find the next rung above or below a value that may lie between two."""
     if direction > 0:
         return ladder[min(bisect.bisect_right(ladder, value), len(ladder) - 1)]
     return ladder[max(bisect.bisect_left(ladder, value) - 1, 0)]
