@@ -92,8 +92,8 @@ def _skipped(result: RunResult) -> Iterator[str]:
         return
     offered = result.completed_ios + result.failed_ios + result.skipped
     yield (
-        f"overload: {result.skipped:,} arrivals ({percent_text(result.skipped / offered)} %) found no free slot within a "
-        "second and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
+        f"overload: {result.skipped:,} arrivals ({percent_text(result.skipped / offered)} %) found no free slot within "
+        "a second and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
     )
 
 
