@@ -139,7 +139,7 @@ impl TableState {
         row * self.columns..(row + 1) * self.columns
     }
 
-    /// Moves the state by one difference per cell of the moving rows, asked for in row order.
+    /// Advances the state by one difference per cell of the changed rows, in row order.
     fn advance(
         &mut self,
         active: Vec<bool>,

@@ -10,7 +10,7 @@ use crate::load::clock::monotonic_ns;
 
 const SECTOR_BYTES: u64 = 512;
 
-/// Columns of a row, in order; the raw table trace says what they are.
+/// Columns of a row, in order; described by the raw table trace.
 pub const COLUMNS: [&str; 20] = [
     "reads",
     "writes",

@@ -55,7 +55,7 @@ impl ReportedBusy {
 }
 
 impl Grouping {
-    /// Replaces all groups; one with the members of an old one goes on counting.
+    /// Replaces all groups; one with the members of an old one continues counting.
     pub fn replace(
         &mut self,
         maps: &Maps,

@@ -1,4 +1,4 @@
-//! The programs: loaded all at once, attached so that nothing is seen to begin whose end would be missed.
+//! The programs: loaded all at once, attached in an order in which no I/O is seen to begin without its end.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

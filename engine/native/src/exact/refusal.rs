@@ -37,7 +37,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The names of all types stand in it as plain text, so a tracepoint that is missing is known without parsing.
+/// It holds the names of all types as plain text, so a tracepoint that is missing is known without parsing.
 fn type_information(sysfs: &Path) -> Option<String> {
     let path = sysfs.join("kernel/btf/vmlinux");
     let btf = match fs::read(&path) {
@@ -63,7 +63,7 @@ fn has_name(btf: &[u8], name: &str) -> bool {
         .any(|window| window[1] == first && window == rest)
 }
 
-/// The mode in force stands in brackets; only confidentiality forbids reading kernel memory.
+/// The mode in force is in brackets; only confidentiality forbids reading kernel memory.
 fn lockdown(sysfs: &Path) -> Option<String> {
     let modes = fs::read_to_string(sysfs.join("kernel/security/lockdown")).ok()?;
     modes.contains("[confidentiality]").then(|| {

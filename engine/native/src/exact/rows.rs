@@ -1,4 +1,4 @@
-//! Which devices have been seen, and who they are.
+//! Which devices have been seen, and their identity.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 

@@ -30,7 +30,7 @@ impl Totals {
     }
 }
 
-/// Sums of every direction; None if they were on the move at each attempt, so that what was read before still stands.
+/// Sums of every direction; None if they changed during each attempt; the previous values then remain.
 pub fn of_device(maps: &Maps, device: usize) -> Option<[Totals; DIRECTIONS]> {
     let mut totals = [Totals::default(); DIRECTIONS];
     for (direction, total) in totals.iter_mut().enumerate() {

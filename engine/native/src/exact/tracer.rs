@@ -54,7 +54,7 @@ impl Tracer {
         if !self.programs.is_attached(Part::Requests) {
             healing::clear(&self.maps);
         }
-        // What closes I/Os comes first, so that nothing is seen to begin whose end would be missed.
+        // Programs that end I/Os first, so that no I/O is seen to begin without its end.
         self.programs.attach(Part::Completions)?;
         self.programs.attach(Part::CompletionsAgain)?;
         self.programs.attach(Part::Requests)?;
@@ -127,7 +127,7 @@ impl Tracer {
         Ok(&view.counters.values)
     }
 
-    /// Peaks and slow I/Os collected so far stand still until the next turn.
+    /// Peaks and slow I/Os collected so far do not change until the next interval.
     fn turn(&mut self) {
         let next = ended_epoch(&self.maps);
         for device in self.peaked[next].drain(..) {

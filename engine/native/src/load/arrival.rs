@@ -1,7 +1,7 @@
 //! The open loop: moments at which I/Os arrive, whether or not a slot is free for them.
 //!
 //! Every target has a stream of arrivals of its own, so that one which lags is not spared. An arrival waits for a free
-//! slot of its target's queue depth, and its latency counts from the moment it was meant for; after `PATIENCE_NS` it is
+//! slot of its target's queue depth, and its latency counts from its scheduled time; after `PATIENCE_NS` it is
 //! skipped and counted.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -124,7 +124,7 @@ impl Schedule {
         self.streams.len()
     }
 
-    /// Takes the next arrival of a stream, which the caller issues then or later, or gives back.
+    /// Takes the next arrival of a stream, which the caller issues then or later, or returns.
     pub fn claim(&self, stream: usize, now_ticks: u64) -> u64 {
         let mut arrivals = lock(&self.streams[stream]);
         self.skip(stream, &mut arrivals, self.oldest(now_ticks));
@@ -310,7 +310,7 @@ impl Claims {
         }
     }
 
-    /// The moment of an arrival that is due, or the one from which on there is one; None in a closed loop.
+    /// The time of an arrival that is due, else of the next one; None in a closed loop.
     #[inline]
     pub fn pass(&mut self, stream: usize, now_ticks: u64) -> Option<Result<u64, u64>> {
         let schedule = self.schedule.as_ref()?;

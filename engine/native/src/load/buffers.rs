@@ -11,9 +11,9 @@ pub const SHARED_ABOVE_BYTES: usize = 64 << 20;
 /// Buffers are aligned for any device.
 pub const ALIGN: usize = 4096;
 
-/// Makes memory known to the kernel ahead of I/O.
+/// Registers memory with the kernel ahead of I/O.
 pub trait Registrar {
-    /// The index under which the kernel knows it from now on, or None where it takes no more.
+    /// The index it is registered under, or None where the kernel registers no more.
     fn register(&mut self, memory: &Memory) -> Option<u16>;
     /// The kernel keeps the memory until I/O in flight on it has ended.
     fn unregister(&mut self, index: u16);

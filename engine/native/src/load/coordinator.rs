@@ -25,7 +25,7 @@ use super::workers::{self, Backend};
 /// Part of every transient even if all older I/Os are back at once: caches and schedulers settle too.
 const SETTLE_NS: u64 = 100_000_000;
 
-/// How often to ask whether all I/Os of earlier epochs are back.
+/// How often to check whether all I/Os of earlier epochs have completed.
 const SETTLED_YET: Duration = Duration::from_millis(2);
 
 /// Key of the random numbers by which I/Os arrive; smaller ones are those of workers.
@@ -98,7 +98,7 @@ impl Core {
         Ok(Arc::new(next))
     }
 
-    /// CPU time of the workers and of the kernel's helpers behind their rings.
+    /// CPU time of the workers and of the kernel's io-wq threads of their rings.
     pub fn cpu_ns(&self) -> u64 {
         let worker_handles = self.worker_handles();
         let own: u64 = worker_handles.iter().map(|handle| handle.cpu.ns()).sum();
@@ -112,7 +112,7 @@ impl Core {
         own + self.io_workers.ns(&threads)
     }
 
-    /// Ends an epoch and notes what it cost.
+    /// Ends an epoch and records its CPU time.
     pub fn end(&self, epoch: &Epoch, now: Instant) {
         epoch.end(now);
         epoch.cpu.end(CpuTimes::now(self.cpu_ns()));
@@ -341,7 +341,7 @@ fn epoch(
     ))
 }
 
-/// A pacer goes on as long as its rate does, so that turning other knobs does not disturb the schedule.
+/// A pacer is kept while the rate stays the same, so that turning other knobs does not disturb the schedule.
 fn pacer(run: &Run, settings: &Settings, before: Option<&Epoch>) -> Option<Arc<Pacer>> {
     let rate_iops = settings.rate_iops?;
     let old = live(run, before).and_then(|before| before.pacer.as_ref());

@@ -32,10 +32,10 @@ const DROP_PATIENCE: Duration = Duration::from_secs(1);
 /// How long it may be until its descriptors are closed.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Why an engine could not do what was asked.
+/// Why an engine refused a request.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was asked for is out of range.
+    /// An argument is out of range.
     Value(String),
     /// The kernel refuses.
     Os(io::Error),
@@ -337,12 +337,12 @@ impl Engine {
         &self.core.run.targets
     }
 
-    /// CPU time of the workers and of the kernel's helpers behind their rings.
+    /// CPU time of the workers and of the kernel's io-wq threads of their rings.
     pub fn cpu_ns(&self) -> u64 {
         self.core.cpu_ns()
     }
 
-    /// What an epoch cost so far, up to its end; None before measuring began.
+    /// CPU time of an epoch so far, up to its end; None before measuring began.
     pub fn cpu_used(&self, epoch: &AnyEpoch) -> Option<CpuTimes> {
         match epoch {
             AnyEpoch::Open(epoch) => epoch.cpu.used(|| CpuTimes::now(self.core.cpu_ns())),
@@ -390,7 +390,7 @@ impl Engine {
             run.life.wait_for_end(LEAVE_PATIENCE);
         }
         let threads: Vec<JoinHandle<()>> = lock(&self.threads).drain(..).collect();
-        // A thread inside a stalled system call owns what it uses and goes when that returns. Even one that has finished
+        // A thread inside a stalled system call owns what it uses and ends when the call returns. Even one that has finished
         // its work may hang in the kernel, which waits at its end for the helpers of its ring: none is joined then.
         for thread in threads.into_iter().filter(|_| timely) {
             // Why a worker panicked is in `fault`.

@@ -42,14 +42,14 @@ struct Waiting {
     mirror: Option<Mirror>,
 }
 
-/// A logical I/O that was drawn; every part by itself until all of them wait.
+/// A logical I/O that was drawn, until all its parts wait.
 struct Logical {
     direction: Direction,
     bytes: u64,
     parts: Vec<Part>,
 }
 
-/// Who asks for a part, and which targets fail.
+/// The worker that needs a part, and the failing targets.
 pub struct Asker<'a> {
     pub target: usize,
     pub now_ns: u64,
@@ -154,7 +154,7 @@ impl FanOut {
         if parts.is_empty() {
             return;
         }
-        // Without one of its columns it is no whole any more; without a copy that fails it is.
+        // Without one of its columns it is incomplete; without a failing copy it is not.
         let incomplete = self.columns(&parts) < wanted;
         let (needed, probes): (Vec<_>, Vec<_>) = parts
             .iter()

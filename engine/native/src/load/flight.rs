@@ -27,7 +27,7 @@ impl Flight {
     }
 }
 
-/// Numbers are re-used and below what can be in flight, so that they can stand for buffers too.
+/// Numbers are reused and below the most that can be in flight, so that they also index buffers.
 #[derive(Default)]
 pub struct Flights {
     all: Vec<Flight>,

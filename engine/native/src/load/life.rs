@@ -30,7 +30,7 @@ impl Life {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Says that nothing more is to be issued; false if that was said before.
+    /// Stops issuing; false if it was stopped before.
     pub fn begin_stop(&self) -> bool {
         !self.stopping.swap(true, Ordering::SeqCst)
     }
@@ -48,7 +48,7 @@ impl Life {
         lock(&self.fault).clone()
     }
 
-    /// Notes why the load ends by itself; the first reason stays.
+    /// Records why the load ends by itself; the first reason is kept.
     pub fn set_fault(&self, text: String) {
         let mut fault = lock(&self.fault);
         if fault.is_empty() {
@@ -105,7 +105,7 @@ impl Life {
         state.lost_ios == 0
     }
 
-    /// Wakes everyone who waits for the run to start, turn or end.
+    /// Wakes every thread that waits for the run to start, turn or end.
     pub fn notify(&self) {
         lock(&self.state).nudges += 1;
         self.changed.notify_all();

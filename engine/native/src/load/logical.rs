@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use super::lock::lock;
 use super::stats::Direction;
 
-/// Stands for an I/O that is no part of a larger one.
+/// Means an I/O that is not part of a larger one.
 pub const ALONE: u32 = u32::MAX;
 
 /// A logical I/O whose last part has completed.

@@ -8,7 +8,7 @@ use super::pattern::Part;
 use super::policy::{PathState, Request, Selector};
 use super::stripe::Layout;
 
-/// One selector per column, whose paths are the copies.
+/// One selector per column, with the copies as paths.
 pub struct Mirror {
     copies: usize,
     columns: Vec<Selector>,

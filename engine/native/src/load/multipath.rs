@@ -1,4 +1,4 @@
-//! The paths of targets: which file an I/O goes to, what becomes of one whose path fails, and when a path is tried again.
+//! The paths of targets: the file an I/O goes to, retries when a path fails, and probes of failed paths.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
@@ -37,11 +37,11 @@ impl Choice {
     }
 }
 
-/// What became of an I/O on its path.
+/// Outcome of an I/O on its path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     Good,
-    /// The target refuses it; any other path would say the same.
+    /// The target refuses it; so would it on any other path.
     TargetFailed,
     PathFailed,
 }
@@ -194,7 +194,7 @@ impl Routes {
         }
         let code = if result < 0 { -result } else { SHORT };
         let blames_path = match code {
-            // What the target itself says (`blk_path_error` of include/linux/blk_types.h), or this host.
+            // Errors of the target itself (`blk_path_error` of include/linux/blk_types.h), or this host.
             libc::EOPNOTSUPP
             | libc::EREMOTEIO
             | libc::EBADE
@@ -226,7 +226,7 @@ impl Routes {
         choice.map_or_else(Vec::new, |choice| lock(&choice.selector).paths().to_vec())
     }
 
-    /// Tries a failed path again and again, in a thread of its own as it may hang.
+    /// Probes a failed path repeatedly, in a thread of its own as it may hang.
     fn probe(self: &Arc<Self>, file: usize) {
         let mut probers = lock(&self.probers);
         probers.threads.retain(|thread| !thread.is_finished());
@@ -271,7 +271,7 @@ impl Routes {
         }
     }
 
-    /// Ends all probes; one that hangs in its device goes when that answers.
+    /// Ends all probes; one that hangs in its device ends when that answers.
     pub fn end(&self) {
         let threads = {
             let mut probers = lock(&self.probers);
@@ -285,7 +285,7 @@ impl Routes {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {
-                // It cannot have panicked in a way that matters any more.
+                // A panic of it does not matter any more.
                 drop(thread.join());
             }
         }

@@ -1,4 +1,4 @@
-//! A device node by which a target is reached, and whether it still leads to the disk it led to.
+//! A device node of a target, and whether it still leads to the same disk.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -48,7 +48,7 @@ impl Node {
         bytes.is_none_or(|bytes| bytes >= size_bytes)
     }
 
-    /// Whether a failed path may be used again: the same disk is behind it and gives its first block.
+    /// Whether a failed path may be used again: it leads to the same disk, which reads its first block.
     pub fn answers(&self, size_bytes: u64, align_bytes: u64) -> bool {
         let same = ask(self.fd.as_raw_fd(), BLKGETDISKSEQ) == self.disk_sequence;
         same && self.holds(size_bytes) && self.reads_first_block(align_bytes).unwrap_or(false)

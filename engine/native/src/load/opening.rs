@@ -46,23 +46,23 @@ impl Opening {
         self.ticks.load(Acquire) != NEVER
     }
 
-    /// The moment on the ticks' clock; after every other while it has not come.
+    /// The moment on the ticks' clock; the largest value until then.
     #[inline]
     pub fn ticks(&self) -> u64 {
         self.ticks.load(Relaxed)
     }
 
-    /// The moment on the monotonic clock; after every other while it has not come.
+    /// The moment on the monotonic clock; the largest value until then.
     pub fn ns(&self) -> u64 {
         self.ns.load(Relaxed)
     }
 
-    /// Whether the caller is the first who is to see to it.
+    /// Whether the caller is the first, and so the one to handle it.
     fn begin(&self) -> bool {
         !self.begun.swap(true, Relaxed)
     }
 
-    /// Has an epoch that is open settle anew: the process was stopped until now, and what was issued before waited in it.
+    /// Makes an open epoch settle again: the process was stopped until now, and what was issued before waited in it.
     pub fn postpone(&self, now: Instant) {
         self.open(now);
     }

@@ -15,7 +15,7 @@ const TARGET_MASK: u64 = (1 << TARGET_BITS) - 1;
 const FIRST: usize = 8;
 const PIECES: usize = 24;
 
-/// The I/Os of one thread by the numbers it gives them, which are used again.
+/// The I/Os of one thread by their numbers, which are reused.
 ///
 /// One word for an I/O holds its target and the moment it was issued, to 65,536 ticks (some 20 to 65 us): neither can be
 /// read without the other, and an I/O costs its thread two plain stores.
@@ -25,13 +25,13 @@ pub struct Outstanding {
 }
 
 impl Outstanding {
-    /// Notes an I/O that is issued at this moment.
+    /// Records an I/O that is issued at this time.
     #[inline]
     pub fn set(&self, number: usize, target: usize, ticks: u64) {
         let (piece, index) = locate(number);
         let piece = self.pieces[piece]
             .get_or_init(|| (0..FIRST << piece).map(|_| AtomicU64::new(0)).collect());
-        // Never 0, which stands for no I/O.
+        // Never 0, which means no I/O.
         let moment = ticks.max(1 << TARGET_BITS) & !TARGET_MASK;
         piece[index].store(moment | (target as u64 & TARGET_MASK), Relaxed);
     }

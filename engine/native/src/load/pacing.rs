@@ -90,7 +90,7 @@ impl Gate {
         }
     }
 
-    /// Passes one I/O with the moment it was meant for (0: now), or says from when on it may.
+    /// Admits one I/O with its intended start (0: now), or returns the earliest time for it.
     ///
     /// `stream`: of the arrivals, if there are any.
     #[inline]

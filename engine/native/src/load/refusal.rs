@@ -32,13 +32,13 @@ pub fn refused(error: &io::Error, what: &str, fix: &str) -> io::Error {
     )
 }
 
-/// The kernel's number, with or without words around it.
+/// The errno of an error, wrapped or not.
 pub fn errno(error: &io::Error) -> Option<i32> {
     let refusal = || error.get_ref()?.downcast_ref::<Refusal>()?.errno;
     error.raw_os_error().or_else(refusal)
 }
 
-/// What the error says; the number that Rust adds to the kernel's words is left to `errno`.
+/// The text of the error, without the number that Rust adds; see `errno`.
 pub fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {

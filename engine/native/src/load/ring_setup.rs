@@ -1,4 +1,4 @@
-//! Sets up an `io_uring` with whatever this kernel grants, or says why there is none.
+//! Sets up an `io_uring` with the features this kernel grants, or reports why there is none.
 
 use std::io;
 
@@ -33,7 +33,7 @@ pub enum Access {
     Write,
 }
 
-/// Opens a ring for this many I/Os at once, without the flags the kernel refuses; also names those it took.
+/// Opens a ring for this many I/Os at once, without the flags the kernel refuses; also returns those it accepted.
 pub fn open(ios: usize, access: Access) -> io::Result<(IoUring, Vec<&'static str>)> {
     let completions = ios
         .next_power_of_two()

@@ -236,7 +236,7 @@ impl Run {
         }
     }
 
-    /// Counts what came of an I/O; `result` is as the kernel gives it: bytes, or a negative errno.
+    /// Counts a completion; `result` is the kernel's: bytes, or a negative errno.
     #[inline]
     pub fn count(
         &self,

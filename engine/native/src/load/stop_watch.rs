@@ -20,7 +20,7 @@ impl StopWatch {
         Self { due_ns, epoch }
     }
 
-    /// Whether the process was stopped since it was asked last, or since the epoch was turned if that is new.
+    /// Whether the process was stopped since the last call, or since the turn if the epoch is new.
     pub fn was_stopped(&mut self, epoch: u32, turned: Instant, now: Instant) -> bool {
         if epoch != self.epoch {
             self.epoch = epoch;

@@ -7,7 +7,7 @@ use super::histogram::Counts;
 use super::levels::{Level, Rows};
 use super::stats::{Direction, Sums, Tally};
 
-/// An epoch as a reader gets it. One that was open stays readable after it was closed.
+/// An epoch for readers. One that was open stays readable after it was closed.
 #[derive(Clone)]
 pub enum AnyEpoch {
     Open(Arc<Epoch>),
@@ -17,7 +17,7 @@ pub enum AnyEpoch {
 /// A cell of a histogram: target, series, bucket, count.
 pub type Cell = (usize, u8, u16, u64);
 
-/// The open epoch, what is left of the closed ones, and what readers have taken.
+/// The open epoch, the statistics of the closed ones, and what readers have taken.
 pub struct Timeline {
     current: Arc<Epoch>,
     closed: Vec<Arc<ClosedEpoch>>,

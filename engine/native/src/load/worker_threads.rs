@@ -213,7 +213,7 @@ impl Worker<'_> {
 
     /// Does one I/O and counts it; returns when it completed. None if another write to its range must complete first.
     ///
-    /// It is listed as outstanding before its clock starts, with a time in the past: who asks what waited through
+    /// It is listed as outstanding before its clock starts, with a time in the past: a check of what waited through
     /// a stop of the process must not miss it.
     fn perform(&mut self, mut part: Part, before_ticks: u64) -> Option<u64> {
         let pointer = if self.run.verifier.is_some() {

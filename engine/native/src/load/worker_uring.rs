@@ -32,7 +32,7 @@ use super::worker_handle::WorkerHandle;
 const CHUNK: (usize, usize) = (4, 32);
 /// Chunks per queue between those.
 const CHUNKS: usize = 8;
-/// About what it costs to go to sleep and be woken (measured: 3 to 5 us are alike, 15 us cost more than they save).
+/// About the cost of a sleep and wake-up (measured: 3 to 5 us are alike, 15 us cost more than they save).
 const SPIN_NS: u64 = 4_000;
 /// Completion of the poll on the worker's eventfd, and of the cancellation when the run is given up.
 const WOKEN: u64 = u64::MAX;
@@ -233,7 +233,7 @@ impl<'a> Worker<'a> {
         unsafe { self.ring.push(&poll) }
     }
 
-    /// Asks the kernel to give up what is still outstanding and waits a moment for it.
+    /// Cancels what is still outstanding and waits shortly for it.
     fn cancel(&mut self) -> io::Result<()> {
         if self.free_slots.in_flight() == 0 {
             return Ok(());

@@ -148,7 +148,7 @@ fn accounted(file: &File) -> Option<u64> {
     Some(if value < 1 << 31 { value } else { 0 })
 }
 
-/// What the thread and its owner share.
+/// State shared by the thread and its owner.
 #[derive(Default)]
 pub struct Shared {
     watched: Mutex<Vec<Watched>>,
@@ -194,7 +194,7 @@ pub fn run(shared: &Shared, mut pace: Pace) {
     }
 }
 
-/// Has the kernel wake the calling thread when it asks to be.
+/// Makes the kernel wake the calling thread on time.
 ///
 /// By default timers of 50 us apart are served at once (`PR_SET_TIMERSLACK` of prctl(2)): samples would gather where the
 /// timers of others are, those of a load that is paced by a timer among them.

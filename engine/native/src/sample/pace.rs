@@ -8,7 +8,7 @@ pub struct Pace {
     random: u64,
 }
 
-/// Slower than this a mean over a tick says nothing.
+/// The longest period, in nominal ones: a mean over a tick needs enough samples.
 const SLOWEST: f64 = 100.0;
 
 impl Pace {
@@ -22,9 +22,9 @@ impl Pace {
         }
     }
 
-    /// Follows what the samples of the last while have cost.
+    /// Adapts to the cost of the recent samples.
     ///
-    /// The cost of a sample does not depend on the period, so the period at which it meets the share is known at once;
+    /// The cost of a sample does not depend on the period, so the period at which it meets the share is computed directly;
     /// going half of the way damps what other loads do to the measurement.
     pub fn follow(&mut self, cpu_ns: u64, elapsed_ns: u64) {
         if elapsed_ns == 0 {

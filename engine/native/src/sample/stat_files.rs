@@ -111,7 +111,7 @@ impl StatFiles {
         values
     }
 
-    /// All rows and who they are.
+    /// All rows and their identity.
     pub fn read_anew(&mut self, width: usize) -> Snapshot {
         let values = self.read(width);
         Snapshot {

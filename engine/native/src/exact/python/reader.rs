@@ -27,7 +27,7 @@ type CellArrays<'py> = (
     Bound<'py, PyArray1<u64>>,
 );
 
-/// What a reader knows beside the maps.
+/// State of a reader beside the maps.
 pub struct Reading {
     pub view: View,
     reported: ReportedBusy,

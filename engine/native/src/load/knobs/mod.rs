@@ -34,7 +34,7 @@ pub struct Knobs {
     /// Of reads and of writes.
     pub distributions: [Distribution; 2],
     pub mode: Mode,
-    /// Workers with a ring each; where every I/O has a thread of its own it says nothing.
+    /// Workers with a ring each; unused where every I/O has a thread of its own.
     pub threads: usize,
     /// Writes of a target after which it is flushed.
     pub fsync_every: Option<NonZeroU64>,

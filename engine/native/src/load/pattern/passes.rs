@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::permutation::Permutation;
 use super::rng::mix;
 
-/// How many blocks of one space were visited since the present block size holds, shared by all who visit it.
+/// How many blocks of one space were visited since the last change of block size, shared by all workers.
 #[derive(Debug, Default)]
 pub struct Passes(AtomicU64);
 

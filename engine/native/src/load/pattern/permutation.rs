@@ -1,4 +1,4 @@
-//! Full coverage without a map: a bijection of block numbers, computed anew for every number.
+//! Full coverage without a map: a bijection of block numbers, computed for every number.
 
 use super::rng::mix;
 

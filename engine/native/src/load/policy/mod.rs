@@ -85,7 +85,7 @@ impl PolicyName {
         found.map(|(policy, _)| *policy)
     }
 
-    /// Whether it asks which processor issues an I/O.
+    /// Whether it depends on the processor that issues an I/O.
     pub fn asks_for_cell(self) -> bool {
         self == Self::CellLocalRoundRobin
     }

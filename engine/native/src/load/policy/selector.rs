@@ -34,7 +34,7 @@ impl Selector {
             .any(|path| path.usable && !name.excludes_weight(path.weight))
     }
 
-    /// Follows another policy from now on; what is outstanding stays known.
+    /// Changes the policy; the counts of outstanding I/Os are kept.
     pub fn turn(&mut self, name: PolicyName) {
         if name != self.name {
             self.name = name;

@@ -6,7 +6,7 @@ use super::{PathState, Policy, Request};
 #[derive(Default)]
 pub struct WeightedRoundRobin {
     current: Option<usize>,
-    /// What `current` has left of its turn.
+    /// I/Os left in the turn of `current`.
     left: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Arguments as Python gives them, checked before anything is done.
+//! Arguments from Python, checked before anything is done.
 
 use std::fs::File;
 use std::num::NonZeroU64;

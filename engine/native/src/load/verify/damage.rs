@@ -12,7 +12,7 @@ pub enum Damage {
     Flipped { bits: u32, first_bit: u32 },
     /// Bytes from the first to the last of the unit are not what was written.
     Garbled { first: u32, last: u32 },
-    /// One write reaches up to this byte of the unit, and another is behind it.
+    /// One write reaches up to this byte of the unit, and another follows.
     TornAt { byte: u32 },
     /// A part that the write did not reach, though others it did.
     Torn { write: u64, in_flight: bool },
@@ -39,7 +39,7 @@ impl Damage {
         }
     }
 
-    /// Whether damage of the unit right behind, so many bytes after the first, goes on with this.
+    /// Whether damage of the next unit, so many bytes after the first, continues this range.
     fn goes_on(&self, next: &Self, distance: u64) -> bool {
         match (self, next) {
             (

@@ -11,7 +11,7 @@ use crate::load::knobs::RingUse;
 const SPIN_UP_TO: usize = 16;
 
 impl Worker<'_> {
-    /// Waits in the way that suits the run, at most until a moment. What is queued is submitted first.
+    /// Waits as the run is configured, at most until a deadline. What is queued is submitted first.
     pub(super) fn pass(&mut self, wake_ticks: u64) -> io::Result<()> {
         if self.epoch.schedule.is_some() {
             return self.await_arrival(wake_ticks);
@@ -61,7 +61,7 @@ impl Worker<'_> {
         })
     }
 
-    /// Stays awake until there is a completion, or a moment has come.
+    /// Polls until there is a completion, or until a deadline.
     fn watch(&mut self, wake_ticks: u64) -> io::Result<()> {
         loop {
             if self.ring.queued() > 0 || self.ring.has_news() {
