@@ -34,9 +34,9 @@ class Statx:
     inode: int
     rdev: int
     dio_memory_align: int | None
-    """Alignment direct I/O asks of buffers, 0 where there is no direct I/O, None where the kernel does not say."""
+    """Alignment direct I/O requires of buffers, 0 where there is no direct I/O, None where the kernel does not say."""
     dio_offset_align: int | None
-    """Alignment direct I/O asks of offsets and lengths, likewise."""
+    """Alignment direct I/O requires of offsets and lengths, likewise."""
 
 
 def statx(target: int | str) -> Statx:
@@ -99,5 +99,5 @@ def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when the one with this number ends (PR_SET_PDEATHSIG of prctl(2))."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        # It had ended before the kernel was asked.
+        # It ended before the call.
         os._exit(128 + signal.SIGKILL)

@@ -29,7 +29,7 @@ class AioEngine:
     """Tasks of an event loop in a thread of its own that keep `queue_depth` I/Os outstanding on each target.
 
     It has the members of engine._native.LoadEngine, with the same meaning, and a small part of its speed: every I/O
-    goes through a thread of an executor and back, and its latency includes both ways.
+    runs in a thread of an executor, and its latency includes both switches.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class AioEngine:
 
     @property
     def waits(self) -> bool:
-        """Whether nothing is issued yet in the open epoch, as older I/Os must be back first."""
+        """Whether nothing is issued yet in the open epoch, as older I/Os must complete first."""
         return self._stats.waits
 
     @property
@@ -103,8 +103,8 @@ class AioEngine:
         """Turn to new knobs and return the index of the epoch this opens; the event loop checks every 10 ms.
 
         Raises:
-            ValueError: a knob is out of range, and the load goes on with the old ones; or the load has ended.
-            OSError: a target takes no direct I/O, and the load goes on with the old ones.
+            ValueError: a knob is out of range, and the load keeps the old ones; or the load has ended.
+            OSError: a target takes no direct I/O, and the load keeps the old ones.
         """
         if self._stopping.is_set():
             raise ValueError("the load has ended")
@@ -161,7 +161,7 @@ class AioEngine:
         return self._stats.outstanding(at_least_s)
 
     def drain(self, timeout_s: float) -> bool:
-        """Stop issuing and wait for what is outstanding, at most so long; whether all is back."""
+        """Stop issuing and wait for what is outstanding, at most so long; whether all completed."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
@@ -174,7 +174,7 @@ class AioEngine:
     def stop(self, timeout_s: float = 10.0) -> bool:
         """Stop issuing, wait for what is outstanding, join; whether all completed in time.
 
-        Threads whose I/O does not return keep their descriptors and hold up the interpreter's exit.
+        Threads whose I/O does not return keep their descriptors and delay the exit of the interpreter.
         """
         if not self.drain(timeout_s):
             return False

@@ -73,7 +73,7 @@ class SlotLoop:
         self._tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
 
     async def drive(self, runtime_s: float | None) -> None:
-        """Run until stopped or the runtime is over; returns when the last I/O is back."""
+        """Run until stopped or the runtime is over; returns when the last I/O has completed."""
         ends_ns = None if runtime_s is None else time.monotonic_ns() + round(runtime_s * 1e9)
         try:
             while self._goes_on(ends_ns):
@@ -85,7 +85,7 @@ class SlotLoop:
         finally:
             self._stopping.set()
             self._stats.close(time.monotonic_ns())
-            # All are asked for their end: when the interpreter exits, every one fails, and asyncio prints what is not.
+            # Every result is read: when the interpreter exits, every task fails, and asyncio prints what is not read.
             ends = await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         for end in ends:
             if end is not None:

@@ -42,7 +42,7 @@ class _TargetStats:
         return self.errors_in_row >= FAILING_AFTER
 
     def take_row(self, index: int, epoch: Epoch) -> tuple[int, ...]:
-        """Columns of the raw table load of the target with this index; the peaks start anew."""
+        """Columns of the raw table load of the target with this index; the peaks are reset."""
         read, write = self.tallies
         directions = (
             *(read.ios, read.bytes, read.latency_ns, read.largest_ns),
@@ -109,7 +109,7 @@ class RunStats:
 
     @property
     def waits(self) -> bool:
-        """Whether nothing may be issued until all I/Os of epochs before are back.
+        """Whether nothing may be issued until all I/Os of epochs before have completed.
 
         Direct and cached writes in flight together collide in the kernel, which then fails one with EIO
         (mm/filemap.c: dio_warn_stale_pagecache).
@@ -215,9 +215,9 @@ class RunStats:
             return self._fsyncs.take(target, self._epoch.knobs.fsync_every)
 
     def choose(self, now_ns: int) -> bool:
-        """Whether a read that is issued now is to be judged when it is back; true once an interval.
+        """Whether a read that is issued now is to be checked when it completes; true once an interval.
 
-        Chosen when issued: slow reads would nearly always be the first to come back after a given moment.
+        Chosen when issued: slow reads would nearly always be the first to complete after a given time.
         """
         with self._lock:
             due = now_ns >= self._next_choice_ns

@@ -21,7 +21,7 @@ from engine.hostfs.sysblock import BlockDevice, look_up
 from engine.hostfs.writers import Writers
 
 _UNANSWERED_S = 10.0
-"""How long a device may be there without a way to ask about it, as nodes appear a moment later than devices, and how
+"""How long a device may exist without a way to check it, as nodes appear a moment later than devices, and how
 long one that has left the target's stack may stay claimed."""
 _PAUSES_PER_LEARNING = 9
 """On a host where something is mounted all the time, and claims are checked all the same."""
@@ -42,7 +42,7 @@ class ClaimCheck:
     """Holds what to check, and rescans it when block devices, loop devices, stacks or swap have changed.
 
     `run` may be called by a second thread while the first is stuck in the kernel, which happens with a device whose
-    driver recovers from errors: what is being asked or learnt is left out then.
+    driver recovers from errors: what is being checked or rescanned is skipped then.
     """
 
     def __init__(self, targets: Sequence[OpenTarget], roots: Roots | None = None) -> None:
@@ -64,7 +64,7 @@ class ClaimCheck:
         """Check everything.
 
         Raises:
-            RefusedError: somebody uses or has claimed it, or it could not be asked about for 10 s.
+            RefusedError: it is in use or claimed, or it could not be checked for 10 s.
         """
         self._mounts_changed |= mounts_changed
         is_due = self._mounts_changed and time.monotonic() >= self._mounts_due_s
@@ -122,7 +122,7 @@ class ClaimCheck:
             nodes = [node for target in self._targets for node in target.nodes if _is_claimed_by_us(node)]
             self._questions = tuple(question for node in nodes for question in _questions_of(usage, node))
             self._take_stack([device for node in nodes for device in _stack_of(usage, node)])
-            # Taken before, so that what changed meanwhile shows; anew only where the stack was not known yet.
+            # Read before, so that a change meanwhile shows; again only where the stack was not known yet.
             self._fingerprint = fingerprint if self._fingerprint else self._take_fingerprint()
         finally:
             now_s = time.monotonic()
@@ -139,7 +139,7 @@ class ClaimCheck:
         self._stack = tuple(stack)
 
     def _is_leaving(self, device: BlockDevice) -> bool:
-        """Whether its claim may still be that of the stack it was in, which is given back after its link in sysfs.
+        """Whether its claim may still be that of the stack it was in, which is released after its link in sysfs.
 
         The kernel waits for others who have the device open just then (bdev_release, open_mutex), which takes as long
         as a path is slow.

@@ -25,10 +25,10 @@ from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.sysblock import BlockDevice, holders
 
 Ask = Callable[[BlockDevice], bool]
-"""Whether another claim excludes ours; OSError where the kernel cannot be asked."""
+"""Whether another claim excludes ours; OSError where that cannot be checked."""
 
 _AFTER_THE_CLAIM = frozenset((errno.ENXIO, errno.ENODEV, errno.ENOMEDIUM, errno.EIO, errno.EROFS, errno.ETIMEDOUT))
-"""Said by the driver, which is asked when the claim has been granted: a dead path, no medium."""
+"""From the driver, which is called after the claim was granted: a dead path, no medium."""
 _TRIES = 4
 _BETWEEN_TRIES_S = 0.05
 """Programs that only probe (another lunscope, blkid) let go sooner."""
@@ -55,7 +55,7 @@ def is_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
     """Check whether a device is claimed.
 
     Raises:
-        OSError: it cannot be asked: no node, no right, no descriptor left.
+        OSError: it cannot be checked: no node, no permission, no descriptor left.
     """
     node = os.open(node_of(device, devices), os.O_PATH | os.O_CLOEXEC)
     try:
@@ -89,7 +89,7 @@ def stays_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
 
 
 def probes_of(usage: UsageSnapshot, device: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
-    """List what to ask about a device that is held by O_EXCL itself; `held` is all that this job has claimed.
+    """List what to check for a device that is held by O_EXCL itself; `held` is all that this job has claimed.
 
     Its own disk and its own partitions cannot be claimed by others meanwhile; partitions that overlap it can, and so
     can every other way to its bytes and to those of the devices below it. What the target's own stack claims is left
@@ -117,7 +117,7 @@ def _on_own_disk(usage: UsageSnapshot, device: BlockDevice, own: Collection[int]
 
 
 def _whole_or_partition(usage: UsageSnapshot, lower: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
-    """Ask about a device under the target that nothing claims for the target: the one behind a loop device."""
+    """Check a device below the target that nothing claims for the target: the backing of a loop device."""
     if lower.number in held:
         return
     parts = () if lower.is_partition else tuple(usage.parts_of(lower.folder)[1:])
@@ -144,7 +144,7 @@ def claimed_relative(probe: Probe, held: Collection[int], ask: Ask) -> Relative 
     """Check one device; returns the device with a conflicting claim, if there is one.
 
     Raises:
-        OSError: the kernel cannot be asked about one of the devices.
+        OSError: one of the devices cannot be checked.
     """
     for device in probe.asked:
         if device.number not in held and ask(device) and (culprit := _claimed_part(device, probe, held, ask)):

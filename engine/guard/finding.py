@@ -173,7 +173,7 @@ _NOT_PERMITTED = {
 
 
 def reopen(found: Found, flags: int) -> int:
-    """Open the very inode that was found, whatever its name means by now.
+    """Open the very inode that was found, even if its name now leads elsewhere.
 
     Raises:
         BlockingIOError: EBUSY, another owner has claimed the device.

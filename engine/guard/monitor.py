@@ -77,7 +77,7 @@ EVERY_S = 0.75
 _AFTER_CHANGE_S = 0.05
 """Between a change of mounts and the next check, where mounts change all the time."""
 _STUCK_S = 2.0
-"""A check that takes longer is stuck in the kernel with one device; another thread goes on with the others."""
+"""A check that takes longer is stuck in the kernel with one device; another thread continues with the others."""
 _MOST_THREADS = 64
 
 
@@ -101,7 +101,7 @@ class UseMonitor:
         """Say what is written now, and hear what was found since.
 
         Raises:
-            RefusedError: as OpenTarget.refuse_new_use, or somebody claimed a device with the same bytes.
+            RefusedError: as OpenTarget.refuse_new_use, or a device with the same bytes was claimed.
         """
         if self._refusal and written:
             # A new error each time: a stored one would keep the frames of its traceback, and what they hold, alive.
@@ -128,7 +128,7 @@ class UseMonitor:
         threading.Thread(target=self._guarded, args=(watch,), name="lunscope-guard", daemon=True).start()
 
     def _guarded(self, watch: Callable[[], None]) -> None:
-        """Run a watch; whatever ends it ends the load, as nothing is written unwatched."""
+        """Run a watch; its end ends the load, as nothing is written unwatched."""
         try:
             watch()
         except StoppedError:

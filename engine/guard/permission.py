@@ -1,10 +1,10 @@
 """May this be written? The rules, in the order in which they refuse.
 
-1. The path must stand in `allow_write` exactly as the target was given; nothing is normalised, so that what was typed
+1. The path must be in `allow_write` exactly as the target was given; nothing is normalised, so that what was typed
    twice is what is meant.
 2. Whatever the flags: nothing else may use it (engine/guard/usage.py).
 3. Without `destroy_data`: a device must carry no signature, and a file must not exist yet. An existing file, empty or
-   not, with one name or several hard links, is somebody's until they say otherwise.
+   not, with one name or several hard links, counts as valuable until the operator says otherwise.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ def refuse_used(usage: UsageSnapshot, name: str, fd: int) -> None:
 
 
 def refuse_claimed_elsewhere(usage: UsageSnapshot, name: str, fd: int, held: Collection[int]) -> None:
-    """Refuse a device that we hold by O_EXCL while somebody has claimed another device with the same bytes.
+    """Refuse a device that we hold by O_EXCL while another device with the same bytes is claimed.
 
     `held` is the numbers of all devices this job has claimed. Files are not concerned: loop devices over them are
     refused as such.
 
     Raises:
-        RefusedError: names the device that is claimed, or the one that the kernel cannot be asked about.
+        RefusedError: names the device that is claimed, or the one that cannot be checked.
     """
     status = os.fstat(fd)
     device = look_up(usage.roots.sysfs, status.st_rdev) if stat.S_ISBLK(status.st_mode) else None

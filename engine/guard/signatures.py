@@ -1,7 +1,7 @@
 """What a device or file carries: filesystem, volume manager, RAID, encryption, swap, database or partition table.
 
-Places and magics are those of the formats themselves, as collected in util-linux (libblkid/src/superblocks/*.c and
-libblkid/src/partitions/*.c). Checksums are not verified: a damaged superblock is still somebody's data.
+Offsets and magics are those of the formats themselves, as collected in util-linux (libblkid/src/superblocks/*.c and
+libblkid/src/partitions/*.c). Checksums are not verified: a damaged superblock still means data.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class OpenTarget:
             usage: one fresh snapshot of the host, to be shared by the targets of a job; by default an own one.
 
         Raises:
-            RefusedError: used by someone meanwhile, replaced, shrunk, gone, or another hard link or hole appeared.
+            RefusedError: in use meanwhile, replaced, shrunk, removed, or another hard link or hole appeared.
         """
         refuse_changed(self.fd, self.name, self.identity)
         if self.path is not None:
@@ -92,7 +92,7 @@ class OpenTarget:
         A path that is gone or shrank is no reason to stop: its I/Os fail or take another path, and do no harm.
 
         Raises:
-            RefusedError: somebody uses it, or another disk took its place.
+            RefusedError: it is in use, or another disk replaced it.
         """
         for node in self.nodes:
             if node.writable and node.kind is not TargetKind.SCRATCH and not is_gone(node.identity):

@@ -93,7 +93,7 @@ class UsageSnapshot:
                 words.setdefault(number, mount.text)
         for number, text in pooled_devices(self.roots.sysfs):
             words.setdefault(number, text)
-        # mountinfo may call it /dev/root or hide it under an overlay; the root directory itself knows.
+        # mountinfo may call it /dev/root or hide it under an overlay; stat of the root directory gives it.
         words.setdefault(os.stat("/").st_dev, "carries the root filesystem")  # noqa: PTH116 - symmetrical to fstat
         return words
 

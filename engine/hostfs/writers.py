@@ -94,7 +94,7 @@ def _words(roots: Roots, name: str, written: WritableFile) -> str:
 def has_unseen_writer(fd: int) -> bool:
     """Whether anything at all, kernel and hidden processes included, has a file open for writing.
 
-    A read lease is refused while a writer exists (fcntl(2), F_SETLEASE). It is given back at once; SIGURG, which is
+    A read lease is refused while a writer exists (fcntl(2), F_SETLEASE). It is released at once; SIGURG, which is
     ignored by default, replaces the SIGIO that would end the process if someone opened the file just then.
     Needs a descriptor open for reading only; where leases do not work the answer is False.
     """

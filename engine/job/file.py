@@ -11,7 +11,7 @@
     stripe_width = 2
     runtime = "30s"
 
-A hyphen may stand for every underscore. What a job may write is said on the command line only.
+Keys may have hyphens for underscores. Permission to write is given on the command line only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sizes, block-size mixes and durations as people type them, and back; what is written reads back as the same value.
+"""Text form of sizes, block-size mixes and durations; what is written is read as the same value.
 
 Sizes count in 1024: `k`, `m`, `g`, `t`, `p`, also as `KiB`, `kb`, `K`; `4k` is 4096 everywhere in lunscope.
 """

@@ -27,7 +27,7 @@ class HoldUp:
     last_ios: int
     """Logical I/Os that ended with this target's part."""
     waited_ns: int
-    """For how long all their other parts had been back then, in sum."""
+    """Sum of the times for which all their other parts had completed by then."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

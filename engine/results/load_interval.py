@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DirectionDelta:
-    """I/Os of one direction that came back in an interval."""
+    """I/Os of one direction that completed in an interval."""
 
     ios: int
     bytes: int
@@ -26,6 +26,6 @@ class LoadInterval:
     read: DirectionDelta
     write: DirectionDelta
     user_s: float
-    """CPU time of this process in user mode, whatever of it did the I/O (getrusage(2))."""
+    """CPU time of this process in user mode, of all its threads (getrusage(2))."""
     system_s: float
     """The same in the kernel."""

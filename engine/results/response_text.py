@@ -1,4 +1,4 @@
-"""Shares of I/Os within response times that somebody asked for."""
+"""Shares of I/Os within the requested response times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Badges that the figures of a run give away by themselves."""
+"""Badges derived from the figures of a run alone."""
 
 from __future__ import annotations
 

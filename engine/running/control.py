@@ -35,7 +35,7 @@ class LoadControl:
     """At most one load at a time; every member may be called from any thread.
 
     `arm`, `start` and `stop` block. A thread supervises a running load and ends it when its runtime is over or nothing
-    answers any more. What does not come back is named in the status; an end waits for it as long as the job says, or
+    answers any more. I/Os that do not complete are in the status; an end waits for them as long as the job says, or
     until `abandon`.
     """
 
@@ -163,9 +163,9 @@ class LoadControl:
     def stop(self, *, verify: bool = True, give_up_s: float | None = None) -> tuple[Outstanding, ...]:
         """End what runs, or release what is armed or being prepared; blocks until scratch files are removed.
 
-        A verified load is read back then if `verify` says so; a stop while that goes on ends it. I/Os that do not come
-        back are waited for as long as the job says, or `give_up_s` if that is shorter; this bounds the whole call, but
-        for a second in which what is left is gathered.
+        A verified load is read back then if `verify` says so; a stop during that ends it. I/Os that do not complete
+        are waited for as long as the job says, or `give_up_s` if that is shorter; this limits the whole call, plus
+        a second to collect what is left.
 
         Returns:
             What is still outstanding; only the kernel holds it, and nothing of it keeps this process from ending but a

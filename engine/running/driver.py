@@ -226,11 +226,11 @@ class LoadDriver:
     ) -> bool:
         """Stop issuing, wait for what is outstanding while wait_limit lasts, remove scratch files.
 
-        `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is there to be told
-        of the share done. May be called twice.
+        `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is given; that is
+        called with the share done. May be called twice.
 
         Returns:
-            Whether all I/Os came back and everything is closed.
+            Whether all I/Os completed and everything is closed.
         """
         self.request_stop()
         self._monitor.stop()
@@ -311,7 +311,7 @@ class LoadDriver:
         """Check that nothing else has begun to use what is written to; called periodically by one thread.
 
         Raises:
-            RefusedError: somebody has; the load must end.
+            RefusedError: something has; the load must end.
         """
         prepared_run = self._prepared_run
         if prepared_run is None:

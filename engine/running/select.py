@@ -29,7 +29,7 @@ class BackendChoice:
 
 
 def choose(job: JobSpec, *, uring_refusal: str, blocking: str) -> BackendChoice:
-    """Take what the job names, or the best that works; `blocking` names a target whose reads block.
+    """Choose the engine that the job names, or the best that works; `blocking` names a target whose reads block.
 
     Raises:
         LunscopeError: the job names io_uring and the kernel refuses it.

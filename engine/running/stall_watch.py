@@ -67,7 +67,7 @@ class StallWatch:
             self._observe()
 
     def _observe(self) -> None:
-        # All that stand still beside one that is named, though some were issued a little later.
+        # All stalled I/Os beside one that is reported, though some were issued a little later.
         waits, now_ns = self._ask(NAMED_AFTER_S / 2), time.monotonic_ns()
         waits = tuple(each for each in waits if each.oldest_s(now_ns) >= NAMED_AFTER_S or self._closed.is_set())
         with self._lock:

@@ -110,7 +110,7 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
     """Watch until the load is over; blocks.
 
     Returns:
-        Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
+        Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set elsewhere.
     """
     watch, paths, next_report_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _REPORT_NS
     damage = DamageWatch()

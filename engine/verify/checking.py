@@ -60,7 +60,7 @@ def check_target(
         progress: called with the share done, 0 to 1.
         stop: set from any thread to end early.
         use_journal: whether to use what the last verified run on this name left.
-        begins: called with every pass that is made and the target's name, to ask what it waits for.
+        begins: called with every pass and the target's name, to poll what it waits for.
         waits: takes the other calls that may hang: open and close.
 
     Raises:

@@ -39,7 +39,7 @@ def journal_folder() -> Path:
 
 
 def journal_path(target: str) -> Path:
-    """Name the journal of a device or file, the same whatever link leads there.
+    """Name the journal of a device or file, the same for every link to it.
 
     Raises:
         OSError: as journal_folder.
@@ -122,7 +122,7 @@ def open_journal(target: str) -> int | None:
     """Open the journal of the last verified run on a device or file; None if there is none that can be read.
 
     Raises:
-        LunscopeError: that run goes on.
+        LunscopeError: that run has not ended.
     """
     try:
         fd = os.open(journal_path(target), _FLAGS)

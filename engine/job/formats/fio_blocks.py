@@ -32,7 +32,7 @@ def take_blocks(given: Given, units: Units) -> tuple[Blocks, Blocks]:
     chosen = [(option, read) for option, read in ways.values() if option is not None]
     if not chosen:
         return _DEFAULT, _DEFAULT
-    # As in fio a split, and before it a range, goes over a plain size.
+    # As in fio a split overrides a range, and both override a plain size.
     option, read = chosen[-1]
     reads, writes = by_direction(option.text)
     return (

@@ -95,7 +95,7 @@ class FioNumber:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One knob; `knob` makes it part of a field of Knobs, whose name is its id."""
+    """One knob; `knob` makes it part of a field of Knobs; the field name is its id."""
 
     key: str
     """In job files; with hyphens the option of the command line."""

@@ -34,7 +34,7 @@ def up_and_down(
 
 
 def next_and_previous(name: str, titles: tuple[str, str], keys: tuple[str, str], step: Step) -> tuple[StepKey, StepKey]:
-    """Make the two keys of a knob whose values have no order."""
+    """Make the two keys of a knob with unordered values."""
     return up_and_down(name, titles, keys, step, ("next", "previous"))
 
 
