@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    import engine._native  # noqa: F401 (asked for here so that its absence is said once and well)
+    import engine._native  # noqa: F401 (imported here so that its absence gives one clear error)
 except ImportError as missing:
     from pathlib import Path
 

@@ -105,7 +105,7 @@ class InflightSampler:
     def watch(self, names: Sequence[str]) -> None:
         """Replace the watched devices; sums of those that stay go on."""
     def watch_groups(self, groups: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Replace what is watched by groups: a name, and the files below sysfs that are added up in one look.
+        """Replace what is watched by groups: a name, and the files below sysfs that are added up in one sample.
 
         Each file holds one number (`host_busy`) or two (`inflight`). A group of which a file cannot be opened, or is
         gone later, is left out as a whole. Sums of those that stay with the same files go on.
@@ -113,10 +113,10 @@ class InflightSampler:
     def read(self) -> tuple[list[str], NDArray[np.uint64]]:
         """Names and, per name, shape (n, 9).
 
-        Sum of requests seen, looks, looks that saw any, peak since the last call; of the I/Os that the device's `stat`
-        has in flight at the same looks their sum, looks that saw any, sum of squares, and the sum of those that waited
-        for a driver that held about as much as it did at most of late; and for how many microseconds every look has
-        seen one. These five are 2^64-1 for groups, and where there is no `stat`.
+        Sum of requests seen, samples, samples that saw any, peak since the last call; of the I/Os that the device's
+        `stat` has in flight at the same samples their sum, samples that saw any, sum of squares, and the sum of those
+        that waited for a driver that held about as much as its recent maximum; and for how many microseconds every
+        sample has seen one. These five are 2^64-1 for groups, and where there is no `stat`.
         """
     @property
     def cpu_ns(self) -> int:
@@ -140,10 +140,10 @@ def is_sysfs(folder: str) -> bool:
 
 @final
 class AttributeWatch:
-    """Attributes of many devices that are read again and again; a read returns only what changed.
+    """Attributes of many devices that are read repeatedly; a read returns only what changed.
 
     In a kernel's own sysfs, descriptors stay open, which makes a read four times cheaper (1.2 us an attribute) for
-    4.7 KiB of kernel memory each. The soft limit of open files is raised for them; what finds no room below the hard
+    4.7 KiB of kernel memory each. The soft limit of open files is raised for them; what exceeds the hard
     limit is opened for every read. An attribute that a device does not have is tried again at every 32nd read.
     """
 
@@ -195,7 +195,7 @@ The accounted start is `done_ns - latency_ns`, the issue to the driver `done_ns 
 class TraceReader:
     """Reads what a BlockTracer counts, in another process too; no rights are needed.
 
-    Several readers do not disturb each other; each has growth of its own. Intervals are ended by the tracer's `read`
+    Several readers do not disturb each other; each has deltas of its own. Intervals are ended by the tracer's `read`
     alone: peaks and slow I/Os are those of the interval it ended last.
     """
 
@@ -223,20 +223,20 @@ class TraceReader:
     def slowest(self) -> tuple[NDArray[np.uint64], list[str]]:
         """Slowest I/Os of the interval that ended last, slowest first: SLOW_COLUMNS, names of the threads.
 
-        The slowest of every device is among them as far as there is room: 64 per CPU for what was a device's slowest so
+        The slowest of every device is among them as far as they fit: 64 per CPU for what was a device's slowest so
         far, and as many for the rest, of which the slower stay.
         """
     def oldest(self) -> NDArray[np.uint64]:
-        """Age of the oldest I/O under way per row, in ns; 2**64-1 where there is none."""
-    def groups_at(self, places: Sequence[int]) -> NDArray[np.uint64]:
+        """Age of the oldest I/O in flight per row, in ns; 2**64-1 where there is none."""
+    def groups_at(self, slots: Sequence[int]) -> NDArray[np.uint64]:
         """Read groups by what `BlockTracer.regroup` returned, as `BlockTracer.read_groups` does."""
     def losses(self) -> dict[str, int]:
         """Count what was not seen since tracing began.
 
-        `table_full`: I/Os not timed; `unseen`: completions without an issue, such as those under way at the start;
+        `table_full`: I/Os not timed; `unseen`: completions without an issue, such as those in flight at the start;
         `stale`: I/Os without a completion, found when the request was used again; `untracked_devices`,
-        `series_without_histogram`: no room; `unstamped`: see TRACE_COLUMNS; `rescued`: completions for which the kernel
-        skipped a program and the second copy did its work; `requeued`: I/Os the driver gave back, which is no loss.
+        `series_without_histogram`: table full; `unstamped`: see TRACE_COLUMNS; `rescued`: completions for which the
+        kernel skipped a program and the second copy did its work; `requeued`: I/Os the driver returned, not a loss.
         """
     def close(self) -> None:
         """Free the maps; may be called twice. All other calls raise ValueError afterwards."""
@@ -245,30 +245,30 @@ class TraceReader:
 class BlockTracer(TraceReader):
     """Programs on the kernel's block tracepoints that time every I/O of every disk, and their counters.
 
-    Devices register themselves at their first I/O; rows stay. Nothing is pinned: when the process is gone, whatever the
-    way, the kernel removes everything. Several tracers do not disturb each other.
+    Devices register themselves at their first I/O; rows stay. Nothing is pinned: however the process
+    ends, the kernel removes everything. Several tracers do not disturb each other.
     """
 
     def __new__(cls, sysfs: str = "/sys", *, histograms: int = 3584) -> Self:
-        """Load and attach; `histograms` bounds how many devices get all four histograms (7 KiB each in the kernel).
+        """Load and attach; `histograms` limits how many devices get all four histograms (7 KiB each in the kernel).
 
         Raises:
-            OSError: the step that the kernel refused, with the mend; see `tracer_refusal`.
+            OSError: the step that the kernel refused, with the fix; see `tracer_refusal`.
             ValueError: `histograms` is not from 1 to 65535.
         """
     def read(self) -> NDArray[np.uint64]:
         """End the interval and read all counters: shape (n, len(TRACE_COLUMNS)).
 
-        I/Os whose completion no program saw are taken out on the way, so that nothing is in flight for ever. Bios are
+        I/Os whose completion no program saw are removed, so that nothing is in flight for ever. Bios are
         watched from now on if a disk without requests has got its size.
 
         Raises:
             OSError: the kernel refuses that.
         """
     def regroup(self, groups: Sequence[Sequence[str]]) -> list[int]:
-        """Replace the groups (LUNs, ports, heads of NVMe multipath), each told by the kernel names of its members.
+        """Replace the groups (LUNs, ports, heads of NVMe multipath), each given by the kernel names of its members.
 
-        A group with the members of an earlier one goes on counting. A device counts from the first read after its
+        A group with the members of an earlier one continues counting. A device counts from the first read after its
         first I/O on.
 
         Returns:
@@ -292,7 +292,7 @@ class BlockTracer(TraceReader):
             OSError: the kernel refuses.
         """
     def rescan(self) -> None:
-        """Look again whether there are disks without requests, whose bios must be watched; to be called after hot-plug.
+        """Check again for disks without requests, whose bios must be traced; to be called after hot-plug.
 
         Raises:
             OSError: the kernel refuses.
@@ -312,8 +312,8 @@ class BlockTracer(TraceReader):
     def map_descriptors(self) -> dict[str, int]:
         """Duplicate the descriptors of the maps, for a TraceReader elsewhere; the caller closes them.
 
-        A TraceReader never writes, but the kernel maps no descriptor that is open for reading only: whoever gets them
-        could falsify what this tracer counts, and nothing else. Processes of different users need tracers of their own.
+        A TraceReader never writes, but the kernel maps no descriptor that is open for reading only: a process that has
+        them could falsify what this tracer counts, and nothing else. Other users need tracers of their own.
 
         Raises:
             OSError: no more descriptors.
@@ -322,9 +322,9 @@ class BlockTracer(TraceReader):
         """Detach everything and free the maps; may be called twice. All other calls raise ValueError afterwards."""
 
 def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys", *, rights: bool = True) -> str:
-    """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the mend; empty if it can.
+    """Why the exact tier cannot work here (kernel, BTF, lockdown, rights), with the fix; empty if it can.
 
-    Without `rights` only what the kernel lacks counts, which no helper with more rights would lift.
+    Without `rights` only what the kernel lacks counts, which no helper with more privileges changes.
     """
 
 # ----------------------------------------------------------------------------------------------------------- codec
@@ -333,7 +333,7 @@ def tracer_refusal(procfs: str = "/proc", sysfs: str = "/sys", *, rights: bool =
 class TableCodec:
     """The values of one table as of the last tick encoded or decoded; both sides of a session file keep one per table.
 
-    Rows that did not change cost nothing. The others are told by columns as differences from the last values, or from
+    Rows that did not change cost nothing. The others are encoded by column as differences from the last values, or from
     the last difference where that is shorter, as bit lengths under zstd and the bits below the leading one. Arithmetic
     wraps, so resets and missing values need no marks of their own. Not to be shared between threads.
     """
@@ -522,7 +522,7 @@ class EpochStats:
         """Histogram of the same times; empty in a closed loop."""
     @property
     def skipped(self) -> NDArray[np.uint64]:
-        """Shape (targets,): arrivals that waited for a place for a second while this epoch was measured, and got none.
+        """Shape (targets,): arrivals that waited a second for a free slot while this epoch was measured, and got none.
 
         Logical I/Os that fan out over targets are counted at the first.
         """
@@ -561,13 +561,13 @@ class LoadEngine:
 
     Knobs are applied without restarting anything: raising issues more, lowering stops refilling, and workers waiting on
     a stalled device are woken. Every I/O is counted in exactly one epoch. An epoch is measured from the moment all I/Os
-    issued before its turn are back, but not before 100 ms have passed.
+    issued before its turn have completed, but not before 100 ms have passed.
 
     Backend "uring" runs `Knobs.threads` threads with a ring each, which share every target's depth. Backend "threads"
     runs one thread per outstanding I/O, at most 1,000, whatever `threads` says.
 
     The descriptors must be as the mode of the first knobs says; turning it sets or clears O_DIRECT on them. Sync and
-    dsync flag every write. An fsync takes a place in its target's depth and is in no statistic of reads or writes.
+    dsync flag every write. An fsync takes a slot of its target's depth and is in no statistic of reads or writes.
 
     I/Os no larger than the stripe unit, if it is a multiple of them, are driven on each target by itself. Others are
     drawn in the address space that the targets form as a stripe and fan out: one part per target touched, which is what
@@ -581,15 +581,15 @@ class LoadEngine:
     A target with 16 errors in a row is failing: one I/O every 100 ms probes it until one succeeds.
 
     `arrival` "constant" or "poisson" is an open loop: I/Os arrive at `rate_iops`, of which every target gets an equal
-    share, whether or not others are back. `queue_depth` then bounds what is outstanding. An arrival that finds no place
-    waits for one, and is skipped and counted after a second. Latencies count from the arrival.
+    share, whether or not others have completed. `queue_depth` then limits what is outstanding. An arrival that finds no
+    free slot waits for one, and is skipped and counted after a second. Latencies count from the arrival.
 
-    `journals` makes it a verified load: every 512 bytes that are written say what they are, what reads bring is
-    compared with what was written, and no two writes to one place are outstanding at once: the later waits. The books
-    of each target are kept in an empty file by its open descriptor, or in memory where that is None.
+    `journals` makes it a verified load: every 512 bytes that are written are stamped, data read is compared with what
+    was written, and no two writes to one range are outstanding at once: the later waits. The journal of each target is
+    an empty file by its open descriptor, or in memory where that is None.
 
     `poll`: the threads of "uring" stay awake while anything is outstanding, which takes a processor each and spares
-    the time of being woken. `dry`: rings get no-ops in place of I/Os, to see what the engine alone can do.
+    the time of being woken. `dry`: rings get no-ops instead of I/Os, to measure the engine alone.
     """
 
     def __new__(
@@ -601,7 +601,7 @@ class LoadEngine:
         """Set up rings, buffers and files; nothing is issued before `start`.
 
         Raises:
-            OSError: the kernel refuses a ring, memory or a descriptor; the text says what and the mend.
+            OSError: the kernel refuses a ring, memory or a descriptor; the text says what, and the fix.
             ValueError: a knob is out of range for the targets.
         """
     def start(self) -> None:
@@ -626,7 +626,7 @@ class LoadEngine:
     def waits(self) -> bool:
         """Whether nothing is issued yet in the open epoch.
 
-        Its knobs turn direct I/O on or off: older I/Os must be back first, and cached data on the medium.
+        Its knobs turn direct I/O on or off: older I/Os must complete first, and cached data be written back.
         """
     @property
     def fault(self) -> str:
@@ -654,7 +654,7 @@ class LoadEngine:
     def slowest(self) -> NDArray[np.uint64]:
         """Slowest I/Os since the last call, at most 16, slowest first: shape (n, 6), as schemas.SLOW_LOAD begins.
 
-        What fsyncs took is not among them, nor what an I/O waited for before it was submitted; one caller.
+        Without fsyncs and without the wait before submission; one caller.
         """
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """(target, "read" or "write", errno, offset of the first, count), the most frequent first.
@@ -671,7 +671,7 @@ class LoadEngine:
     def verified(self) -> NDArray[np.uint64]:
         """Shape (targets, 5): bytes written, of reads compared, raced and unwritten; ranges found damaged.
 
-        Raced are reads that met a write to the same place, or one that had failed; unwritten those where this load
+        Raced are reads that met a write to the same range, or one that had failed; unwritten those where this load
         wrote nothing. All 0 if it is no verified load.
         """
     def damage(self) -> list[tuple[int, _DamageRow]]:
@@ -690,15 +690,15 @@ class LoadEngine:
             ValueError: `at_least_s` is negative or no number.
         """
     def drain(self, timeout_s: float) -> bool:
-        """Stop issuing and wait for what is outstanding, at most so long; whether all is back. May be called again.
+        """Stop issuing and wait for what is outstanding, at most so long; whether all completed. May be called again.
 
         Raises:
             ValueError: `timeout_s` is negative or no number.
         """
     def stop(self, timeout_s: float = 10.0) -> bool:
-        """Stop issuing, wait for what is outstanding, join; whether all came back in time. May be called twice.
+        """Stop issuing, wait for what is outstanding, join; whether all completed in time. May be called twice.
 
-        I/Os that do not come back are cancelled as far as the kernel can; memory it may still write to is kept.
+        I/Os that do not complete are cancelled as far as the kernel can; memory it may still write to is not freed.
         """
 
 _DamageRow: TypeAlias = tuple[str, int, int, list[int]]
@@ -737,12 +737,12 @@ class VerifyPass:
     def sums(self) -> tuple[int, int, int, int, int, int]:
         """Bytes: good, of those the journal's, foreign, of loads elsewhere, skipped, damaged.
 
-        Foreign is what no verified load wrote; elsewhere what one wrote to something that lies here, such as a file;
+        Foreign is what no verified load wrote; elsewhere what one wrote to something stored here, such as a file;
         skipped was not read, as nothing was written there.
         """
     @property
     def latest_run(self) -> int:
-        """Run of the latest data that are where they belong; 0 if there are none."""
+        """Run of the latest data at their own offset; 0 if there are none."""
 
 def journal_facts(fd: int) -> tuple[int, int, int, int] | None:
     """Run, number of the target, size and grain in bytes; None if the file is no journal, or a damaged one.
@@ -759,16 +759,16 @@ def fill(fd: int, offset: int, length: int, seed: int) -> int:
     """
 
 def content(data: bytes) -> Literal["dense", "compressible", "zeros"]:
-    """Judge a block by how evenly the values of its first 4 KiB are spread; it compresses if 5 % or more could go."""
+    """Classify a block by the chi square of its first 4 KiB of bytes; compressible if 5 % or more could be saved."""
 
 def host_cpu_ns() -> tuple[int, int]:
     """CPU time since boot of all processors: busy, and all. Waiting for I/O is not busy; in ticks of USER_HZ."""
 
 def read_only_ring_refusal() -> str:
-    """Why a ring that is not armed for writing could write here all the same, empty if the kernel refuses that.
+    """Why a ring that is not armed for writing could write here nevertheless; empty if the kernel refuses that.
 
     Tried: such a ring is given a write to memory of this process, which the kernel must refuse with EACCES.
     """
 
 def uring_refusal() -> str:
-    """Why io_uring cannot be used here (seccomp, io_uring_disabled, old kernel), with the mend; empty if it can."""
+    """Why io_uring cannot be used here (seccomp, io_uring_disabled, old kernel), with the fix; empty if it can."""

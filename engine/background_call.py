@@ -32,7 +32,7 @@ class BackgroundCall(Generic[_Result]):
     def _run(self, call: Callable[[], _Result]) -> None:
         try:
             self._outcome.append(call())
-        except BaseException as error:  # whoever asks for the result gets it
+        except BaseException as error:  # raised again where the result is read
             self._error = error
         finally:
             self.done.set()

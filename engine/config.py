@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 DEFAULT_SCRATCH_BYTES = 256 * 1024 * 1024
-"""Size of a scratch file when none is asked for."""
+"""Default size of a scratch file."""
 
 SCRATCH_ENV = "LUNSCOPE_SCRATCH_DIR"
 
@@ -23,7 +23,7 @@ def config_file() -> Path:
 
 
 def scratch_folder() -> Path:
-    """Tell where scratch files go: `$LUNSCOPE_SCRATCH_DIR`, else lunscope's folder in the user's cache (XDG).
+    """Return the folder of scratch files: `$LUNSCOPE_SCRATCH_DIR`, else lunscope's folder in the user's cache (XDG).
 
     Never the temporary folder: that is often memory, which is no storage to measure.
     """

@@ -7,7 +7,7 @@ import os
 
 
 def error_name(code: int) -> str:
-    """Name an errno, as in EIO; "short" for 0, a transfer that moved fewer bytes than asked."""
+    """Name an errno, as in EIO; "short" for 0, a transfer that moved fewer bytes than requested."""
     return "short" if code == 0 else errno.errorcode.get(code, f"errno {code}")
 
 

@@ -1,4 +1,4 @@
-"""Errors meant for people: one line that says what, where, and the mend."""
+"""Errors for people: one line with what failed, where, and the fix."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import resource
 
 
 class LunscopeError(Exception):
-    """Something failed that a person can read and mend; the command line prints it and exits with `exit_code`."""
+    """Something failed that a person can read and fix; the command line prints it and exits with `exit_code`."""
 
     exit_code = 1
 
 
 class UsageError(LunscopeError):
-    """What was asked for cannot be meant: an unknown device, a wrong size, a knob out of range."""
+    """Invalid input: an unknown device, a wrong size, a knob out of range."""
 
     exit_code = 2
 

@@ -34,13 +34,13 @@ class Statx:
     inode: int
     rdev: int
     dio_memory_align: int | None
-    """Alignment direct I/O asks of buffers, 0 where there is no direct I/O, None where the kernel does not say."""
+    """Alignment direct I/O requires of buffers, 0 where there is no direct I/O, None where the kernel does not say."""
     dio_offset_align: int | None
-    """Alignment direct I/O asks of offsets and lengths, likewise."""
+    """Alignment direct I/O requires of offsets and lengths, likewise."""
 
 
 def statx(target: int | str) -> Statx:
-    """Look at a descriptor or a path without asking a network server, so that a dead one cannot block.
+    """Get attributes of a descriptor or path without a request to a network server, so that a dead one cannot block.
 
     Raises:
         OSError: as statx(2).
@@ -81,7 +81,7 @@ def fallocate(fd: int, size_bytes: int) -> None:
 
 
 def cached_bytes(fd: int, size_bytes: int) -> int | None:
-    """Tell how many of the first bytes of a file or device are in the page cache; None where the kernel cannot say."""
+    """Count how many of the first bytes of a file or device are in the page cache; None where the kernel cannot say."""
     span = (ctypes.c_uint64 * 2)(0, size_bytes)
     counts = (ctypes.c_uint64 * 5)()
     if _libc.syscall(ctypes.c_long(_CACHESTAT), fd, span, counts, 0):
@@ -90,7 +90,7 @@ def cached_bytes(fd: int, size_bytes: int) -> int | None:
 
 
 def share_files(first: int, second: int) -> bool:
-    """Tell whether two threads share one table of descriptors; False where the kernel does not say (kcmp(2))."""
+    """Whether two threads share one table of descriptors; False where the kernel does not say (kcmp(2))."""
     number = _KCMP.get(os.uname().machine)
     return number is not None and _libc.syscall(ctypes.c_long(number), first, second, _KCMP_FILES, 0, 0) == 0
 
@@ -99,5 +99,5 @@ def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when the one with this number ends (PR_SET_PDEATHSIG of prctl(2))."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        # It had ended before the kernel was asked.
+        # It ended before the call.
         os._exit(128 + signal.SIGKILL)

@@ -29,7 +29,7 @@ class AioEngine:
     """Tasks of an event loop in a thread of its own that keep `queue_depth` I/Os outstanding on each target.
 
     It has the members of engine._native.LoadEngine, with the same meaning, and a small part of its speed: every I/O
-    goes through a thread of an executor and back, and its latency includes both ways.
+    runs in a thread of an executor, and its latency includes both switches.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class AioEngine:
         self._fds = [own_descriptor(target) for target in targets]
         self._files = OpenFiles(self._fds, targets)
         self._pool = CallPool(MAX_OUTSTANDING)
-        self._ledger = RunStats(len(targets), knobs, functools.partial(_cpu_times, self._pool))
+        self._stats = RunStats(len(targets), knobs, functools.partial(_cpu_times, self._pool))
         self._stopping = threading.Event()
         self._broken: list[Exception] = []
         # The thread must not hold the engine, so that one that is dropped ends, as the native ones do.
-        loop = SlotLoop(self._files, plan, self._ledger, self._pool, self._stopping)
+        loop = SlotLoop(self._files, plan, self._stats, self._pool, self._stopping)
         work = (loop, runtime_s, self._pool, self._fds, self._broken)
         # Not a daemon: the interpreter waits for it at exit, rather than to cut it off with I/Os in flight.
         self._thread = threading.Thread(target=_run, args=work, name="lunscope-aio", daemon=False)
@@ -74,8 +74,8 @@ class AioEngine:
 
     @property
     def waits(self) -> bool:
-        """Whether nothing is issued yet in the open epoch, as older I/Os must be back first."""
-        return self._ledger.waits
+        """Whether nothing is issued yet in the open epoch, as older I/Os must complete first."""
+        return self._stats.waits
 
     @property
     def fault(self) -> str:
@@ -96,15 +96,15 @@ class AioEngine:
         """
         if self._stopping.is_set():
             raise ValueError("the load was stopped before")
-        self._ledger.open(time.monotonic_ns())
+        self._stats.open(time.monotonic_ns())
         self._thread.start()
 
     def apply(self, knobs: Knobs) -> int:
-        """Turn to new knobs and return the index of the epoch this opens; the event loop looks every 10 ms.
+        """Turn to new knobs and return the index of the epoch this opens; the event loop checks every 10 ms.
 
         Raises:
-            ValueError: a knob is out of range, and the load goes on with the old ones; or the load has ended.
-            OSError: a target takes no direct I/O, and the load goes on with the old ones.
+            ValueError: a knob is out of range, and the load keeps the old ones; or the load has ended.
+            OSError: a target takes no direct I/O, and the load keeps the old ones.
         """
         if self._stopping.is_set():
             raise ValueError("the load has ended")
@@ -114,15 +114,15 @@ class AioEngine:
             self._files.check_direct()
         if self._thread.ident is None:
             self._files.turn(direct=direct)
-        return self._ledger.turn(knobs, time.monotonic_ns())
+        return self._stats.turn(knobs, time.monotonic_ns())
 
     def counters(self) -> NDArray[np.uint64]:
         """Shape (targets, 17), columns as the raw table load; takes the peaks."""
-        return self._ledger.counters()
+        return self._stats.counters()
 
     def cells(self) -> Cells:
         """Histogram cells of I/Os completed since the last call."""
-        return self._ledger.cells()
+        return self._stats.cells()
 
     def path_counters(self) -> NDArray[np.uint64]:
         """No rows: no target has several paths here."""
@@ -138,19 +138,19 @@ class AioEngine:
 
     def slowest(self) -> NDArray[np.uint64]:
         """Slowest I/Os since the last call, slowest first: shape (n, 6), as the raw table slow_load begins."""
-        return self._ledger.slowest()
+        return self._stats.slowest()
 
     def errors(self) -> list[tuple[int, str, int, int, int]]:
         """Target, direction, errno, offset of the first and count, the most frequent first."""
-        return self._ledger.errors()
+        return self._stats.errors()
 
     def epochs(self) -> list[EpochSnapshot]:
         """All epochs so far, the last one open while running."""
-        return self._ledger.epochs()
+        return self._stats.epochs()
 
     def contents(self) -> NDArray[np.uint64]:
-        """Shape (targets, 3): reads that were looked at, those compressible, those all zeros."""
-        return self._ledger.contents()
+        """Shape (targets, 3): reads that were sampled, those compressible, those all zeros."""
+        return self._stats.contents()
 
     def cpu_ns(self) -> int:
         """CPU time of the event loop and the executor."""
@@ -158,23 +158,23 @@ class AioEngine:
 
     def outstanding(self, at_least_s: float = 0.0) -> NDArray[np.uint64]:
         """Count I/Os outstanding for so long, with the moment the oldest began, or 0: shape (targets, 2)."""
-        return self._ledger.outstanding(at_least_s)
+        return self._stats.outstanding(at_least_s)
 
     def drain(self, timeout_s: float) -> bool:
-        """Stop issuing and wait for what is outstanding, at most so long; whether all is back."""
+        """Stop issuing and wait for what is outstanding, at most so long; whether all completed."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
         if self._thread.is_alive():
             # The event loop does so too, unless it waits for cached data to be written back.
-            self._ledger.close(time.monotonic_ns())
+            self._stats.close(time.monotonic_ns())
             return False
         return True
 
     def stop(self, timeout_s: float = 10.0) -> bool:
-        """Stop issuing, wait for what is outstanding, join; whether all came back in time.
+        """Stop issuing, wait for what is outstanding, join; whether all completed in time.
 
-        Threads whose I/O does not return keep their descriptors and hold up the interpreter's exit.
+        Threads whose I/O does not return keep their descriptors and delay the exit of the interpreter.
         """
         if not self.drain(timeout_s):
             return False

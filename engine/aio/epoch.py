@@ -90,7 +90,7 @@ class EpochSnapshot:
 
 
 class Epoch:
-    """Collects the statistics of one epoch; the ledger is its only caller."""
+    """Collects the statistics of one epoch; RunStats is its only caller."""
 
     def __init__(
         self, index: int, knobs: Knobs, turned_ns: int, targets: int, cpu: Callable[[], CpuTimes] = lambda: (0, 0, 0)

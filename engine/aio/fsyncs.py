@@ -1,4 +1,4 @@
-"""When a target owes an fsync: after every so many of its writes that came back."""
+"""When a target is due an fsync: after every so many of its completed writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Fsyncs:
         self._owed = [0] * targets
 
     def wrote(self, target: int, every: int | None) -> None:
-        """Note one write that came back well."""
+        """Count one write that completed without an error."""
         if every is None:
             return
         self._writes[target] += 1

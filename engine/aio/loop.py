@@ -15,13 +15,13 @@ from engine.aio.slot import Slot
 from engine.aio.tally import READ
 from engine.job.spec import Knobs, Mode
 
-_LOOK_S = 0.02
-"""How long a waiting I/O sleeps before it looks for a new rate: well within the 50 ms of a knob turn."""
+_POLL_S = 0.02
+"""How long a waiting I/O sleeps before it checks for a new rate: well within the 50 ms of a knob turn."""
 _SECOND_NS = 1_000_000_000
 
 
 class RatePace:
-    """Hands out moments at which I/Os may start, one every 1/rate seconds over all targets."""
+    """Returns times at which I/Os may start, one every 1/rate seconds over all targets."""
 
     def __init__(self, clock_ns: Callable[[], int]) -> None:
         self._clock_ns = clock_ns
@@ -38,7 +38,7 @@ class RatePace:
         """Wait for the next free moment; False if the I/O is no longer wanted by then."""
         rate_iops, moment_ns = self._reserve()
         while (wait_s := (moment_ns - self._clock_ns()) / _SECOND_NS) > 0:
-            await asyncio.sleep(min(wait_s, _LOOK_S))
+            await asyncio.sleep(min(wait_s, _POLL_S))
             if not wanted():
                 return False
             if rate_iops != self._rate_iops:
@@ -59,33 +59,33 @@ _BLOCKED_S = 0.001
 
 
 class SlotLoop:
-    """Tasks, one per outstanding I/O, that come and go with queue depth and stripe width."""
+    """Tasks, one per outstanding I/O, started and ended with queue depth and stripe width."""
 
     def __init__(
-        self, files: OpenFiles, plan: Plan, ledger: RunStats, pool: CallPool, stopping: threading.Event
+        self, files: OpenFiles, plan: Plan, stats: RunStats, pool: CallPool, stopping: threading.Event
     ) -> None:
         self._files = files
         self._plan = plan
-        self._ledger = ledger
+        self._stats = stats
         self._pool = pool
         self._stopping = stopping
         self._pace = RatePace(time.monotonic_ns)
         self._tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
 
     async def drive(self, runtime_s: float | None) -> None:
-        """Run until stopped or the runtime is over; returns when the last I/O is back."""
+        """Run until stopped or the runtime is over; returns when the last I/O has completed."""
         ends_ns = None if runtime_s is None else time.monotonic_ns() + round(runtime_s * 1e9)
         try:
             while self._goes_on(ends_ns):
-                self._pace.set_rate(self._ledger.knobs.rate_iops)
+                self._pace.set_rate(self._stats.knobs.rate_iops)
                 self._fill_slots()
                 await self._open_settled()
-                self._ledger.settle(time.monotonic_ns())
+                self._stats.settle(time.monotonic_ns())
                 await asyncio.sleep(_TICK_S)
         finally:
             self._stopping.set()
-            self._ledger.close(time.monotonic_ns())
-            # All are asked for their end: when the interpreter exits, every one fails, and asyncio prints what is not.
+            self._stats.close(time.monotonic_ns())
+            # Every result is read: when the interpreter exits, every task fails, and asyncio prints what is not read.
             ends = await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         for end in ends:
             if end is not None:
@@ -98,21 +98,21 @@ class SlotLoop:
 
     async def _open_settled(self) -> None:
         """Turn the mode for an epoch that waits for it, once nothing is outstanding."""
-        epoch = self._ledger.settled_and_waiting()
+        epoch = self._stats.settled_and_waiting()
         if epoch is None:
             return
         direct = epoch.knobs.mode is Mode.DIRECT
         if direct:
             await asyncio.get_running_loop().run_in_executor(self._pool.executor, self._write_back)
         self._files.turn(direct=direct)
-        self._ledger.open_epoch(epoch, time.monotonic_ns())
+        self._stats.open_epoch(epoch, time.monotonic_ns())
 
     def _write_back(self) -> None:
-        for target, errno in self._files.write_back(self._ledger.waiting):
-            self._ledger.fail_write_back(target, errno)
+        for target, errno in self._files.write_back(self._stats.waiting):
+            self._stats.fail_write_back(target, errno)
 
     def _fill_slots(self) -> None:
-        knobs = self._ledger.knobs
+        knobs = self._stats.knobs
         for target in range(knobs.stripe_width):
             for place in range(knobs.queue_depth):
                 task = self._tasks.get((target, place))
@@ -123,55 +123,55 @@ class SlotLoop:
                 self._tasks[target, place] = asyncio.create_task(self._keep_busy(target, place))
 
     def _wanted(self, target: int, place: int) -> bool:
-        knobs = self._ledger.knobs
+        knobs = self._stats.knobs
         return not self._stopping.is_set() and target < knobs.stripe_width and place < knobs.queue_depth
 
     async def _keep_busy(self, target: int, place: int) -> None:
         slot = Slot(self._files.fds[target], f"{target}/{place}", self._pool.executor)
         while self._wanted(target, place):
-            if self._ledger.waits:
+            if self._stats.waits:
                 await asyncio.sleep(_BLOCKED_S)
                 continue
-            if self._ledger.failing(target):
+            if self._stats.failing(target):
                 await asyncio.sleep(_PROBE_S)
                 if place:
                     continue
-            knobs = self._ledger.knobs
+            knobs = self._stats.knobs
             self._plan.enter(knobs)
-            io = FLUSHES[knobs.flush] if self._ledger.take_fsync(target) else self._plan.take(target)
+            io = FLUSHES[knobs.flush] if self._stats.take_fsync(target) else self._plan.take(target)
             if io is not None:
                 await self._issue(target, slot, io, knobs)
-            elif self._plan.blocked(knobs, self._ledger.failing):
+            elif self._plan.blocked(knobs, self._stats.failing):
                 await asyncio.sleep(_BLOCKED_S)
             elif await self._pace.take(lambda: self._wanted(target, place)):
                 # Planned with the knobs of the moment, which may have been turned while it waited.
-                knobs = self._ledger.knobs
+                knobs = self._stats.knobs
                 self._plan.enter(knobs)
-                self._plan.draw(target, knobs, self._ledger.failing)
+                self._plan.draw(target, knobs, self._stats.failing)
 
     async def _issue(self, target: int, slot: Slot, io: PlannedIo, knobs: Knobs) -> None:
-        epoch = self._ledger.issue(target, knobs)
+        epoch = self._stats.issue(target, knobs)
         if epoch is None:
             return
-        chosen = io.direction == READ and self._ledger.choose(time.monotonic_ns())
+        chosen = io.direction == READ and self._stats.choose(time.monotonic_ns())
         try:
-            with self._ledger.waiting(target):
+            with self._stats.waiting(target):
                 moved, latency_ns = await slot.transfer(io, WRITE_FLAGS[knobs.mode])
         except OSError as error:
-            self._ledger.fail(epoch, target, io, error.errno or 0)
+            self._stats.fail(epoch, target, io, error.errno or 0)
             return
         if moved != io.length:
-            self._ledger.fail(epoch, target, io, 0)
+            self._stats.fail(epoch, target, io, 0)
             return
-        self._ledger.complete(epoch, target, io, latency_ns, time.monotonic_ns())
+        self._stats.complete(epoch, target, io, latency_ns, time.monotonic_ns())
         if chosen:
-            self._ledger.judge(target, slot.head(io.length))
+            self._stats.judge(target, slot.head(io.length))
 
 
 def run_loop(loop: SlotLoop, runtime_s: float | None) -> Exception | None:
     """Run an event loop in the calling thread until the load ends; returns what broke it, if anything did."""
     try:
         asyncio.run(loop.drive(runtime_s))
-    except Exception as error:  # a thread has nobody above it who could catch
+    except Exception as error:  # nothing above a thread could catch it
         return error
     return None

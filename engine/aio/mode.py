@@ -58,7 +58,7 @@ class OpenFiles:
 
 
 def _direct_refusal(fd: int) -> int | None:
-    """Why a descriptor takes no direct I/O, found by turning it on and back off."""
+    """Why a descriptor takes no direct I/O, found by setting and clearing the flag."""
     if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DIRECT:
         return None
     try:

@@ -72,7 +72,7 @@ class Stream:
 class Plan:
     """I/Os of all targets; a logical I/O that touches several is cut into parts, which wait here for their turn.
 
-    Logical addresses are drawn without regard to who has room, so a target that lags holds the others back once many
+    Logical addresses are drawn whichever targets have free slots, so a target that lags holds the others back once many
     of its parts wait, as a stripe does.
     """
 
@@ -95,7 +95,7 @@ class Plan:
                 parts.clear()
 
     def take(self, target: int) -> PlannedIo | None:
-        """Hand out the next part for a target; None if none waits."""
+        """Return the next part for a target; None if none waits."""
         return self._waiting[target].popleft() if self._waiting[target] else None
 
     def blocked(self, knobs: Knobs, failing: Callable[[int], bool]) -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 class CallPool:
-    """An executor whose threads are known, so that their CPU time can be read."""
+    """An executor that lists its threads, so that their CPU time can be read."""
 
     def __init__(self, max_threads: int) -> None:
         self.executor = ThreadPoolExecutor(max_threads, thread_name_prefix="lunscope-aio", initializer=self._enter)
@@ -49,7 +49,7 @@ class CallPool:
 
 
 def _used_ns(clock: int) -> int:
-    """CPU time of a thread; 0 of one that the interpreter has ended at its exit, whose clock is gone (EINVAL)."""
+    """CPU time of a thread; 0 of one that has ended at interpreter exit and has no clock any more (EINVAL)."""
     try:
         return time.clock_gettime_ns(clock)
     except OSError:

@@ -1,4 +1,4 @@
-"""The books of a running load: who is outstanding, what completed, and to which epoch it belongs."""
+"""Statistics of a running load: what is outstanding, what completed, and to which epoch it belongs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.backend.protocol import Cells
 from engine.job.spec import Knobs, Mode
 
 _CHOICE_NS = 10_000_000
-"""How often what a read brought is judged."""
+"""How often the data of a read is checked."""
 FAILING_AFTER = 16
 """Errors in a row after which a target is only probed."""
 _CLOSED_LOOP = (0, 0, 0)
@@ -42,7 +42,7 @@ class _TargetStats:
         return self.errors_in_row >= FAILING_AFTER
 
     def take_row(self, index: int, epoch: Epoch) -> tuple[int, ...]:
-        """Columns of the raw table load of the target with this index; the peaks start anew."""
+        """Columns of the raw table load of the target with this index; the peaks are reset."""
         read, write = self.tallies
         directions = (
             *(read.ios, read.bytes, read.latency_ns, read.largest_ns),
@@ -63,7 +63,7 @@ class RunStats:
         self._contents = np.zeros((targets, 3), np.uint64)
         self._next_choice_ns = 0
         self._lock = threading.Lock()
-        self._books = [_TargetStats() for _ in range(targets)]
+        self._targets = [_TargetStats() for _ in range(targets)]
         self._cells = CellCounter()
         self._slowest = Slowest()
         self._errors: dict[tuple[int, int, int], tuple[int, int]] = {}
@@ -96,12 +96,12 @@ class RunStats:
         """
         with self._lock:
             if not self._opened:
-                self._epochs = [Epoch(0, knobs, 0, len(self._books), self._cpu)]
+                self._epochs = [Epoch(0, knobs, 0, len(self._targets), self._cpu)]
                 return 0
             self._epoch.end(now_ns)
             self._older_outstanding += self._outstanding
             self._outstanding = 0
-            next_epoch = Epoch(self._epoch.index + 1, knobs, now_ns, len(self._books), self._cpu)
+            next_epoch = Epoch(self._epoch.index + 1, knobs, now_ns, len(self._targets), self._cpu)
             if self._epoch.opened_ns is None or _is_direct(knobs) != _is_direct(self._epoch.knobs):
                 next_epoch.opened_ns = None
             self._epochs.append(next_epoch)
@@ -109,9 +109,9 @@ class RunStats:
 
     @property
     def waits(self) -> bool:
-        """Whether nothing may be issued until all I/Os of epochs before are back.
+        """Whether nothing may be issued until all I/Os of epochs before have completed.
 
-        Direct and cached writes under way together collide in the kernel, which then fails one with EIO
+        Direct and cached writes in flight together collide in the kernel, which then fails one with EIO
         (mm/filemap.c: dio_warn_stale_pagecache).
         """
         return self._epoch.opened_ns is None
@@ -144,20 +144,20 @@ class RunStats:
             if knobs is not self._epoch.knobs or self.waits:
                 return None
             self._outstanding += 1
-            self._books[target].in_flight += 1
+            self._targets[target].in_flight += 1
             return self._epoch.index
 
     def complete(self, epoch: int, target: int, io: PlannedIo, latency_ns: int, now_ns: int) -> None:
         """Count one I/O that succeeded."""
         with self._lock:
             self._return(epoch, target)
-            self._books[target].errors_in_row = 0
+            self._targets[target].errors_in_row = 0
             if io.is_fsync:
                 self._epoch.record_fsync(target, latency_ns)
                 return
             if io.direction == WRITE:
                 self._fsyncs.wrote(target, self._epoch.knobs.fsync_every)
-            self._books[target].tallies[io.direction].add(io.length, latency_ns)
+            self._targets[target].tallies[io.direction].add(io.length, latency_ns)
             self._cells.add(target, io.direction, latency_ns)
             self._slowest.offer((latency_ns, target, io.direction, io.offset, io.length, now_ns - latency_ns))
             self._epoch.record(target, io.direction, io.length, latency_ns, now_ns)
@@ -166,8 +166,8 @@ class RunStats:
         """Count one I/O that failed; errno 0 is a short transfer."""
         with self._lock:
             self._return(epoch, target)
-            self._books[target].errors_in_row += 1
-            self._books[target].tallies[io.direction].errors += 1
+            self._targets[target].errors_in_row += 1
+            self._targets[target].tallies[io.direction].errors += 1
             self._note_error(target, io.direction, errno, io.offset)
             self._epoch.record_error(target, io.direction)
 
@@ -181,7 +181,7 @@ class RunStats:
         self._errors[target, direction, errno] = (first, count + 1)
 
     def _return(self, epoch: int, target: int) -> None:
-        self._books[target].in_flight -= 1
+        self._targets[target].in_flight -= 1
         if epoch == self._epoch.index:
             self._outstanding -= 1
         else:
@@ -189,7 +189,7 @@ class RunStats:
 
     @contextmanager
     def waiting(self, target: int) -> Iterator[None]:
-        """Note that a call on a target is under way while the block runs."""
+        """Note that a call on a target is in progress while the block runs."""
         number = next(self._numbers)
         with self._lock:
             self._begun[number] = target, time.monotonic_ns()
@@ -200,9 +200,9 @@ class RunStats:
                 del self._begun[number]
 
     def outstanding(self, at_least_s: float) -> NDArray[np.uint64]:
-        """Count calls under way for so long, with the moment the oldest began: shape (targets, 2)."""
+        """Count calls in progress for so long, with the moment the oldest began: shape (targets, 2)."""
         latest_ns = time.monotonic_ns() - round(at_least_s * 1e9)
-        found: list[list[int]] = [[] for _ in self._books]
+        found: list[list[int]] = [[] for _ in self._targets]
         with self._lock:
             for target, since_ns in self._begun.values():
                 if since_ns <= latest_ns:
@@ -215,9 +215,9 @@ class RunStats:
             return self._fsyncs.take(target, self._epoch.knobs.fsync_every)
 
     def choose(self, now_ns: int) -> bool:
-        """Whether a read that is issued now is to be judged when it is back; true once an interval.
+        """Whether a read that is issued now is to be checked when it completes; true once an interval.
 
-        Chosen when issued: slow reads would nearly always be the first to come back after a given moment.
+        Chosen when issued: slow reads would nearly always be the first to complete after a given time.
         """
         with self._lock:
             due = now_ns >= self._next_choice_ns
@@ -226,7 +226,7 @@ class RunStats:
             return due
 
     def judge(self, target: int, data: bytes) -> None:
-        """Judge what a read brought."""
+        """Check the data of a read."""
         kind = content(data)
         with self._lock:
             self._contents[target] += np.array((1, kind == "compressible", kind == "zeros"), np.uint64)
@@ -238,12 +238,12 @@ class RunStats:
 
     def failing(self, target: int) -> bool:
         """Whether a target is only to be probed."""
-        return self._books[target].failing
+        return self._targets[target].failing
 
     def counters(self) -> NDArray[np.uint64]:
         """Columns as the raw table load, shape (targets, 17); takes the peaks."""
         with self._lock:
-            rows = [books.take_row(index, self._epoch) for index, books in enumerate(self._books)]
+            rows = [target.take_row(index, self._epoch) for index, target in enumerate(self._targets)]
         return np.array(rows, np.uint64)
 
     def cells(self) -> Cells:

@@ -30,7 +30,7 @@ class Buffer:
         self._memory = mmap.mmap(-1, -(-length // _PAGE) * _PAGE)
         self._memory[:] = random.Random(seed).randbytes(len(self._memory))  # noqa: S311 (filler, not a secret)
         self._sectors = np.frombuffer(self._memory, "<u8").reshape(-1, _SECTOR // 8)
-        self._places = np.arange(0, len(self._memory), _SECTOR, dtype=np.uint64)
+        self._offsets = np.arange(0, len(self._memory), _SECTOR, dtype=np.uint64)
 
     def __len__(self) -> int:
         return len(self._memory)
@@ -41,12 +41,12 @@ class Buffer:
 
     def stamp(self, offset: int, sequence: int) -> None:
         """Mark every 512 bytes with their offset on the target and a number used once, so that none repeats."""
-        self._sectors[:, 0] = offset + self._places
+        self._sectors[:, 0] = offset + self._offsets
         self._sectors[:, 1] = sequence
 
 
 class Slot:
-    """One place in the queue of a target; it has at most one I/O outstanding."""
+    """One slot of the queue depth of a target; it has at most one I/O outstanding."""
 
     def __init__(self, fd: int, seed: str, executor: Executor) -> None:
         self._fd = fd

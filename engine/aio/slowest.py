@@ -1,4 +1,4 @@
-"""The slowest I/Os since they were last asked for."""
+"""The slowest I/Os since the last call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SlowIo: TypeAlias = tuple[int, int, int, int, int, int]
 
 
 class Slowest:
-    """Keeps the few that exceed all others; the ledger's lock guards it."""
+    """Keeps the few that exceed all others; guarded by the lock of RunStats."""
 
     def __init__(self) -> None:
         self._kept: list[SlowIo] = []
@@ -28,6 +28,6 @@ class Slowest:
             heapq.heapreplace(self._kept, io)
 
     def take(self) -> NDArray[np.uint64]:
-        """Hand them over, slowest first, columns as the raw table slow_load; begins anew."""
+        """Return and remove them, slowest first, columns as the raw table slow_load."""
         taken, self._kept = sorted(self._kept, reverse=True), []
         return np.array([(*io[1:], io[0]) for io in taken], np.uint64).reshape(len(taken), 6)

@@ -42,7 +42,7 @@ class Stripe:
 
 
 def stripe_of(knobs: Knobs, unit_bytes: int, sizes: Sequence[int]) -> Stripe | None:
-    """Lay out the stripe for these knobs; None where every block lies within one unit of one target."""
+    """Lay out the stripe for these knobs; None where every block is within one unit of one target."""
     if knobs.stripe_width == 1 or all(unit_bytes % size == 0 for size in knobs.block_sizes):
         return None
     return Stripe(knobs.stripe_width, unit_bytes, min(sizes[: knobs.stripe_width]) // unit_bytes)

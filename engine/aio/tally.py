@@ -1,4 +1,4 @@
-"""The counters that one latency at a time goes into."""
+"""Counters to which latencies are added one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""I/Os that do not come back: what is named while a load waits for them, and what a result says of them."""
+"""I/Os that do not complete in time: what is shown while a load waits for them, and what a result says of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMED_AFTER_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
-    """I/Os of one target that have not come back."""
+    """I/Os of one target that have not completed."""
 
     target: str
     ios: int
@@ -37,7 +37,7 @@ class Outstanding:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A stretch in which I/Os of one target did not come back for longer than NAMED_AFTER_S."""
+    """A stall: I/Os of one target were outstanding for longer than NAMED_AFTER_S."""
 
     target: str
     ios: int
@@ -47,7 +47,7 @@ class Stall:
     ended_ns: int
     """When none of them was outstanding any more, or when they were given up."""
     returned: bool
-    """Whether all came back."""
+    """Whether all completed."""
     at_end: bool = False
     """Whether it outlasted the load."""
     call: str = ""
@@ -75,7 +75,7 @@ def waiting_text(waits: Iterable[Outstanding], now_ns: int | None = None) -> str
 
 
 def short_text(waits: Sequence[Outstanding], now_ns: int | None = None) -> str:
-    """As in "8 I/Os waiting 2.1 s", for where there is little room; empty where nothing is outstanding."""
+    """As in "8 I/Os waiting 2.1 s", for narrow columns; empty where nothing is outstanding."""
     if not waits:
         return ""
     oldest_s = max(each.oldest_s(now_ns) for each in waits)

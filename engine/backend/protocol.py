@@ -28,7 +28,7 @@ class LoadSettings:
     total_queue_depth: bool = False
     seed: int = 1
     max_queue_depth: int = 1024
-    """Of each target; room for it is made at the start."""
+    """Of each target; allocated at the start."""
     runtime_s: float | None = None
     arrival: Literal["closed", "constant", "poisson"] = "closed"
     poll: bool = False

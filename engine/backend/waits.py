@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from engine.backend.outstanding import Outstanding
 
 MANY_CALLS = frozenset({"open", "check"})
-"""Each stands for all the calls that open or check the targets, which take their time on a host with many."""
+"""Each is all the calls that open or check the targets, which take long on a host with many."""
 _MANY_CALLS_S = 1.8
 """How long those may take before they are named."""
 
 
 class Waits:
-    """Calls under way by the name of what they are on; every member may be called from any thread."""
+    """Calls in progress by the name of what they are on; every member may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

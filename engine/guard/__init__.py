@@ -1,7 +1,7 @@
-"""The guard: opens the targets of a load, and sees to it that nobody's data is ever harmed.
+"""The guard: opens the targets of a load, and makes sure that no data in use is ever overwritten.
 
 Reading is the default and is allowed on anything that stores. What may be written, and what never, is in
-engine/guard/permission.py; what counts as used by somebody, in engine/guard/usage.py.
+engine/guard/permission.py; what counts as in use, in engine/guard/usage.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One check, cheap enough to be made every second, that nobody has claimed what shares bytes with written targets."""
+"""A check, cheap enough for every second, that nothing has claimed what shares bytes with written targets."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from engine.hostfs.sysblock import BlockDevice, look_up
 from engine.hostfs.writers import Writers
 
 _UNANSWERED_S = 10.0
-"""How long a device may be there without a way to ask about it, as nodes appear a moment later than devices, and how
+"""How long a device may exist without a way to check it, as nodes appear a moment later than devices, and how
 long one that has left the target's stack may stay claimed."""
 _PAUSES_PER_LEARNING = 9
-"""On a host where something is mounted all the time, and claims are asked for all the same."""
+"""On a host where something is mounted all the time, and claims are checked all the same."""
 
 _Fingerprint = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What to ask for one node of a target."""
+    """What to check for one node of a target."""
 
     shown: str
     probe: Probe
@@ -39,10 +39,10 @@ class _Question:
 
 
 class ClaimCheck:
-    """Knows what to ask about, and learns it anew when block devices, loop devices, stacks or swap have changed.
+    """Holds what to check, and rescans it when block devices, loop devices, stacks or swap have changed.
 
     `run` may be called by a second thread while the first is stuck in the kernel, which happens with a device whose
-    driver recovers from errors: what is being asked or learnt is left out then.
+    driver recovers from errors: what is being checked or rescanned is skipped then.
     """
 
     def __init__(self, targets: Sequence[OpenTarget], roots: Roots | None = None) -> None:
@@ -50,7 +50,7 @@ class ClaimCheck:
         self._roots = roots or Roots()
         self._questions: tuple[_Question, ...] = ()
         self._stack: tuple[BlockDevice, ...] = ()
-        """What the targets stand on, themselves included."""
+        """The devices below the targets, with the targets."""
         self._leaving_since_s: dict[int, float] = {}
         """What stood under a target before, until it has been free once."""
         self._fingerprint: _Fingerprint | None = None
@@ -61,10 +61,10 @@ class ClaimCheck:
         self._mounts_due_s = 0.0
 
     def run(self, *, mounts_changed: bool = False) -> None:
-        """Ask about everything.
+        """Check everything.
 
         Raises:
-            RefusedError: somebody uses or has claimed it, or it could not be asked about for 10 s.
+            RefusedError: it is in use or claimed, or it could not be checked for 10 s.
         """
         self._mounts_changed |= mounts_changed
         is_due = self._mounts_changed and time.monotonic() >= self._mounts_due_s
@@ -110,7 +110,7 @@ class ClaimCheck:
             raise cannot_ask(shown, device, error)
 
     def _learn(self) -> None:
-        """Find out who uses the targets, writers left out, and what to ask from now on."""
+        """Find what uses the targets, except writers, and what to check from now on."""
         if not self._learning.acquire(blocking=False):
             return
         began_s, self._mounts_changed = time.monotonic(), False
@@ -122,7 +122,7 @@ class ClaimCheck:
             nodes = [node for target in self._targets for node in target.nodes if _is_claimed_by_us(node)]
             self._questions = tuple(question for node in nodes for question in _questions_of(usage, node))
             self._take_stack([device for node in nodes for device in _stack_of(usage, node)])
-            # Taken before, so that what changed meanwhile shows; anew only where the stack was not known yet.
+            # Read before, so that a change meanwhile shows; again only where the stack was not known yet.
             self._fingerprint = fingerprint if self._fingerprint else self._take_fingerprint()
         finally:
             now_s = time.monotonic()
@@ -130,7 +130,7 @@ class ClaimCheck:
             self._learning.release()
 
     def _take_stack(self, stack: Sequence[BlockDevice]) -> None:
-        """Keep what the targets stand on, and when what they stand on no more was seen last."""
+        """Update the devices below the targets, and when those no longer below them were last seen."""
         numbers = {device.number for device in stack}
         gone = {device.number for device in self._stack} - numbers
         self._leaving_since_s |= dict.fromkeys(gone, time.monotonic())
@@ -139,7 +139,7 @@ class ClaimCheck:
         self._stack = tuple(stack)
 
     def _is_leaving(self, device: BlockDevice) -> bool:
-        """Whether its claim may still be that of the stack it was in, which is given back after its link in sysfs.
+        """Whether its claim may still be that of the stack it was in, which is released after its link in sysfs.
 
         The kernel waits for others who have the device open just then (bdev_release, open_mutex), which takes as long
         as a path is slow.

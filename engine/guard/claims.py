@@ -1,11 +1,11 @@
 """Exclusive claims of the devices that share bytes with a target.
 
 Mounts, swap, dm, md, other volume managers and careful programs claim what they use, in any namespace and for as long
-as they use it. The kernel tells by EBUSY: a device opens with O_EXCL only while it is not claimed (open(2);
-block/bdev.c, bd_may_claim). A disk and its partitions keep each other off, partitions of one disk do not.
+as they use it. The kernel reports that by EBUSY: a device opens with O_EXCL only while it is not claimed (open(2);
+block/bdev.c, bd_may_claim). A disk and its partitions exclude each other, partitions of one disk do not.
 
-To ask means to hold the claim for some microseconds. Whoever claims the same device in that time gets EBUSY, which is
-why the question is put seldom and never to the members of the target's own stack, which dm and md claim anew whenever a
+To check means to hold the claim for some microseconds. Another claim of it in that time gets EBUSY, which is
+why the check is rare and never made on the members of the target's own stack, which dm and md claim anew whenever a
 path or a mirror half returns. To keep the claim instead would be safer for the bytes, but would keep new paths of a LUN
 out of their map.
 """
@@ -25,10 +25,10 @@ from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.sysblock import BlockDevice, holders
 
 Ask = Callable[[BlockDevice], bool]
-"""Whether somebody holds a claim that excludes ours; OSError where the kernel cannot be asked."""
+"""Whether another claim excludes ours; OSError where that cannot be checked."""
 
 _AFTER_THE_CLAIM = frozenset((errno.ENXIO, errno.ENODEV, errno.ENOMEDIUM, errno.EIO, errno.EROFS, errno.ETIMEDOUT))
-"""Said by the driver, which is asked when the claim has been granted: a dead path, no medium."""
+"""From the driver, which is called after the claim was granted: a dead path, no medium."""
 _TRIES = 4
 _BETWEEN_TRIES_S = 0.05
 """Programs that only probe (another lunscope, blkid) let go sooner."""
@@ -36,13 +36,13 @@ _BETWEEN_TRIES_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Which devices to ask about one other way to a target's bytes."""
+    """The devices to check for one other path to a target's bytes."""
 
     asked: tuple[BlockDevice, ...]
     parts: tuple[BlockDevice, ...]
-    """Partitions of the disk, if it is asked as a whole: one of them may be what is claimed."""
+    """Partitions of the disk, if it is checked as a whole: one of them may be what is claimed."""
     overlapping: frozenset[int]
-    """Those of the partitions whose claim matters."""
+    """Those of the partitions that must not be claimed."""
     relation: str
 
 
@@ -52,10 +52,10 @@ def node_of(device: BlockDevice, devices: Path) -> Path:
 
 
 def is_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
-    """Ask the kernel whether a device is claimed.
+    """Check whether a device is claimed.
 
     Raises:
-        OSError: it cannot be asked: no node, no right, no descriptor left.
+        OSError: it cannot be checked: no node, no permission, no descriptor left.
     """
     node = os.open(node_of(device, devices), os.O_PATH | os.O_CLOEXEC)
     try:
@@ -75,7 +75,7 @@ def is_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
 
 
 def stays_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
-    """Ask until it is free or has been claimed at each of several tries.
+    """Check until it is free or was claimed at each of several tries.
 
     Raises:
         OSError: as is_claimed.
@@ -89,7 +89,7 @@ def stays_claimed(device: BlockDevice, devices: Path = Path("/dev")) -> bool:
 
 
 def probes_of(usage: UsageSnapshot, device: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
-    """List what to ask about a device that is held by O_EXCL itself; `held` is all that this job has claimed.
+    """List what to check for a device that is held by O_EXCL itself; `held` is all that this job has claimed.
 
     Its own disk and its own partitions cannot be claimed by others meanwhile; partitions that overlap it can, and so
     can every other way to its bytes and to those of the devices below it. What the target's own stack claims is left
@@ -117,7 +117,7 @@ def _on_own_disk(usage: UsageSnapshot, device: BlockDevice, own: Collection[int]
 
 
 def _whole_or_partition(usage: UsageSnapshot, lower: BlockDevice, held: Collection[int]) -> Iterator[Probe]:
-    """Ask about a device under the target that nothing claims for the target: the one behind a loop device."""
+    """Check a device below the target that nothing claims for the target: the backing of a loop device."""
     if lower.number in held:
         return
     parts = () if lower.is_partition else tuple(usage.parts_of(lower.folder)[1:])
@@ -141,10 +141,10 @@ def _probe_of_disk(disk: OtherDisk, device: BlockDevice, own: Collection[int]) -
 
 
 def claimed_relative(probe: Probe, held: Collection[int], ask: Ask) -> Relative | None:
-    """Put one question; the device whose claim is in the way, if there is one.
+    """Check one device; returns the device with a conflicting claim, if there is one.
 
     Raises:
-        OSError: the kernel cannot be asked about one of the devices.
+        OSError: one of the devices cannot be checked.
     """
     for device in probe.asked:
         if device.number not in held and ask(device) and (culprit := _claimed_part(device, probe, held, ask)):
@@ -158,7 +158,7 @@ def _claimed_part(device: BlockDevice, probe: Probe, held: Collection[int], ask:
     claimed = [part for part in others if ask(part)]
     whole_is_free = len(claimed) < len(probe.parts)
     if not whole_is_free:
-        # A claim of the whole disk keeps everybody off each partition; a use of one shows that it is not the whole.
+        # A claim of the whole disk excludes claims of each partition; a use of one shows that it is not the whole.
         whole_is_free = bool(probe.parts) and any(holders(part) for part in claimed)
     in_the_way = [part for part in claimed if part.number in probe.overlapping]
     if whole_is_free:

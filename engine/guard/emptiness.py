@@ -13,10 +13,10 @@ _SAMPLE_BYTES = 4096
 
 
 def unwritten_share(fd: int, size_bytes: int) -> float:
-    """Tell the share of a file, 0 to 1, that is hole or allocated but never written.
+    """Return the share of a file, 0 to 1, that is hole or allocated but never written.
 
     lseek(2) SEEK_HOLE takes both for holes (ext4, xfs, btrfs, tmpfs). A file of very many pieces is judged by its first
-    4,096; where the filesystem cannot tell the answer is 0.
+    4,096; 0 where the filesystem cannot report it.
     """
     position, unwritten = 0, 0
     for _ in range(_MAX_SEGMENTS):

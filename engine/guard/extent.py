@@ -21,7 +21,7 @@ MODE_FLAGS = {Mode.DIRECT: os.O_DIRECT, Mode.BUFFERED: 0, Mode.SYNC: 0, Mode.DSY
 
 
 def align_bytes(fd: int, name: str, mode: Mode) -> int:
-    """Tell the alignment of offsets, lengths and buffers in a mode; 1 through the cache.
+    """Return the alignment of offsets, lengths and buffers in a mode; 1 through the cache.
 
     Raises:
         UsageError: the file does no direct I/O.
@@ -34,7 +34,7 @@ def align_bytes(fd: int, name: str, mode: Mode) -> int:
 
 
 def direct_align_bytes(fd: int) -> int:
-    """Tell what direct I/O needs: STATX_DIOALIGN, else the logical block; 1 where it is refused."""
+    """Return the alignment that direct I/O needs: STATX_DIOALIGN, else the logical block; 1 where it is refused."""
     status = statx(fd)
     if status.dio_offset_align is not None and status.dio_memory_align is not None:
         return max(status.dio_offset_align, status.dio_memory_align, 1)

@@ -20,7 +20,7 @@ _MEMORY = ("tmpfs", "ramfs")
 
 
 def memory_notice(usage: UsageSnapshot, fd: int) -> Iterator[str]:
-    """Say that a file lies in memory."""
+    """Say that a file is in memory."""
     filesystem = usage.filesystems.get(os.fstat(fd).st_dev)
     if filesystem in _MEMORY:
         yield f"on {filesystem}: measures memory, not storage"
@@ -76,12 +76,12 @@ def reads_block(fd: int) -> bool:
 
 _SAMPLES = 64
 _ALL_SAMPLES = 1024
-"""Samples over all targets of a job, so that hundreds of disks do not take minutes to look at."""
+"""Samples over all targets of a job, so that hundreds of disks do not take minutes to sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """Looked at once, when the target was opened."""
+    """Read once, when the target was opened."""
 
     unwritten_share: float = 0.0
     """Of a file, 0 to 1: holes, and what was allocated but never written."""
@@ -98,19 +98,19 @@ class TargetFacts:
 
 
 def file_facts(sysfs: Path, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:
-    """Look at a file that was there before, and at the disk below it."""
+    """Read the facts of an existing file and of the disk below it."""
     unwritten = unwritten_share(fd, size_bytes)
     disk = look_up(sysfs, os.fstat(fd).st_dev)
     return _facts(disk, fd, size_bytes, job, unwritten)
 
 
 def block_facts(device: BlockDevice | None, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:
-    """Look at a device."""
+    """Read the facts of a device."""
     return _facts(device, fd, size_bytes, job, 0.0)
 
 
 def made_facts(sysfs: Path, fd: int) -> TargetFacts:
-    """Look at the disk below a file that lunscope makes and fills itself."""
+    """Read the facts of the disk below a file that lunscope makes and fills."""
     disk = look_up(sysfs, os.fstat(fd).st_dev)
     return TargetFacts(write_cache=write_cache(disk) if disk else None, reads_block=reads_block(fd))
 

@@ -77,7 +77,7 @@ def _fill_steps(target: OpenTarget, seed: int, stop: threading.Event, waits: Wai
 
 
 def _settle(target: OpenTarget, waits: Waits) -> None:
-    """Bring what was written to storage and out of the page cache, so that the load starts from a known state."""
+    """Write cached data back and drop it from the page cache, so that the load starts from a known state."""
     try:
         with waits.on(target.name, "fsync"):
             os.fsync(target.fd)

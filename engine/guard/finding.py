@@ -1,4 +1,4 @@
-"""From a name to an inode: open without side effects, say what it is, and open again what was looked at."""
+"""From a name to an inode: open without side effects, identify, and open again what was identified."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KERNEL_FILESYSTEMS = frozenset(
 
 
 _PROCESS_MEMORY = ("/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage")
-"""Names the kernel gives to what has none (mm/memfd.c, ipc/shm.c, mm/shmem.c, fs/hugetlbfs/inode.c)."""
+"""Names that the kernel gives to files without one (mm/memfd.c, ipc/shm.c, mm/shmem.c, fs/hugetlbfs/inode.c)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def no_such_target(path: str, devices: Path = Path("/dev")) -> UsageError:
 
 
 def no_right(path: str, action: str) -> LunscopeError:
-    """Build the error for a missing permission: whose it is and the mend."""
+    """Build the error for a missing permission: the owner and the fix."""
     shown = safe_text(path)
     try:
         status = Path(path).stat()
@@ -145,7 +145,7 @@ def refuse_strange_kinds(found: Found, filesystems: dict[int, str]) -> None:
 
 
 def _is_process_memory(found: Found, filesystems: dict[int, str]) -> bool:
-    """Whether a file without a name lies on the kernel's own instance of tmpfs or hugetlbfs, which is mounted nowhere.
+    """Whether a file without a name is on the kernel's own instance of tmpfs or hugetlbfs, which is mounted nowhere.
 
     Only /proc/PID/fd and /proc/PID/map_files lead there (memfd_create(2), shmat(2), mmap(2) of shared memory).
     """
@@ -173,7 +173,7 @@ _NOT_PERMITTED = {
 
 
 def reopen(found: Found, flags: int) -> int:
-    """Open the very inode that was found, whatever its name means by now.
+    """Open the very inode that was found, even if its name now leads elsewhere.
 
     Raises:
         BlockingIOError: EBUSY, another owner has claimed the device.

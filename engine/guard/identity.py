@@ -33,7 +33,7 @@ class Identity:
 
     @classmethod
     def of(cls, fd: int, size_bytes: int) -> Identity:
-        """Look at an open descriptor."""
+        """Identify an open descriptor."""
         status = os.fstat(fd)
         is_block = stat.S_ISBLK(status.st_mode)
         return cls(
@@ -48,7 +48,7 @@ class Identity:
 
 
 def _refuse(name: str, what: str) -> RefusedError:
-    return RefusedError(f"{safe_text(name)}: {what} since it was opened: look at it, then start again")
+    return RefusedError(f"{safe_text(name)}: {what} since it was opened: check it, then start again")
 
 
 def refuse_changed(fd: int, name: str, identity: Identity) -> None:
@@ -76,7 +76,7 @@ def refuse_changed(fd: int, name: str, identity: Identity) -> None:
 
 
 def is_gone(identity: Identity) -> bool:
-    """Whether the kernel knows the device no more: nothing can reach it, by whatever descriptor."""
+    """Whether the device no longer exists in the kernel: no descriptor can reach it."""
     return bool(identity.rdev) and look_up(Roots().sysfs, identity.rdev) is None
 
 

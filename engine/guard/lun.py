@@ -1,4 +1,4 @@
-"""Several device nodes of one LUN: accepted as one target only when asked for, and only when they are what was said."""
+"""Several device nodes of one LUN: accepted as one target only on request and if they are verified as one LUN."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _Store = tuple[str, str | int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """What path policies ask about a device node."""
+    """What path policies need of a device node."""
 
     cell: int | None
     """NUMA node of its adapter; None where the hardware has none."""
     outstanding: int
-    """I/Os in flight on it now, whoever issued them."""
+    """I/Os in flight on it now, from any issuer."""
 
 
 def refuse_strangers(usage: UsageSnapshot, nodes: Sequence[Found]) -> None:
@@ -33,7 +33,7 @@ def refuse_strangers(usage: UsageSnapshot, nodes: Sequence[Found]) -> None:
     A LUN is known by its world-wide name; loop devices by the file or device behind them, and where on it they begin.
 
     Raises:
-        UsageError: names the two that are not, and what tells them apart.
+        UsageError: names the two that are not, and how they differ.
     """
     devices = [_whole_disk(usage, node) for node in nodes]
     first, stores = devices[0], set(_stores(usage, devices[0]))
@@ -77,7 +77,7 @@ def _differ(first: BlockDevice, other: BlockDevice) -> str:
 
 
 def path_facts(usage: UsageSnapshot, node: Found) -> PathFacts:
-    """Look up what path policies ask about a node."""
+    """Read what path policies need of a node."""
     device = look_up(usage.roots.sysfs, node.status.st_rdev)
     if device is None:
         return PathFacts(None, 0)

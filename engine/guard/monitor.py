@@ -1,8 +1,8 @@
-"""Watches in the background that nobody begins to use what a running load writes to.
+"""Checks in the background that nothing else begins to use what a running load writes to.
 
-A claimed device can be taken by nobody, but its bytes can: by another path to the LUN, another loop device, the file
-behind it. Claims are asked for every second and whenever something is mounted; the descriptors of all processes, which
-take seconds on a large host, are gone through beside it, at a tenth of a core.
+A device is claimed once, but its bytes can be used: by another path to the LUN, another loop device, the file
+behind it. Claims are checked every second and whenever something is mounted; the descriptors of all processes, which
+take seconds on a large host, are scanned beside it, at a tenth of a core.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MountChanges:
         os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:
-        """Give the descriptors back; nobody may wait any more."""
+        """Close the descriptors; no thread may be waiting."""
         os.close(self._mounts)
         os.close(self._wake)
 
@@ -75,9 +75,9 @@ class ScanPace:
 EVERY_S = 0.75
 """Between two checks of claims: with what a check takes, and the reaction, less than a second in all."""
 _AFTER_CHANGE_S = 0.05
-"""Between a change of mounts and the next check, where mounts come and go all the time."""
+"""Between a change of mounts and the next check, where mounts change all the time."""
 _STUCK_S = 2.0
-"""A check that takes longer is stuck in the kernel with one device; another thread goes on with the others."""
+"""A check that takes longer is stuck in the kernel with one device; another thread continues with the others."""
 _MOST_THREADS = 64
 
 
@@ -101,10 +101,10 @@ class UseMonitor:
         """Say what is written now, and hear what was found since.
 
         Raises:
-            RefusedError: as OpenTarget.refuse_new_use, or somebody claimed a device with the same bytes.
+            RefusedError: as OpenTarget.refuse_new_use, or a device with the same bytes was claimed.
         """
         if self._refusal and written:
-            # A new error each time: one that is kept would keep the frames that it passed, and what they hold, alive.
+            # A new error each time: a stored one would keep the frames of its traceback, and what they hold, alive.
             raise RefusedError(self._refusal)
         if tuple(written) != self._written:
             self._written = tuple(written)
@@ -128,7 +128,7 @@ class UseMonitor:
         threading.Thread(target=self._guarded, args=(watch,), name="lunscope-guard", daemon=True).start()
 
     def _guarded(self, watch: Callable[[], None]) -> None:
-        """Run a watch; whatever ends it ends the load, as nothing is written unwatched."""
+        """Run a watch; its end ends the load, as nothing is written unwatched."""
         try:
             watch()
         except StoppedError:

@@ -53,7 +53,7 @@ def open_targets(job: JobSpec, permissions: Permissions) -> list[OpenTarget]:
     Raises:
         UsageError: a target does not exist, is no storage, comes twice, or its size does not fit the job.
         RefusedError: a target may not be written.
-        LunscopeError: no right, no room, or a device that does not answer.
+        LunscopeError: no permission, no space, or a device that does not answer.
     """
     opener = _Opener(job, permissions, UsageSnapshot(), set())
     with ExitStack() as found_ones, ExitStack() as opened_ones:
@@ -104,7 +104,7 @@ def _refuse_same_new_names(job: JobSpec, found: list[list[Found]]) -> None:
 
 
 def _made_bytes(job: JobSpec) -> int:
-    """Size of a file lunscope makes: as asked for, else the default rounded up to whole blocks."""
+    """Size of a file lunscope makes: as requested, else the default rounded up to whole blocks."""
     if job.size_bytes is not None:
         return job.size_bytes
     return round_up(DEFAULT_SCRATCH_BYTES, max(job.knobs.block_sizes))

@@ -1,10 +1,10 @@
 """May this be written? The rules, in the order in which they refuse.
 
-1. The path must stand in `allow_write` exactly as the target was given; nothing is normalised, so that what was typed
+1. The path must be in `allow_write` exactly as the target was given; nothing is normalised, so that what was typed
    twice is what is meant.
-2. Whatever the flags: nobody else may use it (engine/guard/usage.py).
+2. Whatever the flags: nothing else may use it (engine/guard/usage.py).
 3. Without `destroy_data`: a device must carry no signature, and a file must not exist yet. An existing file, empty or
-   not, with one name or several hard links, is somebody's until they say otherwise.
+   not, with one name or several hard links, counts as valuable until the operator says otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.text import safe_text
 
 
 def refuse_unpermitted(path: str, permissions: Permissions) -> None:
-    """Refuse a write nobody allowed.
+    """Refuse a write that was not allowed.
 
     Raises:
         RefusedError: names the flag, and what was allowed instead.
@@ -55,21 +55,21 @@ def subject(name: str, node: str) -> str:
 def _block_finding(usage: UsageSnapshot, name: str, number: int) -> Use | None:
     device = look_up(usage.roots.sysfs, number)
     if device is None:
-        text = f"{safe_text(name)}: sysfs does not show device {device_text(number)}, so nobody can say who uses it"
+        text = f"{safe_text(name)}: sysfs does not show device {device_text(number)}, so its users are unknown"
         return Use(text, "run where /sys is mounted")
     return block_use(usage, subject(name, device.node), device)
 
 
 def _file_finding(usage: UsageSnapshot, name: str, fd: int) -> Use | None:
     use = file_use(usage, usage.inodes_of(fd))
-    return Use(f"{safe_text(name)} {use.text}", use.mend) if use else None
+    return Use(f"{safe_text(name)} {use.text}", use.fix) if use else None
 
 
 def refuse_used(usage: UsageSnapshot, name: str, fd: int) -> None:
-    """Refuse what anybody else uses, by the open descriptor.
+    """Refuse what anything else uses, by the open descriptor.
 
     Raises:
-        RefusedError: names the use and the mend, or says that the host cannot be looked at.
+        RefusedError: names the use and the fix, or says that the host cannot be checked.
     """
     status = os.fstat(fd)
     try:
@@ -82,17 +82,17 @@ def refuse_used(usage: UsageSnapshot, name: str, fd: int) -> None:
             f"{safe_text(name)}: cannot see what is mounted ({error}): nothing is written blindly: mount /proc"
         ) from None
     if use:
-        raise RefusedError(f"{safe_text(use.text)}: never written to: {use.mend}")
+        raise RefusedError(f"{safe_text(use.text)}: never written to: {use.fix}")
 
 
 def refuse_claimed_elsewhere(usage: UsageSnapshot, name: str, fd: int, held: Collection[int]) -> None:
-    """Refuse a device that we hold by O_EXCL while somebody has claimed another device with the same bytes.
+    """Refuse a device that we hold by O_EXCL while another device with the same bytes is claimed.
 
     `held` is the numbers of all devices this job has claimed. Files are not concerned: loop devices over them are
     refused as such.
 
     Raises:
-        RefusedError: names the device that is claimed, or the one that the kernel cannot be asked about.
+        RefusedError: names the device that is claimed, or the one that cannot be checked.
     """
     status = os.fstat(fd)
     device = look_up(usage.roots.sysfs, status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
@@ -109,7 +109,7 @@ def refuse_claimed_elsewhere(usage: UsageSnapshot, name: str, fd: int, held: Col
 
 
 def cannot_ask(shown: str, device: BlockDevice, error: OSError) -> RefusedError:
-    """Build the refusal for a device whose claim is not known."""
+    """Build the refusal for a device with an unknown claim."""
     return RefusedError(
         f"{shown}: the kernel cannot be asked whether {device.node}, which shares its bytes, is in use "
         f"({error.strerror}): never written to: run as root where {node_of(device, Path('/dev'))} is there"

@@ -19,7 +19,7 @@ class Relative:
 
 
 def sharing(usage: UsageSnapshot, device: BlockDevice) -> Iterator[Relative]:
-    """List the device, what overlaps it on its disk, and the same for every other way to its bytes."""
+    """List the device, what overlaps it on its disk, and the same for every other path to its bytes."""
     yield Relative(device, "")
     for part in usage.parts_of(device.disk_folder):
         if part.number != device.number and part.overlaps(device.start_bytes, device.end_bytes):

@@ -1,4 +1,4 @@
-"""Scratch files: room for a load of our own, on disk, and gone whatever way the program ends."""
+"""Scratch files for a load: on disk, and removed however the program ends."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ def shown_folder(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-_SCRATCH_MEND = f"give a smaller --size, or name a folder with more room (--scratch-dir or {SCRATCH_ENV})"
-_FILE_MEND = "give a smaller --size, or another folder"
+_SCRATCH_FIX = f"give a smaller --size, or name a folder with more space (--scratch-dir or {SCRATCH_ENV})"
+_FILE_FIX = "give a smaller --size, or another folder"
 
 
-def check_room(folder: Path, needed_bytes: int, mend: str = _SCRATCH_MEND) -> None:
+def check_room(folder: Path, needed_bytes: int, fix: str = _SCRATCH_FIX) -> None:
     """Make sure that a filesystem keeps a reserve of 5 %, at least 512 MiB, after the files were made.
 
     Args:
         folder: may be missing; then the folder it will be made in counts.
         needed_bytes: size of the files.
-        mend: how the text ends.
+        fix: how the text ends.
 
     Raises:
-        LunscopeError: it would not; names the folder, what is needed and what is free, and the mend.
+        LunscopeError: it would not; names the folder, what is needed and what is free, and the fix.
     """
     status = os.statvfs(next(parent for parent in (folder, *folder.absolute().parents) if parent.exists()))
     free = status.f_bavail * status.f_frsize
     reserve = max(_RESERVE_BYTES, int(status.f_blocks * status.f_frsize * _RESERVE_SHARE))
     if free - needed_bytes < reserve:
-        raise no_room(folder, needed_bytes, free, reserve, mend)
+        raise no_room(folder, needed_bytes, free, reserve, fix)
 
 
 def no_room(
-    folder: Path, needed_bytes: int, free_bytes: int, reserve_bytes: int = 0, mend: str = _SCRATCH_MEND
+    folder: Path, needed_bytes: int, free_bytes: int, reserve_bytes: int = 0, fix: str = _SCRATCH_FIX
 ) -> LunscopeError:
     """Build the error for a full filesystem."""
     kept = f" of which {human_size(reserve_bytes)} stay free" if reserve_bytes else ""
     return LunscopeError(
         f"{shown_folder(folder)}: not enough space: {human_size(needed_bytes)} needed, "
-        f"{human_size(free_bytes)} free{kept}: {mend}"
+        f"{human_size(free_bytes)} free{kept}: {fix}"
     )
 
 
@@ -99,7 +99,7 @@ def make_scratch(folder: Path, size_bytes: int, flags: int) -> int:
         flags: added to those of open(2), such as O_DIRECT.
 
     Raises:
-        LunscopeError: no room, no right, or no direct I/O there.
+        LunscopeError: no space, no permission, or no direct I/O there.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,9 +118,9 @@ def make_named(path: Path, size_bytes: int, flags: int) -> int:
     """Make a new file that stays, and allocate its space; never touches one that exists.
 
     Raises:
-        LunscopeError: it exists, there is no room, no right, or no direct I/O there.
+        LunscopeError: it exists, there is no space, no permission, or no direct I/O there.
     """
-    check_room(path.parent, size_bytes, _FILE_MEND)
+    check_room(path.parent, size_bytes, _FILE_FIX)
     try:
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | flags, 0o600)
     except FileExistsError:

@@ -1,7 +1,7 @@
 """What a device or file carries: filesystem, volume manager, RAID, encryption, swap, database or partition table.
 
-Places and magics are those of the formats themselves, as collected in util-linux (libblkid/src/superblocks/*.c and
-libblkid/src/partitions/*.c). Checksums are not verified: a damaged superblock is still somebody's data.
+Offsets and magics are those of the formats themselves, as collected in util-linux (libblkid/src/superblocks/*.c and
+libblkid/src/partitions/*.c). Checksums are not verified: a damaged superblock still means data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ZFS_LABEL_BYTES = 256 * _KIB
 
 @dataclass(frozen=True, slots=True)
 class Magic:
-    """Bytes at fixed places that tell a format."""
+    """Bytes at fixed offsets that identify a format."""
 
     name: str
     magic: bytes
@@ -118,11 +118,11 @@ HEAD: tuple[Magic, ...] = (
     Magic("AIX volume", b"\xc9\xc2\xd4\xc1", (0,)),
     Magic("Windows dynamic disk", b"PRIVHEAD", (0xC00,)),
 )
-"""Formats told by bytes at fixed distances from the start."""
+"""Formats identified by bytes at fixed offsets."""
 
 
 def _tail(size: int) -> Iterator[Magic]:
-    """List formats whose place depends on the size."""
+    """List formats with an offset that depends on the size."""
     sectors = size // 512
     end_of_md0 = (size & ~(64 * _KIB - 1)) - 64 * _KIB
     yield Magic("md RAID member (0.90)", _le(0xA92B4EFC), (end_of_md0,))
@@ -174,7 +174,7 @@ class AlignedReader:
         self._fd = fd
         self._size = size_bytes
         self._chunks: dict[int, bytes] = {}
-        # Anonymous maps are page-aligned, which direct I/O asks of buffers.
+        # Anonymous maps are page-aligned, as direct I/O requires of buffers.
         self._buffer = mmap.mmap(-1, self._CHUNK)
 
     def __call__(self, offset: int, length: int) -> bytes:
@@ -195,7 +195,7 @@ class AlignedReader:
         return self._chunks[index]
 
     def close(self) -> None:
-        """Give the buffer back."""
+        """Free the buffer."""
         self._buffer.close()
 
 

@@ -1,4 +1,4 @@
-"""An open target of the load, which owns its descriptor and knows what was found when it was opened."""
+"""An open target of the load: its descriptor, and what was found when it was opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.guard.usage_snapshot import UsageSnapshot
 
 
 class TargetKind(StrEnum):
-    """What a target is; only scratch files are gone after the run."""
+    """Kind of a target; only scratch files are removed after the run."""
 
     SCRATCH = "scratch"
     FILE = "file"
@@ -63,7 +63,7 @@ class OpenTarget:
 
     @property
     def device_number(self) -> tuple[int, int]:
-        """Major and minor of the block device, or of what the file lies on."""
+        """Major and minor of the block device, or of the device that stores the file."""
         number = self.identity.rdev or self.identity.device
         return os.major(number), os.minor(number)
 
@@ -71,10 +71,10 @@ class OpenTarget:
         """Make sure that what was found at opening still holds; to be called right before the first write.
 
         Args:
-            usage: one fresh look at the host, to be shared by the targets of a job; by default an own one.
+            usage: one fresh snapshot of the host, to be shared by the targets of a job; by default an own one.
 
         Raises:
-            RefusedError: used by someone meanwhile, replaced, shrunk, gone, or another hard link or hole appeared.
+            RefusedError: in use meanwhile, replaced, shrunk, removed, or another hard link or hole appeared.
         """
         refuse_changed(self.fd, self.name, self.identity)
         if self.path is not None:
@@ -87,12 +87,12 @@ class OpenTarget:
             other.recheck(usage)
 
     def refuse_new_use(self, usage: UsageSnapshot) -> None:
-        """Make sure that nobody has begun to use it since; to be called now and then while it is written.
+        """Check that nothing else has begun to use it since; to be called periodically while it is written.
 
-        A path that is gone or shrank is no reason to stop: its I/Os fail or go another way, and harm nobody.
+        A path that is gone or shrank is no reason to stop: its I/Os fail or take another path, and do no harm.
 
         Raises:
-            RefusedError: somebody uses it, or another disk took its place.
+            RefusedError: it is in use, or another disk replaced it.
         """
         for node in self.nodes:
             if node.writable and node.kind is not TargetKind.SCRATCH and not is_gone(node.identity):
@@ -105,7 +105,7 @@ class OpenTarget:
         self.identity = Identity.of(self.fd, self.size_bytes)
 
     def close(self) -> None:
-        """Close the descriptor; a scratch file is gone with it, a new file that was not filled is removed."""
+        """Close the descriptor; a scratch file is removed by that, a new file that was not filled is removed."""
         for other in self.others:
             other.close()
         if self.fd < 0:
@@ -125,7 +125,7 @@ def _remove_if_same(path: Path, fd: int) -> None:
 
 
 def recheck_targets(targets: list[OpenTarget]) -> None:
-    """Recheck all targets of a job with one look at the host.
+    """Recheck all targets of a job with one snapshot of the host.
 
     Raises:
         RefusedError: as OpenTarget.recheck.

@@ -1,7 +1,7 @@
-"""Who uses a device or file that is to be written: one answer in words, or None.
+"""What uses a device or file that is to be written: one use in words, or None.
 
 A device counts as used when any device that shares bytes with it is: the device itself, its disk, its partitions, the
-same LUN by another path, a loop device over the same file, and what it stands on.
+same LUN by another path, a loop device over the same file, and the devices below it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from engine.hostfs.sysblock import BlockDevice, is_multipath_map, title
 
 
 class Use(NamedTuple):
-    """A use in words, "is mounted on /x (ext4)", and the mend."""
+    """A use in words, "is mounted on /x (ext4)", and the fix."""
 
     text: str
-    mend: str
+    fix: str
 
 
 def _own_use(usage: UsageSnapshot, number: int) -> Use | None:
@@ -62,8 +62,8 @@ def _held_use(usage: UsageSnapshot, device: BlockDevice, ignored: set[int]) -> U
 
 def _sentence(subject: str, relative: Relative, use: Use) -> Use:
     if not relative.relation:
-        return Use(f"{subject} {use.text}", use.mend)
-    return Use(f"{subject} is in use: {relative.relation} {title(relative.device)} {use.text}", use.mend)
+        return Use(f"{subject} {use.text}", use.fix)
+    return Use(f"{subject} is in use: {relative.relation} {title(relative.device)} {use.text}", use.fix)
 
 
 def _use_of_stack(usage: UsageSnapshot, lower: BlockDevice, stack: set[int]) -> tuple[Relative, Use] | None:
@@ -74,7 +74,7 @@ def _use_of_stack(usage: UsageSnapshot, lower: BlockDevice, stack: set[int]) -> 
     for relative in sharing(usage, lower):
         use = _own_use(usage, relative.device.number)
         is_other_path = relative.device.disk_folder != lower.disk_folder and relative.device.number not in stack
-        # Other volumes on a shared member are neighbours; whoever holds a plain backing device or another path is not.
+        # Other volumes on a shared member are neighbours; a holder of a plain backing device or of another path is not.
         if use is None and (is_other_path or not has_neighbours):
             use = _held_use(usage, relative.device, stack)
         if use:
@@ -90,7 +90,7 @@ def _below_use(usage: UsageSnapshot, subject: str, device: BlockDevice) -> Use |
             return _sentence(subject, *found)
     loop = usage.loop_at(device)
     if loop and (use := file_use(usage, loop.files, ignore_loops=True)):
-        return Use(f"{subject} is in use: its backing file {loop.backing_path} {use.text}", use.mend)
+        return Use(f"{subject} is in use: its backing file {loop.backing_path} {use.text}", use.fix)
     return None
 
 

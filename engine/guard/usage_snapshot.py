@@ -1,4 +1,4 @@
-"""One look at who uses which storage on this host."""
+"""A snapshot of what uses which storage on this host."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def _once(known: _Known, folder: Path, find: Callable[[], list[BlockDevice]]) ->
 
 
 class UsageSnapshot:
-    """What the kernel says at one moment; each part is read when first asked for, once for any number of targets.
+    """What the kernel says at one moment; each part is read when first used, once for any number of targets.
 
     Make a new one for every check: it is never refreshed. `OSError` from `mounts` means that nothing can be said about
     mounts, and then nothing may be written.
     """
 
     def __init__(self, roots: Roots | None = None, writers: Writers | None = None) -> None:
-        """Read from `roots`; `writers` are those already found, for who looks for them apart: that is the slow part."""
+        """Read from `roots`; `writers` are those already found by a separate scan: that is the slow part."""
         self.roots = roots or Roots()
         self._known_writers = writers
         self._parts: _Known = {}
@@ -93,7 +93,7 @@ class UsageSnapshot:
                 words.setdefault(number, mount.text)
         for number, text in pooled_devices(self.roots.sysfs):
             words.setdefault(number, text)
-        # mountinfo may call it /dev/root or hide it under an overlay; the root directory itself knows.
+        # mountinfo may call it /dev/root or hide it under an overlay; stat of the root directory gives it.
         words.setdefault(os.stat("/").st_dev, "carries the root filesystem")  # noqa: PTH116 - symmetrical to fstat
         return words
 
@@ -110,7 +110,7 @@ class UsageSnapshot:
             return []
 
     def inodes_of(self, fd: int) -> frozenset[Inode]:
-        """Tell all inodes that are one and the same open file: its own, and those of the layers of an overlay."""
+        """List all inodes that are one and the same open file: its own, and those of the layers of an overlay."""
         status = os.fstat(fd)
         path = str(Path(f"/proc/self/fd/{fd}").readlink())
         return inodes_below(self._overlays, path) | {(status.st_dev, status.st_ino)}

@@ -1,4 +1,4 @@
-"""Questions to an open block device (linux/fs.h, linux/loop.h); the descriptor is asked, never a name."""
+"""Queries of an open block device (linux/fs.h, linux/loop.h), always by descriptor, never by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOOP_INFO64_BYTES = 232
 
 
 def size_bytes(fd: int) -> int:
-    """Ask for the size of the device behind a descriptor.
+    """Get the size of the device behind a descriptor.
 
     Raises:
         OSError: the device is gone.
@@ -25,17 +25,17 @@ def size_bytes(fd: int) -> int:
 
 
 def logical_block_bytes(fd: int) -> int:
-    """Ask for the smallest unit the device reads or writes."""
+    """Get the smallest unit the device reads or writes."""
     return int(struct.unpack("=I", fcntl.ioctl(fd, _BLKSSZGET, bytes(4)))[0])
 
 
 def is_read_only(fd: int) -> bool:
-    """Ask whether the device refuses writes; opening it for writing may work all the same."""
+    """Whether the device refuses writes; opening it for writing may work all the same."""
     return bool(struct.unpack("=i", fcntl.ioctl(fd, _BLKROGET, bytes(4)))[0])
 
 
 def disk_sequence(fd: int) -> int | None:
-    """Ask for the `diskseq` of the disk behind a descriptor; None before Linux 5.15."""
+    """Get the `diskseq` of the disk behind a descriptor; None before Linux 5.15."""
     try:
         return int(struct.unpack("=Q", fcntl.ioctl(fd, _BLKGETDISKSEQ, bytes(8)))[0])
     except OSError:
@@ -44,7 +44,7 @@ def disk_sequence(fd: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class LoopBacking:
-    """What a loop device stands on: an inode, or another device (rdev is 0 for a regular file)."""
+    """The backing of a loop device: an inode, or another device (rdev is 0 for a regular file)."""
 
     device: int
     inode: int
@@ -52,7 +52,7 @@ class LoopBacking:
 
 
 def loop_backing(node: str, number: int) -> LoopBacking | None:
-    """Ask a loop device what it stands on; None where the node cannot be opened or is another device.
+    """Get the backing of a loop device; None where the node cannot be opened or is another device.
 
     The kernel's answer holds for renamed, deleted and unreachable backing files too, unlike the path in sysfs.
     """

@@ -12,7 +12,7 @@ def names_in(folder: str) -> list[str]:
     """List a folder; empty where it is gone.
 
     Raises:
-        PermissionError: it belongs to somebody else.
+        PermissionError: it belongs to another user.
     """
     try:
         return os.listdir(folder)  # noqa: PTH208 - see above

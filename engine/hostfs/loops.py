@@ -1,4 +1,4 @@
-"""Attached loop devices and what they stand on."""
+"""Attached loop devices and their backing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.hostfs.sysblock import BlockDevice, list_disks, on_disk, read_number
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One attached loop device; it stands on files (by st_dev, st_ino) or on a device."""
+    """One attached loop device; backed by files (st_dev, st_ino) or by a device."""
 
     device: BlockDevice
     backing_path: str

@@ -47,7 +47,7 @@ def _folders(options: str) -> Iterator[str]:
 
 
 def inodes_below(overlays: Sequence[Overlay], path: str) -> frozenset[Inode]:
-    """Find what a path on an overlay stands for in its layers: all of that name, hidden ones too; none elsewhere."""
+    """Find the files of a path on an overlay in its layers: all of that name, hidden ones too; none elsewhere."""
     found = set()
     for overlay in overlays:
         if not PurePosixPath(path).is_relative_to(overlay.point):

@@ -1,6 +1,6 @@
 """What a process can write through: descriptors, those that single threads keep for themselves, and mappings.
 
-A host has thousands of processes, and they are read again and again: what is asked of each is kept cheap.
+A host has thousands of processes, and they are read again and again: what is read of each is cheap.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def writable_files(process: str) -> Iterator[WritableFile]:
     """List what a process, given by its folder in /proc, can write to; it may be no storage.
 
     Raises:
-        PermissionError: it belongs to somebody else.
+        PermissionError: it belongs to another user.
     """
     threads = names_in(f"{process}/task")
     for table, how in _tables(process, threads):
@@ -95,7 +95,7 @@ def descriptors_in_flight(process: str) -> int:
     Nothing says what they are open on.
 
     Raises:
-        PermissionError: it belongs to somebody else.
+        PermissionError: it belongs to another user.
     """
     count = 0
     for name in names_in(f"{process}/fd"):

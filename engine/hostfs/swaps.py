@@ -25,7 +25,7 @@ def read_swaps(roots: Roots) -> Swaps:
     devices, files = set(), set()
     for line in (read_text(roots.procfs / "swaps") or "").splitlines()[1:]:
         path = unescape_octal(line.split()[0])
-        # A path is that of the namespace that called swapon, mostly that of process 1: look in both.
+        # A path is that of the namespace that called swapon, mostly that of process 1: try both.
         for root in ("", f"{roots.procfs}/1/root"):
             try:
                 status = Path(root + path).stat()

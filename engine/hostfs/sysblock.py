@@ -1,4 +1,4 @@
-"""Block devices as sysfs shows them: disks and partitions, what holds them, what they stand on, which LUN they are."""
+"""Block devices as sysfs shows them: disks and partitions, their holders, the devices below, their LUN."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAJORS, _MINORS = 1 << 12, 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """One disk or partition; the byte range is its place on the whole disk."""
+    """One disk or partition; the byte range is that on the whole disk."""
 
     number: int
     name: str
@@ -134,7 +134,7 @@ def slaves(device: BlockDevice) -> list[BlockDevice]:
 
 
 def lun_of(disk_folder: Path) -> str | None:
-    """Tell the world-wide identity of a disk: equal for all paths to one LUN.
+    """Return the world-wide identity of a disk: equal for all paths to one LUN.
 
     NVMe namespaces have `wwid` (nvme/host/sysfs.c), SCSI disks `device/wwid` from VPD page 0x83 (scsi_sysfs.c), DASD
     `device/uid`.

@@ -21,7 +21,7 @@ def writer_notices(roots: Roots, mounts: Sequence[MountEntry], writers: Writers)
     reasons = [*_reasons(roots, mounts, writers), *_in_flight(roots)]
     if not reasons:
         return ()
-    return (f"not everybody who may write to it can be seen ({'; '.join(reasons)}): make sure that nobody does",)
+    return (f"not every process that may write to it is visible ({'; '.join(reasons)}): make sure that none does",)
 
 
 def _reasons(roots: Roots, mounts: Sequence[MountEntry], writers: Writers) -> Iterator[str]:

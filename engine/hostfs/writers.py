@@ -30,7 +30,7 @@ class Writers:
 
 
 def read_writers(roots: Roots, pause: Callable[[], None] = lambda: None) -> Writers:
-    """Look through the descriptors and mappings of every process but our own.
+    """Scan the descriptors and mappings of every process but our own.
 
     `pause` is called after each process, by who wants it to take its time.
     """
@@ -92,9 +92,9 @@ def _words(roots: Roots, name: str, written: WritableFile) -> str:
 
 
 def has_unseen_writer(fd: int) -> bool:
-    """Tell whether anyone at all, kernel and hidden processes included, has a file open for writing.
+    """Whether anything at all, kernel and hidden processes included, has a file open for writing.
 
-    A read lease is refused while a writer exists (fcntl(2), F_SETLEASE). It is given back at once; SIGURG, which is
+    A read lease is refused while a writer exists (fcntl(2), F_SETLEASE). It is released at once; SIGURG, which is
     ignored by default, replaces the SIGIO that would end the process if someone opened the file just then.
     Needs a descriptor open for reading only; where leases do not work the answer is False.
     """

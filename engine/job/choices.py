@@ -38,7 +38,7 @@ class Backend(StrEnum):
 
 
 class Arrival(StrEnum):
-    """When I/Os are issued: whenever one comes back (closed loop), or by a schedule of their own (open loop)."""
+    """When I/Os are issued: whenever one completes (closed loop), or by a schedule of their own (open loop)."""
 
     CLOSED = "closed"
     CONSTANT = "constant"

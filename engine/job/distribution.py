@@ -108,7 +108,7 @@ def hot_and_cold(ios_pct: float, space_pct: float) -> Zones:
 
 
 def distribution_problem(distribution: Distribution) -> str:
-    """Tell what is wrong with a distribution, empty if nothing is."""
+    """Say what is wrong with a distribution; empty if nothing is."""
     match distribution:
         case Zipf(exponent) if not 0 < exponent <= MAX_EXPONENT:
             return f"the exponent {exponent:g} is out of range: above 0 up to {MAX_EXPONENT:g}"

@@ -1,4 +1,4 @@
-"""Distributions as people write them; what is written reads back as the same value.
+"""Text form of distributions; what is written is read as the same value.
 
 uniform                     every block alike
 permutation                 every block exactly once per pass

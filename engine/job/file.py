@@ -11,7 +11,7 @@
     stripe_width = 2
     runtime = "30s"
 
-A hyphen may stand for every underscore. What a job may write is said on the command line only.
+Keys may have hyphens for underscores. Permission to write is given on the command line only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """The text of a job file, to say where a key stands; tomllib keeps no positions."""
+    """The text of a job file, to find the line of a key; tomllib gives no positions."""
 
     path: str
     text: str

@@ -1,4 +1,4 @@
-"""How much of everything a job may ask for."""
+"""Upper limits of a job."""
 
 from __future__ import annotations
 

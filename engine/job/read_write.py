@@ -38,6 +38,6 @@ def access_and_mix(rw: str | None, read_pct: float | None) -> tuple[Access, floa
 
 
 def rw_word(access: Access, read_pct: float) -> str:
-    """Tell the word for an order and a share of reads; with the mixed ones the share must be said too."""
+    """Return the value of --rw for an order and a share of reads; the mixed ones need the share as well."""
     exact = [word for word, pair in READ_WRITE.items() if pair == (access, read_pct) and word not in _MIXES]
     return exact[0] if exact else "rw" if access is Access.SEQUENTIAL else "randrw"

@@ -1,4 +1,4 @@
-"""A load whose knobs are turned at set times."""
+"""A load with knob turns at set times."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def parse_scenario(text: str, path: str = "scenario") -> Scenario:
 
 
 def _first_lines(text: str, header: re.Pattern[str], count: int) -> list[int]:
-    """Tell the lines of the first tables of a kind; the first line of all for those written in another way."""
+    """Return the lines of the first tables of a kind; line 1 for those written in another way."""
     lines = [number for number, line in enumerate(text.splitlines(), 1) if header.match(line)][:count]
     return lines + [1] * (count - len(lines))
 

@@ -1,4 +1,4 @@
-"""Sizes, block-size mixes and durations as people type them, and back; what is written reads back as the same value.
+"""Text form of sizes, block-size mixes and durations; what is written is read as the same value.
 
 Sizes count in 1024: `k`, `m`, `g`, `t`, `p`, also as `KiB`, `kb`, `K`; `4k` is 4096 everywhere in lunscope.
 """
@@ -58,7 +58,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def round_up(size_bytes: int, unit_bytes: int) -> int:
-    """Tell the next multiple of a unit."""
+    """Round up to a multiple of a unit."""
     return -(-size_bytes // unit_bytes) * unit_bytes
 
 

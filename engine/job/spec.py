@@ -58,7 +58,7 @@ class PathSpec:
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """One target by the name the operator gave it; None asks for a scratch file."""
+    """One target by the name the operator gave it; None is a scratch file."""
 
     path: str | None = None
     """With several paths, the first of them."""
@@ -97,7 +97,7 @@ class JobSpec:
     """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
     runtime_s: float | None = None
     give_up_s: float = DEFAULT_GIVE_UP_S
-    """How long the end waits for I/Os that do not come back."""
+    """How long the end of the run waits for I/Os that do not complete."""
     seed: int = 1
     arrival: Arrival = Arrival.CLOSED
     poll: bool = False

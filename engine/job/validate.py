@@ -38,7 +38,7 @@ def _permutation_problems(knobs: Knobs) -> Iterator[Problem]:
 
 
 def order_problems(job: JobSpec) -> Iterator[Problem]:
-    """List what does not fit together in the order of offsets."""
+    """List contradictions in the order of offsets."""
     yield from _permutation_problems(job.knobs)
     if not 1 <= job.streams <= MAX_STREAMS:
         yield Problem("streams", f"{job.streams} is out of range: 1 to {MAX_STREAMS}")
@@ -112,7 +112,7 @@ def _layout_problems(job: JobSpec) -> Iterator[Problem]:
 
 
 def joint_problems(job: JobSpec) -> Iterator[Problem]:
-    """List what is wrong with options that are each in range but do not fit together."""
+    """List contradictions between options that are each in range."""
     yield from order_problems(job)
     width, count = job.knobs.stripe_width, len(job.targets)
     if width > count:

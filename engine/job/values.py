@@ -1,4 +1,4 @@
-"""Values of job files: which types of TOML stand for which values."""
+"""Values of job files: which types of TOML give which values."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a run measured: figures that add up, and how they are told to people and programs."""
+"""What a run measured: figures that add up, and how they are shown to people and programs."""

@@ -1,4 +1,4 @@
-"""Badges: what makes figures less than they seem, in a word for screens and a line for summaries."""
+"""Badges: remarks that figures are less than they seem, in a word for screens and a line for summaries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class BadgeKind(StrEnum):
-    """What is to be known; the value is the id in documents."""
+    """Kind of a badge; the value is the id in documents."""
 
     UNWRITTEN = "unwritten"
     """Never written, so that reads never reach a medium."""
@@ -42,7 +42,7 @@ class Badge:
     targets: tuple[str, ...] = ()
     """Which it is about; none is the whole run."""
     share: float | None = None
-    """Share of what was looked at, 0 to 1."""
+    """Share of what was sampled, 0 to 1."""
 
     @property
     def line(self) -> str:

@@ -57,7 +57,7 @@ def _slowest(logical: LogicalResult) -> Iterator[str]:
 
 
 def caveats(result: RunResult) -> list[str]:
-    """Gather notices of targets and engine and what the numbers themselves give away, one line each."""
+    """Gather notices of targets and engine and caveats from the figures themselves, one line each."""
     found = (
         _unsettled(result),
         _split_blocks(result),
@@ -92,8 +92,8 @@ def _skipped(result: RunResult) -> Iterator[str]:
         return
     offered = result.completed_ios + result.failed_ios + result.skipped
     yield (
-        f"overload: {result.skipped:,} arrivals ({percent_text(result.skipped / offered)} %) found no room within a "
-        "second and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
+        f"overload: {result.skipped:,} arrivals ({percent_text(result.skipped / offered)} %) found no free slot within "
+        "a second and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
     )
 
 

@@ -16,7 +16,7 @@ class CpuUse:
     engine_ns: int
     """Of the engine's threads and of the kernel's helpers behind their rings."""
     host_busy_ns: int
-    """Of all processors, whoever used them, as the kernel counted; waiting for I/O is not busy."""
+    """Of all processors, for any process, as the kernel counted; iowait is not busy."""
     host_ns: int
     """Of all processors, idle or not."""
 

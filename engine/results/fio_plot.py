@@ -29,7 +29,7 @@ _FIGURES: dict[str, Callable[[DirectionDelta, float], float]] = {
 
 
 def make_folder(folder: Path, scenarios: Sequence[Scenario]) -> None:
-    """Make the folder for results before there are any: a run is too dear to have no place for them.
+    """Make the folder for results before the run, so that a long run cannot end without a place to write them.
 
     Raises:
         LunscopeError: it cannot be made, or holds results of a run of the same name.
@@ -51,7 +51,7 @@ def make_folder(folder: Path, scenarios: Sequence[Scenario]) -> None:
 def write_results(folder: Path, runs: Sequence[tuple[RunResult, Sequence[LoadInterval]]]) -> list[str]:
     """Write the files of runs with their intervals; returns what is not in them, one line each.
 
-    Knobs that differ in more than the names tell have folders of their own, numbered in the order of the runs.
+    Knobs that differ in more than the names show have folders of their own, numbered in the order of the runs.
 
     Raises:
         LunscopeError: a file cannot be written.

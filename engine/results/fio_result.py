@@ -41,7 +41,7 @@ def direction_figures(
     """Write one direction; `growths` are its intervals with their lengths.
 
     `lat_ns` are latencies as lunscope counts them, in an open loop from the intended start; `clat_ns` are always from
-    submit to reap. Submission is not timed by itself, so there is no `slat_ns`. Percentiles are left out where there
+    submit to reap. Submission is not timed separately, so there is no `slat_ns`. Percentiles are left out where there
     are too few I/Os for them. As in fio what was never measured is 0 beside `N` or samples of 0.
     """
     bytes_per_s = measured.bytes / duration_s if duration_s else 0.0
@@ -121,7 +121,7 @@ class KnobSetting:
 
     @property
     def name(self) -> RunName:
-        """Order, depth and jobs, by which fio-plot tells runs apart."""
+        """Order, depth and jobs, by which fio-plot distinguishes runs."""
         return run_name(self.result.about.job, self.epochs[0].knobs)
 
 

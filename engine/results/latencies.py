@@ -29,7 +29,7 @@ class Latencies:
         return self.sum_ns / ios if ios else None
 
     def percentile_ns(self, percent: float) -> float | None:
-        """Time that `percent` of the I/Os do not exceed; None with too few I/Os to tell."""
+        """Time that `percent` of the I/Os do not exceed; None with too few I/Os."""
         value = percentile_ns(self.buckets, self.counts, percent)
         if value is None or self.least_ns is None or self.largest_ns is None:
             return None

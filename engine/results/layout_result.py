@@ -27,12 +27,12 @@ class HoldUp:
     last_ios: int
     """Logical I/Os that ended with this target's part."""
     waited_ns: int
-    """For how long all their other parts had been back then, in sum."""
+    """Sum of the times for which all their other parts had completed by then."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogicalResult:
-    """I/Os as the job asked for them, each as slow as its slowest part, beside their parts."""
+    """I/Os as the job specifies them, each as slow as its slowest part, beside their parts."""
 
     split: Split
     parts: Measured
@@ -46,17 +46,17 @@ class LogicalResult:
         return slowest if slowest is not None and slowest.waited_ns else None
 
     def cost_pct(self, hold_up: HoldUp) -> float | None:
-        """Tell by how much of their latency logical I/Os would have ended sooner without a target's lag, in percent."""
+        """Return how much of their latency logical I/Os would save without a target's lag, in percent."""
         whole_ns = self.split.total.latency_sum_ns
         return 100 * hold_up.waited_ns / whole_ns if whole_ns else None
 
     def last_pct(self, hold_up: HoldUp) -> float | None:
-        """Tell the share of the logical I/Os of several parts that ended with a target, in percent."""
+        """Return the share of the logical I/Os of several parts that ended with a target, in percent."""
         shared = sum(one.last_ios for one in self.hold_ups)
         return 100 * hold_up.last_ios / shared if shared else None
 
     def amplification(self, percent: float) -> float | None:
-        """Tell how many times the latency of a part that of a logical I/O is, at one percentile; None with too few."""
+        """Return the ratio of the latency of a logical I/O to that of a part, at one percentile; None with too few."""
         whole, part = self.split.total.percentile_ns(percent), self.parts.percentile_ns(percent)
         return whole / part if whole is not None and part else None
 

@@ -20,7 +20,7 @@ class LevelStats:
 
 
 def path_level(stats: EpochStats) -> LevelStats:
-    """Read the paths of all targets, in the order of targets; their per-second maxima are not kept."""
+    """Read the paths of all targets, in the order of targets; their per-second maxima are not collected."""
     rows = len(stats.path_counts)
     return LevelStats(stats.path_counts, np.zeros((rows + 1, 3, 2), np.uint64), stats.path_cells)
 

@@ -1,4 +1,4 @@
-"""What a load did between two looks at its counters."""
+"""What a load did between two readings of its counters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DirectionDelta:
-    """I/Os of one direction that came back in an interval."""
+    """I/Os of one direction that completed in an interval."""
 
     ios: int
     bytes: int
@@ -21,11 +21,11 @@ class LoadInterval:
 
     epoch: int
     end_s: float
-    """From the first look at this load."""
+    """From the first reading of this load."""
     length_s: float
     read: DirectionDelta
     write: DirectionDelta
     user_s: float
-    """CPU time of this process in user mode, whatever of it did the I/O (getrusage(2))."""
+    """CPU time of this process in user mode, of all its threads (getrusage(2))."""
     system_s: float
     """The same in the kernel."""

@@ -49,7 +49,7 @@ class Measured:
         return self.peak_sum_ns / self.peak_seconds if self.peak_seconds else None
 
     def percentile_ns(self, percent: float) -> float | None:
-        """Latency that `percent` of the I/Os do not exceed; None with too few I/Os to tell."""
+        """Latency that `percent` of the I/Os do not exceed; None with too few I/Os."""
         value = percentile_ns(self.buckets, self.counts, percent)
         if value is None or self.least_ns is None or self.largest_ns is None:
             return None

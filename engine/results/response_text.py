@@ -1,4 +1,4 @@
-"""Shares of I/Os within response times that somebody asked for."""
+"""Shares of I/Os within the requested response times."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ _A_LINE = 4
 def response_lines(measured: Measured, limits_s: Sequence[float]) -> Iterator[str]:
     """Yield lines such as "within 5 ms 99.21 %  10 ms 100.00 %", none without limits or I/Os."""
     shares = [(limit_s, share_between(measured, -1, limit_s * 1e9)) for limit_s in limits_s]
-    told = [f"{1000 * limit_s:g} ms {share:.2f} %" for limit_s, share in shares if share is not None]
-    for start in range(0, len(told), _A_LINE):
-        yield "within " + "  ".join(told[start : start + _A_LINE])
+    shown = [f"{1000 * limit_s:g} ms {share:.2f} %" for limit_s, share in shares if share is not None]
+    for start in range(0, len(shown), _A_LINE):
+        yield "within " + "  ".join(shown[start : start + _A_LINE])

@@ -30,7 +30,7 @@ class TargetResult:
     name: str
     split: Split
     skipped: int = 0
-    """Arrivals that found no room in time."""
+    """Arrivals that found no free slot in time."""
     paths: tuple[PathResult, ...] = ()
     """Of a target that is reached by several."""
 
@@ -74,7 +74,7 @@ class EpochResult:
 
     @property
     def skipped(self) -> int:
-        """Arrivals that found no room in time."""
+        """Arrivals that found no free slot in time."""
         return sum(target.skipped for target in self.targets)
 
 
@@ -136,15 +136,15 @@ class RunResult:
     completed_ios: int
     """All I/Os that succeeded, transient ones too."""
     skipped: int = 0
-    """All arrivals that found no room in time, transient ones too."""
+    """All arrivals that found no free slot in time, transient ones too."""
     verified: Verified | None = None
     """Of a verified load."""
     paths: tuple[PathOutcome, ...] = ()
     """Failures of paths, where targets have several."""
     outstanding: tuple[Outstanding, ...] = ()
-    """I/Os that never came back, which are in no other figure."""
+    """I/Os that never completed, which are in no other figure."""
     stalls: tuple[Stall, ...] = ()
-    """Stretches in which I/Os did not come back for longer than a second."""
+    """Stalls: I/Os outstanding for longer than a second."""
 
     @property
     def ended_ns(self) -> int:
@@ -155,7 +155,7 @@ class RunResult:
 
     @property
     def ended_in_stall(self) -> bool:
-        """Whether I/Os never came back, or were waited for after the end for so long that they were named."""
+        """Whether I/Os never completed, or stalled after the end for so long that they were reported."""
         return bool(self.outstanding) or any(stall.at_end for stall in self.stalls)
 
     @property

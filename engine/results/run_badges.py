@@ -1,4 +1,4 @@
-"""Badges that the figures of a run give away by themselves."""
+"""Badges derived from the figures of a run alone."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _busy_share(epoch: EpochResult) -> float:
 
 
 def live_badges(backend: Backend, epoch: EpochStats, now_ns: int) -> Iterator[Badge]:
-    """List what the open epoch gives away so far."""
+    """List the badges of the open epoch so far."""
     if backend is not Backend.URING or epoch.cpu_ns is None or epoch.start_ns is None:
         return
     measured_ns = (now_ns if epoch.end_ns is None else epoch.end_ns) - epoch.start_ns

@@ -1,1 +1,1 @@
-"""A run from its targets to its end: who drives it, who looks after it, who may read its counters."""
+"""A run from its targets to its end: driver, supervisor, and readers of its counters."""

@@ -34,15 +34,15 @@ _GATHER_S = 1.5
 class LoadControl:
     """At most one load at a time; every member may be called from any thread.
 
-    `arm`, `start` and `stop` block. A thread looks after a running load and ends it when its runtime is over or nothing
-    answers any more. What does not come back is named in the status; an end waits for it as long as the job says, or
+    `arm`, `start` and `stop` block. A thread supervises a running load and ends it when its runtime is over or nothing
+    answers any more. I/Os that do not complete are in the status; an end waits for them as long as the job says, or
     until `abandon`.
     """
 
     def __init__(self) -> None:
         self._status_store = StatusStore()
         self._operation = threading.Lock()
-        """Held by whoever arms, starts or ends a load."""
+        """Held while arming, starting or ending a load."""
         self._turns = KnobTurns(KnobState(Knobs()), self._status_store)
         self._driver: LoadDriver | None = None
         self._result: RunResult | None = None
@@ -53,7 +53,7 @@ class LoadControl:
 
     @property
     def status(self) -> LoadStatus:
-        """Where the load stands now."""
+        """The current state of the load."""
         driver, status, now = self._driver, self._status_store.status, self._turns.state.now
         if status.job is None:
             return status
@@ -121,11 +121,11 @@ class LoadControl:
             )
             self._status_store.note(EventKind.LOAD, f"load started: {_words(self.status)}", _facts(self.status))
             self._ended.clear()
-            threading.Thread(target=self._look_after, args=(driver,), name="lunscope-load", daemon=True).start()
+            threading.Thread(target=self._supervise, args=(driver,), name="lunscope-load", daemon=True).start()
 
     @property
     def knobs(self) -> KnobState:
-        """The knobs of the load that runs or is armed, or of the one that comes next."""
+        """The knobs of the load that runs or is armed, else of the next one."""
         return self._turns.state
 
     def turn(self, knobs: Knobs) -> None:
@@ -161,11 +161,11 @@ class LoadControl:
         self._status_store.note(EventKind.MONITOR, text, {"suspended_s": seconds})
 
     def stop(self, *, verify: bool = True, give_up_s: float | None = None) -> tuple[Outstanding, ...]:
-        """End what runs, or let go of what is armed or being prepared; blocks until scratch files are gone.
+        """End what runs, or release what is armed or being prepared; blocks until scratch files are removed.
 
-        A verified load is read back then if `verify` says so; a stop while that goes on ends it. I/Os that do not come
-        back are waited for as long as the job says, or `give_up_s` if that is shorter; this bounds the whole call, but
-        for a second in which what is left is gathered.
+        A verified load is read back then if `verify` says so; a stop during that ends it. I/Os that do not complete
+        are waited for as long as the job says, or `give_up_s` if that is shorter; this limits the whole call, plus
+        a second to collect what is left.
 
         Returns:
             What is still outstanding; only the kernel holds it, and nothing of it keeps this process from ending but a
@@ -191,7 +191,7 @@ class LoadControl:
             self._operation.release()
 
     def abandon(self) -> None:
-        """Make a stop, whoever waits in it or will, wait no longer for what does not come back; never blocks."""
+        """Make present and future calls of `stop` no longer wait for I/Os that do not complete; never blocks."""
         self._wait_limit.end()
         driver = self._driver
         if driver is not None:
@@ -204,7 +204,7 @@ class LoadControl:
 
     @property
     def outstanding(self) -> tuple[Outstanding, ...]:
-        """Everything that is outstanding now, or that never came back."""
+        """Everything that is outstanding now, or that never completed."""
         driver = self._driver
         return () if driver is None else driver.outstanding()
 
@@ -213,7 +213,7 @@ class LoadControl:
         return self._ended.wait(timeout_s)
 
     def take_events(self) -> tuple[Event, ...]:
-        """Hand over what happened since the last call; one caller."""
+        """Return the events since the last call; one caller."""
         return self._status_store.take_events()
 
     def reading(self) -> LoadReading | None:
@@ -225,10 +225,10 @@ class LoadControl:
         """Return what the last run measured; None before one ended."""
         return self._result
 
-    def _look_after(self, driver: LoadDriver) -> None:
-        from engine.running.supervisor import look_after  # noqa: PLC0415 - as the driver
+    def _supervise(self, driver: LoadDriver) -> None:
+        from engine.running.supervisor import supervise  # noqa: PLC0415 - as the driver
 
-        fault = look_after(driver, self._status_store, self._ended)
+        fault = supervise(driver, self._status_store, self._ended)
         with self._operation:
             if fault is None or self._driver is not driver or self._status_store.status.state is not LoadState.RUNNING:
                 return
@@ -245,7 +245,7 @@ class LoadControl:
             wait_limit.limit(job.give_up_s)
 
     def _hasten(self) -> None:
-        """Make whoever arms, starts or ends a load come to its end soon."""
+        """Make calls that arm, start or end a load return soon."""
         driver, state = self._driver, self._status_store.status.state
         if driver is not None and state is LoadState.PREPARING:
             driver.request_stop()
@@ -253,7 +253,7 @@ class LoadControl:
             driver.hurry()
 
     def _leave_behind(self) -> tuple[Outstanding, ...]:
-        """Give up a preparation or a start that hangs; its thread goes when its call returns."""
+        """Give up a preparation or a start that hangs; its thread ends when its call returns."""
         waits, driver = self.outstanding, self._driver
         if driver is not None:
             driver.request_stop()

@@ -15,14 +15,14 @@ ERRORS, IN_FLIGHT, QUEUE_DEPTH, ACTIVE, FAILING, EPOCH, SKIPPED = range(8, 15)
 
 
 class CounterReader:
-    """Reads an engine's counters; peaks that a look in between took are kept for the one who takes them."""
+    """Reads the counters of an engine; peaks survive `peek` until `take`."""
 
     def __init__(self, engine: LoadBackend) -> None:
         self._engine = engine
         self._lock = threading.Lock()
         self._kept: NDArray[np.uint64] | None = None
 
-    def look(self) -> NDArray[np.uint64]:
+    def peek(self) -> NDArray[np.uint64]:
         """Counters now, the peaks of the interval so far included."""
         with self._lock:
             return self._read().copy()

@@ -58,7 +58,7 @@ class LoadDriver:
         self._hurried = threading.Event()
         self._prepared_run: PreparedRun | None = None
         self._keys: tuple[str, ...] = ()
-        self._layout_tap: LayoutCounters | None = None
+        self._layout_reader: LayoutCounters | None = None
         self._path_history = PathHistory()
         self._started_ns: int | None = None
         self._ended_ns: int | None = None
@@ -135,7 +135,7 @@ class LoadDriver:
         validate(self._job)
         prepared_run = set_up(self._job, self._permissions, progress, self._stop_requested, self._waits)
         self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(prepared_run.names)))
-        self._layout_tap = LayoutCounters(prepared_run.engine, self._keys, prepared_run.path_names)
+        self._layout_reader = LayoutCounters(prepared_run.engine, self._keys, prepared_run.path_names)
         self._prepared_run = prepared_run
 
     def start(self) -> None:
@@ -162,7 +162,7 @@ class LoadDriver:
             prepared_run.engine.start()
 
     def check_depth(self, knobs: Knobs) -> None:
-        """Refuse a depth for which the engine made no room.
+        """Refuse a depth above what the engine allocated at its start.
 
         Raises:
             UsageError: it is deeper.
@@ -203,7 +203,7 @@ class LoadDriver:
             recheck_targets(targets)
 
     def request_stop(self) -> None:
-        """Make `prepare` give up soon; a running engine goes on until `stop`."""
+        """Make `prepare` return soon; a running engine continues until `stop`."""
         self._stop_requested.set()
 
     def hurry(self) -> None:
@@ -211,7 +211,7 @@ class LoadDriver:
         self._hurried.set()
 
     def outstanding(self, at_least_s: float = 0.0) -> tuple[Outstanding, ...]:
-        """Return what has been outstanding for so long, and once it was given up, what never came back."""
+        """Return what has been outstanding for so long; after it was given up, what never completed."""
         prepared_run, reads = self._prepared_run, self._pass
         own = self._never_returned if prepared_run is None else prepared_run.outstanding(at_least_s)
         ios, since_ns = (0, 0) if reads is None else reads[0].outstanding(at_least_s)
@@ -226,11 +226,11 @@ class LoadDriver:
     ) -> bool:
         """Stop issuing, wait for what is outstanding while wait_limit lasts, remove scratch files.
 
-        `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is there to be told
-        of the share done. May be called twice.
+        `ended` says why, for the result. A verified load reads back what it wrote if `final_pass` is given; that is
+        called with the share done. May be called twice.
 
         Returns:
-            Whether all I/Os came back and everything is closed.
+            Whether all I/Os completed and everything is closed.
         """
         self.request_stop()
         self._monitor.stop()
@@ -259,12 +259,12 @@ class LoadDriver:
             self._ended_ns = time.monotonic_ns()
             passes = self._final_passes(prepared_run, final_pass) if returned and closed else None
             result = self._evaluate(prepared_run, ended, badges, passes)
-            # After the counters: what comes back in between is in neither, rather than in both.
+            # After the counters: what completes in between is in neither, rather than in both.
             self._result = replace(result, outstanding=self.outstanding())
             self._last_reading = self._read(prepared_run)
         self._never_returned = () if returned else prepared_run.outstanding()
-        # The engine has descriptors of its own: scratch space is free when it is gone.
-        self._prepared_run = self._layout_tap = None
+        # The engine has descriptors of its own: scratch space is free once they are closed.
+        self._prepared_run = self._layout_reader = None
         if closed:
             closing.result()
         return returned and closed
@@ -302,16 +302,16 @@ class LoadDriver:
             else verified_so_far(prepared_run.verifying, prepared_run.names)
         )
 
-    def look(self) -> NDArray[np.uint64] | None:
+    def peek(self) -> NDArray[np.uint64] | None:
         """Counters now, columns as the raw table load, peaks left for `reading`; None while there is no engine."""
         prepared_run = self._prepared_run
-        return None if prepared_run is None else prepared_run.tap.look()
+        return None if prepared_run is None else prepared_run.counters.peek()
 
-    def look_at_users(self) -> None:
-        """Make sure, now and then, that nobody has begun to use what is written to; one caller.
+    def check_users(self) -> None:
+        """Check that nothing else has begun to use what is written to; called periodically by one thread.
 
         Raises:
-            RefusedError: somebody has; the load must end.
+            RefusedError: something has; the load must end.
         """
         prepared_run = self._prepared_run
         if prepared_run is None:
@@ -323,14 +323,14 @@ class LoadDriver:
             if prepared_run.engine.running:
                 raise
 
-    def look_at_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
+    def observe_paths(self) -> tuple[NDArray[np.uint64], tuple[str, ...]]:
         """Path counters now, columns as the raw table load_path, and the name of each row; none without paths."""
-        tap = self._layout_tap
-        if self._prepared_run is None or tap is None:
+        reader = self._layout_reader
+        if self._prepared_run is None or reader is None:
             return np.zeros((0, 12), np.uint64), ()
-        counters = tap.look()
-        self._path_history.observe(counters, self._prepared_run.names, tap.names, self.elapsed_s)
-        return counters, tap.names
+        counters = reader.peek()
+        self._path_history.observe(counters, self._prepared_run.names, reader.names, self.elapsed_s)
+        return counters, reader.names
 
     def tail(self) -> str:
         """Say what the fan-out of the open epoch costs; empty where no I/O is cut or copied."""
@@ -379,8 +379,8 @@ class LoadDriver:
             prepared_run.path_names,
             self._started_ns or 0,
         )
-        self.look_at_paths()
-        result = evaluate(about, prepared_run.engine, prepared_run.tap.look(), time.monotonic_ns())
+        self.observe_paths()
+        result = evaluate(about, prepared_run.engine, prepared_run.counters.peek(), time.monotonic_ns())
         result = replace(result, paths=self._path_history.outcomes)
         engine = prepared_run.verifying
         return (
@@ -388,9 +388,9 @@ class LoadDriver:
         )
 
     def _read(self, prepared_run: PreparedRun) -> LoadReading:
-        layout = None if self._layout_tap is None else self._layout_tap.take()
+        layout = None if self._layout_reader is None else self._layout_reader.take()
         device_numbers = tuple(target.device_number for target in prepared_run.targets)
-        return LoadReading(self._keys, prepared_run.names, *prepared_run.tap.take(), device_numbers, layout)
+        return LoadReading(self._keys, prepared_run.names, *prepared_run.counters.take(), device_numbers, layout)
 
     def _prepared(self) -> PreparedRun:
         if self._prepared_run is None:

@@ -20,14 +20,14 @@ class InForce:
 
 
 class KnobState:
-    """The knobs in force and those asked for; every member may be called from any thread.
+    """The knobs in force and those requested; every member may be called from any thread.
 
-    Whoever needs the knobs of a load asks here. Jobs hold those to start with, and results those of each epoch.
+    The only owner of the knobs of a load. Jobs hold those to start with, and results those of each epoch.
     """
 
     def __init__(self, knobs: Knobs) -> None:
         self.turning = threading.Lock()
-        """Held by whoever turns the knobs, or starts or ends the load."""
+        """Held while turning the knobs, or starting or ending the load."""
         self._now = InForce(knobs)
         self._asked: Knobs | None = None
 
@@ -43,12 +43,12 @@ class KnobState:
 
     @property
     def asked(self) -> Knobs:
-        """The knobs last asked for: what is shown, and what the next step starts from."""
+        """The knobs last requested: what is shown, and what the next step starts from."""
         asked = self._asked
         return self._now.knobs if asked is None else asked
 
     def ask(self, knobs: Knobs | None) -> None:
-        """Note what was asked for and is not in force yet; None: nothing is."""
+        """Set what is requested and not in force yet; None: nothing is."""
         self._asked = knobs
 
     def begin(self) -> None:

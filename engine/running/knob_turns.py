@@ -73,7 +73,7 @@ class KnobTurns:
                 self._note(before, self.state.now)
 
     def request(self, knobs: Knobs, done: Done) -> None:
-        """Turn a running load in a thread of its own, unless others are asked for before it begins; never blocks.
+        """Turn a running load in a thread of its own, unless others are requested before it begins; never blocks.
 
         Raises:
             UsageError: as `check`, or the load is just starting or ending.
@@ -93,7 +93,7 @@ class KnobTurns:
     def part_epoch(self) -> None:
         """Open another epoch with the same knobs, if the load runs."""
         driver = self._driver
-        # A turn under way ends the epoch as well.
+        # A turn in progress ends the epoch as well.
         if driver is None or not self.state.turning.acquire(timeout=_PART_S):
             return
         try:
@@ -113,7 +113,7 @@ class KnobTurns:
             knobs, done = request
             error = self._error_of(knobs)
             if error:
-                # What was asked for meanwhile is a step from the knobs that were refused.
+                # What was requested meanwhile is a step from the knobs that were refused.
                 with self._lock:
                     self._next = None
                     self.state.ask(None)
@@ -122,7 +122,7 @@ class KnobTurns:
     def _error_of(self, knobs: Knobs) -> str:
         try:
             self.turn(knobs)
-        except Exception as error:  # whoever asked is told
+        except Exception as error:  # reported to the caller
             return str(error) or type(error).__name__
         return ""
 

@@ -50,7 +50,7 @@ class LayoutReading:
 
 
 class LayoutCounters:
-    """Reads what an engine counts of paths; peaks that a look took are kept for the one who takes them."""
+    """Reads the path counters of an engine; peaks survive `peek` until `take`."""
 
     def __init__(self, engine: LoadBackend, keys: Sequence[str], paths: Sequence[Sequence[str]]) -> None:
         """Name the rows: `keys` of the targets, and the names of their paths, none for a target with one."""
@@ -65,7 +65,7 @@ class LayoutCounters:
         self._shown = np.array([bool(name) for name in self.names], bool)
         self._shown_names = tuple(name for name in self.names if name)
 
-    def look(self) -> NDArray[np.uint64]:
+    def peek(self) -> NDArray[np.uint64]:
         """Path counters now, a row for each of `names`; no rows where no target has several paths."""
         with self._lock:
             return self._read().copy()

@@ -22,7 +22,7 @@ class PathHistory:
         self._errors: NDArray[np.uint64] | None = None
         """Failed attempts of each path when it last worked."""
         self._open: dict[int, int] = {}
-        """Place in the outcomes of the failure of each path that is failed now."""
+        """Index into the outcomes, for each path that is failed now."""
         self._outcomes: list[PathOutcome] = []
 
     @property

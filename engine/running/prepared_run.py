@@ -37,7 +37,7 @@ class PreparedRun:
     names: tuple[str, ...]
     choice: BackendChoice
     engine: LoadBackend
-    tap: CounterReader
+    counters: CounterReader
     journals: Journals | None = None
     """Of a verified load."""
 
@@ -57,11 +57,11 @@ class PreparedRun:
         return own if self.journals is None else (*own, *self.journals.notices)
 
     def badges(self, knobs: Knobs) -> tuple[Badge, ...]:
-        """Say what was found on the targets in use, and what reads of them brought so far."""
+        """Return badges of the targets in use and of the data that reads returned so far."""
         return target_badges(self.targets, knobs, self.engine.contents())
 
     def live_badges(self, knobs: Knobs) -> tuple[Badge, ...]:
-        """Say the same, and what the open epoch gives away."""
+        """Return the same, with the badges of the open epoch."""
         epochs = self.engine.epochs()
         own = live_badges(self.choice.backend, epochs[-1], time.monotonic_ns()) if epochs else ()
         return (*self.badges(knobs), *own)
@@ -97,7 +97,7 @@ class PreparedRun:
         return tuple(Outstanding(name, ios, since_ns) for name, (ios, since_ns) in rows if ios)
 
     def stop(self, wait_limit: WaitLimit) -> bool:
-        """Stop the engine, and wait for what is outstanding as long as wait_limit lasts; whether all I/Os came back."""
+        """Stop the engine, and wait for what is outstanding as long as wait_limit lasts; whether all I/Os completed."""
         while not self.engine.drain(min(_DRAIN_STEP_S, wait_limit.left_s)):
             if wait_limit.over or not any(self.engine.outstanding()[:, 0]):
                 break
@@ -106,7 +106,7 @@ class PreparedRun:
     def close(self, waits: Waits, *, cached_writes: bool) -> None:
         """Let go of the targets, scratch files included; blocks while a device takes `cached_writes`."""
         try:
-            # The kernel writes them back in close(2) of the last descriptor, where nobody can say what it waits for.
+            # The kernel writes them back in close(2) of the last descriptor, where the wait cannot be shown.
             for node in [node for target in self.targets for node in target.nodes] if cached_writes else ():
                 if node.writable and node.kind is TargetKind.BLOCK:
                     with waits.on(node.name, "fsync"), suppress(OSError):

@@ -14,7 +14,7 @@ from engine.job.knobs import engine_refusal
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Access, Backend, JobSpec, Knobs, TargetSpec
 
 _QUEUE_DEPTH_ROOM = 1024
-"""Rings are sized once: this leaves the operator room to turn the queue depth up."""
+"""Rings are sized once: this lets the operator turn the queue depth up."""
 _ASKED_FOR = "asked for"
 _BLOCKING = "reads of it block, and threads do them 3 to 15 times faster than a ring"
 _AIO_NOTICE = "the aio engine is the readable reference: expect 0.02 to 0.25 of the IOPS of the others, and its latency"
@@ -29,7 +29,7 @@ class BackendChoice:
 
 
 def choose(job: JobSpec, *, uring_refusal: str, blocking: str) -> BackendChoice:
-    """Take what the job names, or the best that works; `blocking` names a target whose reads block.
+    """Choose the engine that the job names, or the best that works; `blocking` names a target whose reads block.
 
     Raises:
         LunscopeError: the job names io_uring and the kernel refuses it.
@@ -76,7 +76,7 @@ def build(
 
 
 def deepest(job: JobSpec) -> int:
-    """How deep a load that starts with these knobs can be turned: the engine makes room for so much at its start."""
+    """How deep a load that starts with these knobs can be turned: the engine allocates so much at its start."""
     return min(max(2 * job.knobs.queue_depth, _QUEUE_DEPTH_ROOM), MAX_QUEUE_DEPTH)
 
 
@@ -87,7 +87,7 @@ def _make(
     max_queue_depth = deepest(job)
     if backend is Backend.AIO:
         _refuse_for_aio(job)
-        from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (brings asyncio and aiofiles, which others do not need)
+        from engine.aio import AioEngine, AioTarget  # noqa: PLC0415 (imports asyncio and aiofiles, which others do not need)
 
         return AioEngine(
             [AioTarget(t.fd, t.name, t.size_bytes, t.direct_align_bytes, t.writable) for t in targets],
@@ -137,7 +137,7 @@ def _native_target(spec: TargetSpec, target: OpenTarget) -> LoadTarget:
 
 
 def _refuse_for_aio(job: JobSpec) -> None:
-    """Say what the readable reference leaves out, rather than to drive something else than was asked for."""
+    """Refuse what the aio engine does not implement, rather than drive another load than requested."""
     wanted = {
         "several paths to one LUN (--lun)": any(target.paths for target in job.targets),
         "a mirror (--mirror)": job.copies > 1,
@@ -176,7 +176,7 @@ def _engine_notice(choice: BackendChoice, knobs: Knobs) -> Iterator[str]:
 
 
 def _blocking_notice(choice: BackendChoice, knobs: Knobs, targets: Sequence[OpenTarget]) -> tuple[str, ...]:
-    """Say that another engine would be faster, after a turn of the mode or where it was asked for or is too deep."""
+    """Say that another engine would be faster, after a turn of the mode, or where it was requested or is too deep."""
     blocking = blocking_target(knobs, targets) if choice.backend is Backend.URING else ""
     return (f"{blocking}: {_BLOCKING}: try --engine threads",) if blocking else ()
 

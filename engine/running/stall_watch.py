@@ -1,4 +1,4 @@
-"""Names I/Os that do not come back, and notes when they did."""
+"""Reports I/Os that do not complete in time, and when they did."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PERIOD_S = 0.1
 _QUIET_NS = 300_000_000
 """How long nothing must be outstanding for too long until a stall is over."""
 _MOST_STALLS = 1000
-"""Stalls kept for the result; all of them are events."""
+"""Most stalls listed in the result; all of them are events."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class _Open:
 
 
 class StallWatch:
-    """Asks what is outstanding in a thread of its own, so that nothing that hangs keeps it from being named.
+    """Polls what is outstanding in a thread of its own, so that a hang elsewhere does not delay the report.
 
     `ask` is called with a number of seconds, and returns what has been outstanding for so long.
     """
@@ -52,9 +52,9 @@ class StallWatch:
             self._ending_ns = self._ending_ns or time.monotonic_ns()
 
     def close(self) -> tuple[Stall, ...]:
-        """Ask once more, end what is still open, and return all stalls."""
+        """Poll once more, end what is still open, and return all stalls."""
         self._closed.set()
-        # What it asks does not block; when it is gone, nothing of the load is in use here any more.
+        # Its calls do not block; after the join nothing of the load is in use here any more.
         self._thread.join(_PERIOD_S)
         self._observe()
         with self._lock:
@@ -67,7 +67,7 @@ class StallWatch:
             self._observe()
 
     def _observe(self) -> None:
-        # All that stand still beside one that is named, though some were issued a little later.
+        # All stalled I/Os beside one that is reported, though some were issued a little later.
         waits, now_ns = self._ask(NAMED_AFTER_S / 2), time.monotonic_ns()
         waits = tuple(each for each in waits if each.oldest_s(now_ns) >= NAMED_AFTER_S or self._closed.is_set())
         with self._lock:

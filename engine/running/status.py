@@ -1,4 +1,4 @@
-"""Frozen views of the load: where it stands, and what its counters say."""
+"""Frozen views of the load: its state and its counters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.running.layout_counters import LayoutReading
 
 
 class LoadState(StrEnum):
-    """Where a load stands."""
+    """State of a load."""
 
     IDLE = "idle"
     PREPARING = "preparing"
@@ -51,9 +51,9 @@ class LoadStatus:
     elapsed_s: float = 0.0
     errors: int = 0
     skipped: int = 0
-    """Arrivals of an open loop that found no room in time."""
+    """Arrivals of an open loop that found no free slot in time."""
     outstanding: tuple[Outstanding, ...] = ()
-    """I/Os that have not come back for longer than a second."""
+    """I/Os outstanding for longer than a second."""
     damaged: int = 0
     """Ranges that a verified load found damaged."""
 
@@ -71,6 +71,6 @@ class LoadReading:
     slowest: NDArray[np.uint64]
     """Slowest I/Os since the reading before, shape (n, 6), the first columns of the raw table slow_load."""
     device_numbers: tuple[tuple[int, int], ...]
-    """Major and minor of the device each target is or lies on."""
+    """Major and minor of the device that each target is or is stored on."""
     layout: LayoutReading | None = None
     """Paths and logical I/Os; None for a load that has neither."""

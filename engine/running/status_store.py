@@ -1,4 +1,4 @@
-"""Where the state of the load is written down for everybody to read."""
+"""The state of the load, for all readers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StatusStore:
             self._events.append(event)
 
     def take_events(self) -> tuple[Event, ...]:
-        """Hand over the events since the last call; one caller."""
+        """Return the events since the last call; one caller."""
         with self._lock:
             taken, self._events = self._events, []
         return tuple(taken)

@@ -1,4 +1,4 @@
-"""Looks after a running load: notes targets that fail and recover, and notices its end."""
+"""Supervises a running load: reports targets that fail and recover, and detects its end."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _MOST_EVENTS = 50
 
 
 class DamageWatch:
-    """Compares what is damaged with what was told before."""
+    """Compares what is damaged with what was reported before."""
 
     def __init__(self) -> None:
-        self._told = 0
+        self._reported = 0
 
     def observe(self, driver: LoadDriver, status_store: StatusStore) -> None:
-        """Look once; new damage is an event and counted on the status_store."""
-        if driver.damaged_ranges() == self._told:
+        """Check once; new damage is an event and counted in the status."""
+        if driver.damaged_ranges() == self._reported:
             return
         verified = driver.verified()
         found = [] if verified is None else [(target.name, one) for target in verified.targets for one in target.damage]
         status_store.change(damaged=len(found))
-        for name, one in found[self._told : _MOST_EVENTS]:
+        for name, one in found[self._reported : _MOST_EVENTS]:
             status_store.note(
                 EventKind.LOAD, f"{name}: {one.text}", {"damaged": name, "damage": one.kind.value, "offset": one.offset}
             )
-        self._told = len(found)
+        self._reported = len(found)
 
 
 class PathCounterWatch:
@@ -70,7 +70,7 @@ GIVE_UP_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class FailureNews:
-    """Targets, by index, whose state changed since the last look."""
+    """Targets, by index, that changed state since the last check."""
 
     began: tuple[int, ...] = ()
     recovered: tuple[int, ...] = ()
@@ -101,34 +101,34 @@ class FailureWatch:
 
 
 LOOK_S = 0.05
-"""How often it looks."""
-_TELL_NS = 1_000_000_000
+"""Interval of the checks."""
+_REPORT_NS = 1_000_000_000
 """How often it judges what is known of the figures, and says what the fan-out costs."""
 
 
-def look_after(driver: LoadDriver, status_store: StatusStore, ended: threading.Event) -> str | None:
+def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Event) -> str | None:
     """Watch until the load is over; blocks.
 
     Returns:
-        Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set by somebody else.
+        Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set elsewhere.
     """
-    watch, paths, next_tell_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _TELL_NS
+    watch, paths, next_report_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _REPORT_NS
     damage = DamageWatch()
     while not ended.wait(LOOK_S):
-        counters = driver.look()
+        counters = driver.peek()
         if counters is None:
             return None
         now_ns = time.monotonic_ns()
         errors, skipped = (int(counters[:, column].sum()) for column in (ERRORS, SKIPPED))
         status_store.change(errors=errors, skipped=skipped, waits=driver.waits)
-        if now_ns >= next_tell_ns:
-            next_tell_ns = now_ns + _TELL_NS
+        if now_ns >= next_report_ns:
+            next_report_ns = now_ns + _REPORT_NS
             status_store.change(badges=driver.badges, tail=driver.tail())
         _report(driver, status_store, watch.observe(counters, now_ns))
-        paths.observe(*driver.look_at_paths(), status_store)
+        paths.observe(*driver.observe_paths(), status_store)
         damage.observe(driver, status_store)
         try:
-            driver.look_at_users()
+            driver.check_users()
         except RefusedError as refusal:
             return str(refusal)
         if not driver.running:

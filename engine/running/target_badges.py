@@ -1,4 +1,4 @@
-"""Badges of what was found on targets when they were opened, and of what reads of them bring."""
+"""Badges of what was found on targets when they were opened, and of the data that reads return."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from engine.results.badge import Badge, BadgeKind, gathered, percent_text
 from engine.syscalls import cached_bytes
 
 _WORTH_SAYING = 0.05
-_LEAST_LOOKS = 16
-"""Reads looked at before a share of them is told."""
+_LEAST_READS = 16
+"""Least number of sampled reads for which a share is reported."""
 _WRITE_BACK = "write back"
 
 
 def target_badges(targets: Sequence[OpenTarget], knobs: Knobs, contents: NDArray[np.uint64]) -> tuple[Badge, ...]:
     """Judge the targets in use; `contents` is LoadBackend.contents, and wins over what was sampled before."""
     found: list[Badge] = []
-    for target, looks in zip(targets[: knobs.stripe_width], contents.tolist(), strict=False):
+    for target, row in zip(targets[: knobs.stripe_width], contents.tolist(), strict=False):
         badges = [
-            *_content_badges(target.facts, looks, knobs),
+            *_content_badges(target.facts, row, knobs),
             *_page_cache_badges(target, knobs),
             *_cache_badges(target.facts, knobs),
         ]
@@ -36,14 +36,14 @@ def _about(badge: Badge, name: str) -> Badge:
     return Badge(badge.kind, badge.label, badge.text, (name,), badge.share)
 
 
-def _content_badges(facts: TargetFacts, looks: Sequence[int], knobs: Knobs) -> Iterator[Badge]:
+def _content_badges(facts: TargetFacts, contents: Sequence[int], knobs: Knobs) -> Iterator[Badge]:
     if facts.unwritten_share > 0:
         share = percent_text(facts.unwritten_share)
         text = f"{share} % never written: reads of it are memory, not storage"
         yield Badge(BadgeKind.UNWRITTEN, f"unwritten {share} %", text, share=facts.unwritten_share)
-    looked, compressible, zeros = looks
-    if looked >= _LEAST_LOOKS:
-        yield from _share_badges(zeros / looked, compressible / looked, f"of {looked:,} reads looked at")
+    sampled, compressible, zeros = contents
+    if sampled >= _LEAST_READS:
+        yield from _share_badges(zeros / sampled, compressible / sampled, f"of {sampled:,} reads sampled")
     elif facts.samples and knobs.read_pct > 0 and not facts.unwritten_share:
         yield from _share_badges(facts.zero_share, facts.compressible_share, f"of {facts.samples} sampled blocks")
 

@@ -22,7 +22,7 @@ class WaitLimit:
 
     @property
     def over(self) -> bool:
-        """Whether nobody waits any longer."""
+        """Whether the wait was given up."""
         return self.left_s == 0.0
 
     @property

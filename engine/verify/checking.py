@@ -1,4 +1,4 @@
-"""Checking a device or file after a verified load: reading only, by what lies there and by the journal."""
+"""Checking a device or file after a verified load: read-only, by the data itself and by the journal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from engine.verify.run_result import pass_document
 
 SCHEMA = "lunscope.verify/1"
 _BLOCK = BlockShare(4096)
-_NO_JOURNAL = "no journal of its last verified load here: blocks that are whole but old cannot be told"
+_NO_JOURNAL = "no journal of its last verified load here: stale and lost blocks are not detected"
 _OTHER_JOURNAL = (
     "the journal of this name is of a load of which nothing is here, so it was not used: "
-    "a disk that was replaced or rolled back as a whole looks like this"
+    "the disk may have been replaced or rolled back as a whole"
 )
 
 
@@ -60,7 +60,7 @@ def check_target(
         progress: called with the share done, 0 to 1.
         stop: set from any thread to end early.
         use_journal: whether to use what the last verified run on this name left.
-        begins: called with every pass that is made and the target's name, to ask what it waits for.
+        begins: called with every pass and the target's name, to poll what it waits for.
         waits: takes the other calls that may hang: open and close.
 
     Raises:
@@ -91,7 +91,7 @@ def _open(path: str) -> OpenTarget:
     try:
         return attempt(Mode.DIRECT)
     except UsageError:
-        # Some filesystems do no direct I/O; whatever else is wrong is said again.
+        # Some filesystems do no direct I/O; any other error is raised again.
         return attempt(Mode.BUFFERED)
 
 
@@ -132,9 +132,7 @@ def _pass(
 
 
 def _moved(result: PassResult) -> str:
-    return (
-        "" if not result.elsewhere_bytes else ", but for data of one on a file or partition that lies here: check that"
-    )
+    return "" if not result.elsewhere_bytes else ", but for data of one on a file or partition stored here: check that"
 
 
 def checked_document(checked: Checked) -> dict[str, object]:

@@ -50,7 +50,7 @@ class Damage:
 
     kind: DamageKind
     offset: int
-    """In bytes, as all numbers of places."""
+    """In bytes, as all offsets."""
     length: int
     numbers: Mapping[str, int] = field(default_factory=dict)
     """What is known more, by names that depend on the kind; bits and bytes count from `offset`, writes are numbers."""

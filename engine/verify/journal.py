@@ -1,7 +1,7 @@
-"""Journals of verified loads: which write each place of a target must hold, in a file that outlives the run.
+"""Journals of verified loads: which write each grain of a target must hold, in a file that outlives the run.
 
-What lies on a target says by itself whether it is whole and in its place; that a block is whole but old is known only
-to who keeps books.
+The data on a target shows by itself whether a block is whole and at its own offset; that a whole block is stale shows
+only against a journal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def journal_folder() -> Path:
 
 
 def journal_path(target: str) -> Path:
-    """Name the journal of a device or file, the same whatever link leads there.
+    """Name the journal of a device or file, the same for every link to it.
 
     Raises:
         OSError: as journal_folder.
@@ -60,10 +60,10 @@ class _NewJournal:
 
 
 class Journals:
-    """Files for the books of a run; they replace those of earlier runs when it starts, and go if it never does."""
+    """Files for the journals of a run; they replace earlier ones when it starts, and are removed if it never does."""
 
     def __init__(self, targets: Sequence[OpenTarget]) -> None:
-        """Make a file for every target that stays; where that fails the books are kept in memory, and it is said."""
+        """Make a file for every target that stays; where that fails the journal is in memory, with a notice."""
         self.notices: tuple[str, ...] = ()
         self._kept = False
         self._journals = [self._make(target) for target in targets]
@@ -76,23 +76,23 @@ class Journals:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.with_suffix(_NEW).unlink(missing_ok=True)
             fd = os.open(path.with_suffix(_NEW), _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
-            # Held as long as the load runs: whoever checks its target meanwhile would take new data for damage.
+            # Held as long as the load runs: a check of its target meanwhile would take new data for damage.
             fcntl.flock(fd, fcntl.LOCK_EX)
             return _NewJournal(path, fd)
         except OSError as error:
             self.notices = (
-                f"no journal ({safe_text(str(error.filename))}: {error.strerror}): lunscope verify will not tell stale "
+                f"no journal ({safe_text(str(error.filename))}: {error.strerror}): lunscope verify cannot find stale "
                 "blocks after this run: set XDG_STATE_HOME to a folder you may write to",
             )
             return None
 
     @property
     def fds(self) -> list[int | None]:
-        """Descriptors in the order of the targets; None keeps the books in memory."""
+        """Descriptors in the order of the targets; None keeps the journal in memory."""
         return [None if journal is None else journal.fd for journal in self._journals]
 
     def keep(self) -> None:
-        """Put them in the place of those of earlier runs, right before the first write."""
+        """Replace those of earlier runs, right before the first write."""
         if self._kept:
             return
         for journal in self._journals:
@@ -122,7 +122,7 @@ def open_journal(target: str) -> int | None:
     """Open the journal of the last verified run on a device or file; None if there is none that can be read.
 
     Raises:
-        LunscopeError: that run goes on.
+        LunscopeError: that run has not ended.
     """
     try:
         fd = os.open(journal_path(target), _FLAGS)

@@ -11,7 +11,7 @@ from engine._native import VerifyPass
 from engine.background_call import BackgroundCall
 from engine.verify.damage import Damage, damage_of, damaged_bytes_by_kind
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _THREADS = 4
 _CANCEL_S = 1.0
 """How long a read may be outstanding after the pass was cancelled."""
@@ -25,18 +25,18 @@ class PassResult:
     name: str
     good_bytes: int
     journal_bytes: int
-    """Of those, written by the run whose journal was at hand."""
+    """Of those, written by the run of the journal."""
     foreign_bytes: int
     """Not written by a verified load."""
     elsewhere_bytes: int
-    """Written by one on something else that lies here, such as a file on this disk."""
+    """Written by one to something stored here, such as a file on this disk."""
     skipped_bytes: int
     """Not read, as the run wrote nothing there."""
     damaged_bytes: int
     damage: tuple[Damage, ...]
     """By offset; beyond 10,000 ranges they are only counted."""
     latest_run_ns: int | None
-    """When the latest load began whose data are here, since 1970."""
+    """Start of the latest load with data here, since 1970."""
 
     @property
     def by_kind(self) -> dict[str, int]:
@@ -57,7 +57,7 @@ def run_pass(
         OSError: no memory or no thread.
     """
     running = BackgroundCall(lambda: target_pass.run(_THREADS), "lunscope-verify")
-    while not running.done.wait(_LOOK_S):
+    while not running.done.wait(_POLL_S):
         progress(target_pass.progress)
         if stop.is_set():
             target_pass.cancel()

@@ -24,7 +24,7 @@ class VerifiedTarget:
     checked_bytes: int
     """Of reads, compared with what was written there."""
     raced_bytes: int
-    """Of reads, not compared as they met a write to the same place, or one that had failed."""
+    """Of reads, not compared as they met a write to the same range, or one that had failed."""
     unwritten_bytes: int
     """Of reads, not compared as the load wrote nothing there."""
     damage: tuple[Damage, ...]
@@ -54,7 +54,7 @@ class Verified:
 
     @property
     def verdict(self) -> str:
-        """Say how many ranges are damaged, and whether all that was written was looked at."""
+        """Say how many ranges are damaged, and whether all that was written was checked."""
         found = damage_verdict(self.damaged)
         complete = all(target.final_pass is not None for target in self.targets)
         return found if complete else f"{found} found, but not all that was written was read back"
@@ -94,7 +94,7 @@ def final_passes(
     passes, results = engine.final_passes(), list[PassResult | None]()
     for target_pass, name in zip(passes, names, strict=True):
 
-        def tell(share: float, done: int = len(results)) -> None:
+        def report_progress(share: float, done: int = len(results)) -> None:
             progress((done + share) / len(passes))
 
         result = None
@@ -102,7 +102,7 @@ def final_passes(
             # Without memory or threads for it there is no pass, and the result of the run says so.
             with suppress(OSError):
                 begins(target_pass, name)
-                result = run_pass(target_pass, name, tell, stop, give_up_s)
+                result = run_pass(target_pass, name, report_progress, stop, give_up_s)
         results.append(result)
     return results
 

@@ -73,7 +73,7 @@ def test_a_device_never_written_is_known_before_and_while_it_is_read(backend: Ba
     assert sampled.line == f"{device}: 100 % of 64 sampled blocks are zeros: they may never reach storage"
     zeros = next(badge for badge in run_badges(result) if badge.kind is BadgeKind.ZEROS)
     assert zeros.share == 1.0
-    assert "reads looked at are zeros" in zeros.text
+    assert "reads sampled are zeros" in zeros.text
     assert any(line.startswith(f"badge: {device}: 100 % of") for line in summary_lines(result))
     document = json.loads(json.dumps(run_document(result), allow_nan=False))
     assert {"id": "zeros", "targets": [device], "share": 1.0} == {

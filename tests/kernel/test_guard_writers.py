@@ -146,17 +146,17 @@ def test_descriptors_in_flight_are_said_to_be_unknown(storage: Storage) -> None:
         (notice,) = (text for text in notices(device) if "unix socket" in text)
         assert "1 descriptors are on their way to python" in notice
         assert f"(pid {pid}) in a unix socket" in notice
-        assert notice.endswith("make sure that nobody does")
+        assert notice.endswith("make sure that none does")
 
 
 def test_a_pid_namespace_of_its_own_is_said_to_hide_writers(storage: Storage) -> None:
     device = storage.loop()
     script = f"from tests.kernel.test_guard_writers import notices; print(notices({device!r}))"
     told = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
-    assert "not everybody who may write to it can be seen" in told
+    assert "not every process that may write to it is visible" in told
     assert "this is a pid namespace of its own: run on the host" in told
     told = run("unshare", "--pid", "--fork", sys.executable, "-c", script)
-    assert "not everybody who may write to it can be seen" in told
+    assert "not every process that may write to it is visible" in told
 
 
 def test_processes_of_others_are_counted(storage: Storage) -> None:
@@ -180,7 +180,7 @@ def test_a_reader_is_told_nothing_of_writers(storage: Storage) -> None:
         f"print(open_targets(JobSpec((TargetSpec({device!r}),)), Permissions())[0].notices)"
     )
     told = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", sys.executable, "-c", script)
-    assert "can be seen" not in told
+    assert "is visible" not in told
 
 
 @pytest.mark.parametrize("way", ["fd", "map_files"])

@@ -21,69 +21,69 @@ from engine.job.spec import BlockShare, Knobs
 IO = PlannedIo(READ, 8192, 4096)
 
 
-def issue(ledger: RunStats) -> int:
-    epoch = ledger.issue(0, ledger.knobs)
+def issue(stats: RunStats) -> int:
+    epoch = stats.issue(0, stats.knobs)
     assert epoch is not None
     return epoch
 
 
 def test_measuring_waits_for_the_settling_time_and_for_older_ios() -> None:
-    ledger = RunStats(1, Knobs())
-    ledger.open(0)
-    old = issue(ledger)
+    stats = RunStats(1, Knobs())
+    stats.open(0)
+    old = issue(stats)
     turned_ns = 5 * SETTLE_NS
-    ledger.settle(turned_ns - 1)
-    assert ledger.turn(Knobs(queue_depth=2), turned_ns) == 1
-    assert ledger.issue(0, Knobs()) is None, "planned with knobs of the epoch before"
-    new = issue(ledger)
-    assert (new, ledger.knobs.queue_depth) == (1, 2)
-    ledger.settle(turned_ns + 2 * SETTLE_NS)
-    assert ledger.epochs()[1].start_ns is None, "an I/O of the epoch before is still outstanding"
-    ledger.complete(old, 0, IO, 1000, turned_ns + 2 * SETTLE_NS)
-    ledger.settle(turned_ns + SETTLE_NS - 1)
-    assert ledger.epochs()[1].start_ns is None, "the settling time is not over"
-    ledger.settle(turned_ns + 3 * SETTLE_NS)
-    ledger.complete(new, 0, IO, 3000, turned_ns + 4 * SETTLE_NS)
-    first, second = ledger.epochs()
+    stats.settle(turned_ns - 1)
+    assert stats.turn(Knobs(queue_depth=2), turned_ns) == 1
+    assert stats.issue(0, Knobs()) is None, "planned with knobs of the epoch before"
+    new = issue(stats)
+    assert (new, stats.knobs.queue_depth) == (1, 2)
+    stats.settle(turned_ns + 2 * SETTLE_NS)
+    assert stats.epochs()[1].start_ns is None, "an I/O of the epoch before is still outstanding"
+    stats.complete(old, 0, IO, 1000, turned_ns + 2 * SETTLE_NS)
+    stats.settle(turned_ns + SETTLE_NS - 1)
+    assert stats.epochs()[1].start_ns is None, "the settling time is not over"
+    stats.settle(turned_ns + 3 * SETTLE_NS)
+    stats.complete(new, 0, IO, 3000, turned_ns + 4 * SETTLE_NS)
+    first, second = stats.epochs()
     assert first.end_ns == turned_ns
     assert (second.transient_ios, second.counts[0, READ].tolist()) == (1, [1, 4096, 3000, 3000, 3000, 0])
     assert first.counts.sum() == 0, "what completed after the turn is not the old epoch's"
-    assert ledger.counters()[0, :4].tolist() == [2, 8192, 4000, 3000]
+    assert stats.counters()[0, :4].tolist() == [2, 8192, 4000, 3000]
 
 
 def test_peaks_are_taken_and_everything_else_stays() -> None:
-    ledger = RunStats(2, Knobs(queue_depth=7, stripe_width=1))
+    stats = RunStats(2, Knobs(queue_depth=7, stripe_width=1))
     for latency_ns in (500, 900):
-        epoch = issue(ledger)
-        ledger.complete(epoch, 0, IO, latency_ns, 0)
-    assert ledger.counters()[0, 3] == 900
-    again = ledger.counters()
+        epoch = issue(stats)
+        stats.complete(epoch, 0, IO, latency_ns, 0)
+    assert stats.counters()[0, 3] == 900
+    again = stats.counters()
     assert again[0].tolist() == [2, 8192, 1400, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0]
     assert again[1, 10:12].tolist() == [0, 0], "a target outside the stripe is not active"
 
 
 def test_errors_are_counted_with_the_offset_of_the_first_and_stop_a_target() -> None:
-    ledger = RunStats(1, Knobs())
+    stats = RunStats(1, Knobs())
     for offset in range(FAILING_AFTER):
-        assert not ledger.failing(0)
-        epoch = issue(ledger)
-        ledger.fail(epoch, 0, PlannedIo(WRITE, 4096 * (offset + 3), 4096), 5)
-    assert ledger.failing(0)
-    assert ledger.errors() == [(0, "write", 5, 12288, FAILING_AFTER)]
-    assert ledger.counters()[0, [8, 9, 12]].tolist() == [FAILING_AFTER, 0, 1]
-    epoch = issue(ledger)
-    ledger.complete(epoch, 0, IO, 1, 0)
-    assert not ledger.failing(0)
+        assert not stats.failing(0)
+        epoch = issue(stats)
+        stats.fail(epoch, 0, PlannedIo(WRITE, 4096 * (offset + 3), 4096), 5)
+    assert stats.failing(0)
+    assert stats.errors() == [(0, "write", 5, 12288, FAILING_AFTER)]
+    assert stats.counters()[0, [8, 9, 12]].tolist() == [FAILING_AFTER, 0, 1]
+    epoch = issue(stats)
+    stats.complete(epoch, 0, IO, 1, 0)
+    assert not stats.failing(0)
 
 
 def test_average_peak_is_of_the_seconds_that_had_any() -> None:
-    ledger = RunStats(1, Knobs())
-    ledger.open(0)
-    ledger.settle(SETTLE_NS)
+    stats = RunStats(1, Knobs())
+    stats.open(0)
+    stats.settle(SETTLE_NS)
     for at_s, latency_ns in ((0.1, 10), (0.9, 30), (3.5, 50)):
-        epoch = issue(ledger)
-        ledger.complete(epoch, 0, IO, latency_ns, SETTLE_NS + int(at_s * 1e9))
-    assert ledger.epochs()[0].peaks[0].tolist() == [[80, 2], [0, 0], [80, 2]]
+        epoch = issue(stats)
+        stats.complete(epoch, 0, IO, latency_ns, SETTLE_NS + int(at_s * 1e9))
+    assert stats.epochs()[0].peaks[0].tolist() == [[80, 2], [0, 0], [80, 2]]
 
 
 def test_a_sequential_stream_visits_everything_and_wraps() -> None:

@@ -86,7 +86,7 @@ def test_service_time_and_skipped_arrivals_are_in_the_document() -> None:
 def test_the_summary_has_a_row_of_service_times_and_says_what_was_skipped() -> None:
     lines = summary_lines(open_result(skipped=25))
     assert any(line.endswith("read, service time") and "50.5" in line for line in lines)
-    assert any("overload: 25 arrivals (20 %) found no room" in line for line in lines)
+    assert any("overload: 25 arrivals (20 %) found no free slot" in line for line in lines)
     assert not any("overload" in line for line in summary_lines(open_result(skipped=0)))
 
 

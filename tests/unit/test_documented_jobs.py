@@ -39,7 +39,7 @@ def test_what_is_read_can_be_written_and_read_again(tmp_path: Path) -> None:
 
 def test_options_of_fio_in_the_table_are_driven_or_named(tmp_path: Path) -> None:
     driven, ignored = set(DRIVEN), set(WITHOUT_EFFECT)
-    told = set(re.findall(r"`([a-z_]+)(?:=[^`]*)?`", TEXT.split("| fio | here |")[1].split("An option that")[0]))
+    told = set(re.findall(r"`([a-z_]+)(?:=[^`]*)?`", TEXT.split("| fio | here |")[1].split("An unsupported option")[0]))
     ours = {"auto", "threads", "uring", "permutation", "rate", "arrival", "mode", "fsync_every", "flush", "include"}
     assert told - ours <= driven
     assert {"group_reporting", "cpus_allowed", "write_bw_log"} <= ignored

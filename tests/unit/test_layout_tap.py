@@ -41,7 +41,7 @@ def test_only_paths_of_targets_with_several_are_shown_and_a_look_takes_no_peak()
     tap = LayoutCounters(engine, ("load:1:0", "load:1:1"), ((), ("/dev/sda", "/dev/sdb")))  # type: ignore[arg-type]
     assert tap.names == ("", "/dev/sda", "/dev/sdb")
     engine.rows[1][3] = 700
-    assert tap.look()[1, 3] == 700
+    assert tap.peek()[1, 3] == 700
     engine.rows[1][3] = 300
     reading = tap.take()
     assert (reading.path_keys, reading.path_names) == (("load:1:1:0", "load:1:1:1"), ("/dev/sda", "/dev/sdb"))

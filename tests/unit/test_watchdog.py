@@ -67,9 +67,9 @@ def test_looking_at_counters_takes_no_peak_from_who_reads_them() -> None:
     engine = _Engine()
     tap = CounterReader(engine)  # type: ignore[arg-type]
     engine.peak_ns = 70
-    assert tap.look()[0, 3] == 70
+    assert tap.peek()[0, 3] == 70
     engine.peak_ns = 30
-    assert tap.look()[0, 3] == 70
+    assert tap.peek()[0, 3] == 70
     engine.peak_ns = 90
     assert tap.take()[0][0, 3] == 90
     assert tap.take()[0][0, 3] == 0

@@ -1,4 +1,4 @@
-"""Job files of all kinds, told apart by their suffix: .fio, .ndisk, else TOML, a scenario where it says so."""
+"""Job files of all formats, by suffix: .fio, .ndisk, else TOML, a scenario where it has a `schema`."""
 
 from __future__ import annotations
 

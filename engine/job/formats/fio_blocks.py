@@ -32,7 +32,7 @@ def take_blocks(given: Given, units: Units) -> tuple[Blocks, Blocks]:
     chosen = [(option, read) for option, read in ways.values() if option is not None]
     if not chosen:
         return _DEFAULT, _DEFAULT
-    # As in fio a split, and before it a range, goes over a plain size.
+    # As in fio a split overrides a range, and both override a plain size.
     option, read = chosen[-1]
     reads, writes = by_direction(option.text)
     return (
@@ -90,7 +90,7 @@ def filled_up(option: Option, text: str) -> list[tuple[str, float]]:
     missing, left = len(parts) - len(given), 100 - sum(given)
     if left < -ROUNDING_PERCENT or (not missing and left > ROUNDING_PERCENT):
         raise option.error(
-            f"the shares of {quoted(text)} add up to {sum(given):g} %, not 100: mend them, or leave one share out"
+            f"the shares of {quoted(text)} add up to {sum(given):g} %, not 100: fix them, or leave one share out"
         )
     return [
         (what.strip(), fraction(option, percent) if percent.strip() else max(left, 0.0) / missing)

@@ -27,7 +27,7 @@ _SHORTENED = (
     "sizes and shares asked for"
 )
 _SCATTERED = (
-    "random_distribution=normal: fio scatters the bell over the space, here it lies around the middle; its width, "
+    "random_distribution=normal: fio scatters the bell over the space, here it is around the middle; its width, "
     "which fio adds to a twelfth of the space, is the same"
 )
 

@@ -1,4 +1,4 @@
-"""Who does the I/O of a fio job, how deep, and how data get past the page cache."""
+"""Engine, queue depth and page cache mode of a fio job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Arrival, Backend, Bloc
 
 _FROM_INTENDED = (
     "rate_process=poisson: an open loop; latencies count from the moment an I/O was meant to be issued, and what finds "
-    "no room is skipped and counted"
+    "no free slot is skipped and counted"
 )
 
 
@@ -57,7 +57,7 @@ def _limits(
 
 
 def _total(option: Option, reads: float, writes: float, read_pct: float) -> float | None:
-    """Add up both directions, which must stand in the ratio of the mix."""
+    """Add up both directions, which must have the ratio of the mix."""
     if read_pct in (0.0, 100.0):
         return (reads if read_pct else writes) or None
     total = reads + writes
@@ -120,7 +120,7 @@ def _count(option: Option | None, units: Units, most: int) -> int:
 
 
 def take_mode(given: Given, *, writes: bool) -> Mode:
-    """Take direct, buffered and sync; fio is buffered unless told otherwise.
+    """Take direct, buffered and sync; fio is buffered by default.
 
     Raises:
         UsageError: writes are to be direct and synchronous at once.

@@ -25,7 +25,7 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
 
     Raises:
         LunscopeError: it, or a file it includes, cannot be read.
-        UsageError: it cannot be meant, or asks for what is not driven; names file, line and option.
+        UsageError: it is invalid, or needs what is not supported; names file, line and option.
     """
     sections = _chosen(sections_of(fio_lines(path), str(path)), chosen, str(path))
     jobs = [section_job(section) for section in sections]

@@ -53,9 +53,9 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
     "rw_sequencer": frozenset({"sequential"}),
     "zonemode": frozenset({"none"}),
 }
-"""Values with which an option asks for nothing."""
+"""Values with which an option has no effect."""
 
-_MENDS = {
+_FIXES = {
     "ramp_time": "its I/Os would count here: take it out; lunscope leaves out its own start-up",
     "verify": "is another check than ours: take it out, and add --verify on the command line",
     "latency_target": "searching a depth is the work of a sweep: take it out",
@@ -74,7 +74,7 @@ _OTHERWISE = "changes the load and is not driven here: take it out"
 
 
 def judge_left_over(options: Sequence[Option], known: Sequence[str], *, writes: bool) -> Iterator[str]:
-    """Name every option that nobody took: yields those that do not matter.
+    """Name every option that was not read: yields those without an effect on the load.
 
     Args:
         options: what is left.
@@ -90,7 +90,7 @@ def judge_left_over(options: Sequence[Option], known: Sequence[str], *, writes: 
         if option.name in WITHOUT_EFFECT or (option.name in _OF_WRITTEN_DATA and not writes):
             yield option.name
         else:
-            raise option.error(_MENDS.get(option.name) or _guess(option.name, known))
+            raise option.error(_FIXES.get(option.name) or _guess(option.name, known))
 
 
 def _guess(name: str, known: Sequence[str]) -> str:

@@ -68,18 +68,18 @@ DRIVEN = (
 
 _NO_END = "no runtime: fio ends when size is done, here the load goes on until it is stopped (10 s without a screen)"
 _NOT_TIME_BASED = "time_based is not set: fio might end when size is done, here the runtime is over first"
-_EVENLY = "several files: what is outstanding is held evenly on them, fio lets it go wherever there is room"
+_EVENLY = "several files: what is outstanding is held evenly on them, fio sends it to any file with a free slot"
 _ONE_SEQUENCE = "reads and writes in sequence: they take turns in one sequence here, in fio each have their own"
 _CACHED = (
     "buffered reads: fio drops its files from the page cache before it begins, here they stay in it (a badge says how "
     "much is read from it)"
 )
-_ALIGNED = "blocks of several sizes: each lies at a multiple of its own size, in fio at one of the smallest"
+_ALIGNED = "blocks of several sizes: each is at a multiple of its own size, in fio at one of the smallest"
 
 
 @dataclass(frozen=True, slots=True)
 class SectionJob:
-    """What one section asks for."""
+    """What one section specifies."""
 
     section: FioSection
     job: JobSpec

@@ -31,7 +31,7 @@ class Line:
 def fio_lines(path: str | Path, environment: Mapping[str, str] = os.environ) -> Iterator[Line]:
     """Yield the lines of a job file and of all files it includes, without comments and blanks.
 
-    As fio does, everything from `;` or `#` on is comment, wherever it stands, and `${NAME}` is the environment's.
+    As in fio everything from `;` or `#` on is comment, anywhere in a line, and `${NAME}` is an environment variable.
 
     Raises:
         LunscopeError: a file cannot be read.

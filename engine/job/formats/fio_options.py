@@ -39,7 +39,7 @@ def fio_options(job: JobSpec, sections: int) -> Options:
     else:
         options |= {"ioengine": "io_uring", "iodepth": str(knobs.queue_depth)}
     options |= _MODES[knobs.mode]
-    options |= _places(job) if job.access is Access.RANDOM else {}
+    options |= _distribution_options(job) if job.access is Access.RANDOM else {}
     options |= _rate(job, sections)
     options |= number_options(knobs)
     if job.runtime_s is not None:
@@ -58,7 +58,7 @@ def _split(mix: Sequence[BlockShare]) -> str:
     return ":".join(f"{format_size(share.block_bytes)}/{_whole('--bs', share.percent)}" for share in mix)
 
 
-def _places(job: JobSpec) -> Options:
+def _distribution_options(job: JobSpec) -> Options:
     knobs = job.knobs
     if isinstance(knobs.distribution, Permutation):
         if job.backend is Backend.THREADS and knobs.queue_depth > 1:

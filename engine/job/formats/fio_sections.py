@@ -92,7 +92,7 @@ def _option(line: Line) -> Option:
 
 
 class Given:
-    """Options of one section that nobody took yet: what is left in the end is not understood."""
+    """Options of one section that were not read yet: what is left in the end is unknown."""
 
     def __init__(self, section: FioSection) -> None:
         self.section = section

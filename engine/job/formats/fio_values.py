@@ -20,7 +20,7 @@ _SWITCHES = {None: True, "1": True, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What a `k` is: with `kb_base=1024`, the default, `4k` is 4096 and `4kib` 4000; with 1000 it is the other way.
+    """What a `k` is: with `kb_base=1024`, the default, `4k` is 4096 and `4kib` 4000; with 1000 it is the reverse.
 
     `4ki` is `4k` with both, which fio does and its manual denies.
     """
@@ -100,7 +100,7 @@ def fraction(option: Option, text: str) -> float:
 
 
 def by_direction(text: str) -> tuple[str, str]:
-    """Cut a list into its part for reads and its part for writes; empty stands for the default (bs of fio(1)).
+    """Cut a list into its part for reads and its part for writes; empty means the default (bs of fio(1)).
 
     A last part without a comma after it holds for all that follow; a third one is for trims.
     """

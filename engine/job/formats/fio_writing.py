@@ -95,7 +95,7 @@ def _refuse(job: JobSpec, width: int) -> None:
 
 
 def _set_but_not_written(job: JobSpec) -> list[str]:
-    """Name fields that this file knows nothing of, so that a new one is refused until it is written."""
+    """Name fields that this module does not write, so that a new one is refused until it does."""
     pairs: list[tuple[JobSpec | Knobs, JobSpec | Knobs]] = [(job, JobSpec()), (job.knobs, Knobs())]
     return [
         field.name

@@ -36,7 +36,7 @@ _MOST_VALUES = 256
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One line: its name, its values, and where it stands."""
+    """One line: its name, its values, and its location."""
 
     name: str
     words: tuple[str, ...]

@@ -15,13 +15,13 @@ class ReadJob:
     scenarios: tuple[Scenario, ...]
     """At least one; each begins when the one before is over."""
     warnings: tuple[str, ...] = ()
-    """What the file asks for and the load does not do, one line each; nothing that changes the load."""
+    """Options of the file that the load ignores, one line each; none of them changes the load."""
     scratch_folder: Path | None = None
     """Where the file wants files that lunscope makes itself."""
     response_times_s: tuple[float, ...] = ()
-    """Limits for which the share of I/Os within each is asked for."""
+    """Limits for which the share of I/Os within each is reported."""
 
     @property
     def is_timed(self) -> bool:
-        """Whether something happens at set times, which nobody at a screen would do."""
+        """Whether knobs turn at set times, so that no operator is needed."""
         return len(self.scenarios) > 1 or bool(self.scenarios[0].turns)

@@ -1,4 +1,4 @@
-"""Where in a file something stands."""
+"""Location in a file."""
 
 from __future__ import annotations
 

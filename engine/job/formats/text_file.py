@@ -1,4 +1,4 @@
-"""Reading small text files that people wrote, whatever they turn out to be."""
+"""Reading small text files of unchecked content."""
 
 from __future__ import annotations
 

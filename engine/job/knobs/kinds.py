@@ -52,10 +52,10 @@ class KnobKind(ABC):
 
     @abstractmethod
     def plain(self, value: Any) -> str | int | float:  # noqa: ANN401 - as above
-        """Give a value as events hold it and people read it."""
+        """Format a value for events and for people."""
 
     def document(self, value: Any) -> object:  # noqa: ANN401 - as above
-        """Give a value as the JSON of a run holds it."""
+        """Convert a value for the JSON of a run."""
         return self.plain(value)
 
     def problems(self, value: Any, knobs: Knobs) -> Iterator[str]:  # noqa: ANN401 - as above

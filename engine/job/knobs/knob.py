@@ -56,7 +56,7 @@ class Row:
     position: int
     title: str
     short: str
-    """Title where there is little room."""
+    """Short title, for narrow columns."""
     up: StepKey
     down: StepKey
     more: tuple[StepKey, ...] = ()
@@ -95,7 +95,7 @@ class FioNumber:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One knob; `knob` makes it part of a field of Knobs, whose name is its id."""
+    """One knob; `knob` makes it part of a field of Knobs; the field name is its id."""
 
     key: str
     """In job files; with hyphens the option of the command line."""
@@ -150,7 +150,7 @@ class Knob:
         return f"{self.key} = {quoted(self.unset or '') if value is None else self.kind.toml(value)}"
 
     def plain(self, knobs: Knobs) -> str | int | float | None:
-        """Give its value as events hold it."""
+        """Format its value for events."""
         value = self.of(knobs)
         return (None if self.null_in_events else self.unset) if value is None else self.kind.plain(value)
 
@@ -159,7 +159,7 @@ class Knob:
         return str(self.plain(knobs)) if self.row is None or self.row.shown is None else self.row.shown(knobs, targets)
 
     def document(self, knobs: Knobs) -> object:
-        """Give its value as the JSON of a run holds it."""
+        """Convert its value for the JSON of a run."""
         value = self.of(knobs)
         return None if value is None else self.kind.document(value)
 

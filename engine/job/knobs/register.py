@@ -1,4 +1,4 @@
-"""All knobs, as whatever is made of them goes over them."""
+"""All knobs, for everything that iterates over them."""
 
 from __future__ import annotations
 

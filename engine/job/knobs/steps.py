@@ -34,7 +34,7 @@ def up_and_down(
 
 
 def next_and_previous(name: str, titles: tuple[str, str], keys: tuple[str, str], step: Step) -> tuple[StepKey, StepKey]:
-    """Make the two keys of a knob whose values have no order."""
+    """Make the two keys of a knob with unordered values."""
     return up_and_down(name, titles, keys, step, ("next", "previous"))
 
 
@@ -102,7 +102,7 @@ def _with(knobs: Knobs, field: str, value: Any) -> Knobs:  # noqa: ANN401 (each 
 
 
 def _next_of(ladder: Sequence[float], value: float, direction: int) -> float:
-    """Find the next rung above or below a value that may stand between two."""
+    """Find the next rung above or below a value that may lie between two."""
     if direction > 0:
         return ladder[min(bisect.bisect_right(ladder, value), len(ladder) - 1)]
     return ladder[max(bisect.bisect_left(ladder, value) - 1, 0)]

@@ -63,7 +63,7 @@ class Knobs:
             position=30,
             name="queue depth",
             kind=WholeNumber(1, MAX_QUEUE_DEPTH, "{} to {} per target"),
-            help="Outstanding I/Os kept on each target. [1]",
+            help="Outstanding I/Os of each target. [1]",
             metavar="N",
             row=Row(
                 1,
@@ -88,7 +88,7 @@ class Knobs:
             fio=("iodepth", "numjobs"),
         ),
     )
-    """Outstanding I/Os kept on each target, whatever the number of threads."""
+    """Outstanding I/Os of each target, whatever the number of threads."""
     stripe_width: int = knob(
         1,
         Knob(

@@ -111,7 +111,7 @@ pub fn percentiles_of_rows<'py>(
                 break;
             }
             cells.clear();
-            cells.extend(run.iter().map(|place| (bucket[*place], count[*place])));
+            cells.extend(run.iter().map(|index| (bucket[*index], count[*index])));
             of_row(&cells, &wanted, &scale, |position, ns| {
                 values[position * rows + at] = ns;
             });

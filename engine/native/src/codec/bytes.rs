@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-/// Why a byte string cannot be what it claims.
+/// Why encoded bytes are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage(pub &'static str);
 

@@ -1,4 +1,4 @@
-//! Sparse histogram cells, sorted by row, series and bucket and told by the gaps between them.
+//! Sparse histogram cells, sorted by row, series and bucket and encoded by the gaps between them.
 
 use super::bytes::{Checked, Damage, Reader, write_section, write_varint};
 use super::integers::{BitReader, BitWriter, Lengths};
@@ -15,13 +15,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    fn place(&self) -> u64 {
+    fn key(&self) -> u64 {
         u64::from(self.row) << 24 | u64::from(self.series) << 16 | u64::from(self.bucket)
     }
 
-    fn at(place: u64, count: u64) -> Checked<Self> {
-        let [low, high, series, ..] = place.to_le_bytes();
-        let row = u32::try_from(place >> 24).map_err(|_| Damage("no such row"))?;
+    fn at(key: u64, count: u64) -> Checked<Self> {
+        let [low, high, series, ..] = key.to_le_bytes();
+        let row = u32::try_from(key >> 24).map_err(|_| Damage("no such row"))?;
         Ok(Self {
             row,
             series,
@@ -36,11 +36,11 @@ pub fn encode(mut cells: Vec<Cell>) -> Checked<Vec<u8>> {
         return Err(Damage("too many histogram cells"));
     }
     cells.sort_unstable();
-    let places = cells.iter().map(Cell::place);
-    let previous = std::iter::once(0).chain(places.clone());
-    let gaps: Vec<u64> = places
+    let keys = cells.iter().map(Cell::key);
+    let previous = std::iter::once(0).chain(keys.clone());
+    let gaps: Vec<u64> = keys
         .zip(previous)
-        .map(|(place, before)| place - before)
+        .map(|(key, before)| key - before)
         .collect();
     let counts: Vec<u64> = cells.iter().map(|cell| cell.count).collect();
     let mut out = Vec::new();
@@ -61,10 +61,10 @@ pub fn decode(bytes: &[u8]) -> Checked<Vec<Cell>> {
     let mut bits = BitReader::new(&bits);
     let (gaps, counts) = (bits.list(length)?, bits.list(length)?);
     bits.finish()?;
-    let mut place = 0_u64;
+    let mut key = 0_u64;
     let cell = |(gap, count): (u64, u64)| {
-        place = place.checked_add(gap).ok_or(Damage("no such row"))?;
-        Cell::at(place, count)
+        key = key.checked_add(gap).ok_or(Damage("no such row"))?;
+        Cell::at(key, count)
     };
     gaps.into_iter().zip(counts).map(cell).collect()
 }

@@ -9,7 +9,7 @@ use super::integers::{BitReader, BitWriter, Lengths, unzigzag, zigzag};
 /// More cells than any host has; what a hostile file can make us allocate is bounded by it.
 pub const MAX_CELLS: usize = 1 << 23;
 
-/// How the column of the changed rows is told; two bits each.
+/// How the column of the changed rows is encoded; two bits each.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guess {
     /// Every value stayed.
@@ -139,7 +139,7 @@ impl TableState {
         row * self.columns..(row + 1) * self.columns
     }
 
-    /// Moves the state by one difference per cell of the moving rows, asked for in row order.
+    /// Advances the state by one difference per cell of the changed rows, in row order.
     fn advance(
         &mut self,
         active: Vec<bool>,
@@ -185,7 +185,7 @@ impl TableState {
         Ok(active)
     }
 
-    /// How to tell each column, and the parameter of its numbers.
+    /// How to encode each column, and the parameter of its numbers.
     fn guess(&self, current: &[u64], moving: &[usize]) -> Vec<(Guess, u32)> {
         let mut lengths = vec![(Lengths::new(), Lengths::new()); self.columns];
         for &row in moving {
@@ -280,7 +280,7 @@ fn read_guesses(reader: &mut Reader<'_>, columns: usize) -> Checked<Vec<Guess>> 
     let bytes = reader.take(columns.div_ceil(4))?;
     let all = bytes
         .iter()
-        .flat_map(|byte| (0..4).map(move |place| Guess::from_bits(byte >> (2 * place))));
+        .flat_map(|byte| (0..4).map(move |index| Guess::from_bits(byte >> (2 * index))));
     Ok(all.take(columns).collect())
 }
 

@@ -10,7 +10,7 @@ use crate::load::clock::monotonic_ns;
 
 const SECTOR_BYTES: u64 = 512;
 
-/// Columns of a row, in order; the raw table trace says what they are.
+/// Columns of a row, in order; described by the raw table trace.
 pub const COLUMNS: [&str; 20] = [
     "reads",
     "writes",
@@ -57,7 +57,7 @@ pub fn in_driver(device: &Device) -> u64 {
 struct Seen {
     last_done_ns: u64,
     in_driver: u64,
-    /// Looks in a row that found nothing new; counters may trail the time of the last completion by one.
+    /// Readings in a row that found nothing new; counters may trail the time of the last completion by one.
     still: u8,
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyOSError, PyValueError};
 
-/// What failed, with the mend.
+/// What failed, with the fix.
 #[derive(Debug)]
 pub enum Failure {
     /// A step the kernel refused.
@@ -26,7 +26,7 @@ impl Failure {
         }
     }
 
-    /// Libraries wrap the kernel's errors; the number is looked for down the chain of sources.
+    /// Libraries wrap the kernel's errors; the number is searched for down the chain of sources.
     pub fn library(step: impl Display, error: &(dyn std::error::Error + 'static)) -> Self {
         let mut errno = libc::EIO;
         let mut words = error.to_string();
@@ -45,12 +45,12 @@ impl Failure {
         let words = words.trim_end_matches(&format!(" (os error {errno})"));
         Self::Os {
             errno,
-            text: format!("{step}: {words}{}", mend(errno)),
+            text: format!("{step}: {words}{}", fix(errno)),
         }
     }
 }
 
-fn mend(errno: i32) -> &'static str {
+fn fix(errno: i32) -> &'static str {
     match errno {
         libc::EPERM | libc::EACCES => ": run as root, or with CAP_BPF and CAP_PERFMON",
         libc::EMFILE | libc::ENFILE => ": raise ulimit -n",

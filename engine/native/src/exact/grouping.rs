@@ -20,8 +20,8 @@ type Members = Vec<Vec<u8>>;
 
 #[derive(Default)]
 pub struct Grouping {
-    /// Places in the map of groups in the order of the last call.
-    pub places: Vec<u16>,
+    /// Indices in the map of groups in the order of the last call.
+    pub slots: Vec<u16>,
     taken: HashMap<Members, u16>,
     given_back: VecDeque<u16>,
     first_unused: u16,
@@ -29,33 +29,33 @@ pub struct Grouping {
     /// Rows whose lists are up to date.
     applied: usize,
     applied_generation: u64,
-    pub told: Told,
+    pub reported: ReportedBusy,
 }
 
-/// Busy times last told, by place: they never fall.
+/// Busy times last reported, by slot: they never decrease.
 #[derive(Default)]
-pub struct Told(HashMap<u16, u64>);
+pub struct ReportedBusy(HashMap<u16, u64>);
 
-impl Told {
-    /// Busy time and busy members of groups by their places.
-    pub fn read(&mut self, maps: &Maps, places: &[u16]) -> Vec<u64> {
-        let mut values = Vec::with_capacity(places.len() * 2);
-        for place in places {
-            let Some(group) = maps.groups.get(usize::from(*place)) else {
+impl ReportedBusy {
+    /// Busy time and busy members of groups by their slots.
+    pub fn read(&mut self, maps: &Maps, slots: &[u16]) -> Vec<u64> {
+        let mut values = Vec::with_capacity(slots.len() * 2);
+        for slot in slots {
+            let Some(group) = maps.groups.get(usize::from(*slot)) else {
                 values.extend([u64::MAX; 2]);
                 continue;
             };
-            let told = self.0.entry(*place).or_default();
-            *told = busy_ns(group.busy_ns.load(Acquire)).max(*told);
+            let reported = self.0.entry(*slot).or_default();
+            *reported = busy_ns(group.busy_ns.load(Acquire)).max(*reported);
             let devices = group.busy_devices.load(Relaxed);
-            values.extend([*told, u64::try_from(devices).unwrap_or(0)]);
+            values.extend([*reported, u64::try_from(devices).unwrap_or(0)]);
         }
         values
     }
 }
 
 impl Grouping {
-    /// Replaces all groups; one with the members of an old one goes on counting.
+    /// Replaces all groups; one with the members of an old one continues counting.
     pub fn replace(
         &mut self,
         maps: &Maps,
@@ -63,10 +63,10 @@ impl Grouping {
         groups: Vec<Members>,
     ) -> Result<(), Failure> {
         let members = sorted(groups);
-        let wanted = self.place(maps, &members)?;
-        let places: Vec<u16> = members.iter().map(|one| self.taken[one]).collect();
+        let wanted = self.assign_slots(maps, &members)?;
+        let slots: Vec<u16> = members.iter().map(|one| self.taken[one]).collect();
         self.wanted = wanted;
-        self.places = places;
+        self.slots = slots;
         self.applied = 0;
         self.apply(maps, rows);
         self.give_back(&members);
@@ -86,45 +86,45 @@ impl Grouping {
         self.applied = rows.len();
     }
 
-    /// Finds places for the groups that have none, and the list of every member.
-    fn place(
+    /// Assigns slots to the groups that have none, and the list of every member.
+    fn assign_slots(
         &mut self,
         maps: &Maps,
         members: &[Members],
     ) -> Result<HashMap<Vec<u8>, List>, Failure> {
         let mut wanted: HashMap<Vec<u8>, Vec<u16>> = HashMap::new();
         for group in members {
-            let place = self.place_of(maps, group)?;
+            let slot = self.slot_of(maps, group)?;
             for member in group {
                 let list = wanted.entry(member.clone()).or_default();
-                if !list.contains(&place) {
-                    list.push(place);
+                if !list.contains(&slot) {
+                    list.push(slot);
                 }
             }
         }
         wanted
             .into_iter()
-            .map(|(name, places)| {
+            .map(|(name, slots)| {
                 let mut list = List::default();
-                let fitting = list.get_mut(..places.len()).ok_or_else(|| {
+                let fitting = list.get_mut(..slots.len()).ok_or_else(|| {
                     let name = String::from_utf8_lossy(&name).into_owned();
                     Failure::Value(format!(
                         "groups: {name} is in {} groups, at most {GROUPS_OF_DEVICE} are counted",
-                        places.len()
+                        slots.len()
                     ))
                 })?;
-                fitting.copy_from_slice(&places);
+                fitting.copy_from_slice(&slots);
                 Ok((name, list))
             })
             .collect()
     }
 
-    fn place_of(&mut self, maps: &Maps, members: &Members) -> Result<u16, Failure> {
-        if let Some(place) = self.taken.get(members) {
-            return Ok(*place);
+    fn slot_of(&mut self, maps: &Maps, members: &Members) -> Result<u16, Failure> {
+        if let Some(slot) = self.taken.get(members) {
+            return Ok(*slot);
         }
         let limit = maps.groups.len();
-        let place = if usize::from(self.first_unused) + 1 < limit {
+        let slot = if usize::from(self.first_unused) + 1 < limit {
             self.first_unused += 1;
             self.first_unused
         } else {
@@ -133,21 +133,21 @@ impl Grouping {
                 Failure::Value(format!("groups: more than {} at once", (limit - 1) / 2))
             })?
         };
-        let group = &maps.groups[usize::from(place)];
+        let group = &maps.groups[usize::from(slot)];
         group.busy_devices.store(0, Relaxed);
         group.busy_ns.store(0, Release);
-        self.told.0.insert(place, 0);
-        self.taken.insert(members.clone(), place);
-        Ok(place)
+        self.reported.0.insert(slot, 0);
+        self.taken.insert(members.clone(), slot);
+        Ok(slot)
     }
 
     fn give_back(&mut self, members: &[Members]) {
         let kept: std::collections::HashSet<&Members> = members.iter().collect();
         let given_back = &mut self.given_back;
-        self.taken.retain(|members, place| {
+        self.taken.retain(|members, slot| {
             let keep = kept.contains(members);
             if !keep {
-                given_back.push_back(*place);
+                given_back.push_back(*slot);
             }
             keep
         });
@@ -165,12 +165,12 @@ fn sorted(mut groups: Vec<Members>) -> Vec<Members> {
 /// Puts a list in force. A device that is busy leaves its old groups and enters the new ones at this moment.
 fn assign(device: &Device, groups: &[Group], list: List) {
     let in_force = usize::from(device.in_driver.load(Acquire) & 1 == 1);
-    let old: List = std::array::from_fn(|place| device.groups[in_force][place].load(Relaxed));
+    let old: List = std::array::from_fn(|slot| device.groups[in_force][slot].load(Relaxed));
     if old == list {
         return;
     }
-    for (place, group) in device.groups[1 - in_force].iter().zip(list) {
-        place.store(group, Release);
+    for (slot, group) in device.groups[1 - in_force].iter().zip(list) {
+        slot.store(group, Release);
     }
     let before = device.in_driver.fetch_xor(1, AcqRel);
     if before >> 1 > 0 {
@@ -182,8 +182,8 @@ fn assign(device: &Device, groups: &[Group], list: List) {
 
 fn of_list(groups: &[Group], list: List) -> impl Iterator<Item = &Group> {
     list.into_iter()
-        .take_while(|place| *place != 0)
-        .filter_map(|place| groups.get(usize::from(place)))
+        .take_while(|slot| *slot != 0)
+        .filter_map(|slot| groups.get(usize::from(slot)))
 }
 
 fn enter(groups: &[Group], list: List, now: i64) {
@@ -209,7 +209,7 @@ pub fn leave_driver(maps: &Maps, device: &Device, end_ns: u64) {
     if before >> 1 == 1 {
         device.busy_ns.fetch_add(end_ns, AcqRel);
         let in_force = usize::from(before & 1 == 1);
-        let list = std::array::from_fn(|place| device.groups[in_force][place].load(Relaxed));
+        let list = std::array::from_fn(|slot| device.groups[in_force][slot].load(Relaxed));
         leave(&maps.groups, list, end_ns);
     }
 }

@@ -1,4 +1,4 @@
-//! Completions that no program saw: their I/Os are taken out, so that nothing stays in flight for ever.
+//! Completions that no program saw: their I/Os are removed, so that nothing stays in flight for ever.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -21,10 +21,10 @@ const SUSPECT_NS: u64 = 20_000_000;
 const QUEUED_SUSPECT_NS: u64 = 1_000_000_000;
 /// Where the kernel does not count: longer than a driver lets an I/O last, short of commands that erase or format.
 const DEAD_NS: u64 = 600_000_000_000;
-/// The driver may have ended it in its own books a moment before the event comes.
-const SECOND_LOOK: Duration = Duration::from_millis(1);
+/// The driver may have ended it in its own counters a moment before the event arrives.
+const RECHECK_AFTER: Duration = Duration::from_millis(1);
 
-/// An I/O under way: where it stands and since when.
+/// An I/O in flight: its slot in the table, its state and its age.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
     set: usize,
@@ -57,7 +57,7 @@ impl Entry {
     }
 }
 
-/// All I/Os under way.
+/// All I/Os in flight.
 fn entries(maps: &Maps, now_ns: u64) -> impl Iterator<Item = Entry> + '_ {
     let ways = maps.under_way.iter().enumerate().flat_map(|(set, ios)| {
         ios.way
@@ -84,7 +84,7 @@ fn entries(maps: &Maps, now_ns: u64) -> impl Iterator<Item = Entry> + '_ {
     })
 }
 
-/// Age of the oldest I/O under way of every row, in nanoseconds; `u64::MAX` where there is none.
+/// Age of the oldest I/O in flight of every row, in nanoseconds; `u64::MAX` where there is none.
 pub fn oldest(maps: &Maps, rows: &Rows) -> Vec<u64> {
     let mut ages = vec![u64::MAX; rows.len()];
     for entry in entries(maps, monotonic_ns()) {
@@ -97,15 +97,15 @@ pub fn oldest(maps: &Maps, rows: &Rows) -> Vec<u64> {
     ages
 }
 
-/// Takes out what is old and beyond what the kernel itself counts; returns how many.
+/// Removes what is old and beyond what the kernel itself counts; returns how many.
 ///
-/// Looks twice, because driver and event end an I/O one after the other.
+/// Checks twice, because driver and event end an I/O one after the other.
 pub fn heal(maps: &Maps, rows: &Rows, sysfs: &Path) -> u64 {
     let suspects = dead(maps, rows, sysfs);
     if suspects.is_empty() {
         return 0;
     }
-    std::thread::sleep(SECOND_LOOK);
+    std::thread::sleep(RECHECK_AFTER);
     let still = dead(maps, rows, sysfs);
     let same = |entry: &&Entry| {
         suspects
@@ -116,14 +116,14 @@ pub fn heal(maps: &Maps, rows: &Rows, sysfs: &Path) -> u64 {
     healed.count() as u64
 }
 
-/// Takes out everything: what was under way when the programs were detached may have ended unseen.
+/// Removes everything: what was in flight when the programs were detached may have ended unseen.
 pub fn clear(maps: &Maps) {
     for entry in entries(maps, monotonic_ns()) {
         take_out(maps, &entry);
     }
 }
 
-/// I/Os that are over, as far as the kernel's own counts, read after them, can tell.
+/// I/Os that have ended according to the kernel's own counts, which are read after them.
 fn dead(maps: &Maps, rows: &Rows, sysfs: &Path) -> Vec<Entry> {
     let mut old: HashMap<usize, Vec<Entry>> = HashMap::new();
     for entry in entries(maps, monotonic_ns()) {
@@ -150,7 +150,7 @@ fn excess(entries: Vec<Entry>, counts: Option<&KernelCounts>) -> Vec<Entry> {
     in_driver.sort_by_key(|one| std::cmp::Reverse(one.age_ns));
     in_driver.truncate(in_driver.len().saturating_sub(counts.in_driver));
     let gone = |one: &Entry| {
-        // Kernels before 6.12 tell nothing of what is queued, but something of what the queue waits for.
+        // Kernels before 6.12 do not count what is queued, but they count what the queue waits for.
         one.is_counted(counts) && counts.all == 0 && one.age_ns >= QUEUED_SUSPECT_NS
     };
     let others = others
@@ -189,7 +189,7 @@ fn figures(path: &Path) -> Option<Vec<u64>> {
     figures.collect()
 }
 
-/// Closes the books of one I/O as of the device's last completion, unless it has moved meanwhile.
+/// Ends one I/O as of the device's last completion, unless it changed state meanwhile.
 fn take_out(maps: &Maps, entry: &Entry) -> bool {
     let io = entry.io(maps);
     let same = io.state.load(Acquire) == entry.state;

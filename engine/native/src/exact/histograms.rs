@@ -1,4 +1,4 @@
-//! Growth of the histograms since the last look.
+//! Growth of the histograms since the last reading.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -6,7 +6,7 @@ use super::layout::{BUCKETS_OF_OCTAVE, Device, NO_HISTOGRAM, OCTAVES, SERIES};
 use super::maps::Maps;
 use super::rows::Rows;
 
-/// Counts of one histogram when last looked at.
+/// Counts of one histogram when last read.
 type Counts = [[u32; BUCKETS_OF_OCTAVE]; OCTAVES];
 
 /// Cells that grew: row, series, bucket, count.
@@ -18,7 +18,7 @@ pub struct Cells {
     pub count: Vec<u64>,
 }
 
-/// Looks of a device that found its last completion unchanged.
+/// Readings of a device that found its last completion unchanged.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     last_done_ns: u64,
@@ -42,7 +42,7 @@ impl Histograms {
             let device = &maps.devices[one.device];
             let last_done_ns = device.last_done_ns.load(Acquire);
             let moved = last_done_ns != seen.last_done_ns;
-            // One more look after the last completion, because its counts may have come after it.
+            // One more reading after the last completion, because its counts may have come after it.
             if !moved && seen.still {
                 continue;
             }
@@ -94,7 +94,7 @@ impl Collect for Vec<Option<Box<Counts>>> {
             if octave >= OCTAVES {
                 break;
             }
-            for (place, (now, before)) in octaves[octave]
+            for (index, (now, before)) in octaves[octave]
                 .count
                 .iter()
                 .zip(&mut before[octave])
@@ -102,7 +102,7 @@ impl Collect for Vec<Option<Box<Counts>>> {
             {
                 let now = now.load(Relaxed);
                 if now != *before {
-                    push(bucket(octave, place), now.wrapping_sub(*before));
+                    push(bucket(octave, index), now.wrapping_sub(*before));
                     *before = now;
                 }
             }
@@ -129,6 +129,6 @@ impl Cells {
 }
 
 /// Bucket of 64 ns units, 16 per octave, as in `collectors.model.HistogramScale`.
-fn bucket(octave: usize, place: usize) -> u16 {
-    u16::try_from(octave * BUCKETS_OF_OCTAVE + place).unwrap_or(u16::MAX)
+fn bucket(octave: usize, index: usize) -> u16 {
+    u16::try_from(octave * BUCKETS_OF_OCTAVE + index).unwrap_or(u16::MAX)
 }

@@ -35,7 +35,7 @@ pub struct Pending {
     /// Grows before and after they move to the device; odd between.
     pub sequence: AtomicU32,
     in_use: u32,
-    /// 0 is nobody.
+    /// 0 is no device.
     pub device: AtomicU32,
     pub direction: AtomicU32,
     pub sums: Sums,
@@ -129,7 +129,7 @@ pub struct SlowIo {
 #[repr(C)]
 pub struct Control {
     pub epoch: AtomicU32,
-    /// Device 0 is nobody.
+    /// Device 0 is no device.
     pub next_device: AtomicU32,
     pub next_histogram: AtomicU32,
     unused_0: [u32; 13],

@@ -8,11 +8,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::slice;
 
-/// Values that consist of atomics and of padding nobody touches: others may write them at any time.
+/// Values that consist of atomics and of unused padding: others may write them at any time.
 ///
 /// # Safety
 ///
-/// Every field that anybody writes is atomic, and any bits are a valid value.
+/// Every field that is written is atomic, and any bits are a valid value.
 pub unsafe trait Shared {}
 
 // SAFETY: atomics of integers and padding only, as for all of the layout.
@@ -90,8 +90,8 @@ impl<T: Shared> Deref for Mapping<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the kernel mapped that many values of this size, page aligned, until drop; whoever else writes them
-        // does so under atomics, which is what `Shared` says of the type.
+        // SAFETY: the kernel mapped that many values of this size, page aligned, until drop; other writers of them
+        // do so through atomics, which is what `Shared` says of the type.
         unsafe { slice::from_raw_parts(self.base.as_ptr(), self.entries) }
     }
 }
@@ -103,7 +103,7 @@ impl<T: Shared> Drop for Mapping<T> {
     }
 }
 
-/// Entries and bytes of a value, which the kernel tells of a descriptor without any right.
+/// Entries and bytes of a value, which the kernel reports of a descriptor without any privilege.
 fn shape(map: BorrowedFd<'_>) -> io::Result<(usize, usize)> {
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", map.as_raw_fd()))?;
     let figure = |name: &str| {

@@ -1,4 +1,4 @@
-//! The programs: loaded all at once, attached so that nothing is seen to begin whose end would be missed.
+//! The programs: loaded all at once, attached in an order in which no I/O is seen to begin without its end.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -114,7 +114,7 @@ impl Programs {
         }
     }
 
-    /// A second descriptor of a map, to be handed to another process.
+    /// A second descriptor of a map, to be passed to another process.
     ///
     /// The kernel maps no descriptor that was opened for reading only (`bpf_map_mmap` wants `VM_SHARED`, which `do_mmap`
     /// takes away from those), so its holder may write, too; the programs and this side bear any content.

@@ -1,4 +1,4 @@
-//! Why the exact tier cannot work here, in words and with the mend.
+//! Why the exact tier cannot work here, in words and with the fix.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ pub fn refusal(procfs: &Path, sysfs: &Path) -> String {
     checks.into_iter().flatten().next().unwrap_or_default()
 }
 
-/// What no right would lift, and so no helper that has it.
+/// What no privilege would allow, and so no privileged helper either.
 pub fn kernel_refusal(procfs: &Path, sysfs: &Path) -> Option<String> {
     kernel_age(procfs)
         .or_else(|| type_information(sysfs))
@@ -37,7 +37,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The names of all types stand in it as plain text, so a tracepoint that is missing is known without parsing.
+/// It holds the names of all types as plain text, so a tracepoint that is missing is known without parsing.
 fn type_information(sysfs: &Path) -> Option<String> {
     let path = sysfs.join("kernel/btf/vmlinux");
     let btf = match fs::read(&path) {
@@ -63,7 +63,7 @@ fn has_name(btf: &[u8], name: &str) -> bool {
         .any(|window| window[1] == first && window == rest)
 }
 
-/// The mode in force stands in brackets; only confidentiality forbids reading kernel memory.
+/// The mode in force is in brackets; only confidentiality forbids reading kernel memory.
 fn lockdown(sysfs: &Path) -> Option<String> {
     let modes = fs::read_to_string(sysfs.join("kernel/security/lockdown")).ok()?;
     modes.contains("[confidentiality]").then(|| {
@@ -122,7 +122,7 @@ fn create_map() -> io::Result<()> {
     if map < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and nobody else knows it.
+    // SAFETY: the descriptor was just made and nothing else uses it.
     unsafe { libc::close(map) };
     Ok(())
 }

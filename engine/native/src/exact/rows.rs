@@ -1,4 +1,4 @@
-//! Which devices have been seen, and who they are.
+//! Which devices have been seen, and their identity.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -32,9 +32,9 @@ pub struct Rows {
     pub all: Vec<Row>,
     /// Row of each device plus 1, by index in the map of devices.
     row_of: Vec<u32>,
-    /// Places whose identity was not yet written when they were looked at, or that stay empty.
+    /// Slots with no identity written yet when they were scanned, or that stay empty.
     open: Vec<usize>,
-    looked: usize,
+    scanned: usize,
     /// Grows with every change of `all`.
     pub generation: u64,
 }
@@ -53,20 +53,20 @@ impl Rows {
     pub fn grow(&mut self, maps: &Maps) {
         let next = maps.control().next_device.load(Acquire) as usize;
         let next = next.min(maps.identities.len());
-        if self.looked >= next && self.open.is_empty() {
+        if self.scanned >= next && self.open.is_empty() {
             return;
         }
-        let first = self.looked.max(1);
-        let places = std::mem::take(&mut self.open)
+        let first = self.scanned.max(1);
+        let slots = std::mem::take(&mut self.open)
             .into_iter()
             .chain(first..next);
-        for device in places.collect::<Vec<_>>() {
+        for device in slots.collect::<Vec<_>>() {
             match read(&maps.identities[device], device) {
                 Some(row) => self.push(row),
                 None => self.open.push(device),
             }
         }
-        self.looked = next.max(first);
+        self.scanned = next.max(first);
     }
 
     fn push(&mut self, row: Row) {
@@ -79,7 +79,7 @@ impl Rows {
         self.generation += 1;
     }
 
-    /// Looks whether the number of a row has been given to another disk; if so, its name is taken over.
+    /// Checks whether the number of a row has been given to another disk; if so, its name is taken over.
     pub fn has_changed(&mut self, row: usize, maps: &Maps) -> bool {
         let known = &mut self.all[row];
         let identity = &maps.identities[known.device];

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use super::layout::{EPOCHS, OCTAVES, PENDING_OF_CPU, SERIES, SLOW_OF_CPU};
 
-/// Places for devices that come later, beside a sixteenth of those there are.
+/// Slots for devices that are added later, beside a sixteenth of those there are.
 const SPARE_DEVICES: u32 = 256;
-/// Devices are numbered by 16 bits in the table of I/Os under way.
+/// Devices are numbered by 16 bits in the table of I/Os in flight.
 const MOST_DEVICES: u32 = 65_535;
 const MOST_GROUPS: u32 = 8_192;
-/// From here on the host is taken to have tens of thousands of I/Os under way at once.
+/// From here on the host is taken to have tens of thousands of I/Os in flight at once.
 const LARGE_HOST: u32 = 256;
 
 pub struct Sizes {

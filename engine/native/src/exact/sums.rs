@@ -30,7 +30,7 @@ impl Totals {
     }
 }
 
-/// Sums of every direction; None if they were on the move at each attempt, so that what was read before still stands.
+/// Sums of every direction; None if they changed during each attempt; the previous values then remain.
 pub fn of_device(maps: &Maps, device: usize) -> Option<[Totals; DIRECTIONS]> {
     let mut totals = [Totals::default(); DIRECTIONS];
     for (direction, total) in totals.iter_mut().enumerate() {
@@ -41,27 +41,27 @@ pub fn of_device(maps: &Maps, device: usize) -> Option<[Totals; DIRECTIONS]> {
 }
 
 fn whole(own: &Sums, pending: &[Pending], device: usize, direction: usize) -> Option<Totals> {
-    let place = (device * DIRECTIONS + direction) % PENDING_OF_CPU;
-    let places = || pending.iter().skip(place).step_by(PENDING_OF_CPU);
+    let slot = (device * DIRECTIONS + direction) % PENDING_OF_CPU;
+    let slots = || pending.iter().skip(slot).step_by(PENDING_OF_CPU);
     let is_its = |one: &&Pending| {
         one.device.load(Relaxed) as usize == device
             && one.direction.load(Relaxed) as usize == direction
     };
     (0..ATTEMPTS).find_map(|_| {
-        let before = sequences(places())?;
+        let before = sequences(slots())?;
         let mut total = Totals::default();
         total.add(own);
-        places().filter(is_its).for_each(|one| total.add(&one.sums));
+        slots().filter(is_its).for_each(|one| total.add(&one.sums));
         fence(Acquire);
-        (sequences(places()) == Some(before)).then_some(total)
+        (sequences(slots()) == Some(before)).then_some(total)
     })
 }
 
 /// What changes whenever any of these moves; None while one does.
-fn sequences<'places>(places: impl Iterator<Item = &'places Pending>) -> Option<u64> {
+fn sequences<'pending>(slots: impl Iterator<Item = &'pending Pending>) -> Option<u64> {
     let mut sum = 0;
-    for place in places {
-        let sequence = place.sequence.load(Acquire);
+    for slot in slots {
+        let sequence = slot.sequence.load(Acquire);
         if sequence % 2 == 1 {
             spin_loop();
             return None;
@@ -83,50 +83,50 @@ mod tests {
         unsafe { std::mem::zeroed() }
     }
 
-    fn places(cpus: usize) -> Vec<Pending> {
+    fn slots(cpus: usize) -> Vec<Pending> {
         (0..cpus * PENDING_OF_CPU).map(|_| zeroed()).collect()
     }
 
-    fn hold(place: &Pending, device: u32, direction: u32, ios: u64) {
-        place.device.store(device, Relaxed);
-        place.direction.store(direction, Relaxed);
-        place.sums.ios.store(ios, Relaxed);
+    fn hold(slot: &Pending, device: u32, direction: u32, ios: u64) {
+        slot.device.store(device, Relaxed);
+        slot.direction.store(direction, Relaxed);
+        slot.sums.ios.store(ios, Relaxed);
     }
 
     #[test]
     fn what_the_cpus_hold_of_the_device_is_added_to_its_own() {
-        let (own, pending): (Sums, _) = (zeroed(), places(3));
+        let (own, pending): (Sums, _) = (zeroed(), slots(3));
         own.ios.store(100, Relaxed);
-        let place = (7 * DIRECTIONS + 1) % PENDING_OF_CPU;
-        hold(&pending[place], 7, 1, 5);
-        hold(&pending[PENDING_OF_CPU + place], 8, 1, 40);
-        hold(&pending[2 * PENDING_OF_CPU + place], 7, 1, 2);
+        let slot = (7 * DIRECTIONS + 1) % PENDING_OF_CPU;
+        hold(&pending[slot], 7, 1, 5);
+        hold(&pending[PENDING_OF_CPU + slot], 8, 1, 40);
+        hold(&pending[2 * PENDING_OF_CPU + slot], 7, 1, 2);
         assert_eq!(whole(&own, &pending, 7, 1).unwrap().ios, 107);
     }
 
     #[test]
     fn sums_on_the_move_are_not_told() {
-        let (own, pending): (Sums, _) = (zeroed(), places(1));
-        let place = (7 * DIRECTIONS) % PENDING_OF_CPU;
-        pending[place].sequence.store(1, Relaxed);
+        let (own, pending): (Sums, _) = (zeroed(), slots(1));
+        let slot = (7 * DIRECTIONS) % PENDING_OF_CPU;
+        pending[slot].sequence.store(1, Relaxed);
         assert_eq!(whole(&own, &pending, 7, 0), None);
     }
 
     #[test]
     fn nothing_is_counted_twice_or_not_at_all_while_it_moves() {
         use std::sync::atomic::Ordering::SeqCst;
-        let (own, pending): (Sums, _) = (zeroed(), places(1));
-        let place = &pending[(7 * DIRECTIONS) % PENDING_OF_CPU];
-        hold(place, 7, 0, 0);
+        let (own, pending): (Sums, _) = (zeroed(), slots(1));
+        let slot = &pending[(7 * DIRECTIONS) % PENDING_OF_CPU];
+        hold(slot, 7, 0, 0);
         let ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..20_000 {
-                    place.sums.ios.fetch_add(1, SeqCst);
-                    place.sequence.fetch_add(1, SeqCst);
-                    own.ios.fetch_add(place.sums.ios.load(SeqCst), SeqCst);
-                    place.sums.ios.store(0, SeqCst);
-                    place.sequence.fetch_add(1, SeqCst);
+                    slot.sums.ios.fetch_add(1, SeqCst);
+                    slot.sequence.fetch_add(1, SeqCst);
+                    own.ios.fetch_add(slot.sums.ios.load(SeqCst), SeqCst);
+                    slot.sums.ios.store(0, SeqCst);
+                    slot.sequence.fetch_add(1, SeqCst);
                 }
                 ended.store(true, SeqCst);
             });

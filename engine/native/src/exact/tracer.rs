@@ -23,7 +23,7 @@ pub struct Tracer {
     pub healed: u64,
     /// Devices whose peaks of each epoch may not be zero.
     peaked: [Vec<usize>; EPOCHS],
-    /// Disks without requests that had no size when they were looked for last, such as a zram device in reserve.
+    /// Disks without requests that had no size at the last scan, such as a zram device in reserve.
     empty: Vec<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ impl Tracer {
         if !self.programs.is_attached(Part::Requests) {
             healing::clear(&self.maps);
         }
-        // What closes I/Os comes first, so that nothing is seen to begin whose end would be missed.
+        // Programs that end I/Os first, so that no I/O is seen to begin without its end.
         self.programs.attach(Part::Completions)?;
         self.programs.attach(Part::CompletionsAgain)?;
         self.programs.attach(Part::Requests)?;
@@ -95,7 +95,7 @@ impl Tracer {
         self.switch(Part::Bios, on)
     }
 
-    /// No event tells when an empty disk gets its size.
+    /// No event reports that an empty disk got its size.
     fn follow_empty(&mut self) -> Result<(), Failure> {
         let watches =
             self.programs.is_attached(Part::Requests) && !self.programs.is_attached(Part::Bios);
@@ -127,7 +127,7 @@ impl Tracer {
         Ok(&view.counters.values)
     }
 
-    /// Peaks and slow I/Os collected so far stand still until the next turn.
+    /// Peaks and slow I/Os collected so far do not change until the next interval.
     fn turn(&mut self) {
         let next = ended_epoch(&self.maps);
         for device in self.peaked[next].drain(..) {
@@ -141,7 +141,7 @@ impl Tracer {
         self.maps.control().epoch.fetch_xor(1, Release);
     }
 
-    /// Replaces the groups; returns their places in the map of groups.
+    /// Replaces the groups; returns their slots in the map of groups.
     pub fn regroup(
         &mut self,
         view: &mut View,
@@ -149,12 +149,12 @@ impl Tracer {
     ) -> Result<Vec<u16>, Failure> {
         view.rows.grow(&self.maps);
         self.grouping.replace(&self.maps, &view.rows, groups)?;
-        Ok(self.grouping.places.clone())
+        Ok(self.grouping.slots.clone())
     }
 
     pub fn read_groups(&mut self) -> Vec<u64> {
-        let places = &self.grouping.places;
-        self.grouping.told.read(&self.maps, places)
+        let slots = &self.grouping.slots;
+        self.grouping.reported.read(&self.maps, slots)
     }
 }
 

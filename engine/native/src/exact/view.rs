@@ -56,7 +56,7 @@ impl View {
         slowest::collect(&self.maps, &self.rows, ended_epoch(&self.maps))
     }
 
-    /// Age of the oldest I/O under way of every row, in nanoseconds; `u64::MAX` where there is none.
+    /// Age of the oldest I/O in flight of every row, in nanoseconds; `u64::MAX` where there is none.
     pub fn oldest(&self) -> Vec<u64> {
         healing::oldest(&self.maps, &self.rows)
     }

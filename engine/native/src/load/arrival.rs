@@ -1,7 +1,7 @@
-//! The open loop: moments at which I/Os arrive, whether or not there is room for them.
+//! The open loop: moments at which I/Os arrive, whether or not a slot is free for them.
 //!
 //! Every target has a stream of arrivals of its own, so that one which lags is not spared. An arrival waits for a free
-//! place in its target's queue depth, and its latency counts from the moment it was meant for; after `PATIENCE_NS` it is
+//! slot of its target's queue depth, and its latency counts from its scheduled time; after `PATIENCE_NS` it is
 //! skipped and counted.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::lock::lock;
 use super::pattern::Rng;
 
-/// How long an arrival waits for a place.
+/// How long an arrival waits for a free slot.
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// Moments are counted in fractions of a tick, so that high rates hold exactly.
 const FRACTION_BITS: u32 = 8;
@@ -24,7 +24,7 @@ const UNIFORM_BITS: u32 = 53;
 /// When I/Os are issued (`engine.job.spec.Arrival`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Whenever one comes back.
+    /// Whenever one completes.
     Closed,
     /// At even distances.
     Constant,
@@ -124,7 +124,7 @@ impl Schedule {
         self.streams.len()
     }
 
-    /// Takes the next arrival of a stream, which the caller issues then or later, or gives back.
+    /// Takes the next arrival of a stream, which the caller issues then or later, or returns.
     pub fn claim(&self, stream: usize, now_ticks: u64) -> u64 {
         let mut arrivals = lock(&self.streams[stream]);
         self.skip(stream, &mut arrivals, self.oldest(now_ticks));
@@ -145,8 +145,8 @@ impl Schedule {
             return;
         }
         let later = |other: &u64| *other > moment_ticks;
-        let place = arrivals.returned.partition_point(later);
-        arrivals.returned.insert(place, moment_ticks);
+        let index = arrivals.returned.partition_point(later);
+        arrivals.returned.insert(index, moment_ticks);
     }
 
     /// Whether an arrival of this moment has waited for too long; it is counted as skipped then.
@@ -168,7 +168,7 @@ impl Schedule {
         lock(&self.streams[stream]).watched = false;
     }
 
-    /// Skips what has waited for too long, where nobody had room to look.
+    /// Skips what has waited for too long, where no worker had a free slot to take it.
     pub fn expire(&self, now_ticks: u64) {
         for (stream, arrivals) in self.streams.iter().enumerate() {
             self.skip(stream, &mut lock(arrivals), self.oldest(now_ticks));
@@ -310,7 +310,7 @@ impl Claims {
         }
     }
 
-    /// The moment of an arrival that is due, or the one from which on there is one; None in a closed loop.
+    /// The time of an arrival that is due, else of the next one; None in a closed loop.
     #[inline]
     pub fn pass(&mut self, stream: usize, now_ticks: u64) -> Option<Result<u64, u64>> {
         let schedule = self.schedule.as_ref()?;

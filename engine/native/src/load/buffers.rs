@@ -6,14 +6,14 @@ use std::ptr::NonNull;
 use super::memory::Memory;
 use super::payload;
 
-/// I/Os have buffers of their own up to this; beyond it reads share them, as nobody looks at what they bring.
+/// I/Os have buffers of their own up to this; beyond it reads share them, as their data is not used.
 pub const SHARED_ABOVE_BYTES: usize = 64 << 20;
 /// Buffers are aligned for any device.
 pub const ALIGN: usize = 4096;
 
-/// Makes memory known to the kernel ahead of I/O.
+/// Registers memory with the kernel ahead of I/O.
 pub trait Registrar {
-    /// The index under which the kernel knows it from now on, or None where it takes no more.
+    /// The index it is registered under, or None where the kernel registers no more.
     fn register(&mut self, memory: &Memory) -> Option<u16>;
     /// The kernel keeps the memory until I/O in flight on it has ended.
     fn unregister(&mut self, index: u16);
@@ -54,7 +54,7 @@ impl Arena {
         }
     }
 
-    /// Makes room for this many I/Os of at most this length from now on.
+    /// Allocates buffers for this many I/Os of at most this length from now on.
     pub fn ensure(
         &mut self,
         registrar: &mut impl Registrar,

@@ -8,7 +8,7 @@ const NODES: &str = "/sys/devices/system/node";
 pub struct Cells(Vec<u32>);
 
 impl Cells {
-    /// All processors in node 0 where the kernel knows of none.
+    /// All processors in node 0 where the kernel reports no nodes.
     pub fn read() -> Self {
         let mut cells = Vec::new();
         for entry in fs::read_dir(NODES).into_iter().flatten().flatten() {

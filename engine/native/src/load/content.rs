@@ -1,4 +1,4 @@
-//! What reads bring: zeros and data that compresses come from somewhere else than from a medium.
+//! The data that reads return: zeros and compressible data may not come from the medium.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -68,10 +68,10 @@ impl Contents {
         }
     }
 
-    /// Whether a read that is issued now is to be judged when it is back; true once an interval.
+    /// Whether a read that is issued now is to be checked when it completes; true once an interval.
     ///
-    /// Chosen when issued, not when it comes back: slow reads are under way most of the time, and would nearly always be
-    /// the first to come back after a given moment.
+    /// Chosen when issued, not when it completes: slow reads are in flight most of the time, and would nearly always be
+    /// the first to complete after a given moment.
     #[inline]
     pub fn choose(&self, now_ticks: u64) -> bool {
         let next = self.next_ticks.load(Relaxed);
@@ -87,7 +87,7 @@ impl Contents {
                 .is_ok()
     }
 
-    /// Judges what a chosen read brought.
+    /// Checks the data of a chosen read.
     ///
     /// # Safety
     ///

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::arrival::{Arrival, Beginning, Schedule};
 use super::cpu_span::CpuTimes;
-use super::crew::{self, Backend};
 use super::dealing;
 use super::epoch::{Epoch, Instant, Turn};
 use super::fanout::FanOut;
@@ -17,25 +16,28 @@ use super::lock::lock;
 use super::pacing::Pacer;
 use super::peaks::SECOND_NS;
 use super::run::Run;
-use super::seat::{Seat, Waker};
 use super::stop_watch::StopWatch;
 use super::timeline::Timeline;
+use super::worker_handle::{Waker, WorkerHandle};
 use super::worker_threads;
+use super::workers::{self, Backend};
 
 /// Part of every transient even if all older I/Os are back at once: caches and schedulers settle too.
 const SETTLE_NS: u64 = 100_000_000;
 
-/// How often to ask whether all I/Os of earlier epochs are back.
+/// How often to check whether all I/Os of earlier epochs have completed.
 const SETTLED_YET: Duration = Duration::from_millis(2);
 
 /// Key of the random numbers by which I/Os arrive; smaller ones are those of workers.
 const ARRIVALS: usize = usize::MAX - 1;
 
-/// What the engine, its coordinator and its workers share. Locks are taken in this order: timeline, seats, a seat.
+/// State shared by the engine, its coordinator and its workers.
+///
+/// Lock order: timeline, worker handles, one worker handle.
 pub struct Core {
     pub run: Arc<Run>,
     pub timeline: Mutex<Timeline>,
-    seats: Mutex<Vec<Arc<Seat>>>,
+    worker_handles: Mutex<Vec<Arc<WorkerHandle>>>,
     backend: Backend,
     io_workers: IoWorkers,
 }
@@ -47,22 +49,32 @@ impl Core {
         Ok(Self {
             run,
             timeline,
-            seats: Mutex::default(),
+            worker_handles: Mutex::default(),
             backend,
             io_workers: IoWorkers::default(),
         })
     }
 
-    pub fn seats(&self) -> MutexGuard<'_, Vec<Arc<Seat>>> {
-        lock(&self.seats)
+    pub fn worker_handles(&self) -> MutexGuard<'_, Vec<Arc<WorkerHandle>>> {
+        lock(&self.worker_handles)
     }
 
-    /// A seat for one more worker; it has a place in the epochs made from now on.
-    pub fn seat(&self, served: Served, waker: Waker, epoch: &Arc<Epoch>) -> Arc<Seat> {
-        let mut seats = self.seats();
-        let seat = Arc::new(Seat::new(seats.len(), served, waker, Arc::clone(epoch)));
-        seats.push(Arc::clone(&seat));
-        seat
+    /// Adds a worker; it has counters in the epochs made from now on.
+    pub fn add_worker(
+        &self,
+        served: Served,
+        waker: Waker,
+        epoch: &Arc<Epoch>,
+    ) -> Arc<WorkerHandle> {
+        let mut worker_handles = self.worker_handles();
+        let handle = Arc::new(WorkerHandle::new(
+            worker_handles.len(),
+            served,
+            waker,
+            Arc::clone(epoch),
+        ));
+        worker_handles.push(Arc::clone(&handle));
+        handle
     }
 
     /// The epoch after `before` for all workers there are.
@@ -75,29 +87,32 @@ impl Core {
         let next = epoch(
             &self.run,
             self.backend,
-            &self.seats(),
+            &self.worker_handles(),
             index,
             settings,
             Some(before),
         )?;
-        if !next.is_dealt() {
+        if !next.is_redistributed() {
             self.hold_back(before, &next.settings);
         }
         Ok(Arc::new(next))
     }
 
-    /// CPU time of the workers and of the kernel's helpers behind their rings.
+    /// CPU time of the workers and of the kernel's io-wq threads of their rings.
     pub fn cpu_ns(&self) -> u64 {
-        let seats = self.seats();
-        let own: u64 = seats.iter().map(|seat| seat.cpu.ns()).sum();
+        let worker_handles = self.worker_handles();
+        let own: u64 = worker_handles.iter().map(|handle| handle.cpu.ns()).sum();
         if self.backend == Backend::Threads {
             return own;
         }
-        let threads: Vec<_> = seats.iter().filter_map(|seat| seat.cpu.thread()).collect();
+        let threads: Vec<_> = worker_handles
+            .iter()
+            .filter_map(|handle| handle.cpu.thread())
+            .collect();
         own + self.io_workers.ns(&threads)
     }
 
-    /// Ends an epoch and notes what it cost.
+    /// Ends an epoch and records its CPU time.
     pub fn end(&self, epoch: &Epoch, now: Instant) {
         epoch.end(now);
         epoch.cpu.end(CpuTimes::now(self.cpu_ns()));
@@ -117,15 +132,15 @@ impl Core {
             if left.is_some_and(|left| left.is_zero()) || !self.run.life.fault().is_empty() {
                 return self.finish();
             }
-            let next_look = self.look(&mut stops);
-            let pause = left.unwrap_or(next_look).min(next_look);
+            let next_due = self.run_due(&mut stops);
+            let pause = left.unwrap_or(next_due).min(next_due);
             stops.sleeps(pause);
             self.run.life.pause(nudges, pause);
         }
     }
 
-    /// Does what is due in the open epoch; how long until there is more.
-    fn look(self: &Arc<Self>, stops: &mut StopWatch) -> Duration {
+    /// Does what is due in the open epoch; returns the time until more is due.
+    fn run_due(self: &Arc<Self>, stops: &mut StopWatch) -> Duration {
         let timeline = lock(&self.timeline);
         let (epoch, now) = (timeline.current(), self.run.now());
         let was_stopped = stops.was_stopped(epoch.index, epoch.turned, now);
@@ -135,8 +150,8 @@ impl Core {
         if epoch.start_ns().is_some() {
             return Duration::from_nanos(epoch.take_second(now.ns));
         }
-        if !epoch.is_dealt() {
-            self.deal(epoch);
+        if !epoch.is_redistributed() {
+            self.redistribute(epoch);
             return SETTLED_YET;
         }
         if !epoch.opening.is_open() {
@@ -163,98 +178,105 @@ impl Core {
         Duration::from_nanos(SECOND_NS)
     }
 
-    /// Whether whatever was issued, or was to be, before an epoch opened is back.
+    /// Whether everything issued, or due, before an epoch opened has completed.
     fn is_settled(&self, epoch: &Epoch) -> bool {
         let opened_ticks = epoch.opening.ticks();
         let arrived = |schedule: &Arc<Schedule>| schedule.has_passed(opened_ticks);
         self.all_settled(epoch.index)
             && epoch.schedule.as_ref().is_none_or(arrived)
             && !self
-                .seats()
+                .worker_handles()
                 .iter()
-                .any(|seat| seat.outstanding.has_older(opened_ticks))
+                .any(|handle| handle.outstanding.has_older(opened_ticks))
     }
 
     /// Lets workers keep as much of each target's depth as others have given back, and their share in the end.
-    fn deal(&self, epoch: &Epoch) {
-        let seats = self.seats();
-        if !seats.iter().all(|seat| seat.has_adopted(epoch.index)) {
+    fn redistribute(&self, epoch: &Epoch) {
+        let worker_handles = self.worker_handles();
+        if !worker_handles
+            .iter()
+            .all(|handle| handle.has_adopted(epoch.index))
+        {
             return;
         }
         let mut complete = true;
         for target in 0..epoch.settings.width {
-            let shares = shares(&epoch.settings, &seats, target);
-            let in_flight: Vec<usize> = seats
+            let shares = shares(&epoch.settings, &worker_handles, target);
+            let in_flight: Vec<usize> = worker_handles
                 .iter()
-                .map(|seat| usize::try_from(seat.in_flight(target)).unwrap_or(usize::MAX))
+                .map(|handle| usize::try_from(handle.in_flight(target)).unwrap_or(usize::MAX))
                 .collect();
-            let before: Vec<usize> = seats
+            let before: Vec<usize> = worker_handles
                 .iter()
-                .map(|seat| seat.allowed(target) as usize)
+                .map(|handle| handle.allowed(target) as usize)
                 .collect();
             let mut allowed = before.clone();
-            complete &= dealing::deal(
+            complete &= dealing::redistribute(
                 epoch.settings.depth_of(target),
                 &shares,
                 &in_flight,
                 &mut allowed,
             );
-            for ((seat, before), after) in seats.iter().zip(before).zip(allowed) {
+            for ((handle, before), after) in worker_handles.iter().zip(before).zip(allowed) {
                 if after != before {
-                    seat.allow(target, after);
-                    seat.waker.wake();
+                    handle.allow(target, after);
+                    handle.waker.wake();
                 }
             }
         }
         if complete {
-            epoch.set_dealt();
+            epoch.set_redistributed();
         }
     }
 
-    /// Allows each worker what it had and what it will have, whichever is less, until places have moved.
+    /// Allows each worker what it had and what it will have, whichever is less, until the slots have moved.
     fn hold_back(&self, before: &Epoch, settings: &Settings) {
-        let seats = self.seats();
+        let worker_handles = self.worker_handles();
         for target in 0..self.run.targets.len() {
-            let new = shares(settings, &seats, target);
-            let old = shares(&before.settings, &seats, target);
-            for ((seat, new), old) in seats.iter().zip(new).zip(old) {
-                let had = if before.is_dealt() {
+            let new = shares(settings, &worker_handles, target);
+            let old = shares(&before.settings, &worker_handles, target);
+            for ((handle, new), old) in worker_handles.iter().zip(new).zip(old) {
+                let had = if before.is_redistributed() {
                     old
                 } else {
-                    seat.allowed(target) as usize
+                    handle.allowed(target) as usize
                 };
-                seat.allow(target, new.min(had));
+                handle.allow(target, new.min(had));
             }
         }
     }
 
     pub fn all_settled(&self, index: u32) -> bool {
-        self.seats().iter().all(|seat| seat.has_settled(index))
+        self.worker_handles()
+            .iter()
+            .all(|handle| handle.has_settled(index))
     }
 
     /// Wakes the workers that have something to do in an epoch, and those that had.
     pub fn wake_users(&self, epoch: &Epoch) {
-        self.seats()
+        self.worker_handles()
             .iter()
-            .filter(|seat| !seat.is_parked() || crew::is_used(seat, epoch))
-            .for_each(|seat| seat.waker.wake());
+            .filter(|handle| !handle.is_parked() || workers::is_used(handle, epoch))
+            .for_each(|handle| handle.waker.wake());
     }
 
-    /// Ends the load: closes its last epoch and lets the workers bring in what is outstanding.
+    /// Ends the load: closes its last epoch and lets the workers reap what is outstanding.
     pub fn finish(&self) {
         let timeline = lock(&self.timeline);
         if self.run.life.started() && !self.run.life.stopping() {
             self.end(timeline.current(), self.run.now());
         }
         if self.run.life.begin_stop() {
-            let seats = self.seats();
-            // Whoever was counting when the epoch ended has finished once its seat was free.
-            seats.iter().for_each(|seat| drop(seat.epoch()));
+            let worker_handles = self.worker_handles();
+            // A worker that was counting when the epoch ended has finished once its epoch lock was free.
+            worker_handles
+                .iter()
+                .for_each(|handle| drop(handle.epoch()));
             timeline.current().take_last_second();
             if let Some(schedule) = &timeline.current().schedule {
                 schedule.end(self.run.clock.now());
             }
-            seats.iter().for_each(|seat| seat.waker.wake());
+            worker_handles.iter().for_each(|handle| handle.waker.wake());
         }
         drop(timeline);
         self.run.life.notify();
@@ -262,16 +284,16 @@ impl Core {
 }
 
 /// Every worker's share of a target's depth.
-fn shares(settings: &Settings, seats: &[Arc<Seat>], target: usize) -> Vec<usize> {
+fn shares(settings: &Settings, worker_handles: &[Arc<WorkerHandle>], target: usize) -> Vec<usize> {
     let depth = settings.depth_of(target);
-    let of = |seat: &Arc<Seat>| share(depth, target, seat.worker, settings.threads);
-    seats.iter().map(of).collect()
+    let of = |handle: &Arc<WorkerHandle>| share(depth, target, handle.worker, settings.threads);
+    worker_handles.iter().map(of).collect()
 }
 
 fn epoch(
     run: &Run,
     backend: Backend,
-    seats: &[Arc<Seat>],
+    worker_handles: &[Arc<WorkerHandle>],
     index: u32,
     settings: Arc<Settings>,
     before: Option<&Epoch>,
@@ -291,10 +313,10 @@ fn epoch(
     } else {
         (None, schedule(run, &settings, before, turned.ticks))
     };
-    let redeal = run.life.started()
+    let redistribute = run.life.started()
         && backend == Backend::Uring
         && before.is_some_and(|before| {
-            !before.is_dealt() || before.settings.threads != settings.threads
+            !before.is_redistributed() || before.settings.threads != settings.threads
         });
     let waits = run.life.started()
         && before.is_some_and(|before| {
@@ -310,16 +332,16 @@ fn epoch(
         fan_out,
         sink,
         waits,
-        redeal,
+        redistribute,
     };
     Ok(Epoch::new(
         turn,
         run.rows(),
-        seats.iter().map(|seat| seat.served),
+        worker_handles.iter().map(|handle| handle.served),
     ))
 }
 
-/// A pacer goes on as long as its rate does, so that turning other knobs does not disturb the schedule.
+/// A pacer is kept while the rate stays the same, so that turning other knobs does not disturb the schedule.
 fn pacer(run: &Run, settings: &Settings, before: Option<&Epoch>) -> Option<Arc<Pacer>> {
     let rate_iops = settings.rate_iops?;
     let old = live(run, before).and_then(|before| before.pacer.as_ref());

@@ -1,15 +1,15 @@
-//! What an epoch cost in processor time: the engine's own, and that of the whole host.
+//! CPU time of an epoch: that of the engine, and that of the whole host.
 
 use std::fs;
 use std::sync::OnceLock;
 
-/// Readings of one moment, or what grew between two.
+/// Readings at one time, or the difference of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "units belong into names")]
 pub struct CpuTimes {
-    /// Of the engine's threads and of the kernel's helpers behind their rings.
+    /// Of the engine's threads and of the kernel's io-wq threads of their rings.
     pub engine_ns: u64,
-    /// Of all processors, whoever used them: interrupts and what a hypervisor took away too, waiting for I/O not.
+    /// Of all processors, for any process: with interrupts and steal, without iowait.
     pub host_busy_ns: u64,
     /// Of all processors, idle or not.
     pub host_ns: u64,

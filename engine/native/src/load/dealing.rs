@@ -1,8 +1,8 @@
-//! Another number of workers: how each target's depth moves from the old ones to the new without ever being exceeded.
+//! Redistributes each target's queue depth after a change of the number of workers, without ever exceeding it.
 
-/// Raises what each worker may keep outstanding on one target, as far as the depth leaves room: a worker with more than
-/// its share holds places back until its I/Os return. Whether all may keep their share now.
-pub fn deal(
+/// Raises what each worker may keep outstanding on one target, as far as the depth allows: a worker with more than
+/// its share keeps slots until its I/Os complete. Returns whether all may use their share now.
+pub fn redistribute(
     queue_depth: usize,
     shares: &[usize],
     in_flight: &[usize],
@@ -31,18 +31,18 @@ mod tests {
     #[test]
     fn free_places_go_to_those_below_their_share() {
         let mut allowed = [3, 0, 0];
-        assert!(!deal(20, &[7, 7, 6], &[10, 0, 0], &mut allowed));
+        assert!(!redistribute(20, &[7, 7, 6], &[10, 0, 0], &mut allowed));
         assert_eq!(allowed, [7, 7, 3]);
-        assert!(deal(20, &[7, 7, 6], &[7, 7, 3], &mut allowed));
+        assert!(redistribute(20, &[7, 7, 6], &[7, 7, 3], &mut allowed));
         assert_eq!(allowed, [7, 7, 6]);
     }
 
     #[test]
     fn nothing_moves_before_something_returns() {
         let mut allowed = [2, 0, 0];
-        assert!(!deal(6, &[2, 2, 2], &[6, 0, 0], &mut allowed));
+        assert!(!redistribute(6, &[2, 2, 2], &[6, 0, 0], &mut allowed));
         assert_eq!(allowed, [2, 0, 0]);
-        assert!(!deal(6, &[2, 2, 2], &[5, 0, 0], &mut allowed));
+        assert!(!redistribute(6, &[2, 2, 2], &[5, 0, 0], &mut allowed));
         assert_eq!(allowed, [2, 1, 0]);
     }
 
@@ -61,7 +61,7 @@ mod tests {
             let mut allowed = vec![0; workers];
             allowed[first] = shares[first];
             let mut rounds = 0;
-            while !deal(depth, &shares, &in_flight, &mut allowed) {
+            while !redistribute(depth, &shares, &in_flight, &mut allowed) {
                 rounds += 1;
                 assert!(rounds < 500, "{shares:?} {in_flight:?} {allowed:?}");
                 for worker in 0..workers {

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use super::coordinator::Core;
 use super::cpu_span::CpuTimes;
-use super::crew::{self, Backend};
 use super::errors::ErrorCount;
 use super::knobs::{Knobs, Limits, Settings};
 use super::levels::{Level, Rows};
@@ -24,18 +23,19 @@ use super::stats::Sums;
 use super::target::Target;
 use super::timeline::{AnyEpoch, Cell};
 use super::verify::{self, Verifier};
+use super::workers::{self, Backend};
 
-/// How long workers have to leave after nobody waits for their I/Os any more.
+/// How long workers have to end after their I/Os were given up.
 const LEAVE_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a forgotten engine may hold up whoever drops it.
+/// How long dropping an engine that was not stopped may block.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 /// How long it may be until its descriptors are closed.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Why an engine could not do what was asked.
+/// Why an engine refused a request.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was asked for is out of range.
+    /// An argument is out of range.
     Value(String),
     /// The kernel refuses.
     Os(io::Error),
@@ -59,7 +59,7 @@ pub struct Options {
     pub limits: Limits,
     pub seed: u64,
     pub runtime: Option<Duration>,
-    /// With --verify: for every target the file that is to hold its books, or none to keep them in memory.
+    /// With --verify: for every target the file of its write map, or none to keep it in memory.
     pub journals: Option<Vec<Option<File>>>,
 }
 
@@ -71,7 +71,7 @@ pub struct Counters {
     pub active: bool,
     pub failing: bool,
     pub epoch: u64,
-    /// Arrivals that found no room in time.
+    /// Arrivals that found no free slot in time.
     pub skipped: u64,
 }
 
@@ -129,7 +129,7 @@ impl Engine {
             features: Vec::new(),
             threads: Mutex::default(),
         };
-        engine.features = engine.hire()?;
+        engine.features = engine.spawn_workers()?;
         if engine.targets().iter().any(|target| !target.writable) {
             engine.features.push("read_only_files");
         }
@@ -137,10 +137,11 @@ impl Engine {
     }
 
     /// Starts the threads the current settings need; what the kernel granted them.
-    fn hire(&self) -> Result<Vec<&'static str>, Failure> {
+    fn spawn_workers(&self) -> Result<Vec<&'static str>, Failure> {
         let timeline = lock(&self.core.timeline);
         let epoch = Arc::clone(timeline.current());
-        let (threads, features) = crew::hire(&self.core, self.backend, &epoch, &epoch.settings)?;
+        let (threads, features) =
+            workers::spawn(&self.core, self.backend, &epoch, &epoch.settings)?;
         lock(&self.threads).extend(threads);
         Ok(features)
     }
@@ -154,9 +155,9 @@ impl Engine {
         let settings = Arc::clone(&timeline.current().settings);
         let first = self.core.next_epoch(0, settings, timeline.current())?;
         self.core
-            .seats()
+            .worker_handles()
             .iter()
-            .for_each(|seat| *seat.epoch() = Arc::clone(&first));
+            .for_each(|handle| *handle.epoch() = Arc::clone(&first));
         timeline.replace(first);
         drop(timeline);
         self.core.run.life.start();
@@ -184,7 +185,7 @@ impl Engine {
         if mode_turns && direct {
             mode::check_direct(&run.targets)?;
         }
-        let (threads, _) = crew::hire(&self.core, self.backend, &current, &settings)?;
+        let (threads, _) = workers::spawn(&self.core, self.backend, &current, &settings)?;
         lock(&self.threads).extend(threads);
         let next = self
             .core
@@ -198,9 +199,9 @@ impl Engine {
         }
         run.routes.turn(knobs.policy);
         self.core
-            .seats()
+            .worker_handles()
             .iter()
-            .for_each(|seat| *seat.epoch() = Arc::clone(&next));
+            .for_each(|handle| *handle.epoch() = Arc::clone(&next));
         self.core.wake_users(&next);
         let index = next.index;
         current.retire(&next);
@@ -236,7 +237,7 @@ impl Engine {
         let run = &self.core.run;
         let mut timeline = lock(&self.core.timeline);
         let sums = timeline.take_sums(Level::Target);
-        let (epoch, seats) = (timeline.current(), self.core.seats());
+        let (epoch, worker_handles) = (timeline.current(), self.core.worker_handles());
         if let Some(schedule) = &epoch.schedule {
             schedule.expire(run.clock.now());
         }
@@ -244,7 +245,10 @@ impl Engine {
             let active = target < epoch.settings.width;
             Counters {
                 sums,
-                in_flight: seats.iter().map(|seat| seat.in_flight(target)).sum(),
+                in_flight: worker_handles
+                    .iter()
+                    .map(|handle| handle.in_flight(target))
+                    .sum(),
                 queue_depth: epoch.settings.depth_of(target) as u64,
                 active,
                 failing: run.failing(target),
@@ -319,12 +323,12 @@ impl Engine {
         ticks * self.core.run.clock.ns_per_tick()
     }
 
-    /// Reads looked at, and how many of them were compressible and zeros, per target.
+    /// Reads sampled, and how many of them were compressible and zeros, per target.
     pub fn contents(&self) -> Vec<[u64; 3]> {
         self.core.run.contents.counts()
     }
 
-    /// The books of --verify.
+    /// The write maps of --verify.
     pub fn verifier(&self) -> Option<&Verifier> {
         self.core.run.verifier.as_ref()
     }
@@ -333,12 +337,12 @@ impl Engine {
         &self.core.run.targets
     }
 
-    /// CPU time of the workers and of the kernel's helpers behind their rings.
+    /// CPU time of the workers and of the kernel's io-wq threads of their rings.
     pub fn cpu_ns(&self) -> u64 {
         self.core.cpu_ns()
     }
 
-    /// What an epoch cost so far, up to its end; None before measuring began.
+    /// CPU time of an epoch so far, up to its end; None before measuring began.
     pub fn cpu_used(&self, epoch: &AnyEpoch) -> Option<CpuTimes> {
         match epoch {
             AnyEpoch::Open(epoch) => epoch.cpu.used(|| CpuTimes::now(self.core.cpu_ns())),
@@ -357,31 +361,36 @@ impl Engine {
                 }
             }
         };
-        let seats = self.core.seats();
-        seats.iter().for_each(|seat| count(&seat.outstanding));
-        drop(seats);
+        let worker_handles = self.core.worker_handles();
+        worker_handles
+            .iter()
+            .for_each(|handle| count(&handle.outstanding));
+        drop(worker_handles);
         count(&run.write_backs);
         found
     }
 
-    /// Stops issuing and waits for what is outstanding, at most so long; whether all is back. May be called again.
+    /// Stops issuing and waits for what is outstanding, at most so long; whether all completed. May be called again.
     pub fn drain(&self, timeout: Duration) -> bool {
         self.core.finish();
         self.core.run.life.wait_for_end(timeout)
     }
 
-    /// Stops issuing and waits for what is outstanding; whether all came back in time. What did not is given up.
+    /// Stops issuing and waits for what is outstanding; whether all completed in time. The others are given up.
     pub fn stop(&self, timeout: Duration) -> bool {
         let run = &self.core.run;
         let timely = self.drain(timeout);
         run.routes.end();
         if !timely {
             run.life.abandon();
-            self.core.seats().iter().for_each(|seat| seat.waker.wake());
+            self.core
+                .worker_handles()
+                .iter()
+                .for_each(|handle| handle.waker.wake());
             run.life.wait_for_end(LEAVE_PATIENCE);
         }
         let threads: Vec<JoinHandle<()>> = lock(&self.threads).drain(..).collect();
-        // A thread inside a stalled system call owns what it uses and goes when that returns. Even one that has finished
+        // A thread inside a stalled system call owns what it uses and ends when the call returns. Even one that has finished
         // its work may hang in the kernel, which waits at its end for the helpers of its ring: none is joined then.
         for thread in threads.into_iter().filter(|_| timely) {
             // Why a worker panicked is in `fault`.
@@ -404,7 +413,7 @@ impl Drop for Engine {
         if !self.core.run.life.abandoned() {
             self.stop(DROP_PATIENCE);
         }
-        // Closing a descriptor may wait for its device, and whoever drops an engine holds the interpreter's lock. Without
+        // Closing a descriptor may wait for its device, and the thread that drops an engine holds the GIL. Without
         // a thread the descriptors stay open until the process ends.
         // SAFETY: the field is not used again: only this takes it, and drop runs once.
         let core = unsafe { ManuallyDrop::take(&mut self.core) };

@@ -49,7 +49,7 @@ pub struct Epoch {
     pub policy_cost: PolicyCost,
     rows: Rows,
     phases: Vec<Phases>,
-    dealt: AtomicBool,
+    redistributed: AtomicBool,
     start_ticks: AtomicU64,
     start_ns: AtomicU64,
     end_ticks: AtomicU64,
@@ -71,10 +71,10 @@ pub struct Turn {
     pub fan_out: Option<FanOut>,
     /// What synchronous reads go into.
     pub sink: Option<Arc<Memory>>,
-    /// Whether it opens only once all older I/Os are back.
+    /// Whether it opens only once all older I/Os have completed.
     pub waits: bool,
-    /// Whether the depths are dealt to another number of workers.
-    pub redeal: bool,
+    /// Whether the depths are redistributed over another number of workers.
+    pub redistribute: bool,
 }
 
 impl Epoch {
@@ -99,7 +99,7 @@ impl Epoch {
             policy_cost: PolicyCost::default(),
             rows,
             phases: phases.collect(),
-            dealt: AtomicBool::new(!turn.redeal),
+            redistributed: AtomicBool::new(!turn.redistribute),
             start_ticks: AtomicU64::new(NEVER),
             start_ns: AtomicU64::new(NEVER),
             end_ticks: AtomicU64::new(NEVER),
@@ -111,7 +111,7 @@ impl Epoch {
         }
     }
 
-    /// What arrived before this epoch opened is not measured, whenever it comes back.
+    /// What arrived before this epoch opened is not measured, whenever it completes.
     #[inline]
     pub fn levels_of<'a>(&'a self, part: &Part, worker: usize, levels: &'a Levels) -> &'a Levels {
         if part.intended_ticks != 0 && part.intended_ticks < self.opening.ticks() {
@@ -134,14 +134,14 @@ impl Epoch {
         }
     }
 
-    /// Whether workers may take their whole share of the depths. Before, each keeps within what its seat allows, so that
-    /// no target exceeds its depth while places move from one worker to another.
-    pub fn is_dealt(&self) -> bool {
-        self.dealt.load(Relaxed)
+    /// Whether workers may take their whole share of the depths. Before, each keeps within what its handle allows, so that
+    /// no target exceeds its depth while slots move from one worker to another.
+    pub fn is_redistributed(&self) -> bool {
+        self.redistributed.load(Relaxed)
     }
 
-    pub fn set_dealt(&self) {
-        self.dealt.store(true, Relaxed);
+    pub fn set_redistributed(&self) {
+        self.redistributed.store(true, Relaxed);
     }
 
     pub fn start_ns(&self) -> Option<u64> {
@@ -177,10 +177,10 @@ impl Epoch {
         }
     }
 
-    fn note_skipped(&self, place: usize, now: Instant) {
+    fn note_skipped(&self, index: usize, now: Instant) {
         if let Some(schedule) = &self.schedule {
             schedule.expire(now.ticks);
-            self.skipped[place].get_or_init(|| schedule.skipped());
+            self.skipped[index].get_or_init(|| schedule.skipped());
         }
     }
 

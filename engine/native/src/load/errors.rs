@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::lock::lock;
 use super::stats::Direction;
 
-/// Stands for a short transfer.
+/// Means a short transfer.
 pub const SHORT: i32 = 0;
 
 /// How often one error came, and where first.

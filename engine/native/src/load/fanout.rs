@@ -1,4 +1,4 @@
-//! Logical I/Os that touch several targets: cut into parts, which wait here for room in their target's queue depth.
+//! Logical I/Os that touch several targets: cut into parts, which wait here for a free slot of their target.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use super::pattern::{Order, Part, Rng, draw};
 use super::stats::Direction;
 use super::stripe::Layout;
 
-/// What a worker with room for an I/O on a target does next.
+/// What a worker with a free slot on a target does next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     Issue(Part),
@@ -20,13 +20,13 @@ pub enum Next {
     NotBefore(u64),
     /// Nothing on this target before this moment: it is failing, or no I/O arrives.
     Refused(u64),
-    /// A logical I/O waits for room on another target first.
+    /// A logical I/O waits for a free slot on another target first.
     Blocked,
 }
 
 /// Parts of logical I/Os not issued yet, per target; all workers share it.
 ///
-/// Logical addresses are drawn without regard to who has room, so their distribution is the pattern's. A target that
+/// Logical addresses are drawn whichever targets have free slots, so their distribution is the pattern's. A target that
 /// lags holds the others back once `lookahead` of its parts wait, as a stripe does.
 pub struct FanOut {
     layout: Layout,
@@ -42,14 +42,14 @@ struct Waiting {
     mirror: Option<Mirror>,
 }
 
-/// A logical I/O that was drawn; every part by itself until all of them wait.
+/// A logical I/O that was drawn, until all its parts wait.
 struct Logical {
     direction: Direction,
     bytes: u64,
     parts: Vec<Part>,
 }
 
-/// Who asks for a part, and which targets fail.
+/// The worker that needs a part, and the failing targets.
 pub struct Asker<'a> {
     pub target: usize,
     pub now_ns: u64,
@@ -72,7 +72,7 @@ impl FanOut {
         }
     }
 
-    /// The next part for a target with room. Parts of failing targets are dropped but for one that may probe.
+    /// The next part for a target with a free slot. Parts of failing targets are dropped but for one that may probe.
     pub fn next(
         &self,
         asker: &Asker<'_>,
@@ -154,7 +154,7 @@ impl FanOut {
         if parts.is_empty() {
             return;
         }
-        // Without one of its columns it is no whole any more; without a copy that fails it is.
+        // Without one of its columns it is incomplete; without a failing copy it is not.
         let incomplete = self.columns(&parts) < wanted;
         let (needed, probes): (Vec<_>, Vec<_>) = parts
             .iter()
@@ -185,7 +185,7 @@ impl FanOut {
         columns.len()
     }
 
-    /// Takes note of a part that is back; whether it failed and was handed to another copy.
+    /// Counts a part that completed; whether it failed and was sent to another copy.
     pub fn back(&self, part: &Part, latency_ns: u64, asker: &Asker<'_>, good: bool) -> bool {
         if self.layout.copies() == 1 || part.is_fsync() {
             return false;

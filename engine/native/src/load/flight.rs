@@ -1,4 +1,4 @@
-//! I/Os in flight on one ring, by the number that comes back with their completion.
+//! I/Os in flight on one ring, by the number (`user_data`) in their completion.
 
 use super::outstanding::Outstanding;
 use super::pattern::Part;
@@ -27,7 +27,7 @@ impl Flight {
     }
 }
 
-/// Numbers are re-used and below what can be in flight, so that they can stand for buffers too.
+/// Numbers are reused and below the most that can be in flight, so that they also index buffers.
 #[derive(Default)]
 pub struct Flights {
     all: Vec<Flight>,
@@ -39,7 +39,7 @@ pub struct Flights {
 }
 
 impl Flights {
-    /// Gives out numbers below this only, which is at least what can be in flight.
+    /// Returns numbers below this only, which is at least what can be in flight.
     pub fn keep_below(&mut self, limit: usize) {
         self.limit = limit;
         self.free.append(&mut self.spare);
@@ -86,7 +86,7 @@ impl Flights {
         }
     }
 
-    /// Frees a number whose I/O is back.
+    /// Frees the number of an I/O that has completed.
     #[inline]
     pub fn remove(&mut self, number: usize) {
         if number < self.limit {

@@ -1,4 +1,4 @@
-//! When a target owes an fsync: after every so many of its writes that came back.
+//! When a target is due an fsync: after every so many of its completed writes.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -68,7 +68,7 @@ impl Fsyncs {
         self.every.store(every.unwrap_or(0), Relaxed);
     }
 
-    /// A write came back well.
+    /// A write completed without an error.
     #[inline]
     pub fn wrote(&self, target: usize) {
         let every = self.every.load(Relaxed);

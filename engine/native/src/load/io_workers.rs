@@ -1,4 +1,4 @@
-//! CPU time of the kernel's workers behind rings: I/O that would block is done by threads the kernel adds to ours.
+//! CPU time of the kernel's io-wq threads: they do the I/O of rings that would block.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use super::cpu;
 use super::lock::lock;
 
-/// The kernel names each after the thread whose ring it serves (`io_uring/io-wq.c`).
+/// The kernel names each after the thread that owns the ring (`io_uring/io-wq.c`).
 const NAME: &str = "iou-wrk-";
 
-/// The last reading of every worker seen. They come and go by themselves, so what one did after the last look is lost.
+/// The last reading of every worker seen. The kernel ends them at will: what one did after its last reading is lost.
 #[derive(Default)]
 pub struct IoWorkers(Mutex<HashMap<libc::pid_t, u64>>);
 

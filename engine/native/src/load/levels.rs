@@ -99,7 +99,7 @@ impl Levels {
         self.blocks[level as usize].used(row, direction)
     }
 
-    /// Counts a logical I/O whose last part is back.
+    /// Counts a logical I/O whose last part has completed.
     pub fn finish(&self, finished: &Finished) {
         let lane = self.lane(Level::Logical, 0, finished.direction);
         if finished.failed {

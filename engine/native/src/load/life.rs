@@ -1,4 +1,4 @@
-//! The life of a run: who still works for it, why it ends, and whom that wakes.
+//! The life cycle of a run: which workers are still running, why it ends, and what that wakes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -20,7 +20,7 @@ struct State {
     started: bool,
     workers: usize,
     lost_ios: usize,
-    /// Grows whenever something changed that the coordinator should look at.
+    /// Incremented whenever something changed that the coordinator should check.
     nudges: u64,
 }
 
@@ -30,12 +30,12 @@ impl Life {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Says that nothing more is to be issued; false if that was said before.
+    /// Stops issuing; false if it was stopped before.
     pub fn begin_stop(&self) -> bool {
         !self.stopping.swap(true, Ordering::SeqCst)
     }
 
-    /// Whether nobody waits any longer for what is outstanding.
+    /// Whether what is outstanding was given up.
     pub fn abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }
@@ -48,7 +48,7 @@ impl Life {
         lock(&self.fault).clone()
     }
 
-    /// Notes why the load ends by itself; the first reason stays.
+    /// Records why the load ends by itself; the first reason is kept.
     pub fn set_fault(&self, text: String) {
         let mut fault = lock(&self.fault);
         if fault.is_empty() {
@@ -88,7 +88,7 @@ impl Life {
         self.changed.notify_all();
     }
 
-    /// Waits until every worker has ended; whether that came in time with all I/Os back.
+    /// Waits until every worker has ended; whether that was in time, with all I/Os completed.
     pub fn wait_for_end(&self, timeout: Duration) -> bool {
         let deadline = Deadline::now() + timeout;
         let mut state = lock(&self.state);
@@ -105,7 +105,7 @@ impl Life {
         state.lost_ios == 0
     }
 
-    /// Wakes everyone who waits for the run to start, turn or end.
+    /// Wakes every thread that waits for the run to start, turn or end.
     pub fn notify(&self) {
         lock(&self.state).nudges += 1;
         self.changed.notify_all();

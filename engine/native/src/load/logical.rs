@@ -1,6 +1,6 @@
 //! Logical I/Os that are cut into parts: one is done when its slowest part is.
 //!
-//! The latency of a logical I/O is that of its slowest part. What a part waits for room in its target's queue depth is
+//! The latency of a logical I/O is that of its slowest part. The wait of a part for a free slot of its target is
 //! the generator's doing and no part of it.
 
 use std::sync::Mutex;
@@ -8,10 +8,10 @@ use std::sync::Mutex;
 use super::lock::lock;
 use super::stats::Direction;
 
-/// Stands for an I/O that is no part of a larger one.
+/// Means an I/O that is not part of a larger one.
 pub const ALONE: u32 = u32::MAX;
 
-/// A logical I/O whose last part is back.
+/// A logical I/O whose last part has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     pub direction: Direction,
@@ -40,7 +40,7 @@ struct Pending {
     retries: u32,
 }
 
-/// Logical I/Os under way.
+/// Logical I/Os in flight.
 #[derive(Default)]
 pub struct LogicalIos(Mutex<Slots>);
 
@@ -76,7 +76,7 @@ impl LogicalIos {
         u32::try_from(slots.all.len() - 1).unwrap_or(ALONE)
     }
 
-    /// A part is back; the whole if it was the last and no knob cut it.
+    /// A part completed; returns the logical I/O if it was the last and no turn dropped a part.
     pub fn part_ended(
         &self,
         number: u32,

@@ -15,9 +15,9 @@ pub struct Memory {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone; whoever holds it decides who touches the bytes.
+// SAFETY: the mapping belongs to this value alone; its owner decides which thread accesses the bytes.
 unsafe impl Send for Memory {}
-// SAFETY: a shared reference gives the address only; reading or writing there is up to its user.
+// SAFETY: a shared reference gives the address only; reading or writing there is the caller's responsibility.
 unsafe impl Sync for Memory {}
 
 impl Memory {

@@ -8,7 +8,7 @@ use super::pattern::Part;
 use super::policy::{PathState, Request, Selector};
 use super::stripe::Layout;
 
-/// One selector per column, whose paths are the copies.
+/// One selector per column, with the copies as paths.
 pub struct Mirror {
     copies: usize,
     columns: Vec<Selector>,
@@ -73,7 +73,7 @@ impl Mirror {
             .began(part.target % self.copies, u64::from(part.length));
     }
 
-    /// Counts a part as back.
+    /// Counts a part as completed.
     pub fn ended(&mut self, part: &Part, latency_ns: u64, now_ns: u64, good: bool) {
         let (selector, copy) = (
             &mut self.columns[part.target / self.copies],

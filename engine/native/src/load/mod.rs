@@ -1,7 +1,7 @@
 //! The load engine: workers that keep a queue depth on every target while knobs turn.
 //!
-//! `engine` is what Python sees (`python`); `crew` starts workers of either backend (`worker_uring`, `worker_threads`),
-//! which take what to do next from `run` and count it in the `epoch` on their `seat`; `coordinator` is the clock.
+//! `engine` is what Python sees (`python`); `workers` starts workers of either backend (`worker_uring`, `worker_threads`),
+//! which take what to do next from `run` and count it in the `epoch` on their `handle`; `coordinator` is the clock.
 
 mod arrival;
 mod buffers;
@@ -11,7 +11,6 @@ mod content;
 mod coordinator;
 mod cpu;
 mod cpu_span;
-mod crew;
 mod dealing;
 mod engine;
 mod epoch;
@@ -48,7 +47,6 @@ mod ring_lock;
 mod ring_setup;
 mod room;
 mod run;
-mod seat;
 mod slowest;
 mod spin;
 mod stats;
@@ -57,7 +55,9 @@ mod stripe;
 mod target;
 mod timeline;
 mod verify;
+mod worker_handle;
 mod worker_threads;
 mod worker_uring;
+mod workers;
 
 pub use python::register;

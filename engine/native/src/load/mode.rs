@@ -1,4 +1,4 @@
-//! How data get past the page cache, changed on descriptors that stay open.
+//! Direct, buffered or synchronous I/O, changed on descriptors that stay open.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};

@@ -1,4 +1,4 @@
-//! The paths of targets: which file an I/O goes to, what becomes of one whose path fails, and when a path is tried again.
+//! The paths of targets: the file an I/O goes to, retries when a path fails, and probes of failed paths.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
@@ -37,11 +37,11 @@ impl Choice {
     }
 }
 
-/// What became of an I/O on its path.
+/// Outcome of an I/O on its path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     Good,
-    /// The target refuses it; any other path would say the same.
+    /// The target refuses it; so would it on any other path.
     TargetFailed,
     PathFailed,
 }
@@ -114,7 +114,7 @@ impl Routes {
         )
     }
 
-    /// Whether an I/O of this target has anywhere to go.
+    /// Whether any path of this target is usable.
     #[inline]
     pub fn is_open(&self, target: usize) -> bool {
         let choice = &self.by_target[target].choice;
@@ -161,7 +161,7 @@ impl Routes {
         path
     }
 
-    /// Notes that an I/O came back; `result` is as the kernel gives it.
+    /// Counts a completion; `result` is the kernel's.
     pub fn back(
         self: &Arc<Self>,
         part: &Part,
@@ -194,7 +194,7 @@ impl Routes {
         }
         let code = if result < 0 { -result } else { SHORT };
         let blames_path = match code {
-            // What the target itself says (`blk_path_error` of include/linux/blk_types.h), or this host.
+            // Errors of the target itself (`blk_path_error` of include/linux/blk_types.h), or this host.
             libc::EOPNOTSUPP
             | libc::EREMOTEIO
             | libc::EBADE
@@ -226,17 +226,17 @@ impl Routes {
         choice.map_or_else(Vec::new, |choice| lock(&choice.selector).paths().to_vec())
     }
 
-    /// Tries a failed path again and again, in a thread of its own as it may hang.
+    /// Probes a failed path repeatedly, in a thread of its own as it may hang.
     fn probe(self: &Arc<Self>, file: usize) {
         let mut probers = lock(&self.probers);
         probers.threads.retain(|thread| !thread.is_finished());
         let routes = Arc::clone(self);
-        let hired = std::thread::Builder::new()
+        let spawned = std::thread::Builder::new()
             .name("load-probe".into())
             .spawn(move || routes.probe_until_it_answers(file));
-        match hired {
+        match spawned {
             Ok(thread) => probers.threads.push(thread),
-            // Nobody can try it: better a path that fails now and then than one that is lost for good.
+            // It cannot be probed: a path that fails now and then is better than one never used again.
             Err(_) => self.reinstate(file),
         }
     }
@@ -271,7 +271,7 @@ impl Routes {
         }
     }
 
-    /// Ends all probes; one that hangs in its device goes when that answers.
+    /// Ends all probes; one that hangs in its device ends when that answers.
     pub fn end(&self) {
         let threads = {
             let mut probers = lock(&self.probers);
@@ -285,7 +285,7 @@ impl Routes {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {
-                // It cannot have panicked in a way that matters any more.
+                // A panic of it does not matter any more.
                 drop(thread.join());
             }
         }

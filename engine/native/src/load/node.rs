@@ -1,4 +1,4 @@
-//! A device node by which a target is reached, and whether it still leads to the disk it led to.
+//! A device node of a target, and whether it still leads to the same disk.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,7 +18,7 @@ pub struct Node {
     pub preferred: bool,
     /// NUMA node of its adapter.
     pub cell: Option<u32>,
-    /// What it had outstanding, from anybody, when it was opened.
+    /// I/Os outstanding on it, from any issuer, when it was opened.
     pub outstanding_at_open: u32,
     /// Errno with which it refuses direct I/O, if it does.
     pub direct_refusal: Option<i32>,
@@ -48,7 +48,7 @@ impl Node {
         bytes.is_none_or(|bytes| bytes >= size_bytes)
     }
 
-    /// Whether a failed path may be used again: the same disk is behind it and gives its first block.
+    /// Whether a failed path may be used again: it leads to the same disk, which reads its first block.
     pub fn answers(&self, size_bytes: u64, align_bytes: u64) -> bool {
         let same = ask(self.fd.as_raw_fd(), BLKGETDISKSEQ) == self.disk_sequence;
         same && self.holds(size_bytes) && self.reads_first_block(align_bytes).unwrap_or(false)
@@ -70,7 +70,7 @@ impl Node {
     }
 }
 
-/// What a block device says to a question; none for anything else.
+/// Result of an ioctl on a block device; none for anything else.
 fn ask(fd: RawFd, request: libc::c_ulong) -> Option<u64> {
     let mut answer = 0_u64;
     // SAFETY: both requests write one u64 into a live local.

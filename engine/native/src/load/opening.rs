@@ -1,7 +1,7 @@
 //! When an epoch lets its workers issue: at once, or, where it turns the page cache on or off, once all older I/Os are
 //! back and written back.
 //!
-//! Direct and cached writes under way together collide in the kernel: it warns of corruption and fails the next
+//! Direct and cached writes in flight together collide in the kernel: it warns of corruption and fails the next
 //! synchronous write with EIO (mm/filemap.c: `dio_warn_stale_pagecache`).
 
 use std::sync::Arc;
@@ -46,23 +46,23 @@ impl Opening {
         self.ticks.load(Acquire) != NEVER
     }
 
-    /// The moment on the ticks' clock; after every other while it has not come.
+    /// The moment on the ticks' clock; the largest value until then.
     #[inline]
     pub fn ticks(&self) -> u64 {
         self.ticks.load(Relaxed)
     }
 
-    /// The moment on the monotonic clock; after every other while it has not come.
+    /// The moment on the monotonic clock; the largest value until then.
     pub fn ns(&self) -> u64 {
         self.ns.load(Relaxed)
     }
 
-    /// Whether the caller is the first who is to see to it.
+    /// Whether the caller is the first, and so the one to handle it.
     fn begin(&self) -> bool {
         !self.begun.swap(true, Relaxed)
     }
 
-    /// Has an epoch that is open settle anew: the process was stopped until now, and what was issued before waited in it.
+    /// Makes an open epoch settle again: the process was stopped until now, and what was issued before waited in it.
     pub fn postpone(&self, now: Instant) {
         self.open(now);
     }
@@ -88,7 +88,7 @@ impl Core {
             let run = &core.run;
             mode::write_back(&run.targets, &run.errors, &run.write_backs, run.clock);
             let timeline = lock(&core.timeline);
-            // After the end the descriptors stay as they were for whoever reads back what was written.
+            // After the end the descriptors stay as they were for the pass that reads back what was written.
             if !core.run.life.stopping() && Arc::ptr_eq(timeline.current(), &epoch) {
                 core.open(&epoch);
             }

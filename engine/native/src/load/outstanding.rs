@@ -1,4 +1,4 @@
-//! Which I/Os have not come back, and since when: written by whoever issues them, read by everybody.
+//! Which I/Os are outstanding, and since when: written by the thread that issues them, read by any.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -15,7 +15,7 @@ const TARGET_MASK: u64 = (1 << TARGET_BITS) - 1;
 const FIRST: usize = 8;
 const PIECES: usize = 24;
 
-/// The I/Os of one thread by the numbers it gives them, which are used again.
+/// The I/Os of one thread by their numbers, which are reused.
 ///
 /// One word for an I/O holds its target and the moment it was issued, to 65,536 ticks (some 20 to 65 us): neither can be
 /// read without the other, and an I/O costs its thread two plain stores.
@@ -25,21 +25,21 @@ pub struct Outstanding {
 }
 
 impl Outstanding {
-    /// Notes an I/O that is issued at this moment.
+    /// Records an I/O that is issued at this time.
     #[inline]
     pub fn set(&self, number: usize, target: usize, ticks: u64) {
-        let (piece, index) = place(number);
+        let (piece, index) = locate(number);
         let piece = self.pieces[piece]
             .get_or_init(|| (0..FIRST << piece).map(|_| AtomicU64::new(0)).collect());
-        // Never 0, which stands for no I/O.
+        // Never 0, which means no I/O.
         let moment = ticks.max(1 << TARGET_BITS) & !TARGET_MASK;
         piece[index].store(moment | (target as u64 & TARGET_MASK), Relaxed);
     }
 
-    /// Notes that an I/O is back.
+    /// Records that an I/O completed.
     #[inline]
     pub fn clear(&self, number: usize) {
-        let (piece, index) = place(number);
+        let (piece, index) = locate(number);
         if let Some(piece) = self.pieces[piece].get() {
             piece[index].store(0, Relaxed);
         }
@@ -96,7 +96,7 @@ impl Waiting {
 
 /// The piece of a number, and its index there.
 #[inline]
-fn place(number: usize) -> (usize, usize) {
+fn locate(number: usize) -> (usize, usize) {
     let piece = ((number / FIRST + 1).ilog2() as usize).min(PIECES - 1);
     (piece, number - FIRST * ((1 << piece) - 1))
 }
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn every_number_has_a_place_of_its_own() {
-        let mut places: Vec<_> = (0..10_000).map(place).collect();
-        assert!(places.iter().all(|(piece, index)| *index < FIRST << piece));
-        places.dedup();
-        assert_eq!(places.len(), 10_000);
-        assert_eq!([place(0), place(7), place(8)], [(0, 0), (0, 7), (1, 0)]);
+        let mut located: Vec<_> = (0..10_000).map(locate).collect();
+        assert!(located.iter().all(|(piece, index)| *index < FIRST << piece));
+        located.dedup();
+        assert_eq!(located.len(), 10_000);
+        assert_eq!([locate(0), locate(7), locate(8)], [(0, 0), (0, 7), (1, 0)]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ const CATCH_UP_NS: u64 = 100_000_000;
 /// Moments are counted in fractions of a tick, so that high rates hold exactly.
 const FRACTION_BITS: u32 = 8;
 
-/// Hands out the moments of one rate.
+/// Returns the start times for one rate.
 pub struct Pacer {
     rate_iops: f64,
     base_ticks: u64,
@@ -90,7 +90,7 @@ impl Gate {
         }
     }
 
-    /// Passes one I/O with the moment it was meant for (0: now), or says from when on it may.
+    /// Admits one I/O with its intended start (0: now), or returns the earliest time for it.
     ///
     /// `stream`: of the arrivals, if there are any.
     #[inline]

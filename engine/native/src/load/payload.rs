@@ -6,7 +6,7 @@ use super::pattern::mix;
 const STAMP_EVERY: usize = 512;
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Fills with the pseudo-random bytes that belong to this place: the same for the same seed and offset.
+/// Fills with the pseudo-random bytes of this offset: the same for the same seed and offset.
 pub fn fill(bytes: &mut [u8], seed: u64, offset: u64) {
     let seed = mix(seed);
     let (mut word, skip) = (offset / 8, usize::from(offset.to_le_bytes()[0] & 7));
@@ -27,11 +27,11 @@ pub fn fill(bytes: &mut [u8], seed: u64, offset: u64) {
 
 /// Marks every 512 bytes with their offset on the target and a number that is never used again in this run.
 pub fn stamp(bytes: &mut [u8], offset: u64, sequence: u64) {
-    for (sector, place) in bytes
+    for (sector, chunk) in bytes
         .chunks_mut(STAMP_EVERY)
         .zip((offset..).step_by(STAMP_EVERY))
     {
-        let marks = place
+        let marks = chunk
             .to_le_bytes()
             .into_iter()
             .chain(sequence.to_le_bytes());

@@ -45,7 +45,7 @@ impl Peaks {
         (began_ns + SECOND_NS).saturating_sub(now_ns)
     }
 
-    /// Whether what is left at the end stands for a second: half of one, or all there is.
+    /// Whether the rest at the end counts as a second: at least half of one, or all there is.
     pub fn remainder_counts(&self, end_ns: u64) -> bool {
         self.second_began_ns
             .is_some_and(|began_ns| !self.whole_seconds || end_ns >= began_ns + SECOND_NS / 2)

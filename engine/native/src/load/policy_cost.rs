@@ -41,7 +41,7 @@ impl Step {
     }
 }
 
-/// Whether the I/O of this moment is timed; moments are as good as random.
+/// Whether the I/O at this tick is timed; ticks are as good as random.
 #[inline]
 pub fn is_sampled(ticks: u64) -> bool {
     ticks.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SAMPLE_BITS) == 0

@@ -1,4 +1,4 @@
-//! Errors of the kernel with words about what it refused and the mend.
+//! Errors of the kernel with what it refused and the fix.
 
 use std::fmt;
 use std::io;
@@ -17,11 +17,11 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The same error with `what` was refused before its own words and the `mend` after them.
-pub fn refused(error: &io::Error, what: &str, mend: &str) -> io::Error {
-    let text = match mend {
+/// The same error with `what` was refused before its own words and the `fix` after them.
+pub fn refused(error: &io::Error, what: &str, fix: &str) -> io::Error {
+    let text = match fix {
         "" => format!("{what}: {}", words(error)),
-        mend => format!("{what}: {}: {mend}", words(error)),
+        fix => format!("{what}: {}: {fix}", words(error)),
     };
     io::Error::new(
         error.kind(),
@@ -32,13 +32,13 @@ pub fn refused(error: &io::Error, what: &str, mend: &str) -> io::Error {
     )
 }
 
-/// The kernel's number, with or without words around it.
+/// The errno of an error, wrapped or not.
 pub fn errno(error: &io::Error) -> Option<i32> {
     let refusal = || error.get_ref()?.downcast_ref::<Refusal>()?.errno;
     error.raw_os_error().or_else(refusal)
 }
 
-/// What the error says; the number that Rust adds to the kernel's words is left to `errno`.
+/// The text of the error, without the number that Rust adds; see `errno`.
 pub fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {

@@ -17,7 +17,7 @@ const REGISTERED_REGIONS: u16 = 64;
 /// `IO_URING_MAX_BUFFER_BYTES`: the kernel registers no larger piece.
 const LARGEST_REGISTERED_BYTES: usize = 1 << 30;
 
-/// What the kernel knows ahead of I/O, so that it need not look it up each time.
+/// What is registered with the kernel ahead of I/O, so that it is not looked up for each.
 pub struct Registry {
     pub files: bool,
     pub buffers: bool,
@@ -81,7 +81,7 @@ impl<'ring> Ring<'ring> {
         self.queued
     }
 
-    /// Whether the kernel has completions to hand over at the next call.
+    /// Whether the kernel has completions to deliver at the next call.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.submissions.taskrun()
@@ -105,7 +105,7 @@ impl<'ring> Ring<'ring> {
         Ok(())
     }
 
-    /// Hands what is queued to the kernel.
+    /// Submits what is queued.
     #[inline]
     pub fn submit(&mut self) -> io::Result<()> {
         self.submissions.sync();
@@ -117,7 +117,7 @@ impl<'ring> Ring<'ring> {
         self.account(taken)
     }
 
-    /// Hands what is queued to the kernel and takes the completions it has, without waiting.
+    /// Submits what is queued and takes the completions it has, without waiting.
     #[inline]
     pub fn collect(&mut self) -> io::Result<()> {
         self.submissions.sync();
@@ -130,14 +130,14 @@ impl<'ring> Ring<'ring> {
         self.account(taken)
     }
 
-    /// Whether completions lie ready to be reaped.
+    /// Whether completions are ready to be reaped.
     #[inline]
     pub fn has_completions(&mut self) -> bool {
         self.completions.sync();
         !self.completions.is_empty()
     }
 
-    /// Hands what is queued to the kernel and waits for a completion, at most for `timeout`.
+    /// Submits what is queued and waits for a completion, at most for `timeout`.
     ///
     /// `idle`: no I/O is outstanding, so the wait is not one for I/O and must not show as iowait or pressure.
     #[inline]

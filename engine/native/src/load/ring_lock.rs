@@ -67,7 +67,7 @@ fn written_by_a_reader() -> io::Result<i32> {
     outcome.map(|result| (-result).max(0))
 }
 
-/// Submits one entry whose memory outlives the call, and waits for its result.
+/// Submits one entry, with memory that outlives the call, and waits for its result.
 fn run_one(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<i32> {
     // SAFETY: the call returns once the entry is done.
     unsafe { ring.submission().push(entry) }.map_err(io::Error::other)?;

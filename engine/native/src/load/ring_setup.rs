@@ -1,4 +1,4 @@
-//! Sets up an `io_uring` with whatever this kernel grants, or says why there is none.
+//! Sets up an `io_uring` with the features this kernel grants, or reports why there is none.
 
 use std::io;
 
@@ -33,7 +33,7 @@ pub enum Access {
     Write,
 }
 
-/// Opens a ring for this many I/Os at once, without the flags the kernel refuses; also names those it took.
+/// Opens a ring for this many I/Os at once, without the flags the kernel refuses; also returns those it accepted.
 pub fn open(ios: usize, access: Access) -> io::Result<(IoUring, Vec<&'static str>)> {
     let completions = ios
         .next_power_of_two()
@@ -79,7 +79,7 @@ pub fn refusal() -> String {
 }
 
 fn explained(error: &io::Error) -> io::Error {
-    let mend = match error.raw_os_error() {
+    let fix = match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel or container has none: use the threads backend",
         Some(libc::EPERM | libc::EACCES) => {
             match std::fs::read_to_string(DISABLED).unwrap_or_default().trim() {
@@ -92,5 +92,5 @@ fn explained(error: &io::Error) -> io::Error {
         Some(libc::EMFILE | libc::ENFILE) => "too many open files: raise `ulimit -n`",
         _ => "use the threads backend",
     };
-    refused(error, "io_uring", mend)
+    refused(error, "io_uring", fix)
 }

@@ -1,23 +1,23 @@
-//! Which targets have room for another I/O of one worker, in the order in which the room came up.
+//! Which targets have a free slot for another I/O of one worker, in the order in which the slots became free.
 
 use std::collections::VecDeque;
 
 struct Share {
     most: u32,
     in_flight: u32,
-    /// Has room but may not be used now; what is queued for it is void.
+    /// Has free slots but may not be used now; entries queued for it are ignored.
     set_aside: bool,
 }
 
-/// Every target's share of the queue depth, what of it is used, and a queue of free places.
-pub struct Room {
+/// Every target's share of the queue depth, how much of it is used, and a queue of free slots.
+pub struct FreeSlots {
     shares: Vec<Share>,
     queue: VecDeque<u32>,
     aside: Vec<u32>,
     in_flight: usize,
 }
 
-impl Room {
+impl FreeSlots {
     pub fn new(targets: usize) -> Self {
         let shares = (0..targets)
             .map(|_| Share {
@@ -39,8 +39,8 @@ impl Room {
         self.in_flight
     }
 
-    /// Changes the shares. Free places are dealt round by round, so that no target fills before the others begin.
-    pub fn deal(&mut self, most: impl Fn(usize) -> u32) {
+    /// Changes the shares. Free slots are queued round by round, so that no target fills before the others begin.
+    pub fn set_shares(&mut self, most: impl Fn(usize) -> u32) {
         self.queue.clear();
         self.aside.clear();
         let mut rounds = 0;
@@ -69,7 +69,7 @@ impl Room {
         self.shares.iter().map(most).sum()
     }
 
-    /// A target with a free place.
+    /// A target with a free slot.
     #[inline]
     pub fn take(&mut self) -> Option<usize> {
         while let Some(target) = self.queue.pop_front() {
@@ -81,19 +81,19 @@ impl Room {
         None
     }
 
-    /// Whether a target has a free place; for those who ask target by target rather than `take`.
+    /// Whether a target has a free slot; for callers that check target by target rather than `take`.
     #[inline]
-    pub fn has_place(&self, target: usize) -> bool {
+    pub fn has_slot(&self, target: usize) -> bool {
         let share = &self.shares[target];
         share.in_flight < share.most
     }
 
-    /// Forgets the order of free places, which nobody takes.
+    /// Forgets the order of free slots, for callers that do not `take`.
     pub fn forget_order(&mut self) {
         self.queue.clear();
     }
 
-    /// Returns a place that was taken but cannot be used yet.
+    /// Returns a slot that was taken but cannot be used yet.
     pub fn put_back(&mut self, target: usize) {
         if let Some(target) = index(target) {
             self.queue.push_front(target);
@@ -128,7 +128,7 @@ impl Room {
         self.shares[target].in_flight
     }
 
-    /// Counts an I/O as back and its place as free; the new number on its target.
+    /// Counts an I/O as completed and its slot as free; the new number on its target.
     #[inline]
     pub fn returned(&mut self, target: usize) -> u32 {
         self.in_flight -= 1;
@@ -146,59 +146,59 @@ fn index(target: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn take_all(room: &mut Room) -> Vec<usize> {
+    fn take_all(free_slots: &mut FreeSlots) -> Vec<usize> {
         let mut taken = Vec::new();
-        while let Some(target) = room.take() {
-            room.issued(target);
+        while let Some(target) = free_slots.take() {
+            free_slots.issued(target);
             taken.push(target);
         }
         taken
     }
 
     #[test]
-    fn places_are_dealt_in_turn_and_never_exceeded() {
-        let mut room = Room::new(3);
-        room.deal(|target| [2, 0, 3][target]);
-        assert_eq!(take_all(&mut room), [0, 2, 0, 2, 2]);
-        assert_eq!(room.returned(2), 2);
-        assert_eq!(take_all(&mut room), [2]);
-        assert_eq!(room.in_flight(), 5);
+    fn slots_are_taken_in_turn_and_never_exceeded() {
+        let mut free_slots = FreeSlots::new(3);
+        free_slots.set_shares(|target| [2, 0, 3][target]);
+        assert_eq!(take_all(&mut free_slots), [0, 2, 0, 2, 2]);
+        assert_eq!(free_slots.returned(2), 2);
+        assert_eq!(take_all(&mut free_slots), [2]);
+        assert_eq!(free_slots.in_flight(), 5);
     }
 
     #[test]
     fn lowering_stops_refilling_and_raising_adds() {
-        let mut room = Room::new(1);
-        room.deal(|_| 4);
-        take_all(&mut room);
-        room.deal(|_| 2);
-        assert_eq!(room.most_in_flight(), 4);
+        let mut free_slots = FreeSlots::new(1);
+        free_slots.set_shares(|_| 4);
+        take_all(&mut free_slots);
+        free_slots.set_shares(|_| 2);
+        assert_eq!(free_slots.most_in_flight(), 4);
         for left in [3, 2] {
-            assert_eq!(room.returned(0), left);
-            assert!(take_all(&mut room).is_empty());
+            assert_eq!(free_slots.returned(0), left);
+            assert!(take_all(&mut free_slots).is_empty());
         }
-        room.returned(0);
-        assert_eq!(take_all(&mut room), [0]);
-        room.deal(|_| 5);
-        assert_eq!(take_all(&mut room).len(), 3);
+        free_slots.returned(0);
+        assert_eq!(take_all(&mut free_slots), [0]);
+        free_slots.set_shares(|_| 5);
+        assert_eq!(take_all(&mut free_slots).len(), 3);
     }
 
     #[test]
     fn a_target_set_aside_gives_way_to_the_others() {
-        let mut room = Room::new(2);
-        room.deal(|_| 2);
-        room.set_aside(0);
-        assert_eq!(take_all(&mut room), [1, 1]);
-        assert!(room.any_aside());
-        room.retry();
-        assert_eq!(take_all(&mut room), [0, 0]);
+        let mut free_slots = FreeSlots::new(2);
+        free_slots.set_shares(|_| 2);
+        free_slots.set_aside(0);
+        assert_eq!(take_all(&mut free_slots), [1, 1]);
+        assert!(free_slots.any_aside());
+        free_slots.retry();
+        assert_eq!(take_all(&mut free_slots), [0, 0]);
     }
 
     #[test]
-    fn a_place_put_back_comes_first() {
-        let mut room = Room::new(2);
-        room.deal(|_| 1);
-        let first = room.take().unwrap();
-        room.put_back(first);
-        assert_eq!(take_all(&mut room), [0, 1]);
+    fn a_slot_put_back_comes_first() {
+        let mut free_slots = FreeSlots::new(2);
+        free_slots.set_shares(|_| 1);
+        let first = free_slots.take().unwrap();
+        free_slots.put_back(first);
+        assert_eq!(take_all(&mut free_slots), [0, 1]);
     }
 }

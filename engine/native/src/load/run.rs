@@ -38,7 +38,7 @@ pub struct Run {
     pub probe_interval_ticks: u64,
     pub routes: Arc<Routes>,
     pub logical_ios: Arc<LogicalIos>,
-    /// Arrivals that found no room in time, per target.
+    /// Arrivals that found no free slot in time, per target.
     pub skipped: Skipped,
     /// Calls outside of workers that write cached data back, by target.
     pub write_backs: Outstanding,
@@ -122,7 +122,7 @@ impl Run {
         }
     }
 
-    /// What a worker with room on a target does next. Asks the epoch first, then the target, then the rate.
+    /// What a worker with a free slot on a target does next. Asks the epoch first, then the target, then the rate.
     #[inline]
     pub fn next(
         &self,
@@ -236,7 +236,7 @@ impl Run {
         }
     }
 
-    /// Counts what came of an I/O; `result` is as the kernel gives it: bytes, or a negative errno.
+    /// Counts a completion; `result` is the kernel's: bytes, or a negative errno.
     #[inline]
     pub fn count(
         &self,

@@ -1,4 +1,4 @@
-//! The slowest I/Os since they were last asked for, with when they were submitted and came back.
+//! The slowest I/Os since the last call, with when they were submitted and completed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -68,7 +68,7 @@ impl Slowest {
         }
     }
 
-    /// Hands them over, the slowest first, and begins anew.
+    /// Returns and removes them, the slowest first.
     pub fn take(&self) -> Vec<SlowIo> {
         let mut kept = lock(&self.kept);
         let mut taken = std::mem::replace(&mut *kept, Vec::with_capacity(KEPT));

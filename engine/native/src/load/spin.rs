@@ -1,14 +1,14 @@
-//! Whether to look for a completion a little longer before going to sleep.
+//! Whether to spin for a completion before going to sleep.
 //!
 //! Going to sleep and being woken costs microseconds on both sides. Where completions mostly come sooner than that,
-//! looking is cheaper; where they do not, it is waste, and tried only now and then.
+//! spinning is cheaper; where they do not, it is waste, and tried only now and then.
 
 /// Of this many waits one tries, however badly it went before.
 const TRY_EVERY: u32 = 64;
 /// Weight of one outcome in the running share of successes, as a power of two.
 const WEIGHT_BITS: u32 = 4;
 const ALWAYS: u32 = 1 << 16;
-/// Share of successes from which looking takes no more time than sleeping: a failure costs both.
+/// Share of successes from which spinning takes no more time than sleeping: a failure costs both.
 const WORTH_PERCENT: u32 = 85;
 
 /// Remembers how often it was worth it.
@@ -27,7 +27,7 @@ impl Spin {
         }
     }
 
-    /// How long to look this time.
+    /// How long to spin this time.
     #[inline]
     pub fn budget_ticks(&mut self) -> u64 {
         self.waits = self.waits.wrapping_add(1);
@@ -52,8 +52,8 @@ impl Spin {
 mod tests {
     use super::*;
 
-    /// How many of many waits looked, with the same outcome each.
-    fn looked(spin: &mut Spin, came: bool) -> u32 {
+    /// How many of many waits spun, with the same outcome each.
+    fn spun(spin: &mut Spin, came: bool) -> u32 {
         let mut count = 0;
         for _ in 0..6400 {
             if spin.budget_ticks() > 0 {
@@ -65,10 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn it_looks_where_that_works_and_hardly_where_it_does_not() {
+    fn it_spins_where_that_works_and_hardly_where_it_does_not() {
         let mut spin = Spin::new(7);
-        assert_eq!(looked(&mut spin, false), 100);
-        assert!(looked(&mut spin, true) > 3000);
-        assert!(looked(&mut spin, false) < 150);
+        assert_eq!(spun(&mut spin, false), 100);
+        assert!(spun(&mut spin, true) > 3000);
+        assert!(spun(&mut spin, false) < 150);
     }
 }

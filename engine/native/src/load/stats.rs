@@ -43,7 +43,7 @@ pub struct Lane {
     service: OnceLock<Box<Service>>,
 }
 
-/// Times from submit to reap, kept beside latencies where those count from an intended start.
+/// Times from submit to reap, counted beside latencies where those count from an intended start.
 pub struct Service {
     sum_ns: AtomicU64,
     least_ns: AtomicU64,
@@ -107,11 +107,11 @@ impl Lane {
         raise(&self.peak_ns, latency_ns);
         raise(&self.second_peak_ns, latency_ns);
         self.histogram.record(latency_ns);
-        // Last, so that a reader who sees the I/O sees all that belongs to it.
+        // Last, so that a reader that sees the I/O sees all its counts.
         self.ios.store(self.ios.load(Relaxed) + 1, Release);
     }
 
-    /// Notes the service time of an I/O whose latency `record` gets.
+    /// Counts the service time of an I/O whose latency `record` gets.
     pub fn record_service(&self, service_ns: u64) {
         let service = self.service.get_or_init(Box::default);
         add(&service.sum_ns, service_ns);

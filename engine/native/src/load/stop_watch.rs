@@ -7,7 +7,7 @@ use super::epoch::Instant;
 /// Being late by so much means that the process was stopped: a busy machine delays a thread that sleeps by far less.
 const STOPPED_NS: u64 = 250_000_000;
 
-/// Knows when the coordinator was to wake.
+/// Remembers when the coordinator was to wake.
 pub struct StopWatch {
     due_ns: u64,
     /// The newest epoch seen; a later one was to be seen the moment it was turned.
@@ -20,7 +20,7 @@ impl StopWatch {
         Self { due_ns, epoch }
     }
 
-    /// Whether the process was stopped since it was asked last, or since the epoch was turned if that is new.
+    /// Whether the process was stopped since the last call, or since the turn if the epoch is new.
     pub fn was_stopped(&mut self, epoch: u32, turned: Instant, now: Instant) -> bool {
         if epoch != self.epoch {
             self.epoch = epoch;

@@ -47,7 +47,7 @@ impl Layout {
         (units.div_ceil(self.width) * self.unit_bytes).min(length)
     }
 
-    /// Where a logical range lies: one extent per column touched, as its units there are contiguous.
+    /// The location of a logical range: one extent per column touched, as its units there are contiguous.
     pub fn extents(&self, start: u64, length: u64) -> impl Iterator<Item = Extent> + use<> {
         let (layout, last_byte) = (*self, start + length - 1);
         let (first_unit, last_unit) = (start / layout.unit_bytes, last_byte / layout.unit_bytes);
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::load::pattern::Rng;
 
-    /// Where one logical byte lies, straight from the definition.
+    /// The location of one logical byte, straight from the definition.
     fn locate(layout: &Layout, byte: u64) -> (usize, u64) {
         let unit = byte / layout.unit_bytes;
         let target = usize::try_from(unit % layout.width).unwrap();

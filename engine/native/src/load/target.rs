@@ -55,7 +55,7 @@ impl Health {
         self.failing.load(Acquire)
     }
 
-    /// Asks to issue one I/O; of all workers one gets the probe of a failing target.
+    /// Whether one I/O may be issued; of all workers one gets the probe of a failing target.
     #[inline]
     pub fn permit(&self, now_ticks: u64, probe_interval_ticks: u64) -> Permit {
         if !self.failing() {
@@ -75,7 +75,7 @@ impl Health {
         }
     }
 
-    /// An I/O came back well. One issued before the target was found failing says nothing about it.
+    /// An I/O completed without an error. One issued before the target was found failing says nothing about it.
     #[inline]
     pub fn succeeded(&self, issued_ticks: u64) {
         if self.errors_in_a_row.load(Relaxed) == 0
@@ -90,7 +90,7 @@ impl Health {
     pub fn failed(&self, now_ticks: u64, probe_interval_ticks: u64) {
         let errors = self.errors_in_a_row.fetch_add(1, Relaxed).saturating_add(1);
         if errors >= ERRORS_UNTIL_FAILING && !self.failing() {
-            // Last is the flag, so that whoever sees it sees since when.
+            // The flag is set last, so that a reader that sees it sees since when.
             self.failing_since_ticks.store(now_ticks, Relaxed);
             self.next_probe_ticks
                 .store(now_ticks + probe_interval_ticks, Relaxed);

@@ -7,7 +7,7 @@ use super::histogram::Counts;
 use super::levels::{Level, Rows};
 use super::stats::{Direction, Sums, Tally};
 
-/// An epoch as a reader gets it. One that was open stays readable after it was closed.
+/// An epoch for readers. One that was open stays readable after it was closed.
 #[derive(Clone)]
 pub enum AnyEpoch {
     Open(Arc<Epoch>),
@@ -17,18 +17,18 @@ pub enum AnyEpoch {
 /// A cell of a histogram: target, series, bucket, count.
 pub type Cell = (usize, u8, u16, u64);
 
-/// The open epoch, what is left of the closed ones, and what readers have taken.
+/// The open epoch, the statistics of the closed ones, and what readers have taken.
 pub struct Timeline {
     current: Arc<Epoch>,
     closed: Vec<Arc<ClosedEpoch>>,
-    levels: [Kept; 3],
+    levels: [LevelTotals; 3],
 }
 
 /// Rows of one level.
-struct Kept {
+struct LevelTotals {
     /// Everything counted in closed epochs, transients too.
     totals: Vec<[Tally; 2]>,
-    /// What `take_cells` has handed out.
+    /// What `take_cells` has returned.
     taken: Vec<[Counts; SERIES]>,
 }
 
@@ -37,7 +37,7 @@ pub const SERIES: usize = 4;
 
 impl Timeline {
     pub fn new(current: Arc<Epoch>, rows: Rows) -> Self {
-        let levels = Level::ALL.map(|level| Kept {
+        let levels = Level::ALL.map(|level| LevelTotals {
             totals: (0..rows.of(level)).map(|_| Default::default()).collect(),
             taken: (0..rows.of(level)).map(|_| Default::default()).collect(),
         });
@@ -104,7 +104,7 @@ impl Timeline {
     /// Histogram cells since the last call: row, series, bucket, count.
     pub fn take_cells(&mut self, level: Level) -> Vec<Cell> {
         let mut cells = Vec::new();
-        let Kept { totals, taken } = &mut self.levels[level as usize];
+        let LevelTotals { totals, taken } = &mut self.levels[level as usize];
         for (row, (tallies, taken)) in totals.iter().zip(taken).enumerate() {
             for (series, direction) in (0_u8..).zip(Direction::ALL) {
                 let mut now = Tally::default();

@@ -1,4 +1,4 @@
-//! A worker that does one I/O at a time with preadv2 and pwritev2: one thread per place in a target's queue depth.
+//! A worker that does one I/O at a time with preadv2 and pwritev2: one thread per slot of a target's queue depth.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -17,17 +17,17 @@ use super::pacing::Gate;
 use super::pattern::{Part, Rng};
 use super::payload;
 use super::run::Run;
-use super::seat::Seat;
 use super::stats::Direction;
 use super::verify::Entry;
+use super::worker_handle::WorkerHandle;
 
-/// How soon a thread looks again for room on the other targets of a striped I/O.
+/// How soon a thread checks again for free slots on the other targets of a striped I/O.
 const BLOCKED: Duration = Duration::from_millis(1);
 
-/// How soon a thread looks again whether another write to the same place is back.
+/// How soon a thread checks again whether another write to the same range has completed.
 const HELD: Duration = Duration::from_micros(100);
 
-/// Memory that all reads share, as nobody looks at what they bring; the old one if it will do.
+/// Memory that all reads share, as their data is not used; the old one if it is large enough.
 pub fn sink(settings: &Settings, old: Option<&Arc<Memory>>) -> io::Result<Arc<Memory>> {
     let slot_bytes = slot_bytes(settings);
     let ios = settings.outstanding();
@@ -44,27 +44,27 @@ fn slot_bytes(settings: &Settings) -> usize {
         .next_multiple_of(ALIGN)
 }
 
-/// Runs a worker for one place in one target's queue until the load stops.
-pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
-    seat.waker.is_me();
+/// Runs a worker for one slot of one target's queue depth until the load stops.
+pub fn work(run: &Run, handle: &WorkerHandle, slot: usize) -> io::Result<()> {
+    handle.waker.is_me();
     if run.limits.arrival != Arrival::Closed {
         clock::wake_in_time();
     }
     run.life.wait_for_start();
-    let target = seat.served.first;
+    let target = handle.served.first;
     let mut worker = Worker {
         run,
-        seat,
-        place,
-        rng: run.rng(place, target),
+        handle,
+        slot,
+        rng: run.rng(slot, target),
         gate: Gate::default(),
-        epoch: Arc::clone(&seat.epoch()),
+        epoch: Arc::clone(&handle.epoch()),
         epoch_turned: false,
         source: None,
         held: None,
         own_sink: None,
         expected: Vec::new(),
-        sequence: (seat.worker as u64) << 48,
+        sequence: (handle.worker as u64) << 48,
     };
     while !run.life.stopping() {
         if worker.adopt()? {
@@ -79,35 +79,35 @@ pub fn work(run: &Run, seat: &Seat, place: usize) -> io::Result<()> {
 
 struct Worker<'a> {
     run: &'a Run,
-    seat: &'a Seat,
-    place: usize,
+    handle: &'a WorkerHandle,
+    slot: usize,
     rng: Rng,
     gate: Gate,
     epoch: Arc<Epoch>,
-    /// Whether the seat has another epoch by now.
+    /// Whether the handle has another epoch by now.
     epoch_turned: bool,
     /// What writes come from, filled when it was mapped.
     source: Option<Memory>,
     sequence: u64,
-    /// With --verify: a write that waits for another to the same place.
+    /// With --verify: a write that waits for another to the same range.
     held: Option<Part>,
-    /// With --verify: where reads go, as what they bring is looked at.
+    /// With --verify: the buffer of reads, whose data is checked.
     own_sink: Option<Memory>,
-    /// With --verify: what the place of a read had to hold when it was issued.
+    /// With --verify: what the range of a read had to hold when it was issued.
     expected: Vec<Entry>,
 }
 
 impl Worker<'_> {
-    /// Takes over the epoch its seat has now; whether this place is used in it.
+    /// Takes over the epoch its handle has now; whether this slot is used in it.
     fn adopt(&mut self) -> io::Result<bool> {
-        let epoch = self.seat.epoch();
+        let epoch = self.handle.epoch();
         let settings = &epoch.settings;
-        let used = self.place < settings.depth_of(self.seat.served.first);
-        // Said before the seat can get another epoch: the coordinator must not take this thread for parked.
+        let used = self.slot < settings.depth_of(self.handle.served.first);
+        // Said before the handle can get another epoch: the coordinator must not take this thread for parked.
         if used {
-            self.seat.settle(epoch.index);
+            self.handle.settle(epoch.index);
         } else {
-            self.seat.parked();
+            self.handle.parked();
         }
         if epoch.index != self.epoch.index {
             self.drop_held();
@@ -145,7 +145,7 @@ impl Worker<'_> {
 
     /// Issues one I/O after the other until the epoch turns or the load stops.
     fn drive(&mut self) {
-        let target = self.seat.served.first;
+        let target = self.handle.served.first;
         let mut now_ticks = self.run.clock.now();
         loop {
             match self.next(target, now_ticks) {
@@ -211,9 +211,9 @@ impl Worker<'_> {
         }
     }
 
-    /// Does one I/O and counts it; when it came back. None if another write to its place must come back first.
+    /// Does one I/O and counts it; returns when it completed. None if another write to its range must complete first.
     ///
-    /// It is listed as outstanding before its clock starts, at a moment that has passed: whoever asks what waited through
+    /// It is listed as outstanding before its clock starts, with a time in the past: a check of what waited through
     /// a stop of the process must not miss it.
     fn perform(&mut self, mut part: Part, before_ticks: u64) -> Option<u64> {
         let pointer = if self.run.verifier.is_some() {
@@ -221,17 +221,17 @@ impl Worker<'_> {
         } else {
             self.buffer(&part)
         };
-        self.seat.set_in_flight(part.target, 1);
-        self.seat.outstanding.set(0, part.target, before_ticks);
+        self.handle.set_in_flight(part.target, 1);
+        self.handle.outstanding.set(0, part.target, before_ticks);
         let issued_ticks = self.run.clock.now();
         let chosen = part.direction == Direction::Read && self.run.contents.choose(issued_ticks);
         let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
         loop {
             part.file = self.run.send(&self.epoch.policy_cost, &part, sent_ticks);
             let result = transfer(self.run, &part, pointer, &self.epoch.settings);
-            let epoch = self.seat.epoch();
+            let epoch = self.handle.epoch();
             let reaped_ticks = self.run.clock.now();
-            let worker = self.seat.worker;
+            let worker = self.handle.worker;
             let levels = epoch.levels_of(&part, worker, epoch.levels(worker, reaped_ticks));
             let lost = self
                 .run
@@ -245,18 +245,18 @@ impl Worker<'_> {
             self.run
                 .count(levels, fan_out, &part, result, issued_ticks, reaped_ticks);
             self.verify_after(&part, pointer, result);
-            self.seat.set_in_flight(part.target, 0);
-            self.seat.outstanding.clear(0);
+            self.handle.set_in_flight(part.target, 0);
+            self.handle.outstanding.clear(0);
             drop(epoch);
             if chosen && part.is_whole_read(result) {
-                // SAFETY: the read brought so many bytes there.
+                // SAFETY: the read returned so many bytes there.
                 unsafe { self.run.contents.judge(part.target, pointer, part.length) };
             }
             return Some(reaped_ticks);
         }
     }
 
-    /// The buffer of a verified I/O, with its data if it is a write; None while its place is not free.
+    /// The buffer of a verified I/O, with its data if it is a write; None while its range is claimed.
     fn verified_buffer(&mut self, part: &Part) -> Option<NonNull<u8>> {
         let (Some(verifier), false) = (&self.run.verifier, part.is_fsync()) else {
             return Some(self.buffer(part));
@@ -274,7 +274,7 @@ impl Worker<'_> {
         Some(source.base())
     }
 
-    /// Looks at what a verified read brought, or gives back the place of a write.
+    /// Checks the data of a verified read, or releases the range of a write.
     fn verify_after(&self, part: &Part, pointer: NonNull<u8>, result: i32) {
         let (Some(verifier), false) = (&self.run.verifier, part.is_fsync()) else {
             return;
@@ -282,7 +282,7 @@ impl Worker<'_> {
         if part.direction == Direction::Write {
             verifier.wrote(part, u32::try_from(result) == Ok(part.length));
         } else if part.is_whole_read(result) {
-            // SAFETY: the read brought so many bytes there, and this thread alone uses the mapping.
+            // SAFETY: the read returned so many bytes there, and this thread alone uses the mapping.
             let bytes =
                 unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
             verifier.check(part, bytes, &self.expected);
@@ -303,7 +303,7 @@ impl Worker<'_> {
             }
             (_, _, Some(sink)) => {
                 let slot_bytes = slot_bytes(&self.epoch.settings);
-                let slot = self.seat.worker % (sink.bytes() / slot_bytes);
+                let slot = self.handle.worker % (sink.bytes() / slot_bytes);
                 // SAFETY: the slot lies inside the mapping.
                 unsafe { sink.base().add(slot * slot_bytes) }
             }
@@ -321,7 +321,7 @@ fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, settings: &Settings) -
         iov_len: part.length as usize,
     };
     let offset = libc::off_t::try_from(part.offset).unwrap_or(libc::off_t::MAX);
-    // SAFETY: the buffer has part.length bytes; reads of several threads may land in one, which nobody looks at.
+    // SAFETY: the buffer has part.length bytes; reads of several threads may land in one, whose data is not used.
     let moved = unsafe {
         match part.direction {
             Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),

@@ -23,30 +23,30 @@ use super::pacing::Gate;
 use super::pattern::Rng;
 use super::ring::Ring;
 use super::ring_setup;
-use super::room::Room;
+use super::room::FreeSlots;
 use super::run::Run;
-use super::seat::Seat;
 use super::spin::Spin;
+use super::worker_handle::WorkerHandle;
 
 /// Least and most I/Os per submitting system call: a whole queue at once reaches the device late and in one burst.
 const CHUNK: (usize, usize) = (4, 32);
 /// Chunks per queue between those.
 const CHUNKS: usize = 8;
-/// About what it costs to go to sleep and be woken (measured: 3 to 5 us are alike, 15 us cost more than they bring).
+/// About the cost of a sleep and wake-up (measured: 3 to 5 us are alike, 15 us cost more than they save).
 const SPIN_NS: u64 = 4_000;
 /// Completion of the poll on the worker's eventfd, and of the cancellation when the run is given up.
 const WOKEN: u64 = u64::MAX;
 const CANCELLED: u64 = u64::MAX - 1;
-/// How long cancelled I/Os have to come back.
+/// How long cancelled I/Os have to complete.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(200);
 
-/// Runs a worker until the load stops; how many I/Os never came back. `ready` gets the features or the refusal once.
+/// Runs a worker until the load stops; returns the number of lost I/Os. `ready` gets the features or the refusal once.
 pub fn work(
     run: &Run,
-    seat: &Seat,
+    handle: &WorkerHandle,
     ready: impl FnOnce(io::Result<Vec<&'static str>>),
 ) -> io::Result<usize> {
-    let threads = seat.epoch().settings.threads;
+    let threads = handle.epoch().settings.threads;
     let most = run.limits.max_queue_depth.div_ceil(threads) * run.targets.len();
     let access = run.access();
     let (mut ring, mut features) = match ring_setup::open(most, access) {
@@ -70,7 +70,7 @@ pub fn work(
             return Ok(0);
         }
     };
-    let mut worker = Worker::new(run, seat, ring);
+    let mut worker = Worker::new(run, handle, ring);
     match worker.adopt().and_then(|()| worker.listen()) {
         Ok(()) => {
             features.extend(worker.ring.features());
@@ -86,7 +86,7 @@ pub fn work(
     }
     run.life.wait_for_start();
     let outcome = worker.run();
-    let lost = worker.room.in_flight();
+    let lost = worker.free_slots.in_flight();
     if lost > 0 {
         // The kernel may still write into these buffers.
         std::mem::forget(worker.arenas);
@@ -96,18 +96,18 @@ pub fn work(
 
 struct Worker<'a> {
     run: &'a Run,
-    seat: &'a Seat,
+    handle: &'a WorkerHandle,
     ring: Ring<'a>,
     /// For reads and for writes.
     arenas: [Arena; 2],
     flights: Flights,
-    room: Room,
+    free_slots: FreeSlots,
     rngs: Vec<Rng>,
     gate: Gate,
     spin: Spin,
     epoch: Arc<Epoch>,
     /// Whether the whole share of the epoch was taken.
-    dealt: bool,
+    redistributed: bool,
     /// Outstanding I/Os of earlier epochs.
     older: usize,
     sequence: u64,
@@ -117,31 +117,31 @@ struct Worker<'a> {
     most_queued: u32,
     /// Numbers of I/Os whose path failed and that go to another.
     again: Vec<usize>,
-    /// Number of the read that is to be judged when it is back.
+    /// Number of the read that is to be checked when it completes.
     chosen: Option<usize>,
     verifying: Verifying,
 }
 
 impl<'a> Worker<'a> {
-    fn new(run: &'a Run, seat: &'a Seat, ring: Ring<'a>) -> Self {
+    fn new(run: &'a Run, handle: &'a WorkerHandle, ring: Ring<'a>) -> Self {
         let targets = run.targets.len();
-        let epoch = Arc::clone(&seat.epoch());
+        let epoch = Arc::clone(&handle.epoch());
         Self {
             run,
-            seat,
+            handle,
             ring,
             arenas: [Arena::new(run.verifier.is_some()), Arena::new(true)],
             flights: Flights::default(),
-            room: Room::new(targets),
+            free_slots: FreeSlots::new(targets),
             rngs: (0..targets)
-                .map(|target| run.rng(seat.worker, target))
+                .map(|target| run.rng(handle.worker, target))
                 .collect(),
             gate: Gate::default(),
             spin: Spin::new(run.clock.ticks(SPIN_NS)),
             epoch,
-            dealt: true,
+            redistributed: true,
             older: 0,
-            sequence: (seat.worker as u64) << 48,
+            sequence: (handle.worker as u64) << 48,
             chunk: Vec::new(),
             most_queued: 0,
             again: Vec::new(),
@@ -162,7 +162,7 @@ impl<'a> Worker<'a> {
             self.pass(wake_ticks)?;
             self.reap()?;
         }
-        while self.room.in_flight() > 0 && !self.run.life.abandoned() {
+        while self.free_slots.in_flight() > 0 && !self.run.life.abandoned() {
             self.stamp();
             self.ring.wait(None, false)?;
             self.reap()?;
@@ -171,21 +171,21 @@ impl<'a> Worker<'a> {
         self.cancel()
     }
 
-    /// Takes over the epoch its seat has now.
+    /// Takes over the epoch its handle has now.
     fn adopt(&mut self) -> io::Result<()> {
-        let epoch = Arc::clone(&self.seat.epoch());
+        let epoch = Arc::clone(&self.handle.epoch());
         let settings = &epoch.settings;
-        self.dealt = epoch.is_dealt();
+        self.redistributed = epoch.is_redistributed();
         let most: Vec<u32> = (0..self.run.targets.len())
             .map(|target| self.share(settings, target))
             .collect();
-        self.room.deal(|target| most[target]);
-        self.seat.adopt(epoch.index);
+        self.free_slots.set_shares(|target| most[target]);
+        self.handle.adopt(epoch.index);
         self.gate.enter(&epoch);
-        // This worker may have no place any more on the targets they are for.
+        // This worker may have no share any more of the targets they are for.
         self.gate.leave();
         let (ios, length) = (
-            self.room.most_in_flight(),
+            self.free_slots.most_in_flight(),
             usize::try_from(settings.part_bytes).unwrap_or(usize::MAX),
         );
         self.most_queued =
@@ -196,11 +196,11 @@ impl<'a> Worker<'a> {
             self.arenas[1].ensure(&mut self.ring, ios, length)?;
         }
         if epoch.index != self.epoch.index {
-            self.older = self.room.in_flight();
+            self.older = self.free_slots.in_flight();
             self.drop_held();
         }
         if self.older == 0 {
-            self.seat.settle(epoch.index);
+            self.handle.settle(epoch.index);
         }
         self.epoch = epoch;
         Ok(())
@@ -208,19 +208,19 @@ impl<'a> Worker<'a> {
 
     /// How much of a target's depth this worker keeps now.
     fn share(&self, settings: &Settings, target: usize) -> u32 {
-        let (worker, workers) = (self.seat.worker, settings.threads);
+        let (worker, workers) = (self.handle.worker, settings.threads);
         let share = share(settings.depth_of(target), target, worker, workers);
         let share = u32::try_from(share).unwrap_or(u32::MAX);
-        if self.dealt {
+        if self.redistributed {
             share
         } else {
-            share.min(self.seat.allowed(target))
+            share.min(self.handle.allowed(target))
         }
     }
 
     /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.
     fn listen(&mut self) -> io::Result<()> {
-        let Some(descriptor) = self.seat.waker.descriptor() else {
+        let Some(descriptor) = self.handle.waker.descriptor() else {
             return Ok(());
         };
         let poll = opcode::PollAdd::new(types::Fd(descriptor), libc::POLLIN as u32)
@@ -233,9 +233,9 @@ impl<'a> Worker<'a> {
         unsafe { self.ring.push(&poll) }
     }
 
-    /// Asks the kernel to give up what is still outstanding and waits a moment for it.
+    /// Cancels what is still outstanding and waits shortly for it.
     fn cancel(&mut self) -> io::Result<()> {
-        if self.room.in_flight() == 0 {
+        if self.free_slots.in_flight() == 0 {
             return Ok(());
         }
         let every = opcode::AsyncCancel2::new(types::CancelBuilder::any().all());
@@ -243,7 +243,7 @@ impl<'a> Worker<'a> {
         // SAFETY: the entry points to nothing.
         unsafe { self.ring.push(&entry)? };
         let deadline = std::time::Instant::now() + CANCEL_PATIENCE;
-        while self.room.in_flight() > 0 {
+        while self.free_slots.in_flight() > 0 {
             let left = deadline.saturating_duration_since(std::time::Instant::now());
             if left.is_zero() {
                 return Ok(());

@@ -24,7 +24,7 @@ const SYSFS_MAGIC: i64 = 0x6265_6572;
 
 #[derive(Default)]
 struct Slot {
-    /// Open as long as descriptors may be kept and the device is there.
+    /// Open as long as descriptors may stay open and the device is there.
     file: Option<File>,
     value: Option<Vec<u8>>,
     /// The folder is there and has no such attribute.
@@ -37,7 +37,7 @@ struct Watch {
     attributes: Vec<Vec<u8>>,
     slots: Vec<Slot>,
     known: Vec<bool>,
-    /// Descriptors that may still be opened and kept.
+    /// Descriptors that may still be opened and stay open.
     room: usize,
     reads: u64,
 }
@@ -129,7 +129,7 @@ impl Watch {
     }
 }
 
-/// Puts a value in place of another; whether they differ.
+/// Replaces a value; whether they differ.
 fn replace(old: &mut Option<Vec<u8>>, new: Option<&[u8]>) -> bool {
     let differs = old.as_deref() != new;
     if differs {
@@ -138,7 +138,7 @@ fn replace(old: &mut Option<Vec<u8>>, new: Option<&[u8]>) -> bool {
     differs
 }
 
-/// How many of so many descriptors may be kept beside those that are open already.
+/// How many of so many descriptors may stay open beside those that are open already.
 fn room_for(count: usize) -> usize {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let mut room = count;
@@ -151,7 +151,7 @@ fn room_for(count: usize) -> usize {
 fn is_sysfs(folder: &File) -> bool {
     // SAFETY: all fields of the structure are integers, for which zero is a value.
     let mut facts: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open for the call, and the structure is a valid place to write to.
+    // SAFETY: the descriptor is open for the call, and the structure is valid to write to.
     let result = unsafe { libc::fstatfs(folder.as_raw_fd(), &raw mut facts) };
     #[allow(
         clippy::unnecessary_cast,

@@ -1,4 +1,4 @@
-//! Which source the counters of all disks come from, and who the rows are.
+//! The source of the counters of all disks, and the identity of the rows.
 
 use std::path::PathBuf;
 
@@ -144,7 +144,7 @@ impl Block {
     /// The kernel walks its device list from the start for every page of diskstats it prints, so that what one device
     /// costs grows with the length of the text; a `stat` file costs the same however many there are.
     fn read_cheapest(&mut self, disks: &[Vec<u8>]) -> Result<Snapshot, PathError> {
-        // A fifth shorter than where it was left, so that the source does not change to and fro.
+        // A fifth shorter than where it was left, so that the source does not alternate.
         let stays = self.uses_sysfs() && disks.len() * self.disk_bytes >= self.switch_bytes / 5 * 4;
         if !stays {
             let snapshot = self.read_diskstats(disks)?;

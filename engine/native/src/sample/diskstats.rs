@@ -26,7 +26,7 @@ struct Line {
 
 /// Reads PROCFS/diskstats through one descriptor and keeps the lines of whole disks.
 ///
-/// Lines come in the same order as long as no device comes or goes, so each is compared with the one known at its place
+/// Lines come in the same order as long as no device comes or goes, so each is compared with the one known at its position
 /// instead of being looked up.
 pub struct Diskstats {
     path: PathBuf,
@@ -143,7 +143,7 @@ fn lines_of(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
         if text.is_empty() {
             return None;
         }
-        // SAFETY: the pointer and length are of one slice; memchr reads no further and returns a place in it or null.
+        // SAFETY: the pointer and length are of one slice; memchr reads no further and returns a pointer into it or null.
         let end = unsafe { libc::memchr(text.as_ptr().cast(), i32::from(b'\n'), text.len()) };
         let length = if end.is_null() {
             text.len()

@@ -54,7 +54,7 @@ pub fn open_folder(path: &Path) -> Result<File, PathError> {
 
 /// Opens `name` below an open folder; `flags` beside read-only and close-on-exec.
 ///
-/// Nothing blocks, not even a FIFO in its place.
+/// Nothing blocks, not even a FIFO of that name.
 pub fn open_at(folder: &File, name: &[u8], flags: i32) -> io::Result<File> {
     let name = CString::new(name).map_err(|_| io::Error::from_raw_os_error(libc::ENOENT))?;
     let flags = flags | libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
@@ -63,7 +63,7 @@ pub fn open_at(folder: &File, name: &[u8], flags: i32) -> io::Result<File> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: openat has just returned this descriptor and nobody else owns it.
+    // SAFETY: openat has just returned this descriptor and nothing else owns it.
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
@@ -113,7 +113,7 @@ pub fn admit_descriptors(count: usize) -> bool {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the limit is a valid place to write one rlimit to.
+    // SAFETY: the limit is valid to write one rlimit to.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0
         || limit.rlim_max < wanted
     {

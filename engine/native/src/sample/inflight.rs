@@ -49,10 +49,10 @@ impl InflightSampler {
             .map_or(1, |time| u64::from(time.subsec_nanos()));
         let pace = Pace::new(rate_hz, cpu_share, seed);
         let shared = Arc::new(Shared::default());
-        let looking = Arc::clone(&shared);
+        let sampling = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
-            .name("lunscope-look".into())
-            .spawn(move || run(&looking, pace))
+            .name("lunscope-sample".into())
+            .spawn(move || run(&sampling, pace))
             .map_err(|error| {
                 PyOSError::new_err((
                     error.raw_os_error(),

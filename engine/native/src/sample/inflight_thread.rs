@@ -1,4 +1,4 @@
-//! The thread that looks into files that tell of requests in flight, and what it has seen.
+//! The thread that samples the files with requests in flight, and what it has counted.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use super::counters::number;
 use super::files::read_start;
 use super::pace::Pace;
 
-/// How long the cost of looking is summed before the pace follows it.
+/// How long the cost of sampling is summed before the pace follows it.
 const FOLLOW_AFTER: Duration = Duration::from_millis(100);
 
 /// Values of a device or group in the order of `InflightSampler.read`.
@@ -18,21 +18,21 @@ pub const SUMS: usize = 9;
 /// A value that was not read.
 const MISSING: u64 = u64::MAX;
 
-/// How fast the most that the driver held is forgotten, in looks as a power of two: about a second.
+/// How fast the most that the driver held is forgotten, in samples as a power of two: about a second.
 const FORGET_SHIFT: u32 = 10;
 
 /// What was seen of the requests in the driver, and of all that are accounted as in flight at the same instants.
 #[derive(Default)]
 struct Seen {
     in_driver: u64,
-    looks: u64,
+    samples: u64,
     busy_sample_count: u64,
     peak: u64,
     accounted: u64,
-    accounted_looks: u64,
+    accounted_samples: u64,
     accounted_squares: u64,
     queued: u64,
-    /// Since when every look saw an accounted I/O.
+    /// Since when every sample saw an accounted I/O.
     unbroken_since: Option<Instant>,
     /// The most that the driver held of late, shifted.
     full: u64,
@@ -41,7 +41,7 @@ struct Seen {
 impl Seen {
     fn add(&mut self, in_driver: u64, accounted: Option<u64>) {
         self.in_driver = self.in_driver.saturating_add(in_driver);
-        self.looks += 1;
+        self.samples += 1;
         self.busy_sample_count += u64::from(in_driver > 0);
         self.peak = self.peak.max(in_driver);
         let level = in_driver.min(u64::MAX >> (FORGET_SHIFT + 2)) << FORGET_SHIFT;
@@ -50,7 +50,7 @@ impl Seen {
             // The two are not read at once: what came in between is not to be in the driver and not accounted.
             let accounted = accounted.max(in_driver);
             self.accounted = self.accounted.saturating_add(accounted);
-            self.accounted_looks += u64::from(accounted > 0);
+            self.accounted_samples += u64::from(accounted > 0);
             self.unbroken_since =
                 (accounted > 0).then(|| self.unbroken_since.unwrap_or_else(Instant::now));
             self.accounted_squares = self
@@ -64,7 +64,7 @@ impl Seen {
     }
 }
 
-/// One watched device, or a group looked at together, and what was seen of it.
+/// One watched device, or a group sampled together, and what was seen of it.
 pub struct Watched {
     pub name: Vec<u8>,
     /// Where the files are below sysfs.
@@ -96,19 +96,19 @@ impl Watched {
         let of_accounted = |value| if self.stat.is_some() { value } else { MISSING };
         [
             seen.in_driver,
-            seen.looks,
+            seen.samples,
             seen.busy_sample_count,
             std::mem::take(&mut seen.peak),
             of_accounted(seen.accounted),
-            of_accounted(seen.accounted_looks),
+            of_accounted(seen.accounted_samples),
             of_accounted(seen.accounted_squares),
             of_accounted(seen.queued),
             of_accounted(unbroken_us),
         ]
     }
 
-    /// Looks once; false if the device, or one of the group, is gone.
-    fn look(&mut self) -> bool {
+    /// Samples once; false if the device, or one of the group, is gone.
+    fn sample(&mut self) -> bool {
         let mut requests: u64 = 0;
         for file in &self.files {
             let Some(here) = in_flight(file) else {
@@ -128,7 +128,7 @@ impl Watched {
     }
 }
 
-/// Requests that one file tells of: a single number (`host_busy`), or reads and writes apart (`inflight`).
+/// Requests that one file reports: a single number (`host_busy`), or reads and writes apart (`inflight`).
 fn in_flight(file: &File) -> Option<u64> {
     let mut buffer = [0; 64];
     let (first, rest) = number(read_start(file, &mut buffer).ok()?)?;
@@ -148,7 +148,7 @@ fn accounted(file: &File) -> Option<u64> {
     Some(if value < 1 << 31 { value } else { 0 })
 }
 
-/// What the thread and its owner share.
+/// State shared by the thread and its owner.
 #[derive(Default)]
 pub struct Shared {
     watched: Mutex<Vec<Watched>>,
@@ -162,20 +162,20 @@ impl Shared {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at all devices once; false if there is none.
-    fn look(&self) -> bool {
+    /// Samples all devices once; false if there is none.
+    fn sample(&self) -> bool {
         let mut watched = self.watched();
-        watched.retain_mut(Watched::look);
+        watched.retain_mut(Watched::sample);
         !watched.is_empty()
     }
 }
 
-/// Looks until told to stop; sleeps while nothing is watched. The owner unparks it after every change.
+/// Samples until `stop` is set; sleeps while nothing is watched. The owner unparks it after every change.
 pub fn run(shared: &Shared, mut pace: Pace) {
     ask_for_exact_timers();
     let mut followed = (Instant::now(), thread_cpu_ns());
     while !shared.stop.load(Ordering::Acquire) {
-        if !shared.look() {
+        if !shared.sample() {
             std::thread::park();
             followed = (Instant::now(), thread_cpu_ns());
             continue;
@@ -194,9 +194,9 @@ pub fn run(shared: &Shared, mut pace: Pace) {
     }
 }
 
-/// Has the kernel wake the calling thread when it asks to be.
+/// Makes the kernel wake the calling thread on time.
 ///
-/// By default timers of 50 us apart are served at once (`PR_SET_TIMERSLACK` of prctl(2)): looks would gather where the
+/// By default timers of 50 us apart are served at once (`PR_SET_TIMERSLACK` of prctl(2)): samples would gather where the
 /// timers of others are, those of a load that is paced by a timer among them.
 fn ask_for_exact_timers() {
     let slack_ns: libc::c_ulong = 1;
@@ -210,7 +210,7 @@ fn thread_cpu_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the time is a valid place to write one timespec to.
+    // SAFETY: the time is valid to write one timespec to.
     if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) } != 0 {
         return 0;
     }
@@ -222,16 +222,16 @@ fn thread_cpu_ns() -> u64 {
 mod tests {
     use super::*;
 
-    fn seen(looks: &[(u64, u64)]) -> Seen {
+    fn seen(samples: &[(u64, u64)]) -> Seen {
         let mut seen = Seen::default();
-        for (in_driver, accounted) in looks {
+        for (in_driver, accounted) in samples {
             seen.add(*in_driver, Some(*accounted));
         }
         seen
     }
 
     #[test]
-    fn what_a_full_driver_has_no_room_for_is_queued() {
+    fn what_a_full_driver_cannot_take_is_queued() {
         let seen = seen(&[(4, 10), (4, 12), (3, 8)]);
         assert_eq!((seen.in_driver, seen.accounted), (11, 30));
         assert_eq!(seen.queued, 6 + 8 + 5);
@@ -239,10 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_left_a_driver_that_has_room_is_not_queued() {
+    fn what_has_left_a_driver_that_is_not_full_is_not_queued() {
         let seen = seen(&[(16, 16), (1, 3), (0, 1), (11, 13)]);
         assert_eq!(seen.queued, 0);
-        assert_eq!((seen.accounted_looks, seen.busy_sample_count), (4, 3));
+        assert_eq!((seen.accounted_samples, seen.busy_sample_count), (4, 3));
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn one_look_at_an_idle_device_ends_what_was_unbroken() {
+    fn one_sample_of_an_idle_device_ends_what_was_unbroken() {
         assert!(seen(&[(0, 1), (1, 1)]).unbroken_since.is_some());
         assert!(seen(&[(1, 1), (0, 0)]).unbroken_since.is_none());
     }

@@ -1,6 +1,6 @@
-//! How often the sampler looks, within the CPU time it may use.
+//! How often the sampler samples, within the CPU time it may use.
 
-/// The period between looks: the nominal one, longer where looking is expensive.
+/// The period between samples: the nominal one, longer where sampling is expensive.
 pub struct Pace {
     nominal_ns: f64,
     cpu_share: f64,
@@ -8,7 +8,7 @@ pub struct Pace {
     random: u64,
 }
 
-/// Slower than this a mean over a tick says nothing.
+/// The longest period, in nominal ones: a mean over a tick needs enough samples.
 const SLOWEST: f64 = 100.0;
 
 impl Pace {
@@ -22,9 +22,9 @@ impl Pace {
         }
     }
 
-    /// Follows what the looks of the last while have cost.
+    /// Adapts to the cost of the recent samples.
     ///
-    /// The cost of a look does not depend on the period, so the period at which it meets the share is known at once;
+    /// The cost of a sample does not depend on the period, so the period at which it meets the share is computed directly;
     /// going half of the way damps what other loads do to the measurement.
     pub fn follow(&mut self, cpu_ns: u64, elapsed_ns: u64) {
         if elapsed_ns == 0 {
@@ -40,7 +40,7 @@ impl Pace {
         self.period_ns = period.clamp(self.nominal_ns, self.nominal_ns * SLOWEST);
     }
 
-    /// Time to the next look: the period at random phase, so that no regular load stays between two looks.
+    /// Time to the next sample: the period at random phase, so that no regular load stays between two samples.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -61,25 +61,25 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Lets a sampler whose looks cost `look_ns` run for a while and returns the share of CPU it ends with.
-    fn settle(pace: &mut Pace, look_ns: u32) -> f64 {
+    /// Lets a sampler whose samples cost `sample_ns` run for a while and returns the share of CPU it ends with.
+    fn settle(pace: &mut Pace, sample_ns: u32) -> f64 {
         for _ in 0..40 {
-            let looks = 1000;
-            let elapsed_ns: u64 = (0..looks).map(|_| pace.next_ns()).sum();
-            pace.follow(looks * u64::from(look_ns), elapsed_ns);
+            let samples = 1000;
+            let elapsed_ns: u64 = (0..samples).map(|_| pace.next_ns()).sum();
+            pace.follow(samples * u64::from(sample_ns), elapsed_ns);
         }
-        f64::from(look_ns) / pace.period_ns
+        f64::from(sample_ns) / pace.period_ns
     }
 
     #[test]
-    fn cheap_looks_keep_the_nominal_rate() {
+    fn cheap_samples_keep_the_nominal_rate() {
         let mut pace = Pace::new(1000.0, 0.01, 1);
         settle(&mut pace, 2_000);
         assert!((pace.period_ns - 1e6).abs() < 1.0);
     }
 
     #[test]
-    fn expensive_looks_slow_down_to_the_share_and_cheap_ones_return() {
+    fn expensive_samples_slow_down_to_the_share_and_cheap_ones_return() {
         let mut pace = Pace::new(1000.0, 0.01, 2);
         let share = settle(&mut pace, 50_000);
         assert!((0.009..0.011).contains(&share), "{share}");

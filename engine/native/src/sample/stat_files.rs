@@ -33,7 +33,7 @@ pub struct StatFiles {
 impl StatFiles {
     /// Opens what is new of a listing and closes what is gone.
     ///
-    /// Hidden disks (paths of multipathed namespaces) have no number in sysfs: diskstats tells theirs.
+    /// Hidden disks (paths of multipathed namespaces) have no number in sysfs: diskstats has theirs.
     pub fn relist(
         &mut self,
         disks: &[Vec<u8>],
@@ -111,7 +111,7 @@ impl StatFiles {
         values
     }
 
-    /// All rows and who they are.
+    /// All rows and their identity.
     pub fn read_anew(&mut self, width: usize) -> Snapshot {
         let values = self.read(width);
         Snapshot {
@@ -132,7 +132,7 @@ fn is_shortage(error: &io::Error) -> bool {
     )
 }
 
-/// Opens the `stat` of a device, and whether sysfs tells its number.
+/// Opens the `stat` of a device, and whether sysfs has its number.
 fn open_stat(block: &File, name: &[u8]) -> io::Result<(Stat, bool)> {
     let folder = open_at(block, &sysfs_name(name), libc::O_PATH | libc::O_DIRECTORY)?;
     let file = open_at(&folder, b"stat", 0)?;

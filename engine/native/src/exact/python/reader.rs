@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::exact::counters::COLUMNS;
 use crate::exact::failure::Failure;
-use crate::exact::grouping::Told;
+use crate::exact::grouping::ReportedBusy;
 use crate::exact::maps::Maps;
 use crate::exact::rows::Row;
 use crate::exact::slowest;
@@ -27,10 +27,10 @@ type CellArrays<'py> = (
     Bound<'py, PyArray1<u64>>,
 );
 
-/// What a reader knows beside the maps.
+/// State of a reader beside the maps.
 pub struct Reading {
     pub view: View,
-    told: Told,
+    reported: ReportedBusy,
 }
 
 #[pyclass(frozen, subclass, module = "engine._native")]
@@ -43,7 +43,7 @@ impl TraceReader {
         Self {
             reading: Mutex::new(Some(Reading {
                 view,
-                told: Told::default(),
+                reported: ReportedBusy::default(),
             })),
         }
     }
@@ -128,10 +128,10 @@ impl TraceReader {
     fn groups_at<'py>(
         &self,
         py: Python<'py>,
-        places: Vec<u16>,
+        slots: Vec<u16>,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let values = self.with(py, move |reading| {
-            reading.told.read(&reading.view.maps, &places)
+            reading.reported.read(&reading.view.maps, &slots)
         })?;
         table(py, values, 2)
     }
@@ -159,7 +159,7 @@ fn descriptor<'fd>(
     name: &str,
 ) -> Result<BorrowedFd<'fd>, Failure> {
     let fd = descriptors.get(name).copied().unwrap_or(-1);
-    // SAFETY: the answer only tells whether the number is an open descriptor.
+    // SAFETY: the answer only says whether the number is an open descriptor.
     if fd < 0 || unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
         return Err(Failure::Value(format!(
             "descriptors: none that is open for {name}"

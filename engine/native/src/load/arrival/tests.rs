@@ -60,7 +60,7 @@ fn every_arrival_is_claimed_or_skipped_once() {
         .filter(|_| claims.pass(0, start + second() / 20).unwrap().is_ok())
         .count();
     assert_eq!(issued, 51);
-    // One is claimed for later; nobody looks for three seconds.
+    // One is claimed for later; the schedule is not checked for three seconds.
     schedule.expire(start + 3 * second());
     let skipped = schedule.skipped()[0];
     assert!((1948..=1949).contains(&skipped), "{skipped}");

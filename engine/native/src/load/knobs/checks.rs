@@ -39,7 +39,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether books can be kept of I/Os of these sizes, and each can have a buffer of its own.
+    /// Whether the write map can describe I/Os of these sizes, and each can have a buffer of its own.
     pub(super) fn check_verifying(&self, limits: &Limits, sizes: &[u64]) -> Result<(), String> {
         let Some(grain_bytes) = limits.grain_bytes else {
             return Ok(());
@@ -51,7 +51,7 @@ impl Settings {
             .find(|size| *size % grain_bytes != 0)
         {
             return Err(format!(
-                "{odd} is not a multiple of {grain_bytes}, in which this verified run keeps its books since it began"
+                "{odd} is not a multiple of {grain_bytes}, the block of this verified run's journal, fixed at its start"
             ));
         }
         let needed = self.part_bytes * self.outstanding() as u64;

@@ -34,7 +34,7 @@ pub struct Knobs {
     /// Of reads and of writes.
     pub distributions: [Distribution; 2],
     pub mode: Mode,
-    /// Workers with a ring each; where every I/O has a thread of its own it says nothing.
+    /// Workers with a ring each; unused where every I/O has a thread of its own.
     pub threads: usize,
     /// Writes of a target after which it is flushed.
     pub fsync_every: Option<NonZeroU64>,
@@ -283,7 +283,7 @@ fn layout(
 }
 
 /// How many of a target's outstanding I/Os one worker keeps; over all workers they add up to the queue depth. Those
-/// hired for more threads than there are now keep none.
+/// started for more threads than there are now keep none.
 ///
 /// The remainder starts at another worker for every target, so that workers carry alike. The share of a worker never
 /// falls when the depth grows: otherwise a turn could for a moment exceed both depths.
@@ -291,6 +291,6 @@ pub fn share(queue_depth: usize, target: usize, worker: usize, workers: usize) -
     if worker >= workers {
         return 0;
     }
-    let place = (worker + workers - target % workers) % workers;
-    queue_depth / workers + usize::from(place < queue_depth % workers)
+    let position = (worker + workers - target % workers) % workers;
+    queue_depth / workers + usize::from(position < queue_depth % workers)
 }

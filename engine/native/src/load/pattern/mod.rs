@@ -34,12 +34,12 @@ pub struct Part {
     pub file: u32,
     /// The logical I/O it is a part of.
     pub logical: u32,
-    /// When it was meant to be issued, where I/Os arrive by a schedule; 0 is when it is.
+    /// Its intended start in an open loop; 0: when it is issued.
     pub intended_ticks: u64,
 }
 
 impl Part {
-    /// An I/O by itself.
+    /// Not part of a logical I/O.
     #[inline]
     pub fn alone(target: usize, direction: Direction, offset: u64, length: u32) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Part {
         Self::alone(target, Direction::Write, 0, 0)
     }
 
-    /// Whether this is a read, and the kernel's result says that it brought all it was to.
+    /// Whether this is a read, and the kernel's result says that it returned all the bytes asked for.
     #[inline]
     pub fn is_whole_read(&self, result: i32) -> bool {
         self.direction == Direction::Read && u32::try_from(result) == Ok(self.length)
@@ -70,7 +70,7 @@ impl Part {
     }
 }
 
-/// Order in which an address space is visited; state is shared by all who visit the space.
+/// Order in which an address space is visited; state is shared by all workers.
 pub enum Order<'a> {
     /// Drawn from the distribution of the direction; the key says which blocks are the hot ones.
     Random(&'a [Distribution; 2], u64),

@@ -1,4 +1,4 @@
-//! Normal: a bell around one place of the space.
+//! Normal: a bell curve around one position in the space.
 
 use std::f64::consts::TAU;
 
@@ -32,9 +32,9 @@ impl Normal {
         for _ in 0..MOST_TRIES {
             // Box and Muller 1958; the sine, which would be a second draw, is left unused.
             let radius = (-2.0 * rng.fraction().ln()).sqrt();
-            let place = self.centre + self.deviation * radius * (TAU * rng.fraction()).cos();
-            if (0.0..1.0).contains(&place) {
-                return ((place * count as f64) as u64).min(count - 1);
+            let position = self.centre + self.deviation * radius * (TAU * rng.fraction()).cos();
+            if (0.0..1.0).contains(&position) {
+                return ((position * count as f64) as u64).min(count - 1);
             }
         }
         rng.below(count)

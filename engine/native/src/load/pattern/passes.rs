@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::permutation::Permutation;
 use super::rng::mix;
 
-/// How many blocks of one space were visited since the present block size holds, shared by all who visit it.
+/// How many blocks of one space were visited since the last change of block size, shared by all workers.
 #[derive(Debug, Default)]
 pub struct Passes(AtomicU64);
 
@@ -14,8 +14,8 @@ impl Passes {
     #[inline]
     pub fn next(&self, space_bytes: u64, block_bytes: u64, key: u64) -> u64 {
         let (visit, blocks) = (self.0.fetch_add(1, Relaxed), space_bytes / block_bytes);
-        let (pass, place) = (visit / blocks, visit % blocks);
-        Permutation::new(blocks, mix(key ^ mix(pass))).at(place) * block_bytes
+        let (pass, index) = (visit / blocks, visit % blocks);
+        Permutation::new(blocks, mix(key ^ mix(pass))).at(index) * block_bytes
     }
 }
 

@@ -1,4 +1,4 @@
-//! Full coverage without a map: a bijection of block numbers, computed anew for every number.
+//! Full coverage without a map: a bijection of block numbers, computed for every number.
 
 use super::rng::mix;
 
@@ -31,10 +31,10 @@ impl Permutation {
         }
     }
 
-    /// Where the number with this place in the order lies; `place` is below `count`.
+    /// The number at this index of the order; `index` is below `count`.
     #[inline]
-    pub fn at(&self, place: u64) -> u64 {
-        let mut value = self.mixed(place);
+    pub fn at(&self, index: u64) -> u64 {
+        let mut value = self.mixed(index);
         while value >= self.count {
             value = self.mixed(value);
         }
@@ -60,8 +60,8 @@ mod tests {
         for count in (1..200).chain([255, 256, 257, 1000, 65_535, 65_537]) {
             let order = Permutation::new(count, count * 7);
             let mut seen = vec![false; usize::try_from(count).unwrap()];
-            for place in 0..count {
-                let number = usize::try_from(order.at(place)).unwrap();
+            for index in 0..count {
+                let number = usize::try_from(order.at(index)).unwrap();
                 assert!(!seen[number], "{number} of {count} came twice");
                 seen[number] = true;
             }
@@ -72,7 +72,7 @@ mod tests {
     fn the_order_depends_on_the_key() {
         let order = |key| {
             let order = Permutation::new(1000, key);
-            (0..1000).map(|place| order.at(place)).collect::<Vec<_>>()
+            (0..1000).map(|index| order.at(index)).collect::<Vec<_>>()
         };
         assert_eq!(order(1), order(1));
         let same = order(1)
@@ -90,8 +90,8 @@ mod tests {
         for key in 0..8 {
             let order = Permutation::new(count, key);
             let mut hits = [0_u32; 64];
-            for place in 500_000..564_000 {
-                hits[usize::try_from(order.at(place) * 64 / count).unwrap()] += 1;
+            for index in 500_000..564_000 {
+                hits[usize::try_from(order.at(index) * 64 / count).unwrap()] += 1;
             }
             // 63 degrees of freedom: chi square above 130 has a probability below 1e-6.
             let chi_square: f64 = hits
@@ -107,7 +107,7 @@ mod tests {
         let count = 1_u64 << 20;
         let order = Permutation::new(count, 3);
         let near = (1..100_000)
-            .filter(|place| order.at(*place).abs_diff(order.at(place - 1)) < count / 100)
+            .filter(|index| order.at(*index).abs_diff(order.at(index - 1)) < count / 100)
             .count();
         // Two in a hundred of random pairs are that near: 1,990 expected, a standard deviation of 44.
         assert!((1700..2300).contains(&near), "{near}");

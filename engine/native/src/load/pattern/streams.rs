@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Cursors of one address space, shared by all who visit it.
+/// Cursors of one address space, shared by all workers.
 pub struct Streams {
     turn: AtomicU64,
     cursors: Box<[AtomicU64]>,
@@ -17,9 +17,9 @@ impl Streams {
         }
     }
 
-    /// Offset of the next block of the stream whose turn it is, wrapping at the end of its slice.
+    /// Offset of the next block of the next stream in turn, wrapping at the end of its slice.
     ///
-    /// A slice holds at least one aligned block; with several streams that needs room for two.
+    /// A slice holds at least one aligned block; with several streams that needs the size of two.
     #[inline]
     pub fn next(&self, space_bytes: u64, block_bytes: u64) -> u64 {
         let streams = self.cursors.len() as u64;

@@ -1,4 +1,4 @@
-//! `cell-local-round-robin`: the paths of the NUMA node on whose processor the I/O is issued, in turn
+//! `cell-local-round-robin`: the paths of the NUMA node of the processor that issues the I/O, in turn
 //! (HP-UX `cl_round_robin`); all paths in turn where that node has none that works.
 
 use super::order::Order;

@@ -1,10 +1,10 @@
-//! `historical-service-time`: the path whose past service time, times what it has outstanding, is least
+//! `historical-service-time`: the path with the least product of past service time and outstanding I/Os
 //! (dm `historical-service-time` with its default arguments: base weight 0.95, threshold multiplier 0).
 //!
 //! The service time of an I/O counts from the end of the one before if that came after its own start, as if the path
 //! served one at a time. Older times fade: the weight of history is 0.95 to the power of one more than the number of
-//! whole 16.8 ms spans in the new time, and none beyond 63 of them. A path from which nothing came back within the time
-//! in which every path should have served one I/O is stale: idle, it gets one I/O as a probe; busy, it is used no more
+//! whole 16.8 ms spans in the new time, and none beyond 63 of them. A path on which nothing completed within the time
+//! in which every path should have served one I/O is stale: idle, it gets one I/O as a probe; busy, it is not used
 //! than the others.
 
 use super::order::Order;

@@ -17,7 +17,7 @@ mod weighted_round_robin;
 
 pub use self::selector::Selector;
 
-/// What a policy knows of one path.
+/// What a policy is given of one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathState {
     /// Does not fail, so that it may be chosen.
@@ -29,11 +29,11 @@ pub struct PathState {
     pub preferred: bool,
     /// NUMA node of its adapter, where there is one.
     pub cell: Option<u32>,
-    /// What the device had outstanding, from anybody, when it was opened.
+    /// I/Os outstanding on the device, from any issuer, when it was opened.
     pub outstanding_at_open: u32,
 }
 
-/// The I/O that looks for a path.
+/// The I/O that needs a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     pub bytes: u64,
@@ -47,7 +47,7 @@ pub trait Policy: Send {
     /// One of the usable paths; none if the rule excludes all of them.
     fn choose(&mut self, paths: &[PathState], request: &Request) -> Option<usize>;
 
-    /// An I/O came back well.
+    /// An I/O completed without an error.
     fn ended(&mut self, _paths: &[PathState], _path: usize, _began_ns: u64, _now_ns: u64) {}
 
     /// A path that failed answers again.
@@ -85,7 +85,7 @@ impl PolicyName {
         found.map(|(policy, _)| *policy)
     }
 
-    /// Whether it asks which processor issues an I/O.
+    /// Whether it depends on the processor that issues an I/O.
     pub fn asks_for_cell(self) -> bool {
         self == Self::CellLocalRoundRobin
     }

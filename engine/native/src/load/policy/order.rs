@@ -1,4 +1,4 @@
-//! Paths in the order in which a policy looks at them; whichever was used goes to the end.
+//! Paths in the order in which a policy checks them; the one that was used goes to the end.
 
 use std::collections::VecDeque;
 
@@ -19,8 +19,8 @@ impl Order {
 
     /// Makes a path the last.
     pub fn put_last(&mut self, path: usize) {
-        if let Some(place) = self.0.iter().position(|other| *other == path) {
-            self.0.remove(place);
+        if let Some(index) = self.0.iter().position(|other| *other == path) {
+            self.0.remove(index);
             self.0.push_back(path);
         }
     }

@@ -34,7 +34,7 @@ impl Selector {
             .any(|path| path.usable && !name.excludes_weight(path.weight))
     }
 
-    /// Follows another policy from now on; what is outstanding stays known.
+    /// Changes the policy; the counts of outstanding I/Os are kept.
     pub fn turn(&mut self, name: PolicyName) {
         if name != self.name {
             self.name = name;
@@ -64,7 +64,7 @@ impl Selector {
         state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
     }
 
-    /// Tells the policy how long an I/O that came back well took.
+    /// Reports the time of an I/O that completed without an error to the policy.
     #[inline]
     pub fn learn(&mut self, path: usize, began_ns: u64, now_ns: u64) {
         self.policy.ended(&self.paths, path, began_ns, now_ns);

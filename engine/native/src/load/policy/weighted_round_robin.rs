@@ -6,7 +6,7 @@ use super::{PathState, Policy, Request};
 #[derive(Default)]
 pub struct WeightedRoundRobin {
     current: Option<usize>,
-    /// What `current` has left of its turn.
+    /// I/Os left in the turn of `current`.
     left: u32,
 }
 
@@ -22,7 +22,7 @@ impl Policy for WeightedRoundRobin {
         }
         let after = self.current.map_or(0, |current| current + 1);
         let next = (after..after + paths.len())
-            .map(|place| place % paths.len())
+            .map(|index| index % paths.len())
             .find(takes_part)?;
         self.current = Some(next);
         self.left = paths[next].weight - 1;

@@ -1,4 +1,4 @@
-//! Arguments as Python gives them, checked before anything is done.
+//! Arguments from Python, checked before anything is done.
 
 use std::fs::File;
 use std::num::NonZeroU64;
@@ -11,13 +11,13 @@ use pyo3::prelude::*;
 use super::os_error;
 use super::target::duplicate;
 use crate::load::arrival::Arrival;
-use crate::load::crew::Backend;
 use crate::load::engine::Options;
 use crate::load::fsyncs::Flush;
 use crate::load::knobs::{Knobs, Limits, RingUse};
 use crate::load::mode::Mode;
 use crate::load::pattern::{BlockShare, Distribution};
 use crate::load::policy::PolicyName;
+use crate::load::workers::Backend;
 
 /// `engine.job.limits.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;
@@ -183,7 +183,7 @@ fn refused<T>(why: String) -> PyResult<T> {
     Err(PyValueError::new_err(why))
 }
 
-/// The files of the books of --verify, by descriptors of our own.
+/// The files of the write maps of --verify, by duplicated descriptors.
 fn journal_files(
     journals: Option<Vec<Option<RawFd>>>,
     targets: usize,

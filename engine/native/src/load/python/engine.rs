@@ -15,7 +15,7 @@ use crate::load::lock::lock;
 use crate::load::stats::Sums;
 use crate::load::target::Target;
 use crate::load::timeline::AnyEpoch;
-use crate::load::verify::{Books, Pass};
+use crate::load::verify::{Pass, Reference};
 
 /// Columns of the raw table `load`.
 const COUNTER_COLUMNS: usize = 17;
@@ -254,11 +254,11 @@ impl LoadEngine {
             return Vec::new();
         };
         let pass = |(index, target): (usize, &Arc<Target>)| {
-            let books = Books {
+            let reference = Reference {
                 home: verifier.home(index),
-                ledger: Arc::clone(verifier.ledger(index)),
+                write_map: Arc::clone(verifier.write_map(index)),
             };
-            VerifyPass::of(Pass::new(Arc::clone(target), Some(books), true))
+            VerifyPass::of(Pass::new(Arc::clone(target), Some(reference), true))
         };
         self.engine.targets().iter().enumerate().map(pass).collect()
     }

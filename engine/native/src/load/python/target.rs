@@ -15,7 +15,7 @@ use crate::load::node::Node;
 use crate::load::refusal::refused;
 use crate::load::target::Target;
 
-/// What is told of one path; the same attributes as `engine._native.LoadPath` documents.
+/// What is reported of one path; the same attributes as `engine._native.LoadPath` documents.
 #[pyclass(module = "engine._native", frozen)]
 pub struct LoadPath {
     fd: RawFd,

@@ -11,7 +11,9 @@ use super::arguments::{seconds, unsigned};
 use super::os_error;
 use super::target::{LoadTarget, duplicate};
 use crate::load::lock::lock;
-use crate::load::verify::{Books, Damage, DamagedRange, Home, Journal, Ledger, Outcome, Pass};
+use crate::load::verify::{
+    Damage, DamagedRange, Home, Journal, Outcome, Pass, Reference, WriteMap,
+};
 
 /// Name, offset, length, and the numbers that say more of this kind of damage (`engine.damage`).
 pub type DamageRow = (&'static str, u64, u64, Vec<u64>);
@@ -53,11 +55,11 @@ impl VerifyPass {
     #[pyo3(signature = (target, journal = None))]
     fn new(target: &Bound<'_, LoadTarget>, journal: Option<RawFd>) -> PyResult<Self> {
         let target = Arc::clone(&target.get().0);
-        let books = match journal {
-            Some(fd) => Some(books(fd)?),
+        let reference = match journal {
+            Some(fd) => Some(reference(fd)?),
             None => None,
         };
-        Ok(Self::of(Pass::new(target, books, false)))
+        Ok(Self::of(Pass::new(target, reference, false)))
     }
 
     #[pyo3(signature = (threads = 4))]
@@ -114,18 +116,18 @@ fn journal(fd: RawFd) -> PyResult<Option<Journal>> {
         .map_err(|error| os_error(&error))
 }
 
-fn books(fd: RawFd) -> PyResult<Books> {
+fn reference(fd: RawFd) -> PyResult<Reference> {
     let Some(journal) = journal(fd)? else {
         return Err(PyValueError::new_err("journal: it is none, or damaged"));
     };
     let facts = journal.facts;
-    let ledger = Ledger::new(facts.size_bytes, facts.grain_bytes, Some(&journal));
-    Ok(Books {
+    let write_map = WriteMap::new(facts.size_bytes, facts.grain_bytes, Some(&journal));
+    Ok(Reference {
         home: Home {
             run: facts.run,
             target: facts.target,
         },
-        ledger: Arc::new(ledger.map_err(|error| os_error(&error))?),
+        write_map: Arc::new(write_map.map_err(|error| os_error(&error))?),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::unit::UNIT_BYTES;
 
-/// How many ranges are kept one by one; beyond it they are only counted.
+/// How many ranges are listed; beyond it they are only counted.
 pub const MOST_RANGES: usize = 10_000;
 
 /// What is wrong with a range; numbers are those of writes.
@@ -12,7 +12,7 @@ pub enum Damage {
     Flipped { bits: u32, first_bit: u32 },
     /// Bytes from the first to the last of the unit are not what was written.
     Garbled { first: u32, last: u32 },
-    /// One write reaches up to this byte of the unit, and another is behind it.
+    /// One write reaches up to this byte of the unit, and another follows.
     TornAt { byte: u32 },
     /// A part that the write did not reach, though others it did.
     Torn { write: u64, in_flight: bool },
@@ -39,7 +39,7 @@ impl Damage {
         }
     }
 
-    /// Whether damage of the unit right behind, which lies so many bytes after the first, goes on with this.
+    /// Whether damage of the next unit, so many bytes after the first, continues this range.
     fn goes_on(&self, next: &Self, distance: u64) -> bool {
         match (self, next) {
             (
@@ -84,7 +84,7 @@ impl Default for DamageLog {
 }
 
 impl DamageLog {
-    /// Keeps so many ranges one by one.
+    /// Lists at most so many ranges.
     pub fn keeping(most_ranges: usize) -> Self {
         Self {
             ranges: Vec::new(),
@@ -116,7 +116,7 @@ impl DamageLog {
         }
     }
 
-    /// Bytes of all ranges, kept or not.
+    /// Bytes of all ranges, listed or not.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,7 +1,7 @@
-//! Units by the run and target they were written in: what tells a swapped block from a file that moved on its disk.
+//! Units by the run and target of their write: distinguishes a swapped block from a file that moved on its disk.
 //!
-//! A verified load on a file leaves its units all over the disk below, in places other than they say. So units of a run
-//! are misplaced only where others of it are in place.
+//! A verified load on a file leaves its units all over the disk below, at offsets other than they say. So units of a run
+//! are misplaced only where others of it are at their own offset.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::damage::{Damage, DamageLog, DamagedRange};
 use super::judge::Home;
 use super::unit::{Fields, UNIT_BYTES};
 
-/// Groups told apart, and ranges kept of each: what lies on a target may be made to fill memory.
+/// Most groups, and ranges listed of each: crafted data on a target must not exhaust memory.
 const MOST_GROUPS: usize = 1024;
 const MOST_RANGES: usize = 1000;
 
@@ -96,7 +96,7 @@ impl Groups {
         most.map_or(0, |((_, target), _)| *target)
     }
 
-    /// The latest run that left anything in its place; 0 if none did.
+    /// The latest run with a unit at its own offset; 0 if there is none.
     pub fn latest_run(&self) -> u64 {
         let in_place = self.0.iter().filter(|(_, group)| group.in_place_bytes > 0);
         in_place.map(|((run, _), _)| *run).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Writes of one worker that wait, as another write to the same place is outstanding.
+//! Writes of one worker that wait, as another write to the same range is outstanding.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ impl Held {
         waiting.len() < MOST
     }
 
-    /// Hands out the first write whose place is free now.
+    /// Returns the first write whose range is free now.
     pub fn take(&mut self, target: usize, verifier: &Verifier) -> Option<Part> {
         let waiting = self.by_target.get_mut(target)?;
         let free = waiting.iter().position(|part| verifier.is_free(part))?;

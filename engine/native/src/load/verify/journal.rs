@@ -1,4 +1,4 @@
-//! The books of a target in a file, so that they outlive a run that is killed: a page of facts, then the entries.
+//! The write map of a target in a file, so that it outlives a run that is killed: a page of facts, then the entries.
 //!
 //! Workers write the entries through a shared mapping, which costs them nothing and which the kernel keeps whatever
 //! becomes of the process. A host that goes down loses what was not written back: then entries are older than the

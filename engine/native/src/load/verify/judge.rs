@@ -1,6 +1,6 @@
-//! Units in the order they lie on the target, judged by what the books say and by what their neighbours say.
+//! Units by offset on the target, judged by the write map and by their neighbours.
 //!
-//! Where there are no books, a write still says how far it reached: between its first and its last unit nothing may be
+//! Without a write map, a write still says how far it reached: between its first and its last unit nothing may be
 //! older than it.
 
 use std::collections::VecDeque;
@@ -11,13 +11,13 @@ use super::groups::Groups;
 use super::ledger::Expected;
 use super::unit::{self, Content, Fields, UNIT_BYTES};
 
-/// The largest write there is (`engine.job.spec.MAX_BLOCK_BYTES`), in units: no unit says anything of places farther off.
+/// The largest write (`engine.job.spec.MAX_BLOCK_BYTES`), in units: no unit says anything of offsets farther away.
 const WINDOW: usize = (64 << 20) / UNIT_BYTES;
 
-/// Writes over writes over writes: more than any load makes, and bounded, as what lies on a target may be made up.
+/// Writes over writes over writes: more than any load makes, and bounded, as data on a target may be crafted.
 const MOST_REACHES: usize = 256;
 
-/// What was found at one place.
+/// What was found at one offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     Foreign,
@@ -39,7 +39,7 @@ impl Finding {
     }
 }
 
-/// Whose books are at hand.
+/// The run and target of the write map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     pub run: u64,
@@ -58,7 +58,7 @@ struct Judged {
     displaced: bool,
 }
 
-/// A write that reaches beyond the unit that told of it.
+/// A write that reaches beyond the unit that names it.
 struct Reach {
     end: u64,
     write: Write,
@@ -70,7 +70,7 @@ struct Reach {
 pub struct Sums {
     /// Written by a verified load, and as it should be.
     pub good_bytes: u64,
-    /// Of those, by the run whose books are at hand.
+    /// Of those, by the run of the write map.
     pub home_bytes: u64,
     /// Not written by one, as far as can be known.
     pub foreign_bytes: u64,
@@ -97,7 +97,7 @@ impl Judge {
         }
     }
 
-    /// Takes the unit at the next place.
+    /// Takes the unit at the next offset.
     pub fn push(&mut self, offset: u64, finding: &Finding, expected: Expected) {
         let (write, damage) = self.first_look(offset, finding, expected);
         let whole = matches!(finding, Finding::Whole(_));
@@ -123,7 +123,7 @@ impl Judge {
         }
     }
 
-    /// What a unit is by itself and by the books.
+    /// What a unit is by itself and by the write map.
     fn first_look(
         &mut self,
         offset: u64,
@@ -165,7 +165,7 @@ impl Judge {
         }
     }
 
-    /// Whether a unit may lie here; of runs without books that is so wherever its own offset is.
+    /// Whether a unit belongs here; for runs without a write map, wherever its own offset says so.
     fn belongs(&self, offset: u64, fields: &Fields) -> bool {
         let other_target = |home: Home| home.run == fields.run && home.target != fields.target;
         fields.offset == offset && !self.home.is_some_and(other_target)
@@ -181,7 +181,7 @@ impl Judge {
         })
     }
 
-    /// A write covers this place: it is torn if what lies here is older.
+    /// A write covers this offset: it is torn if the data here is older.
     fn blame(home: Option<Home>, judged: &mut Judged, write: Write) {
         let is_open = matches!(
             judged.damage,
@@ -196,7 +196,7 @@ impl Judge {
             Expected::Write(wanted) | Expected::UpTo(wanted) => home.map(|home| (home.run, wanted)),
         };
         let acknowledged = matches!(judged.expected, Expected::Write(_));
-        // By the books a later write should be here: then this one is not to blame.
+        // The write map expects a later write here: then this one is not to blame.
         if acknowledged && wanted > Some(write) {
             return;
         }
@@ -206,7 +206,7 @@ impl Judge {
         });
     }
 
-    /// Judges places before this unit that its write covers, back to the unit of the same write that did so before.
+    /// Judges offsets before this unit that its write covers, back to the unit of the same write that did so before.
     fn look_left(&mut self, write: Write, fields: &Fields) {
         let end = self.recent.len() - 1;
         let begin = end.saturating_sub((fields.index as usize).min(WINDOW));

@@ -1,8 +1,8 @@
-//! The books of one target: which write every grain of it must hold, and which are being written.
+//! The write map of one target: which write every grain of it must hold, and which are being written.
 //!
 //! A grain is the least that the run writes. Its entry is the number of the last write that was begun there, with flags
 //! above it; 0 where this run wrote nothing. As no two writes to one grain are ever outstanding at once, numbers only
-//! grow, and whoever reads a grain whose entry stays the same meanwhile must find just that write.
+//! grow, and a read of a grain whose entry stays the same meanwhile must return just that write.
 
 use std::io;
 use std::ops::Range;
@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use super::journal::Journal;
 use super::pages::Pages;
 
-/// A write that has not come back.
+/// A write that has not completed.
 const OUTSTANDING: u64 = 1 << 63;
-/// A write that came back with an error: what the grain holds is anybody's guess.
+/// A write that completed with an error: what the grain holds is unknown.
 const FAILED: u64 = 1 << 62;
 
 /// What a grain must hold.
@@ -54,13 +54,13 @@ impl Entry {
     }
 }
 
-pub struct Ledger {
+pub struct WriteMap {
     grain_bytes: u64,
     entries: Pages,
 }
 
-impl Ledger {
-    /// Empty books, in memory or in a journal.
+impl WriteMap {
+    /// An empty map, in memory or in a journal.
     pub fn new(size_bytes: u64, grain_bytes: u64, journal: Option<&Journal>) -> io::Result<Self> {
         let grains = size_bytes / grain_bytes;
         let entries = match journal {
@@ -74,7 +74,7 @@ impl Ledger {
     }
 
     fn grains(&self, offset: u64, length: u64) -> Range<usize> {
-        let index = |place: u64| usize::try_from(place / self.grain_bytes).unwrap_or(usize::MAX);
+        let index = |offset: u64| usize::try_from(offset / self.grain_bytes).unwrap_or(usize::MAX);
         index(offset)..index(offset + length)
     }
 
@@ -90,7 +90,7 @@ impl Ledger {
                 return None;
             }
         }
-        // Drawn when the range is held: whoever holds a grain later draws a greater one.
+        // Drawn when the range is held: a later holder of a grain draws a greater one.
         let sequence = draw();
         for entry in mine {
             entry.store(sequence | OUTSTANDING, Release);
@@ -105,7 +105,7 @@ impl Ledger {
         !self.entries.words()[grains].iter().any(held)
     }
 
-    /// Says that the write which holds a range came back.
+    /// Records that the write which holds a range completed.
     pub fn settle(&self, offset: u64, length: u64, good: bool) {
         for entry in &self.entries.words()[self.grains(offset, length)] {
             let write = entry.load(Acquire) & !OUTSTANDING;
@@ -126,7 +126,7 @@ impl Ledger {
         to.extend(entries.iter().map(|entry| Entry(entry.load(Acquire))));
     }
 
-    /// Of the grain at a place; none behind the end.
+    /// Of the grain at an offset; none past the end.
     pub fn at(&self, offset: u64) -> Option<Entry> {
         let grain = usize::try_from(offset / self.grain_bytes).ok()?;
         let entry = self.entries.words().get(grain)?;
@@ -150,65 +150,65 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn ledger() -> Ledger {
-        Ledger::new(1 << 20, 4096, None).unwrap()
+    fn write_map() -> WriteMap {
+        WriteMap::new(1 << 20, 4096, None).unwrap()
     }
 
-    fn expected(ledger: &Ledger, offset: u64) -> Expected {
-        ledger.at(offset).unwrap().expected()
+    fn expected(write_map: &WriteMap, offset: u64) -> Expected {
+        write_map.at(offset).unwrap().expected()
     }
 
     #[test]
     fn one_write_at_a_time_holds_a_grain() {
-        let ledger = ledger();
-        assert_eq!(ledger.claim(8192, 8192, || 5), Some(5));
-        assert_eq!(ledger.claim(4096, 8192, || 6), None);
+        let write_map = write_map();
+        assert_eq!(write_map.claim(8192, 8192, || 5), Some(5));
+        assert_eq!(write_map.claim(4096, 8192, || 6), None);
         assert_eq!(
-            ledger.claim(4096, 4096, || 7),
+            write_map.claim(4096, 4096, || 7),
             Some(7),
             "what was given back"
         );
-        assert_eq!(expected(&ledger, 12288), Expected::UpTo(5));
-        ledger.settle(8192, 8192, true);
-        ledger.settle(4096, 4096, false);
-        assert_eq!(expected(&ledger, 12799), Expected::Write(5));
-        assert_eq!(expected(&ledger, 4096), Expected::Unknown);
-        assert_eq!(expected(&ledger, 0), Expected::Anything);
-        assert_eq!(ledger.claim(4096, 8192, || 8), Some(8));
-        ledger.settle(4096, 8192, true);
-        assert_eq!(expected(&ledger, 4096), Expected::Write(8));
-        assert_eq!(ledger.at(1 << 20), None);
+        assert_eq!(expected(&write_map, 12288), Expected::UpTo(5));
+        write_map.settle(8192, 8192, true);
+        write_map.settle(4096, 4096, false);
+        assert_eq!(expected(&write_map, 12799), Expected::Write(5));
+        assert_eq!(expected(&write_map, 4096), Expected::Unknown);
+        assert_eq!(expected(&write_map, 0), Expected::Anything);
+        assert_eq!(write_map.claim(4096, 8192, || 8), Some(8));
+        write_map.settle(4096, 8192, true);
+        assert_eq!(expected(&write_map, 4096), Expected::Write(8));
+        assert_eq!(write_map.at(1 << 20), None);
     }
 
     #[test]
     fn a_read_that_met_a_write_is_not_settled() {
-        let ledger = ledger();
+        let write_map = write_map();
         let copy = || {
             let mut entries = Vec::new();
-            ledger.copy(0, 4096, &mut entries);
+            write_map.copy(0, 4096, &mut entries);
             entries[0]
         };
         let before = copy();
         assert!(before.is_settled(copy()));
-        ledger.claim(0, 4096, || 1);
+        write_map.claim(0, 4096, || 1);
         let during = copy();
         assert!(!before.is_settled(during) && !during.is_settled(during));
-        ledger.settle(0, 4096, true);
+        write_map.settle(0, 4096, true);
         let after = copy();
         assert!(!during.is_settled(after) && !before.is_settled(after) && after.is_settled(copy()));
     }
 
     #[test]
     fn what_was_written_shows() {
-        let ledger = ledger();
-        ledger.claim(4096, 4096, || 1);
-        assert!(!ledger.is_written(0, 4096) && ledger.is_written(0, 8192));
-        assert!(!ledger.is_written(8192, 1 << 30));
+        let write_map = write_map();
+        write_map.claim(4096, 4096, || 1);
+        assert!(!write_map.is_written(0, 4096) && write_map.is_written(0, 8192));
+        assert!(!write_map.is_written(8192, 1 << 30));
     }
 
     #[test]
     fn of_many_who_want_a_grain_each_gets_it_once() {
-        let (ledger, drawn) = (ledger(), AtomicU64::new(1));
+        let (write_map, drawn) = (write_map(), AtomicU64::new(1));
         let held = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -216,15 +216,15 @@ mod tests {
                     let mut won = 0;
                     while won < 2000 {
                         let draw = || drawn.fetch_add(1, AcqRel);
-                        if let Some(sequence) = ledger.claim(0, 8192, draw) {
+                        if let Some(sequence) = write_map.claim(0, 8192, draw) {
                             assert!(held.swap(sequence, AcqRel) < sequence);
-                            ledger.settle(0, 8192, true);
+                            write_map.settle(0, 8192, true);
                             won += 1;
                         }
                     }
                 });
             }
         });
-        assert_eq!(expected(&ledger, 0), Expected::Write(8000));
+        assert_eq!(expected(&write_map, 0), Expected::Write(8000));
     }
 }

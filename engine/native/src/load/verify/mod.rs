@@ -1,8 +1,8 @@
-//! Verified loads: every write says what it is, so that whatever comes back otherwise is found and named.
+//! Verified loads: every write is stamped, so that data that differs on reading is found and named.
 //!
-//! `unit` is what lies on the target, `diagnosis` what became of one that is broken. `ledger` keeps, of every place,
-//! which write must be there, and `journal` keeps that in a file. `verifier` is what workers call, `pass` reads a whole
-//! target. Both have a `judge` name what is wrong, with `groups` telling what belongs elsewhere; `damage` lists it.
+//! `unit` is the format on the target, `diagnosis` classifies a broken one. `ledger` has the `WriteMap`: of every grain,
+//! which write it must hold; `journal` stores that in a file. `verifier` is what workers call, `pass` reads a whole
+//! target. Both have a `judge` name what is wrong, with `groups` finding what belongs elsewhere; `damage` lists it.
 
 mod damage;
 mod diagnosis;
@@ -20,6 +20,6 @@ pub use damage::{Damage, DamagedRange};
 pub use held::Held;
 pub use journal::Journal;
 pub use judge::Home;
-pub use ledger::{Entry, Ledger};
-pub use pass::{Books, Outcome, Pass};
+pub use ledger::{Entry, WriteMap};
+pub use pass::{Outcome, Pass, Reference};
 pub use verifier::{Verifier, grain_bytes};

@@ -1,4 +1,4 @@
-//! Many words that several threads reach at once, in memory or in a file.
+//! An array of 64-bit words that several threads access at once, in memory or in a file.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -21,12 +21,12 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Zeros in memory, which take room as they are written.
+    /// Zeros in memory, allocated as they are written.
     pub fn in_memory(words: u64) -> io::Result<Self> {
         Self::map(words, None)
     }
 
-    /// Those of a file from a place on, which is on a page of its own; whoever else maps them sees each change.
+    /// Those of a file from a page-aligned offset on, shared with other mappings of it.
     pub fn in_file(words: u64, fd: RawFd, first: usize) -> io::Result<Self> {
         Self::map(words, Some((fd, first)))
     }
@@ -46,7 +46,7 @@ impl Pages {
         // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) };
         if base == libc::MAP_FAILED {
-            let what = format!("{bytes} bytes for the books of --verify");
+            let what = format!("{bytes} bytes for the journal of --verify");
             let error = io::Error::last_os_error();
             return Err(refused(&error, &what, "use a smaller size"));
         }

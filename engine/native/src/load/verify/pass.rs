@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::damage::DamagedRange;
 use super::judge::{Finding, Home, Judge, Sums};
-use super::ledger::{Entry, Expected, Ledger};
+use super::ledger::{Entry, Expected, WriteMap};
 use super::unit::UNIT_BYTES;
 use super::verifier::units;
 use crate::load::clock::{Clock, monotonic_ns};
@@ -21,36 +21,36 @@ use crate::load::outstanding::{Outstanding, Waiting};
 use crate::load::target::Target;
 
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Where a large read fails, pieces of this size tell where.
+/// Where a large read fails, pieces of this size locate the failure.
 const PIECE_BYTES: u64 = 4096;
 /// Chunks per thread that may be read ahead of the one to be judged next.
 const AHEAD: u64 = 4;
 
-/// Books to judge by.
-pub struct Books {
+/// The write map to compare with, and the run that wrote it.
+pub struct Reference {
     pub home: Home,
-    pub ledger: Arc<Ledger>,
+    pub write_map: Arc<WriteMap>,
 }
 
 /// What a pass found.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub sums: Sums,
-    /// Of loads on something else that lies here, such as a file on this disk.
+    /// Of loads on something else stored here, such as a file on this disk.
     pub elsewhere_bytes: u64,
     /// Not read, as the run wrote nothing there.
     pub skipped_bytes: u64,
     pub damaged_bytes: u64,
     /// By offset.
     pub damage: Vec<DamagedRange>,
-    /// Run of the latest unit that is in its place; 0 if there is none.
+    /// Run of the latest unit at its own offset; 0 if there is none.
     pub latest_run: u64,
 }
 
 pub struct Pass {
     target: Arc<Target>,
-    books: Option<Books>,
-    /// Whether to read only where the books say that something was written.
+    reference: Option<Reference>,
+    /// Whether to read only what the write map says was written.
     only_written: bool,
     next: AtomicU64,
     done_bytes: AtomicU64,
@@ -69,10 +69,10 @@ struct Line {
 }
 
 impl Pass {
-    pub fn new(target: Arc<Target>, books: Option<Books>, only_written: bool) -> Self {
+    pub fn new(target: Arc<Target>, reference: Option<Reference>, only_written: bool) -> Self {
         Self {
             target,
-            books,
+            reference,
             only_written,
             next: AtomicU64::new(0),
             done_bytes: AtomicU64::new(0),
@@ -108,7 +108,7 @@ impl Pass {
     /// Reads and judges all of the target; None if it was cancelled. To be called once.
     pub fn run(&self, threads: u64) -> io::Result<Option<Outcome>> {
         self.forget_cached();
-        let home = self.books.as_ref().map(|books| books.home);
+        let home = self.reference.as_ref().map(|reference| reference.home);
         let line = Mutex::new(Line {
             due: 0,
             waiting: BTreeMap::new(),
@@ -187,9 +187,9 @@ impl Pass {
             let length = CHUNK_BYTES.min(self.target.size_bytes - offset);
             let wanted = !self.only_written
                 || self
-                    .books
+                    .reference
                     .as_ref()
-                    .is_none_or(|books| books.ledger.is_written(offset, length));
+                    .is_none_or(|reference| reference.write_map.is_written(offset, length));
             let findings = if wanted {
                 self.outstanding.set(number, 0, self.clock.now());
                 let findings = self.read(&memory, offset, length);
@@ -213,7 +213,7 @@ impl Pass {
         }
     }
 
-    /// Judges all chunks whose turn it is.
+    /// Judges all chunks that are next in order.
     fn judge(&self, line: &mut Line) {
         while let Some(findings) = line.waiting.remove(&line.due) {
             let offset = line.due * CHUNK_BYTES;
@@ -229,9 +229,9 @@ impl Pass {
 
     fn expected(&self, offset: u64) -> Expected {
         let entry = self
-            .books
+            .reference
             .as_ref()
-            .and_then(|books| books.ledger.at(offset));
+            .and_then(|reference| reference.write_map.at(offset));
         entry.map_or(Expected::Anything, Entry::expected)
     }
 
@@ -255,7 +255,7 @@ impl Pass {
         findings
     }
 
-    /// Reads a range by the first path that brings all of it; else the errno of the last.
+    /// Reads a range by the first path that returns all of it; else the errno of the last.
     fn read_at(&self, memory: &Memory, offset: u64, length: u64) -> Result<(), i32> {
         let mut failed = libc::EIO;
         for node in &self.target.nodes {
@@ -273,9 +273,10 @@ fn read_all(fd: i32, memory: &Memory, offset: u64, length: u64) -> io::Result<()
     while done < length {
         let at = usize::try_from(done).map_err(io::Error::other)?;
         let left = usize::try_from(length - done).map_err(io::Error::other)?;
-        let place = libc::off_t::try_from(offset + done).map_err(io::Error::other)?;
+        let position = libc::off_t::try_from(offset + done).map_err(io::Error::other)?;
         // SAFETY: `length` is at most what is mapped, so that `left` bytes are there.
-        let read = unsafe { libc::pread(fd, memory.base().as_ptr().add(at).cast(), left, place) };
+        let read =
+            unsafe { libc::pread(fd, memory.base().as_ptr().add(at).cast(), left, position) };
         match u64::try_from(read) {
             Ok(0) => return Err(io::Error::from_raw_os_error(libc::ENODATA)),
             Ok(read) => done += read,

@@ -1,4 +1,4 @@
-//! What a verified write puts on the target: 512 bytes at a time, each of which says where it belongs and who wrote it.
+//! Format of a verified write on the target: units of 512 bytes, each with its own offset and the write it is of.
 //!
 //! Numbers are little-endian.
 //!
@@ -6,11 +6,11 @@
 //! |---|---|
 //! | 0..8 | `MAGIC` |
 //! | 8..16 | salt: a hash of the fields |
-//! | 16..64 | the fields, masked with what the salt gives, so that they do not compress |
-//! | 64..508 | random bytes that the salt gives |
+//! | 16..64 | the fields, masked with words derived from the salt, so that they do not compress |
+//! | 64..508 | random bytes derived from the salt |
 //! | 508..512 | CRC-32C of all before |
 //!
-//! So the fields say every byte of a unit, and a unit by itself says whether it is whole and where it belongs.
+//! So the fields determine every byte of a unit, and a unit alone shows whether it is whole and its own offset.
 
 use crate::load::pattern::mix;
 
@@ -25,7 +25,7 @@ const WORDS: usize = UNIT_BYTES / 8;
 /// Flipped bits up to which eight bytes still are the magic; random ones are so once in 10^13 units.
 const MAGIC_BITS: u32 = 4;
 
-/// All that a unit says.
+/// The fields of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// When the run began, in nanoseconds since 1970, so that later runs have greater numbers.
@@ -34,7 +34,7 @@ pub struct Fields {
     pub target: u32,
     /// Where the unit belongs on the target, in bytes.
     pub offset: u64,
-    /// Number of the write in its run: of two writes to one place the later has the greater.
+    /// Number of the write in its run: of two writes to one offset the later has the greater.
     pub sequence: u64,
     pub seed: u64,
     /// Which unit of its write this is, and of how many.
@@ -78,7 +78,7 @@ impl Fields {
     }
 }
 
-/// The n-th word that a salt gives.
+/// The n-th word derived from a salt.
 #[inline]
 fn given(salt: u64, number: usize) -> u64 {
     mix(salt.wrapping_add(GOLDEN.wrapping_mul(number as u64)))
@@ -99,10 +99,10 @@ pub fn write(unit: &mut [u8; UNIT_BYTES], fields: &Fields) {
     unit[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// What a unit is by itself.
+/// Content of a unit, judged alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Nothing that a verified write has brought.
+    /// Not written by a verified load.
     Foreign,
     Whole(Fields),
     /// By its magic it was written by lunscope, by its checksum it is not as it was written.

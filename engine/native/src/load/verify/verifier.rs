@@ -1,4 +1,4 @@
-//! What workers do for `--verify`: number and stamp writes, and look at what reads bring.
+//! What workers do for `--verify`: number and stamp writes, and check what reads return.
 
 use std::collections::HashSet;
 use std::io;
@@ -10,26 +10,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::damage::{DamageLog, DamagedRange};
 use super::journal::{Facts, Journal};
 use super::judge::{Finding, Home, Judge};
-use super::ledger::{Entry, Expected, Ledger};
+use super::ledger::{Entry, Expected, WriteMap};
 use super::unit::{self, Content, Fields, UNIT_BYTES};
 use crate::load::lock::lock;
 use crate::load::pattern::Part;
 use crate::load::target::Target;
 
 const UNIT: u64 = UNIT_BYTES as u64;
-/// The most books that a run keeps, over all targets.
-const MOST_BOOKS_BYTES: u64 = 1 << 30;
+/// The largest size of the write maps of a run, over all targets.
+const MOST_MAP_BYTES: u64 = 1 << 30;
 
-/// Books are as fine as the first knobs ask for, and at least so fine, so that there is room to turn them.
+/// The largest grain: the first knobs may need a smaller one; a larger one would restrict later turns.
 const MOST_GRAIN_BYTES: u64 = 4096;
 
-/// What reads brought so far, of one target.
+/// What reads of one target returned so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the unit belongs to the name")]
 pub struct ReadSums {
     /// Compared with what was written there.
     pub checked_bytes: u64,
-    /// Met a write to the same place, or one that had failed.
+    /// Met a write to the same grain, or one that had failed.
     pub raced_bytes: u64,
     /// This run wrote nothing there.
     pub unwritten_bytes: u64,
@@ -38,12 +38,12 @@ pub struct ReadSums {
 #[derive(Default)]
 struct Found {
     log: DamageLog,
-    /// Damage is met again and again, and told once.
+    /// The same damage is read repeatedly, and reported once.
     seen: HashSet<(u64, &'static str)>,
 }
 
-struct Books {
-    ledger: Arc<Ledger>,
+struct TargetState {
+    write_map: Arc<WriteMap>,
     written_bytes: AtomicU64,
     checked_bytes: AtomicU64,
     raced_bytes: AtomicU64,
@@ -51,12 +51,12 @@ struct Books {
     found: Mutex<Found>,
 }
 
-/// The books of all targets of a run.
+/// The write maps of all targets of a run.
 pub struct Verifier {
     pub run: u64,
     seed: u64,
     drawn: AtomicU64,
-    targets: Box<[Books]>,
+    targets: Box<[TargetState]>,
 }
 
 /// The grain of a run that begins with these sizes of blocks and stripe units: what all of them are multiples of.
@@ -82,7 +82,7 @@ fn new_run() -> u64 {
 }
 
 impl Verifier {
-    /// Opens books on targets: in the files, as far as there are any, else in memory.
+    /// Opens the write maps of targets: in the files, as far as there are any, else in memory.
     pub fn new(
         targets: &[Arc<Target>],
         files: Vec<Option<std::fs::File>>,
@@ -93,18 +93,18 @@ impl Verifier {
             .iter()
             .map(|target| target.size_bytes / grain_bytes * 8)
             .sum();
-        if all > MOST_BOOKS_BYTES {
+        if all > MOST_MAP_BYTES {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
-                    "--verify needs {} MiB of books, 8 bytes for every {grain_bytes}, above {}: use a smaller --size",
+                    "--verify needs {} MiB for its journal, 8 bytes for every {grain_bytes}, above {}: use a smaller --size",
                     all >> 20,
-                    MOST_BOOKS_BYTES >> 20
+                    MOST_MAP_BYTES >> 20
                 ),
             ));
         }
         let run = new_run();
-        let books = |(index, (target, file)): (usize, (&Arc<Target>, Option<std::fs::File>))| {
+        let open = |(index, (target, file)): (usize, (&Arc<Target>, Option<std::fs::File>))| {
             let facts = Facts {
                 run,
                 target: u32::try_from(index).unwrap_or(u32::MAX),
@@ -113,9 +113,9 @@ impl Verifier {
                 grain_bytes,
             };
             let journal = file.map(|file| Journal::create(file, facts)).transpose()?;
-            let ledger = Ledger::new(target.size_bytes, grain_bytes, journal.as_ref())?;
-            Ok(Books {
-                ledger: Arc::new(ledger),
+            let write_map = WriteMap::new(target.size_bytes, grain_bytes, journal.as_ref())?;
+            Ok(TargetState {
+                write_map: Arc::new(write_map),
                 written_bytes: AtomicU64::new(0),
                 checked_bytes: AtomicU64::new(0),
                 raced_bytes: AtomicU64::new(0),
@@ -123,7 +123,7 @@ impl Verifier {
                 found: Mutex::default(),
             })
         };
-        let each = targets.iter().zip(files).enumerate().map(books);
+        let each = targets.iter().zip(files).enumerate().map(open);
         Ok(Self {
             run,
             seed,
@@ -132,8 +132,8 @@ impl Verifier {
         })
     }
 
-    pub fn ledger(&self, target: usize) -> &Arc<Ledger> {
-        &self.targets[target].ledger
+    pub fn write_map(&self, target: usize) -> &Arc<WriteMap> {
+        &self.targets[target].write_map
     }
 
     pub fn home(&self, target: usize) -> Home {
@@ -143,20 +143,20 @@ impl Verifier {
         }
     }
 
-    /// Takes the place of a write; None while another write to any of it is outstanding.
+    /// Claims the range of a write; None while another write to any of it is outstanding.
     pub fn claim(&self, part: &Part) -> Option<u64> {
         let draw = || self.drawn.fetch_add(1, Relaxed);
-        let ledger = &self.targets[part.target].ledger;
-        ledger.claim(part.offset, u64::from(part.length), draw)
+        let write_map = &self.targets[part.target].write_map;
+        write_map.claim(part.offset, u64::from(part.length), draw)
     }
 
     /// Whether no write to any of a part is outstanding.
     pub fn is_free(&self, part: &Part) -> bool {
-        let ledger = &self.targets[part.target].ledger;
-        ledger.is_free(part.offset, u64::from(part.length))
+        let write_map = &self.targets[part.target].write_map;
+        write_map.is_free(part.offset, u64::from(part.length))
     }
 
-    /// Makes the data of a write whose place was taken.
+    /// Makes the data of a write whose range was claimed.
     pub fn stamp(&self, part: &Part, sequence: u64, bytes: &mut [u8]) {
         let Home { run, target } = self.home(part.target);
         let units = u32::try_from(u64::from(part.length) / UNIT).unwrap_or(0);
@@ -176,14 +176,14 @@ impl Verifier {
         }
     }
 
-    /// Gives the place of a write back.
+    /// Releases the range of a write.
     pub fn wrote(&self, part: &Part, good: bool) {
-        let books = &self.targets[part.target];
-        books
-            .ledger
+        let state = &self.targets[part.target];
+        state
+            .write_map
             .settle(part.offset, u64::from(part.length), good);
         if good {
-            books
+            state
                 .written_bytes
                 .fetch_add(u64::from(part.length), Relaxed);
         }
@@ -192,18 +192,18 @@ impl Verifier {
     /// Notes what a read may find at the earliest.
     pub fn before_read(&self, part: &Part, entries: &mut Vec<Entry>) {
         entries.clear();
-        let ledger = &self.targets[part.target].ledger;
-        ledger.copy(part.offset, u64::from(part.length), entries);
+        let write_map = &self.targets[part.target].write_map;
+        write_map.copy(part.offset, u64::from(part.length), entries);
     }
 
-    /// Compares what a read brought with what it must find; `before` is from before it was issued.
+    /// Compares the data of a read with what it must be; `before` is from before it was issued.
     pub fn check(&self, part: &Part, bytes: &[u8], before: &[Entry]) {
-        let books = &self.targets[part.target];
+        let state = &self.targets[part.target];
         let mut after = Vec::with_capacity(before.len());
         self.before_read(part, &mut after);
         let mut sums = ReadSums::default();
         let mut good = true;
-        let grain_bytes = books.ledger.grain_bytes();
+        let grain_bytes = state.write_map.grain_bytes();
         let grains = bytes.chunks_exact(usize::try_from(grain_bytes).unwrap_or(usize::MAX));
         for ((index, grain), (before, after)) in (0..).zip(grains).zip(before.iter().zip(&after)) {
             if !before.is_settled(*after) {
@@ -219,9 +219,9 @@ impl Verifier {
                 good &= !self.strays(grain);
             }
         }
-        books.checked_bytes.fetch_add(sums.checked_bytes, Relaxed);
-        books.raced_bytes.fetch_add(sums.raced_bytes, Relaxed);
-        books
+        state.checked_bytes.fetch_add(sums.checked_bytes, Relaxed);
+        state.raced_bytes.fetch_add(sums.raced_bytes, Relaxed);
+        state
             .unwritten_bytes
             .fetch_add(sums.unwritten_bytes, Relaxed);
         if !good {
@@ -241,7 +241,7 @@ impl Verifier {
             })
     }
 
-    /// Whether anything of this run lies in a grain where it wrote nothing.
+    /// Whether a grain holds data of this run though it wrote nothing there.
     fn strays(&self, grain: &[u8]) -> bool {
         units(grain).any(
             |unit| matches!(unit::read(unit), Content::Whole(fields) if fields.run == self.run),
@@ -251,11 +251,11 @@ impl Verifier {
     /// Names what is wrong with a read.
     #[cold]
     fn examine(&self, part: &Part, bytes: &[u8], before: &[Entry], after: &[Entry]) {
-        let books = &self.targets[part.target];
+        let state = &self.targets[part.target];
         let mut judge = Judge::new(Some(self.home(part.target)));
         for (unit, offset) in units(bytes).zip((part.offset..).step_by(UNIT_BYTES)) {
-            let grain =
-                usize::try_from((offset - part.offset) / books.ledger.grain_bytes()).unwrap_or(0);
+            let grain = usize::try_from((offset - part.offset) / state.write_map.grain_bytes())
+                .unwrap_or(0);
             let settled = before[grain].is_settled(after[grain]);
             let expected = if settled {
                 before[grain].expected()
@@ -263,7 +263,7 @@ impl Verifier {
                 Expected::Unknown
             };
             let finding = match Finding::of(unit) {
-                // What this run did not write it does not judge, but for its own data.
+                // What this run did not write is not judged, except its own data.
                 Finding::Whole(fields)
                     if expected == Expected::Anything && fields.run != self.run =>
                 {
@@ -275,7 +275,7 @@ impl Verifier {
             judge.push(offset, &finding, expected);
         }
         judge.skip();
-        let mut found = lock(&books.found);
+        let mut found = lock(&state.found);
         let Found { log, seen } = &mut *found;
         for range in judge.log.ranges() {
             if seen.len() < super::damage::MOST_RANGES
@@ -291,11 +291,11 @@ impl Verifier {
     }
 
     pub fn read_sums(&self, target: usize) -> ReadSums {
-        let books = &self.targets[target];
+        let state = &self.targets[target];
         ReadSums {
-            checked_bytes: books.checked_bytes.load(Relaxed),
-            raced_bytes: books.raced_bytes.load(Relaxed),
-            unwritten_bytes: books.unwritten_bytes.load(Relaxed),
+            checked_bytes: state.checked_bytes.load(Relaxed),
+            raced_bytes: state.raced_bytes.load(Relaxed),
+            unwritten_bytes: state.unwritten_bytes.load(Relaxed),
         }
     }
 

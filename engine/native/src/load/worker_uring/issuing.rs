@@ -1,4 +1,4 @@
-//! How a ring worker draws I/Os and hands them to the kernel.
+//! How a ring worker draws I/Os and submits them to the kernel.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -13,46 +13,46 @@ use crate::load::knobs::{RingUse, Settings};
 use crate::load::pattern::Part;
 use crate::load::stats::Direction;
 
-/// How soon a worker looks again for room on the other targets of a striped I/O.
+/// How soon a worker checks again for free slots on the other targets of a striped I/O.
 const BLOCKED_NS: u64 = 1_000_000;
 
 /// What became of an I/O that was to be issued.
 enum Issued {
     Yes,
-    /// It waits for another write to its place.
+    /// It waits for another write to its range.
     Held,
     /// It waits, and no more may do so on its target.
     HeldLast,
 }
 
 impl Worker<'_> {
-    /// Issues what there is room for, but for the last chunk; when to look again at the latest.
+    /// Issues into the free slots, except for the last chunk; returns when to check again at the latest.
     pub(super) fn refill(&mut self) -> io::Result<u64> {
         let now_ticks = self.run.clock.now();
-        if self.room.any_aside() {
-            self.room.retry();
+        if self.free_slots.any_aside() {
+            self.free_slots.retry();
         }
         let mut wake_ticks = u64::MAX;
-        while let Some(target) = self.room.take() {
+        while let Some(target) = self.free_slots.take() {
             match self.next(target, now_ticks) {
                 Next::Issue(part) => match self.issue(part, now_ticks)? {
                     Issued::Yes => {}
-                    Issued::Held => self.room.put_back(target),
+                    Issued::Held => self.free_slots.put_back(target),
                     Issued::HeldLast => {
-                        self.room.set_aside(target);
+                        self.free_slots.set_aside(target);
                         wake_ticks = wake_ticks.min(now_ticks + self.run.clock.ticks(BLOCKED_NS));
                     }
                 },
                 Next::NotBefore(due) => {
-                    self.room.put_back(target);
+                    self.free_slots.put_back(target);
                     return Ok(wake_ticks.min(due));
                 }
                 Next::Refused(due) => {
-                    self.room.set_aside(target);
+                    self.free_slots.set_aside(target);
                     wake_ticks = wake_ticks.min(due);
                 }
                 Next::Blocked => {
-                    self.room.set_aside(target);
+                    self.free_slots.set_aside(target);
                     wake_ticks = wake_ticks.min(now_ticks + self.run.clock.ticks(BLOCKED_NS));
                 }
             }
@@ -60,12 +60,12 @@ impl Worker<'_> {
         Ok(wake_ticks)
     }
 
-    /// Issues what has arrived, target by target; when to look again at the latest.
+    /// Issues what has arrived, target by target; returns when to check again at the latest.
     pub(super) fn refill_by_arrival(&mut self) -> io::Result<u64> {
-        self.room.forget_order();
+        self.free_slots.forget_order();
         let mut wake_ticks = u64::MAX;
         for target in 0..self.epoch.settings.width {
-            while self.room.has_place(target) {
+            while self.free_slots.has_slot(target) {
                 let now_ticks = self.run.clock.now();
                 let blocked = now_ticks + self.run.clock.ticks(BLOCKED_NS);
                 let due = match self.next(target, now_ticks) {
@@ -88,7 +88,7 @@ impl Worker<'_> {
         Ok(wake_ticks)
     }
 
-    /// What to do with room on a target: a write that waited, if its place is free by now, else whatever is drawn.
+    /// What to do with a free slot on a target: a write that waited, if its range is free by now, else what is drawn.
     #[inline]
     fn next(&mut self, target: usize, now_ticks: u64) -> Next {
         if let Some(verifier) = &self.run.verifier {
@@ -138,8 +138,8 @@ impl Worker<'_> {
         let entry = self.entry(&part, buffer).user_data(number as u64);
         // SAFETY: the buffer stays until `reap` gives it back, or is leaked with its arena.
         unsafe { self.ring.push(&entry)? };
-        let count = self.room.issued(part.target);
-        self.seat.set_in_flight(part.target, count);
+        let count = self.free_slots.issued(part.target);
+        self.handle.set_in_flight(part.target, count);
         self.flights.add(Flight {
             part,
             issued_ticks: 0,
@@ -152,7 +152,7 @@ impl Worker<'_> {
         Ok(Issued::Yes)
     }
 
-    /// Hands what is queued to the kernel; its clock starts.
+    /// Submits what is queued; its clock starts.
     pub(super) fn submit(&mut self) -> io::Result<()> {
         self.stamp();
         self.ring.submit()
@@ -182,11 +182,11 @@ impl Worker<'_> {
         if self.chunk.is_empty() {
             return;
         }
-        let (now_ticks, outstanding) = (self.run.clock.now(), &self.seat.outstanding);
+        let (now_ticks, outstanding) = (self.run.clock.now(), &self.handle.outstanding);
         if self.chosen.is_none() {
             // By the clock, as the first of a chunk may always be for the same target.
-            let place = usize::try_from(now_ticks % self.chunk.len() as u64).unwrap_or(0);
-            let number = self.chunk[place];
+            let index = usize::try_from(now_ticks % self.chunk.len() as u64).unwrap_or(0);
+            let number = self.chunk[index];
             let is_read = self.flights.get(number).part.direction == Direction::Read;
             self.chosen = (is_read && self.run.contents.choose(now_ticks)).then_some(number);
         }
@@ -194,7 +194,7 @@ impl Worker<'_> {
             .stamp(self.chunk.drain(..), now_ticks, outstanding);
     }
 
-    /// Sends I/Os whose path failed to another; they keep their place, their buffer and their beginning.
+    /// Sends I/Os whose path failed to another; they keep their slot, their buffer and their start time.
     pub(super) fn retry(&mut self, now_ticks: u64) -> io::Result<()> {
         while let Some(number) = self.again.pop() {
             if self.ring.is_full() {

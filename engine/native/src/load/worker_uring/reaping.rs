@@ -1,4 +1,4 @@
-//! What a ring worker does with I/Os that came back.
+//! What a ring worker does with completed I/Os.
 
 use std::io;
 
@@ -11,11 +11,11 @@ use crate::load::pattern::Part;
 use crate::load::stats::Direction;
 
 impl Worker<'_> {
-    /// Counts all that came back, in the epoch its seat has now.
+    /// Counts all completions, in the epoch its handle has now.
     pub(super) fn reap(&mut self) -> io::Result<()> {
         let (mut woken, mut count) = (false, 0_u32);
         self.ring.completions.sync();
-        let epoch = self.seat.epoch();
+        let epoch = self.handle.epoch();
         let reaped_ticks = self.run.clock.now();
         let mut levels = None;
         while let Some(completion) = self.ring.completions.next() {
@@ -27,9 +27,9 @@ impl Worker<'_> {
             let flight = self.flights.get(number);
             let result = self.result(&flight.part, completion.result());
             if !(result == -libc::ECANCELED && self.run.life.abandoned()) {
-                // A worker just hired has no place in the epoch before, and nothing to count there.
+                // A worker just started has no counters in the epoch before, and nothing to count there.
                 let levels =
-                    *levels.get_or_insert_with(|| epoch.levels(self.seat.worker, reaped_ticks));
+                    *levels.get_or_insert_with(|| epoch.levels(self.handle.worker, reaped_ticks));
                 if self.fails_over(&epoch, levels, number, result, reaped_ticks) {
                     self.again.push(number);
                     continue;
@@ -43,18 +43,18 @@ impl Worker<'_> {
             }
             self.release(number);
         }
-        let turned = epoch.index != self.epoch.index || woken && !self.dealt;
+        let turned = epoch.index != self.epoch.index || woken && !self.redistributed;
         drop(epoch);
         self.retry(reaped_ticks)?;
         if woken {
-            self.seat.waker.clear();
+            self.handle.waker.clear();
             self.listen()?;
         }
         if turned {
             return self.adopt();
         }
         if self.older == 0 && count > 0 {
-            self.seat.settle(self.epoch.index);
+            self.handle.settle(self.epoch.index);
         }
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Worker<'_> {
     ) -> bool {
         let flight = self.flights.get(number);
         let (part, sent_ticks) = (&flight.part, flight.issued_ticks);
-        let levels = epoch.levels_of(part, self.seat.worker, levels);
+        let levels = epoch.levels_of(part, self.handle.worker, levels);
         let lost = self
             .run
             .back(epoch, levels, part, result, sent_ticks, reaped_ticks);
@@ -93,20 +93,20 @@ impl Worker<'_> {
         false
     }
 
-    /// Gives back the place and the buffer of an I/O that is done.
+    /// Releases the slot and the buffer of an I/O that is done.
     #[inline]
     fn release(&mut self, number: usize) {
         let flight = self.flights.get(number);
         let (target, region) = (flight.part.target, flight.region);
         self.older -= usize::from(flight.epoch != self.epoch.index);
         self.arenas[flight.part.direction as usize].give_back(&mut self.ring, region);
-        let left = self.room.returned(target);
-        self.seat.set_in_flight(target, left);
+        let left = self.free_slots.returned(target);
+        self.handle.set_in_flight(target, left);
         self.flights.remove(number);
-        self.seat.outstanding.clear(number);
+        self.handle.outstanding.clear(number);
     }
 
-    /// What an I/O brought; a no-op stands for one that succeeded.
+    /// Result of an I/O; a no-op counts as one that succeeded.
     #[inline]
     fn result(&self, part: &Part, result: i32) -> i32 {
         if self.run.limits.ring_use == RingUse::Dry && result == 0 {
@@ -115,7 +115,7 @@ impl Worker<'_> {
         result
     }
 
-    /// Judges what a read that just came back brought.
+    /// Checks the data of a read that just completed.
     fn judge(&self, number: usize, flight: &Flight) {
         let arena = &self.arenas[Direction::Read as usize];
         if let Some(pointer) = arena.pointer(number, flight.region) {

@@ -1,4 +1,4 @@
-//! What a ring worker does for --verify, around the I/Os it issues and those that come back.
+//! What a ring worker does for --verify, around the I/Os it issues and reaps.
 
 use super::Worker;
 use crate::load::flight::Flight;
@@ -8,14 +8,14 @@ use crate::load::verify::{Entry, Held, Verifier};
 
 #[derive(Default)]
 pub(super) struct Verifying {
-    /// Writes that wait for others to the same place.
+    /// Writes that wait for others to the same range.
     pub held: Held,
-    /// Of every read in flight: what its place had to hold when it was issued.
+    /// Of every read in flight: what its range had to hold when it was issued.
     expected: Vec<Vec<Entry>>,
 }
 
 impl Verifying {
-    /// Makes the data of a write whose place was claimed under a number, or notes what a read may find.
+    /// Makes the data of a write whose range was claimed under a number, or notes what a read may find.
     pub fn before(
         &mut self,
         verifier: &Verifier,
@@ -45,7 +45,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Looks at what a read that just came back brought, or gives back the place of a write.
+    /// Checks the data of a read that just completed, or releases the range of a write.
     pub(super) fn verify(&self, verifier: &Verifier, number: usize, flight: &Flight, result: i32) {
         let part = &flight.part;
         if part.is_fsync() {
@@ -57,7 +57,7 @@ impl Worker<'_> {
         let arena = &self.arenas[Direction::Read as usize];
         if let Some(pointer) = arena.pointer(number, flight.region) {
             if part.is_whole_read(result) {
-                // SAFETY: the read is over and brought so many bytes, and no other I/O has this buffer.
+                // SAFETY: the read is over and returned so many bytes, and no other I/O has this buffer.
                 let bytes =
                     unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
                 verifier.check(part, bytes, &self.verifying.expected[number]);

@@ -1,4 +1,4 @@
-//! How a ring worker passes the time until there is something to reap or to issue: asleep, looking or watching.
+//! How a ring worker waits until there is something to reap or to issue: sleeping, spinning or polling.
 
 use std::io;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use super::Worker;
 use crate::load::arrival::WATCH_NS;
 use crate::load::knobs::RingUse;
 
-/// With more outstanding, sleeping costs no IOPS: the device has work, and completions come back in batches.
-const LOOK_UP_TO: usize = 16;
+/// With more outstanding, sleeping costs no IOPS: the device has work, and completions arrive in batches.
+const SPIN_UP_TO: usize = 16;
 
 impl Worker<'_> {
-    /// Waits in the way that suits the run, at most until a moment. What is queued is submitted first.
+    /// Waits as the run is configured, at most until a deadline. What is queued is submitted first.
     pub(super) fn pass(&mut self, wake_ticks: u64) -> io::Result<()> {
         if self.epoch.schedule.is_some() {
             return self.await_arrival(wake_ticks);
         }
-        if self.run.limits.ring_use == RingUse::Poll && self.room.in_flight() > 0 {
+        if self.run.limits.ring_use == RingUse::Poll && self.free_slots.in_flight() > 0 {
             return self.watch(wake_ticks);
         }
-        self.look()?;
+        self.spin_briefly()?;
         self.sleep(wake_ticks)
     }
 
-    /// Looks for a completion before going to sleep, if that has been worth it lately.
-    fn look(&mut self) -> io::Result<()> {
-        if !(1..=LOOK_UP_TO).contains(&self.room.in_flight()) {
+    /// Spins for a completion before going to sleep, if that has been worth it lately.
+    fn spin_briefly(&mut self) -> io::Result<()> {
+        if !(1..=SPIN_UP_TO).contains(&self.free_slots.in_flight()) {
             return Ok(());
         }
         let budget_ticks = self.spin.budget_ticks();
@@ -50,7 +50,7 @@ impl Worker<'_> {
     /// Sleeps until shortly before an arrival and then watches the clock: waking up would take too long.
     fn await_arrival(&mut self, wake_ticks: u64) -> io::Result<()> {
         let watch_ticks = wake_ticks.saturating_sub(self.run.clock.ticks(WATCH_NS));
-        let polls = self.run.limits.ring_use == RingUse::Poll && self.room.in_flight() > 0;
+        let polls = self.run.limits.ring_use == RingUse::Poll && self.free_slots.in_flight() > 0;
         if polls || wake_ticks != u64::MAX && self.run.clock.now() >= watch_ticks {
             return self.watch(wake_ticks);
         }
@@ -61,7 +61,7 @@ impl Worker<'_> {
         })
     }
 
-    /// Stays awake until there is a completion, or a moment has come.
+    /// Polls until there is a completion, or until a deadline.
     fn watch(&mut self, wake_ticks: u64) -> io::Result<()> {
         loop {
             if self.ring.queued() > 0 || self.ring.has_news() {
@@ -78,7 +78,7 @@ impl Worker<'_> {
     }
 
     fn sleep(&mut self, wake_ticks: u64) -> io::Result<()> {
-        let idle = self.room.in_flight() == 0;
+        let idle = self.free_slots.in_flight() == 0;
         let left = (wake_ticks != u64::MAX).then(|| {
             let clock = self.run.clock;
             Duration::from_nanos(clock.ns(wake_ticks.saturating_sub(clock.now())))

@@ -21,9 +21,9 @@ fn write(sequence: u64, first: u64, units: u32) -> Vec<Finding> {
 
 fn judged(home: Option<Home>, units: &[Finding], expected: &[Expected]) -> Vec<(u64, u64, Damage)> {
     let mut judge = Judge::new(home);
-    for (place, unit) in units.iter().enumerate() {
-        let expected = expected.get(place).copied().unwrap_or(Expected::Anything);
-        judge.push(place as u64 * 512, unit, expected);
+    for (index, unit) in units.iter().enumerate() {
+        let expected = expected.get(index).copied().unwrap_or(Expected::Anything);
+        judge.push(index as u64 * 512, unit, expected);
     }
     judge.skip();
     let ranges = judge.log.ranges().iter();
@@ -59,7 +59,7 @@ fn a_write_that_did_not_reach_its_end_or_its_beginning_is_torn() {
 }
 
 #[test]
-fn by_the_books_an_old_write_is_stale_and_none_is_lost() {
+fn by_the_write_map_an_old_write_is_stale_and_none_is_lost() {
     let mut expected = vec![Expected::Write(5); 8];
     let stale = Damage::Stale { found: 4, write: 5 };
     assert_eq!(
@@ -96,8 +96,8 @@ fn swapped_blocks_are_misplaced_where_others_are_in_place() {
     let (head, tail) = units.split_at_mut(8);
     head.swap_with_slice(&mut tail[..8]);
     let mut judge = Judge::new(None);
-    for (place, unit) in units.iter().enumerate() {
-        judge.push(place as u64 * 512, unit, Expected::Anything);
+    for (index, unit) in units.iter().enumerate() {
+        judge.push(index as u64 * 512, unit, Expected::Anything);
     }
     judge.skip();
     let (misplaced, elsewhere) = judge.groups.resolve(None);
@@ -111,8 +111,8 @@ fn swapped_blocks_are_misplaced_where_others_are_in_place() {
 #[test]
 fn a_file_of_another_load_on_its_disk_is_no_damage() {
     let mut judge = Judge::new(None);
-    for (place, unit) in write(1, 0, 64).iter().enumerate() {
-        judge.push(8192 + place as u64 * 512, unit, Expected::Anything);
+    for (index, unit) in write(1, 0, 64).iter().enumerate() {
+        judge.push(8192 + index as u64 * 512, unit, Expected::Anything);
     }
     judge.skip();
     assert_eq!(judge.groups.resolve(None), (Vec::new(), 64 * 512));
@@ -123,13 +123,13 @@ fn a_file_of_another_load_on_its_disk_is_no_damage() {
 struct History {
     now: Vec<Finding>,
     before: Vec<Finding>,
-    books: Vec<u64>,
+    entries: Vec<u64>,
 }
 
 fn history(rng: &mut Rng) -> History {
     let mut now = vec![Finding::Foreign; 64];
     let mut before = now.clone();
-    let mut books = vec![0; 64];
+    let mut entries = vec![0; 64];
     for sequence in 1..=1 + rng.below(60) {
         let units = 1 << rng.below(5);
         let first = units * rng.below(64 / units);
@@ -137,26 +137,30 @@ fn history(rng: &mut Rng) -> History {
         let range = usize::try_from(first).unwrap()..usize::try_from(first + units).unwrap();
         before[range.clone()].copy_from_slice(&now[range.clone()]);
         now[range.clone()].copy_from_slice(&written);
-        books[range].fill(sequence);
+        entries[range].fill(sequence);
     }
-    History { now, before, books }
+    History {
+        now,
+        before,
+        entries,
+    }
 }
 
-fn by_the_books(books: &[u64]) -> Vec<Expected> {
+fn expected_entries(entries: &[u64]) -> Vec<Expected> {
     let expected = |write: &u64| match write {
         0 => Expected::Anything,
         write => Expected::Write(*write),
     };
-    books.iter().map(expected).collect()
+    entries.iter().map(expected).collect()
 }
 
 #[test]
 fn whatever_was_written_over_whatever_is_in_order() {
     let mut rng = Rng::new(1, 2, 3);
     for _ in 0..2000 {
-        let History { now, books, .. } = history(&mut rng);
+        let History { now, entries, .. } = history(&mut rng);
         assert_eq!(judged(None, &now, &[]), []);
-        assert_eq!(judged(Some(HOME), &now, &by_the_books(&books)), []);
+        assert_eq!(judged(Some(HOME), &now, &expected_entries(&entries)), []);
     }
 }
 
@@ -167,16 +171,16 @@ fn any_unit_that_is_put_back_is_found_and_nothing_else() {
         let History {
             mut now,
             before,
-            books,
+            entries,
         } = history(&mut rng);
         let mut expected = Vec::new();
-        for place in 0..64 {
-            if rng.below(8) == 0 && books[place] > 0 {
-                now[place] = before[place];
-                expected.push(place as u64);
+        for index in 0..64 {
+            if rng.below(8) == 0 && entries[index] > 0 {
+                now[index] = before[index];
+                expected.push(index as u64);
             }
         }
-        let found: Vec<u64> = judged(Some(HOME), &now, &by_the_books(&books))
+        let found: Vec<u64> = judged(Some(HOME), &now, &expected_entries(&entries))
             .iter()
             .flat_map(|(first, units, _)| *first..first + units)
             .collect();
@@ -185,17 +189,17 @@ fn any_unit_that_is_put_back_is_found_and_nothing_else() {
 }
 
 #[test]
-fn without_books_only_what_was_put_back_is_called_torn() {
+fn without_a_write_map_only_what_was_put_back_is_called_torn() {
     let mut rng = Rng::new(7, 8, 9);
     let mut torn = 0;
     for _ in 0..2000 {
         let History {
             mut now, before, ..
         } = history(&mut rng);
-        let place = usize::try_from(rng.below(64)).unwrap();
-        now[place] = before[place];
+        let index = usize::try_from(rng.below(64)).unwrap();
+        now[index] = before[index];
         for (first, units, _) in judged(None, &now, &[]) {
-            assert_eq!((first, units), (place as u64, 1));
+            assert_eq!((first, units), (index as u64, 1));
             torn += 1;
         }
     }

@@ -12,7 +12,7 @@ use super::knobs::Settings;
 use super::levels::Served;
 use super::refusal::{refused, words};
 use super::run::Run;
-use super::seat::{Seat, Waker};
+use super::worker_handle::{Waker, WorkerHandle};
 use super::{worker_threads, worker_uring};
 
 /// Stacks are touched a few pages deep only.
@@ -27,43 +27,43 @@ pub enum Backend {
     Threads,
 }
 
-type Hired = (Vec<JoinHandle<()>>, Vec<&'static str>);
+type Spawned = (Vec<JoinHandle<()>>, Vec<&'static str>);
 
 /// Starts the workers that settings need beyond those there are; what the kernel granted them.
-pub fn hire(
+pub fn spawn(
     core: &Arc<Core>,
     backend: Backend,
     epoch: &Arc<Epoch>,
     settings: &Settings,
-) -> Result<Hired, Failure> {
+) -> Result<Spawned, Failure> {
     match backend {
-        Backend::Uring => hire_rings(core, epoch, settings),
-        Backend::Threads => hire_threads(core, epoch, settings),
+        Backend::Uring => spawn_rings(core, epoch, settings),
+        Backend::Threads => spawn_threads(core, epoch, settings),
     }
 }
 
-fn hire_threads(
+fn spawn_threads(
     core: &Arc<Core>,
     epoch: &Arc<Epoch>,
     settings: &Settings,
-) -> Result<Hired, Failure> {
-    let mut hired = Vec::new();
+) -> Result<Spawned, Failure> {
+    let mut spawned = Vec::new();
     for target in 0..settings.width {
         let present = core
-            .seats()
+            .worker_handles()
             .iter()
-            .filter(|seat| seat.served.first == target)
+            .filter(|handle| handle.served.first == target)
             .count();
-        for place in present..settings.depth_of(target) {
-            hired.push(hire_thread(core, epoch, target, place)?);
+        for slot in present..settings.depth_of(target) {
+            spawned.push(spawn_thread(core, epoch, target, slot)?);
         }
     }
-    Ok((hired, vec!["preadv2"]))
+    Ok((spawned, vec!["preadv2"]))
 }
 
 /// Whether a worker has anything to do in an epoch; rings are shared by all targets.
-pub fn is_used(seat: &Seat, epoch: &Epoch) -> bool {
-    seat.waker.descriptor().is_some() || seat.served.first < epoch.settings.width
+pub fn is_used(handle: &WorkerHandle, epoch: &Epoch) -> bool {
+    handle.waker.descriptor().is_some() || handle.served.first < epoch.settings.width
 }
 
 fn serves_one(core: &Core, target: usize) -> Served {
@@ -87,61 +87,66 @@ fn serves_all(core: &Core) -> Served {
     }
 }
 
-fn hire_thread(
+fn spawn_thread(
     core: &Arc<Core>,
     epoch: &Arc<Epoch>,
     target: usize,
-    place: usize,
+    slot: usize,
 ) -> io::Result<JoinHandle<()>> {
-    let seat = core.seat(serves_one(core, target), Waker::park(), epoch);
-    let hired = spawn(core, &seat, move |run, seat| {
-        worker_threads::work(run, seat, place).map(|()| 0)
+    let handle = core.add_worker(serves_one(core, target), Waker::park(), epoch);
+    let spawned = start(core, &handle, move |run, handle| {
+        worker_threads::work(run, handle, slot).map(|()| 0)
     });
-    if hired.is_err() {
-        // Places are counted by their seats.
-        core.seats().pop();
+    if spawned.is_err() {
+        // Slots are counted by their worker handles.
+        core.worker_handles().pop();
     }
-    hired
+    spawned
 }
 
-fn hire_rings(core: &Arc<Core>, epoch: &Arc<Epoch>, settings: &Settings) -> Result<Hired, Failure> {
-    let (mut hired, mut features) = (Vec::new(), Vec::new());
-    let present = core.seats().len();
+fn spawn_rings(
+    core: &Arc<Core>,
+    epoch: &Arc<Epoch>,
+    settings: &Settings,
+) -> Result<Spawned, Failure> {
+    let (mut spawned, mut features) = (Vec::new(), Vec::new());
+    let present = core.worker_handles().len();
     for _ in present..settings.threads {
-        let (thread, granted) = hire_ring(core, epoch)?;
-        hired.push(thread);
+        let (thread, granted) = spawn_ring(core, epoch)?;
+        spawned.push(thread);
         features = granted;
     }
-    Ok((hired, features))
+    Ok((spawned, features))
 }
 
-/// Starts one worker with a ring and waits for its word.
-fn hire_ring(
+/// Starts one worker with a ring and waits until it reports ready or refused.
+fn spawn_ring(
     core: &Arc<Core>,
     epoch: &Arc<Epoch>,
 ) -> Result<(JoinHandle<()>, Vec<&'static str>), Failure> {
     let (sender, receiver) = mpsc::channel();
-    let seat = core.seat(serves_all(core), Waker::event()?, epoch);
-    // The receiver waits for the word.
-    let work =
-        move |run: &Run, seat: &Seat| worker_uring::work(run, seat, |word| drop(sender.send(word)));
-    let hired = spawn(core, &seat, work).and_then(|thread| {
+    let handle = core.add_worker(serves_all(core), Waker::event()?, epoch);
+    // The receiver waits for the report.
+    let work = move |run: &Run, handle: &WorkerHandle| {
+        worker_uring::work(run, handle, |word| drop(sender.send(word)))
+    };
+    let spawned = start(core, &handle, work).and_then(|thread| {
         let granted = receiver.recv().map_err(io::Error::other)?;
         Ok((thread, granted?))
     });
-    if hired.is_err() {
-        // Shares are dealt by seats.
-        core.seats().pop();
+    if spawned.is_err() {
+        // Shares are computed over the worker handles.
+        core.worker_handles().pop();
     }
-    Ok(hired?)
+    Ok(spawned?)
 }
 
-fn spawn(
+fn start(
     core: &Arc<Core>,
-    seat: &Arc<Seat>,
-    work: impl FnOnce(&Run, &Seat) -> io::Result<usize> + Send + 'static,
+    handle: &Arc<WorkerHandle>,
+    work: impl FnOnce(&Run, &WorkerHandle) -> io::Result<usize> + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let (run, seat) = (Arc::clone(&core.run), Arc::clone(seat));
+    let (run, handle) = (Arc::clone(&core.run), Arc::clone(handle));
     run.life.worker_begins();
     let presence = Presence {
         run: Arc::clone(&run),
@@ -151,21 +156,22 @@ fn spawn(
     let body = move || {
         let mut presence = presence;
         block_signals();
-        seat.cpu.begin();
-        match work(&run, &seat) {
+        handle.cpu.begin();
+        match work(&run, &handle) {
             Ok(lost_ios) => presence.lost_ios = lost_ios,
-            Err(error) => run
-                .life
-                .set_fault(format!("worker {}: {}", seat.worker, words(&error))),
+            Err(error) => {
+                run.life
+                    .set_fault(format!("worker {}: {}", handle.worker, words(&error)));
+            }
         }
-        seat.cpu.end();
+        handle.cpu.end();
         presence.finished = true;
     };
-    let hired = std::thread::Builder::new()
+    let spawned = std::thread::Builder::new()
         .name("load".into())
         .stack_size(STACK_BYTES)
         .spawn(body);
-    hired.map_err(|error| {
+    spawned.map_err(|error| {
         refused(
             &error,
             "a thread of the load",
@@ -174,7 +180,7 @@ fn spawn(
     })
 }
 
-/// Signs a worker off however its thread ends.
+/// Reports the end of a worker however its thread ends.
 struct Presence {
     run: Arc<Run>,
     lost_ios: usize,

@@ -1,4 +1,4 @@
-//! Where one worker and everyone else meet.
+//! State of one worker that the coordinator and readers share with it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -92,7 +92,7 @@ const LINE_COUNTERS: usize = 16;
 /// A worker counts its I/Os while it holds its epoch, and a turn replaces the epoch of every worker. So each I/O is
 /// counted in exactly one epoch, and an epoch is complete the moment all workers were given the next.
 #[repr(align(128))]
-pub struct Seat {
+pub struct WorkerHandle {
     pub worker: usize,
     pub served: Served,
     pub waker: Waker,
@@ -106,7 +106,7 @@ pub struct Seat {
     settled: AtomicU64,
 }
 
-impl Seat {
+impl WorkerHandle {
     pub fn new(worker: usize, served: Served, waker: Waker, epoch: Arc<Epoch>) -> Self {
         let lines = 0..served.count.div_ceil(LINE_COUNTERS);
         let (epoch, settled) = (Mutex::new(epoch), AtomicU64::new(PARKED));
@@ -147,7 +147,7 @@ impl Seat {
         &self.in_flight[index / LINE_COUNTERS].0[index % LINE_COUNTERS]
     }
 
-    /// How many I/Os this worker may keep outstanding on a target while depths are being dealt.
+    /// How many I/Os this worker may keep outstanding on a target while depths are being redistributed.
     pub fn allowed(&self, target: usize) -> u32 {
         self.allowed[target].load(Relaxed)
     }
