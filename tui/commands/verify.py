@@ -52,15 +52,17 @@ def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None
     """
     give_up_s = DEFAULT_GIVE_UP_S if give_up is None else parse_duration(give_up)
     go_on_in_child()
-    told, stop = _Progress(), threading.Event()
+    progress, stop = _Progress(), threading.Event()
 
     def check() -> Checked:
-        return check_target(target, told.note, stop, use_journal=not no_journal, begins=told.begin, waits=told.calls)
+        return check_target(
+            target, progress.note, stop, use_journal=not no_journal, begins=progress.begin, waits=progress.calls
+        )
 
     with EndingSignals() as signals:
         checking = BackgroundCall(check, "lunscope-check")
-        given_up = _wait(checking, told, signals, stop, give_up_s)
-        told.clear()
+        given_up = _wait(checking, progress, signals, stop, give_up_s)
+        progress.clear()
         signal = signals.wait(0)
     ended = 0 if signal is None else 128 + signal
     if given_up:
@@ -77,18 +79,22 @@ def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None
 
 
 def _wait(
-    checking: BackgroundCall[Checked], told: _Progress, signals: EndingSignals, stop: threading.Event, give_up_s: float
+    checking: BackgroundCall[Checked],
+    progress: _Progress,
+    signals: EndingSignals,
+    stop: threading.Event,
+    give_up_s: float,
 ) -> tuple[Outstanding, ...]:
     """Wait for the end of a check and show how it goes; returns what was waited for in vain, if anything was."""
     while not checking.done.wait(_LOOK_S):
-        told.show()
+        progress.show()
         if signals.wait(0) is not None:
             stop.set()
             give_up_s = min(give_up_s, _ENDING_S if signals.count < _HASTY else 0.0)
-        late = told.waits(give_up_s)
+        late = progress.waits(give_up_s)
         if late:
             return late
-    return told.waits(0.0)
+    return progress.waits(0.0)
 
 
 class _Progress:

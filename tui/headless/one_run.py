@@ -24,9 +24,9 @@ from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
 
 _LOOK_S = 0.05
-_TELL_S = 1.0
+_REPORT_S = 1.0
 
-Tell = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 """Shows one line of progress, instead of the one before."""
 
 
@@ -38,13 +38,13 @@ class HeadlessRun:
         control: LoadControl,
         monitor: Monitor,
         signals: EndingSignals,
-        tell: Tell,
+        report: ReportProgress,
         turns: Sequence[Turn] = (),
     ) -> None:
         self._control = control
         self._monitor = monitor
         self._signals = signals
-        self._tell = tell
+        self._report = report
         self._turns = deque(turns)
         self._waits = WaitLines(self._say)
 
@@ -62,7 +62,7 @@ class HeadlessRun:
         finally:
             self._stop()
             self._waits.show(self._control.outstanding)
-            self._tell("")
+            self._report("")
         return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
@@ -87,7 +87,7 @@ class HeadlessRun:
                     raise StoppedError("given up before the load began")
             progress = self._control.status.progress
             if progress:
-                self._tell(f"preparing: {100 * progress:.0f} %")
+                self._report(f"preparing: {100 * progress:.0f} %")
         under_way.result()
 
     def _stop(self) -> None:
@@ -103,16 +103,16 @@ class HeadlessRun:
         self._waits.show(self._control.status.outstanding)
 
     def _follow(self) -> None:
-        told_s = time.monotonic()
+        reported_s = time.monotonic()
         while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
             self._turn_what_is_due()
             self._name_waits()
-            if time.monotonic() - told_s >= _TELL_S:
-                told_s += _TELL_S
-                self._tell(progress_line(self._control.status, self._monitor.step))
+            if time.monotonic() - reported_s >= _REPORT_S:
+                reported_s += _REPORT_S
+                self._report(progress_line(self._control.status, self._monitor.step))
 
     def _say(self, line: str) -> None:
-        self._tell("")
+        self._report("")
         click.echo(f"lunscope: {line}", err=True)
 
     def _pause_s(self) -> float:

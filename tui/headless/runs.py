@@ -67,7 +67,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         try:
             monitor.start()
             for scenario in read.scenarios:
-                run = HeadlessRun(control, monitor, signals, _tell, scenario.turns)
+                run = HeadlessRun(control, monitor, signals, _print_status, scenario.turns)
                 result = run.drive(scenario.job, permissions)
                 if recording is not None or output.fio_json is not None:
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
@@ -129,7 +129,7 @@ def _print_run(result: RunResult, read: ReadJob, *, as_json: bool) -> None:
         click.echo(line)
 
 
-def _tell(text: str) -> None:
+def _print_status(text: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
         sys.stderr.flush()

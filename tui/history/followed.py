@@ -26,8 +26,8 @@ class Followed:
         """Keep the past of a row from now on, beginning with what is known of it."""
         ring = Ring(tuple(past.values), self._budget_bytes)
         rows = Rows((key,), (key,))
-        for place, time_ns in enumerate(past.times_ns.tolist()):
-            now = {field_id: values[place : place + 1] for field_id, values in past.values.items()}
+        for position, time_ns in enumerate(past.times_ns.tolist()):
+            now = {field_id: values[position : position + 1] for field_id, values in past.values.items()}
             ring.add(time_ns, FrameTable(rows, now))
         self._rings[table, key] = ring
         if len(self._rings) > MOST_FOLLOWED:

@@ -102,7 +102,7 @@ def last_effect(ticks: Sequence[LoadTick], events: Sequence[Event], now_ns: int)
     first, base = _base(mine, epoch, turns)
     before, after = equal_windows(base, unbroken_start(settled_ticks(opening, epoch, opened_ns)))
     joined = [event for event in turns if _opened_by(event, first, epoch) and event.monotonic_ns >= mine[0].start_ns]
-    return Effect(_words(joined, epoch), opened_ns, _level(before), _level(after), ended)
+    return Effect(_turns_text(joined, epoch), opened_ns, _level(before), _level(after), ended)
 
 
 def equal_windows(
@@ -123,7 +123,7 @@ def equal_windows(
 def _of_run(past: Sequence[LoadTick], run: str) -> list[LoadTick]:
     """Intervals of one run; the load did not run through all of the one it ended in."""
     mine = [tick for tick in past if tick.run == run]
-    over = next((place for place, tick in enumerate(mine) if tick.is_last), len(mine))
+    over = next((position for position, tick in enumerate(mine) if tick.is_last), len(mine))
     if over and not past[-1].run and past[-1].start_ns == mine[over - 1].end_ns:
         over -= 1
     return mine[:over]
@@ -162,7 +162,7 @@ def _opened_by(event: Event, first: int, last: int) -> bool:
     return isinstance(epoch, int) and first <= epoch <= last
 
 
-def _words(turns: Sequence[Event], epoch: int) -> str:
+def _turns_text(turns: Sequence[Event], epoch: int) -> str:
     """One knob turned several times reads as one turn."""
     if not turns:
         return f"knobs turned (epoch {epoch})"

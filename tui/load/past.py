@@ -107,9 +107,9 @@ def _needed(ticks: Sequence[LoadTick]) -> list[LoadTick]:
     """Leave out intervals that are neither soon after a turn, nor soon before the next, nor recent."""
     closes_ns, opened_ns = [0] * len(ticks), ticks[0].start_ns
     close_ns = ticks[-1].end_ns
-    for place in range(len(ticks) - 1, -1, -1):
-        closes_ns[place] = close_ns
-        close_ns = ticks[place].start_ns if _is_opening(ticks[place]) else close_ns
+    for position in range(len(ticks) - 1, -1, -1):
+        closes_ns[position] = close_ns
+        close_ns = ticks[position].start_ns if _is_opening(ticks[position]) else close_ns
     kept = []
     for tick, close_ns in zip(ticks, closes_ns, strict=True):
         opened_ns = tick.end_ns if _is_opening(tick) else opened_ns

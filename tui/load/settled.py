@@ -47,17 +47,17 @@ def settled_ticks(mine: Sequence[LoadTick], epoch: int, opened_ns: int | None) -
 
 def unbroken_start(ticks: Sequence[LoadTick]) -> Sequence[LoadTick]:
     """Keep what lies before the first gap."""
-    for place in range(1, len(ticks)):
-        if ticks[place].start_ns != ticks[place - 1].end_ns:
-            return ticks[:place]
+    for position in range(1, len(ticks)):
+        if ticks[position].start_ns != ticks[position - 1].end_ns:
+            return ticks[:position]
     return ticks
 
 
 def unbroken_end(ticks: Sequence[LoadTick]) -> Sequence[LoadTick]:
     """Keep what lies after the last gap."""
-    for place in range(len(ticks) - 1, 0, -1):
-        if ticks[place].start_ns != ticks[place - 1].end_ns:
-            return ticks[place:]
+    for position in range(len(ticks) - 1, 0, -1):
+        if ticks[position].start_ns != ticks[position - 1].end_ns:
+            return ticks[position:]
     return ticks
 
 
@@ -68,7 +68,7 @@ def _settled_ns(own: Sequence[LoadTick], opened_ns: int) -> int:
             settled_ns = max(settled_ns, tick.end_ns)
     waiting = [tick for tick in own if tick.start_ns >= settled_ns]
     # A turn that changes the page cache waits until it is written back; the load then starts within an interval.
-    for place, tick in enumerate(waiting):
+    for position, tick in enumerate(waiting):
         if tick.ios:
-            return tick.end_ns if place else settled_ns
+            return tick.end_ns if position else settled_ns
     return waiting[-1].end_ns if waiting else settled_ns

@@ -104,7 +104,7 @@ def _peak_ns(table: Table) -> int:
 def _cells(cells: Histograms | None) -> tuple[HistogramScale, NDArray[np.uint16], NDArray[np.uint64]]:
     if cells is None or not len(cells.bucket):
         return (_SCALE if cells is None else cells.scale), _NO_BUCKETS, _NO_COUNTS
-    bucket, place = np.unique(cells.bucket, return_inverse=True)
+    bucket, index = np.unique(cells.bucket, return_inverse=True)
     count = np.zeros(len(bucket), np.uint64)
-    np.add.at(count, place, cells.count)
+    np.add.at(count, index, cells.count)
     return cells.scale, bucket, count

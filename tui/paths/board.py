@@ -61,9 +61,9 @@ class PathBoard:
     def words(self, field_id: str, row: int) -> str | None:
         """Text of a cell that has words."""
         if field_id == STATE:
-            return self.state_words(row)
+            return self.state_text(row)
         if field_id == VERDICT:
-            return self.verdict_words(row)
+            return self.verdict_text(row)
         return self._busy_range(row) if field_id == "busy_pct" else None
 
     def path_row(self, row: int) -> int | None:
@@ -74,12 +74,12 @@ class PathBoard:
         """Rows in the "paths" table of the paths of a group."""
         return np.flatnonzero(self.layout.groups.group_of_row == row)
 
-    def state_words(self, row: int) -> str:
+    def state_text(self, row: int) -> str:
         """State of a path, or how many of a group are not as they should be."""
         path = self.path_row(row)
         return self._group_state(row) if path is None else self._path_state(path)
 
-    def verdict_words(self, row: int) -> str:
+    def verdict_text(self, row: int) -> str:
         """Say what is odd about a path, or about the slowest path of a group."""
         if self.judged is None:
             return ""
@@ -90,9 +90,9 @@ class PathBoard:
         odd = odd[self.layout.groups.group_of_row[odd] == row]
         odd = odd[np.argsort(-np.nan_to_num(self.judged.sick_times[odd]), kind="stable")]
         more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
-        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else self._down_words(row)
+        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else self._down_text(row)
 
-    def _down_words(self, row: int) -> str:
+    def _down_text(self, row: int) -> str:
         """Name the paths of a group that are down, the first of them at least."""
         members = self.members(row)
         down = members[self.layout.levels[members] == PathLevel.DOWN]

@@ -30,7 +30,7 @@ def path_columns() -> tuple[GridColumn, ...]:
     return (
         state_column(),
         *(figures[field_id] for field_id in chosen),
-        _words(VERDICT, "Verdict", VERDICT_WIDTH),
+        _text_column(VERDICT, "Verdict", VERDICT_WIDTH),
         *(figures[field_id] for field_id in rest),
         *grid_columns("hbas", of_ports),
     )
@@ -38,10 +38,10 @@ def path_columns() -> tuple[GridColumn, ...]:
 
 def state_column() -> GridColumn:
     """Make the column of states in words, marked where they are bad."""
-    return _words(STATE, "State", STATE_WIDTH, Thresholds(UNEVEN, SICK))
+    return _text_column(STATE, "State", STATE_WIDTH, Thresholds(UNEVEN, SICK))
 
 
-def _words(field_id: str, title: str, width: int, marks: Thresholds | None = None) -> GridColumn:
+def _text_column(field_id: str, title: str, width: int, marks: Thresholds | None = None) -> GridColumn:
     return GridColumn(
         field_id, title, width, lambda value: format_integer(value, width), Unit.COUNT, Tier.NONE, "left", marks, True
     )

@@ -71,27 +71,27 @@ def _troubles(board: PathBoard) -> Iterator[str]:
     yield from named or ["none down or sick"]
 
 
-def told(board: PathBoard, row: int) -> str:
+def row_summary(board: PathBoard, row: int) -> str:
     """Say about one row what its columns do not."""
     path = board.path_row(row)
     if path is not None:
         key = board.layout.rows.keys[row]
-        return path_told(board.frame, key, board.verdict_words(row))
+        return path_summary(board.frame, key, board.verdict_text(row))
     of = board.layout.groups.of[row]
     by, graph = board.layout.groups.by, board.frame.topology.graph
     if by is GroupBy.LUN:
-        return lun_told(board, row, luns_by_key(graph).get(of))
+        return lun_summary(board, row, luns_by_key(graph).get(of))
     if by is GroupBy.PORT and of in ports_by_key(graph):
-        return port_told(board.frame, ports_by_key(graph)[of])
+        return port_summary(board.frame, ports_by_key(graph)[of])
     paths = len(board.members(row))
     name = board.layout.rows.names[row]
-    odd = board.verdict_words(row)
+    odd = board.verdict_text(row)
     array = targets_by_key(graph)[of].array if by is GroupBy.TARGET and of in targets_by_key(graph) else ""
-    parts = [f"{name}: {_counted(paths, 'path')}, {board.state_words(row)}", safe_text(array), odd]
+    parts = [f"{name}: {_counted(paths, 'path')}, {board.state_text(row)}", safe_text(array), odd]
     return "; ".join(filter(None, parts))
 
 
-def path_told(frame: Frame, key: str, odd: str) -> str:
+def path_summary(frame: Frame, key: str, odd: str) -> str:
     """Tell the way a path takes, its state, and what is odd about it."""
     graph = frame.topology.graph
     path = paths_by_key(graph).get(key)
@@ -121,10 +121,10 @@ def way(graph: Graph, path: Path) -> str:
     return " -> ".join(ends) or "way not known"
 
 
-def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
+def lun_summary(board: PathBoard, row: int, lun: Lun | None) -> str:
     """Tell how many paths a LUN has left, and by name those that do not work."""
     graph, name = board.frame.topology.graph, board.layout.rows.names[row]
-    members = [graph.paths[place] for place in graph.paths_of[board.layout.groups.of[row]]]
+    members = [graph.paths[position] for position in graph.paths_of[board.layout.groups.of[row]]]
     words = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
     if mix := access_mix(members):
         words += f": {mix}"
@@ -132,11 +132,11 @@ def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
         words += f", {policy_name(lun)}"
     for gone in board.gone_of(row)[:MOST_NAMED]:
         words += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({way(graph, gone.path)})"
-    odd = board.verdict_words(row)
+    odd = board.verdict_text(row)
     return f"{words}; {odd}" if odd else words
 
 
-def port_told(frame: Frame, port: Port) -> str:
+def port_summary(frame: Frame, port: Port) -> str:
     """Tell what a port is, how busy it is and how near its limit."""
     facts = (port_name(port), port.driver, port.address, port.state, port.speed)
     words = "  ".join(filter(None, map(safe_text, facts)))
@@ -144,10 +144,10 @@ def port_told(frame: Frame, port: Port) -> str:
     row = None if hbas is None else hbas.rows.positions.get(port.key)
     if hbas is None or row is None:
         return f"{words}; no path through it"
-    return f"{words}; {busy_words(hbas, row)}"
+    return f"{words}; {busy_text(hbas, row)}"
 
 
-def busy_words(hbas: FrameTable, row: int) -> str:
+def busy_text(hbas: FrameTable, row: int) -> str:
     """Tell the busy time of a port as what is known of it: the union, or between which bounds it is."""
     busy, low, high = (hbas.value(name, row) for name in ("busy_pct", "busy_low_pct", "busy_high_pct"))
     if not np.isnan(busy):

@@ -13,7 +13,7 @@ from tui.app_state import AppState
 from tui.history.subjects import row_of
 from tui.paths.device_facts import facts_of
 from tui.paths.facts import path_facts, port_facts
-from tui.paths.text import path_told, paths_by_key, port_told, ports_by_key
+from tui.paths.text import path_summary, paths_by_key, port_summary, ports_by_key
 from tui.screens.detail import DetailView
 
 
@@ -25,7 +25,7 @@ class PortView(DetailView):
     def sentence(self, frame: Frame) -> str:
         """Tell how busy it is and how near its limit."""
         port = ports_by_key(frame.topology.graph).get(self._key)
-        return "this port is gone" if port is None else port_told(frame, port)
+        return "this port is gone" if port is None else port_summary(frame, port)
 
     def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
         """Yield its address, members and paths."""
@@ -46,7 +46,7 @@ class PathView(DetailView):
         """Tell its state and how it compares with its peers."""
         row, judged = row_of(self._key, frame.tables.get("paths")), judge_paths(frame)
         odd = "" if row is None or judged is None else odd_words(frame, judged, row)
-        return path_told(frame, self._key, odd)
+        return path_summary(frame, self._key, odd)
 
     def latency_subject(self) -> LatencySubject | None:
         """Follow the path."""

@@ -135,13 +135,13 @@ class LatencyPanels(Horizontal):
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        place = event.option_index
+        position = event.option_index
         if event.option_list.parent is not self.query_one("#peaks"):
-            if place < len(self._slow):
-                self.post_message(self.IoChosen(self._slow[place]))
-        elif place < len(self._peaks):
-            self._last_taken = self._peaks[place]
-            self.post_message(self.PeakChosen(self._peaks[place]))
+            if position < len(self._slow):
+                self.post_message(self.IoChosen(self._slow[position]))
+        elif position < len(self._peaks):
+            self._last_taken = self._peaks[position]
+            self.post_message(self.PeakChosen(self._peaks[position]))
 
 
 def _size(peak: Peak) -> tuple[float, int]:

@@ -19,7 +19,7 @@ from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.paths.board import STATE, Only, PathBoard, path_board
 from tui.paths.columns import path_columns
-from tui.paths.text import summary, told
+from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View
 from tui.screens.details import detail_view
@@ -48,9 +48,9 @@ class PathsScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PATHS.actions)
     DEFAULT_CSS = """
     PathsScreen #paths { height: 1fr; }
-    PathsScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }
-    PathsScreen.-tiny #summary, PathsScreen.-tiny #told { display: none; }
-    PathsScreen.-flat #told { height: 1; }
+    PathsScreen #row-summary { height: 2; padding: 0 1; text-wrap: wrap; }
+    PathsScreen.-tiny #summary, PathsScreen.-tiny #row-summary { display: none; }
+    PathsScreen.-flat #row-summary { height: 1; }
     """
     COLUMNS = path_columns()
 
@@ -64,7 +64,7 @@ class PathsScreen(View):
         """Summary, grid, what is to be said of the row under the cursor."""
         yield TextLine(" ", id="summary")
         yield Grid("paths", self.COLUMNS, sort=STATE, arrangement=self._outline, id="paths")
-        yield TextLine(" ", id="told")
+        yield TextLine(" ", id="row-summary")
 
     def show_frame(self, frame: Frame) -> None:
         """Figures in the grouping that is chosen."""
@@ -78,16 +78,16 @@ class PathsScreen(View):
         grid.nothing = self._only.nothing if self._only is not Only.ALL else _why_none(frame)
         grid.set_name_title("path" if board is None or not board.layout.group_count else f"{self._by} / path")
         grid.show(None if board is None else board.table)
-        self._tell(board)
+        self._show_summary(board)
 
-    def _tell(self, board: PathBoard | None) -> None:
+    def _show_summary(self, board: PathBoard | None) -> None:
         """Write the lines above and below the grid."""
         above = self.query_one("#summary", TextLine)
         if board is None:
             above.put(f" {_why_none(self.app_state.frame)}")
         else:
             above.put(Content.assemble(*self._choices(), summary(board)))
-        self._tell_row(board)
+        self._show_row_summary(board)
 
     def _choices(self) -> Iterator[tuple[str, str]]:
         yield f" {self.key_text('paths.group')} ", "bold $accent"
@@ -95,14 +95,14 @@ class PathsScreen(View):
         yield f"{self.key_text('paths.only')} ", "bold $accent"
         yield f"{self._only}   ", "bold" if self._only is not Only.ALL else ""
 
-    def _tell_row(self, board: PathBoard | None) -> None:
+    def _show_row_summary(self, board: PathBoard | None) -> None:
         key = self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
-        self.query_one("#told", TextLine).put("" if board is None or row is None else told(board, row))
+        self.query_one("#row-summary", TextLine).put("" if board is None or row is None else row_summary(board, row))
 
     @on(Grid.RowHighlighted, "#paths")
     def _highlighted(self) -> None:
-        self._tell_row(self._outline.board)
+        self._show_row_summary(self._outline.board)
 
     @on(Grid.RowSelected, "#paths")
     def action_paths_open(self) -> None:

@@ -82,8 +82,8 @@ class SubjectPicker(Modal[LatencySubject | None]):
 
     @on(Input.Submitted)
     def _take_highlighted(self) -> None:
-        place = self.query_one(OptionList).highlighted
-        self.dismiss(None if place is None else self._listed[place])
+        position = self.query_one(OptionList).highlighted
+        self.dismiss(None if position is None else self._listed[position])
 
     @on(OptionList.OptionSelected)
     def _take(self, event: OptionList.OptionSelected) -> None:

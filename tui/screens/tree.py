@@ -16,7 +16,7 @@ from collectors.paths.branches import Node, NodeKind
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.paths.columns import RANGE_WIDTH, state_column
-from tui.paths.tree_board import FIELDS, TreeBoard, node_told, tree_board, tree_layout
+from tui.paths.tree_board import FIELDS, TreeBoard, node_summary, tree_board, tree_layout
 from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
@@ -48,9 +48,9 @@ class TreeScreen(View):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(TREE.actions)
     DEFAULT_CSS = """
     TreeScreen #tree { height: 1fr; }
-    TreeScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }
-    TreeScreen.-tiny #told { display: none; }
-    TreeScreen.-flat #told { height: 1; }
+    TreeScreen #row-summary { height: 2; padding: 0 1; text-wrap: wrap; }
+    TreeScreen.-tiny #row-summary { display: none; }
+    TreeScreen.-flat #row-summary { height: 1; }
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -65,7 +65,7 @@ class TreeScreen(View):
         columns = (state_column(), *figures.values())
         title = "HBA port / target / path / LUN / ..."
         yield Grid("tree", columns, sort=NAME, name_title=title, name_part=2, arrangement=self._outline, id="tree")
-        yield TextLine(" ", id="told")
+        yield TextLine(" ", id="row-summary")
 
     def show_frame(self, frame: Frame) -> None:
         """Figures of the nodes that are there."""
@@ -75,12 +75,12 @@ class TreeScreen(View):
         grid = self.query_one("#tree", Grid)
         grid.nothing = "no device graph: this session was recorded without one, or nothing was found yet"
         grid.show(board.table)
-        self._tell()
+        self._show_summary()
 
-    def _tell(self) -> None:
+    def _show_summary(self) -> None:
         node = self._node()
-        words = "" if node is None or self.app_state.frame is None else node_told(self.app_state.frame, node)
-        self.query_one("#told", TextLine).put(words)
+        words = "" if node is None or self.app_state.frame is None else node_summary(self.app_state.frame, node)
+        self.query_one("#row-summary", TextLine).put(words)
 
     def _node(self) -> Node | None:
         """Find the node under the cursor."""
@@ -90,7 +90,7 @@ class TreeScreen(View):
 
     @on(Grid.RowHighlighted, "#tree")
     def _highlighted(self) -> None:
-        self._tell()
+        self._show_summary()
 
     @on(Grid.FilterChanged, "#tree")
     def _filter_changed(self, event: Grid.FilterChanged) -> None:

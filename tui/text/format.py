@@ -73,10 +73,10 @@ def _fit(scaled: float, suffix: str, width: int, small_decimals: int) -> str:
     text = f"{scaled:.{decimals}f}{suffix}"
     if len(text) <= width and scaled >= 1:
         return text
-    for places in range(decimals, -1, -1):
-        text = f"{scaled:.{places}f}{suffix}"
-        if scaled <= 0.5 * 10.0**-places:
-            text = f"<{10.0**-places:.{places}f}{suffix}".replace("<0.", "<.")
+    for shown_decimals in range(decimals, -1, -1):
+        text = f"{scaled:.{shown_decimals}f}{suffix}"
+        if scaled <= 0.5 * 10.0**-shown_decimals:
+            text = f"<{10.0**-shown_decimals:.{shown_decimals}f}{suffix}".replace("<0.", "<.")
         if len(text) <= width:
             return text
     return ""

@@ -28,11 +28,11 @@ def wrapped(line: Hanging, width: int) -> Iterator[Content]:
     if len(plain) <= width or not plain[indent:].strip():
         yield line.content
         return
-    place, head = indent, line.content[:indent]
+    position, head = indent, line.content[:indent]
     for piece in textwrap.wrap(plain[indent:], max(width - indent, 1), replace_whitespace=False):
-        start = plain.index(piece, place)
-        place = start + len(piece)
-        yield head + line.content[start:place]
+        start = plain.index(piece, position)
+        position = start + len(piece)
+        yield head + line.content[start:position]
         head = Content(" " * indent)
 
 

@@ -39,8 +39,8 @@ class Lister(Vertical):
             return
         self._lines = list(lines)
         listing = self.query_one(OptionList)
-        place = listing.highlighted
+        position = listing.highlighted
         listing.clear_options()
         listing.add_options(Option(line) for line in lines)
-        if place is not None and lines:
-            listing.highlighted = min(place, len(lines) - 1)
+        if position is not None and lines:
+            listing.highlighted = min(position, len(lines) - 1)

@@ -34,7 +34,7 @@ class Painted(Widget):
         """Draw all lines, as many as the area is high."""
 
     @abstractmethod
-    def forget_look(self) -> None:
+    def invalidate_style(self) -> None:
         """Look styles up again: theme or focus changed."""
 
     def repaint(self) -> None:
@@ -63,7 +63,7 @@ class Painted(Widget):
     def notify_style_update(self) -> None:
         """Drop what was drawn in the colours of another theme."""
         super().notify_style_update()
-        self.forget_look()
+        self.invalidate_style()
         self.forget_lines()
 
     def forget_lines(self) -> None:
@@ -71,6 +71,6 @@ class Painted(Widget):
         self._drawn = None
 
     def _invalidate(self) -> None:
-        self.forget_look()
+        self.invalidate_style()
         self.forget_lines()
         self.refresh()

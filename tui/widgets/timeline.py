@@ -117,7 +117,7 @@ class Timeline(Widget):
 
     def _seek(self, event: events.MouseEvent) -> None:
         if self._stretch is not None:
-            start, cells = bar_place(self._stretch, self.size.width)
+            start, cells = bar_position(self._stretch, self.size.width)
             offset = event.get_content_offset_capture(self)
             self.post_message(self.Seek(self, self._stretch.time_at(offset.x - start, cells)))
 
@@ -128,13 +128,13 @@ class Timeline(Widget):
             return [Strip.blank(self.size.width, styles["clock"])] * self.size.height
         glyphs = glyphs_of(self)
         lines = [bar_line(self._stretch, self.size.width, glyphs, styles)]
-        text = fit(_words(self._stretch, glyphs), self.size.width, glyphs.ellipsis)
+        text = fit(_position_text(self._stretch, glyphs), self.size.width, glyphs.ellipsis)
         lines.append(Strip([Segment(text, styles["clock"])], self.size.width))
         lines += [Strip.blank(self.size.width, styles["clock"])] * self.size.height
         return lines[: self.size.height]
 
 
-def bar_place(stretch: Stretch, width: int) -> tuple[int, int]:
+def bar_position(stretch: Stretch, width: int) -> tuple[int, int]:
     """First cell and length of the bar proper in a width."""
     left = len(_clock(stretch.start_ns, stretch)) + 2 if width >= _CLOCKS_FROM_WIDTH else 1
     return left, max(1, width - 2 * left)
@@ -142,7 +142,7 @@ def bar_place(stretch: Stretch, width: int) -> tuple[int, int]:
 
 def bar_line(stretch: Stretch, width: int, glyphs: Glyphs, styles: Mapping[str, Style]) -> Strip:
     """Draw the bar with the part played, the events and the position."""
-    _, cells = bar_place(stretch, width)
+    _, cells = bar_position(stretch, width)
     position = stretch.cell_of(stretch.position_ns, cells)
     marks = dict.fromkeys(range(position), (glyphs.played, "played"))
     for event in stretch.events:
@@ -164,14 +164,14 @@ def _clock(time_ns: int, stretch: Stretch) -> str:
     return time.strftime(form, time.localtime(time_ns / _SECOND))
 
 
-def _words(stretch: Stretch, glyphs: Glyphs) -> str:
+def _position_text(stretch: Stretch, glyphs: Glyphs) -> str:
     """Put the position into words: date and time, how far in, and the last event before it."""
     moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(stretch.position_ns / _SECOND))
     within = f"{_length(stretch.position_ns - stretch.start_ns)} of {_length(stretch.end_ns - stretch.start_ns)}"
     past = [event for event in stretch.events if event.time_ns <= stretch.position_ns]
     last = max(past, key=lambda event: event.time_ns, default=None)
-    told = f"  {glyphs.event_marks[last.kind]} {last.text}" if last is not None else ""
-    return f"{moment}  {within}{told}"
+    event_text = f"  {glyphs.event_marks[last.kind]} {last.text}" if last is not None else ""
+    return f"{moment}  {within}{event_text}"
 
 
 def _length(nanoseconds: int) -> str:

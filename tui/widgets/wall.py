@@ -22,7 +22,7 @@ from tui.text.safe import fit, fit_name
 from tui.widgets.paged import Paged
 from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
 
-_NO_PLACES: NDArray[np.intp] = np.empty(0, np.intp)
+_NO_ROWS: NDArray[np.intp] = np.empty(0, np.intp)
 
 
 class Wall(Paged, can_focus=True, inherit_bindings=False):
@@ -61,8 +61,8 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         """What is said where there are no cells."""
         self._rows = Rows((), ())
         self._names: Sequence[str] = ()
-        self._order = _NO_PLACES
-        self._strengths = _NO_PLACES
+        self._order = _NO_ROWS
+        self._strengths = _NO_ROWS
         self._cursor = 0
         self._cursor_key: str | None = None
         self._styles: dict[str, Style] | None = None
@@ -83,8 +83,8 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         """
         self._rows, self._names, self._order, self._strengths = rows, names, order, strengths
         row = rows.positions.get(self._cursor_key or "")
-        places = _NO_PLACES if row is None else np.flatnonzero(order == row)
-        self._put(int(places[0]) if len(places) else self._cursor, follow=False)
+        positions = _NO_ROWS if row is None else np.flatnonzero(order == row)
+        self._put(int(positions[0]) if len(positions) else self._cursor, follow=False)
 
     def action_move(self, columns: int, lines: int) -> None:
         """Move the cursor; at the end of a line it goes on in the next."""
@@ -104,9 +104,9 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         offset, layout = event.get_content_offset(self), self._layout
         if offset is None or offset.x >= layout.columns * layout.cell_width:
             return
-        place = (offset.y + self.scroll_offset.y) * layout.columns + offset.x // layout.cell_width
-        if place < len(self._order):
-            self._put(place)
+        position = (offset.y + self.scroll_offset.y) * layout.columns + offset.x // layout.cell_width
+        if position < len(self._order):
+            self._put(position)
             if event.chain == 2:
                 self.action_select()
 
@@ -119,11 +119,11 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     def _layout(self) -> WallLayout:
         return WallLayout.of(len(self._order), self.area)
 
-    def _put(self, place: int, *, follow: bool = True) -> None:
+    def _put(self, position: int, *, follow: bool = True) -> None:
         """Put the cursor on a place, or as near as there are cells, draw, and tell of a new cell under it."""
-        self._cursor = max(0, min(place, len(self._order) - 1))
+        self._cursor = max(0, min(position, len(self._order) - 1))
         key = self._rows.keys[int(self._order[self._cursor])] if len(self._order) else None
-        told, self._cursor_key = self._cursor_key, key
+        previous_key, self._cursor_key = self._cursor_key, key
         layout = self._layout
         if self.virtual_size.height != layout.lines:
             self.virtual_size = Size(0, layout.lines)
@@ -131,12 +131,12 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         if follow and not top <= line < top + self.area.height:
             self.scroll_to(y=line if line < top else line - self.area.height + 1, animate=False, force=True)
         self.repaint()
-        if key is not None and key != told:
+        if key is not None and key != previous_key:
             self.post_message(self.CellHighlighted(key))
 
     def draw_lines(self) -> list[Strip]:
         """Draw all lines in sight."""
-        layout, styles, top = self._layout, self._looked_up(), self.scroll_offset.y
+        layout, styles, top = self._layout, self._cached_style(), self.scroll_offset.y
         if not len(self._order):
             text = fit(f" {self.nothing}", self.area.width)
             lines = [Strip([Segment(text, styles["empty"])], self.area.width)]
@@ -146,12 +146,12 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     def _line(self, line: int, layout: WallLayout) -> Strip:
         """Draw one line, neighbours of one style as one segment."""
-        styles, segments = self._looked_up(), list[Segment]()
+        styles, segments = self._cached_style(), list[Segment]()
         start = line * layout.columns
         text, style = "", styles["idle"]
-        for place, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
+        for position, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
             strength = int(self._strengths[row])
-            for part, part_style in self._cell(row, strength, layout.cell_width, at_cursor=place == self._cursor):
+            for part, part_style in self._cell(row, strength, layout.cell_width, at_cursor=position == self._cursor):
                 if part_style != style:
                     segments.append(Segment(text, style))
                     text, style = "", part_style
@@ -162,7 +162,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     def _cell(self, row: int, strength: int, width: int, *, at_cursor: bool) -> Iterator[tuple[str, Style]]:
         """Yield the parts of a cell; the cursor lies beside the mark of its strength, where there is room."""
-        glyphs, styles = glyphs_of(self), self._looked_up()
+        glyphs, styles = glyphs_of(self), self._cached_style()
         glyph, style = glyphs.strengths[strength], styles[STYLES[strength]]
         cursor = style + styles["cursor"] if at_cursor else style
         if width < NAMED_WIDTH:
@@ -172,11 +172,11 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         yield glyph * 2, style
         yield f" {fit_name(self._names[row], width - 4, glyphs.ellipsis)} ", cursor
 
-    def forget_look(self) -> None:
+    def invalidate_style(self) -> None:
         """Look styles up again: theme or focus changed."""
         self._styles = None
 
-    def _looked_up(self) -> dict[str, Style]:
+    def _cached_style(self) -> dict[str, Style]:
         """Styles, looked up once per theme and focus."""
         if self._styles is None:
             self._styles = {part: self.get_component_rich_style(f"wall--{part}") for part in (*STYLES, "empty")}

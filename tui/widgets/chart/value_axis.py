@@ -29,7 +29,7 @@ class Axis:
     log: bool
     ticks: tuple[float, ...]
 
-    def place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Height of values between 0 at the low end and 1 at the high end, clipped; NaN stays NaN."""
         if self.log:
             floored = np.maximum(values, self.low)

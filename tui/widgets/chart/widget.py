@@ -66,7 +66,7 @@ class Chart(Painted, can_focus=True):
         self._data: ChartData | None = None
         self._scales: Scales | None = None
         self._inspected_ns: int | None = None
-        self._look: ChartStyle | None = None
+        self._style_cache: ChartStyle | None = None
 
     @property
     def inspected_ns(self) -> int | None:
@@ -153,22 +153,24 @@ class Chart(Painted, can_focus=True):
 
     def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom."""
-        look, frame = self._looked_up(), divide(self.size)
+        chart_style, frame = self._cached_style(), divide(self.size)
         if self._data is None or not frame.cells:
-            return empty_lines(self._subject, self.size, look)
+            return empty_lines(self._subject, self.size, chart_style)
         data = self._data
         if self._inspected_ns is not None:
             data = replace(data, inspected=self._nearest(self._inspected_ns))
-        self._scales = choose_scales(data, self._subject, frame, look.glyphs, self._scales)
-        return ChartPainter(data, self._subject, frame, self._scales, look).lines()
+        self._scales = choose_scales(data, self._subject, frame, chart_style.glyphs, self._scales)
+        return ChartPainter(data, self._subject, frame, self._scales, chart_style).lines()
 
-    def forget_look(self) -> None:
+    def invalidate_style(self) -> None:
         """Look styles up again."""
-        self._look = None
+        self._style_cache = None
 
-    def _looked_up(self) -> ChartStyle:
+    def _cached_style(self) -> ChartStyle:
         """Styles and marks, looked up once per theme and focus."""
-        if self._look is None:
+        if self._style_cache is None:
             names = sorted(self.COMPONENT_CLASSES)
-            self._look = ChartStyle(glyphs_of(self), {name: self.get_component_rich_style(name) for name in names})
-        return self._look
+            self._style_cache = ChartStyle(
+                glyphs_of(self), {name: self.get_component_rich_style(name) for name in names}
+            )
+        return self._style_cache

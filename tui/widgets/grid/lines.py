@@ -65,18 +65,18 @@ def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: 
     room = max(0, width - _GUTTER)
     name_width = min(max(widest_name, _NAME_LEAST), _NAME_MOST, max(_NAME_LEAST, room // name_part), room)
     room -= name_width
-    placed: list[GridColumn] = []
+    fitting: list[GridColumn] = []
     for column in columns[first:]:
         if room - _EDGE < column.width + _MARKS:
             break
-        placed.append(column)
+        fitting.append(column)
         room -= column.width + _MARKS
-    return GridLayout(width, name_width, tuple(placed), room, first > 0, first + len(placed) < len(columns))
+    return GridLayout(width, name_width, tuple(fitting), room, first > 0, first + len(fitting) < len(columns))
 
 
-def header_line(layout: GridLayout, sorting: Sorting, name_title: str, look: GridStyle, name_style: str = "") -> Strip:
+def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: GridStyle, name_style: str = "") -> Strip:
     """Titles, with an arrow at the sorted column and marks where columns lie beyond the edges."""
-    glyphs = look.glyphs
+    glyphs = style.glyphs
     arrow = glyphs.descending if sorting.descending else glyphs.ascending
     by_name = sorting.field_id == NAME
     title = f"{name_title} {arrow}" if by_name else name_title
@@ -89,40 +89,44 @@ def header_line(layout: GridLayout, sorting: Sorting, name_title: str, look: Gri
         title = f" {column.title}".ljust(column.width) if column.align == "left" else column.title.rjust(column.width)
         text = " " + title + (arrow if is_sorted else " ")
         runs.append((text, "header-sort" if is_sorted else "header"))
-    return _strip(runs, layout, look.plain, "header", glyphs.more_right if layout.more_right else "")
+    return _strip(runs, layout, style.plain, "header", glyphs.more_right if layout.more_right else "")
 
 
-def unit_line(layout: GridLayout, look: GridStyle) -> Strip:
+def unit_line(layout: GridLayout, style: GridStyle) -> Strip:
     """Units under the titles, for grids that have a line to spare."""
     text = " " * (_GUTTER + layout.name_width)
     text += "".join(" " + column.unit.rjust(column.width) + " " for column in layout.columns)
-    return _strip([(text, "header")], layout, look.plain, "header")
+    return _strip([(text, "header")], layout, style.plain, "header")
 
 
-def text_line(text: str, style_name: str, layout: GridLayout, look: GridStyle) -> Strip:
+def text_line(text: str, style_name: str, layout: GridLayout, style: GridStyle) -> Strip:
     """One line of words across the grid."""
-    return Strip([Segment(fit(text, layout.width, look.glyphs.ellipsis), look.plain[style_name])], layout.width)
+    return Strip([Segment(fit(text, layout.width, style.glyphs.ellipsis), style.plain[style_name])], layout.width)
 
 
 class RowPainter:
     """Draws rows of one table in one layout."""
 
-    def __init__(self, layout: GridLayout, look: GridStyle, arrangement: Arrangement = FLAT) -> None:
+    def __init__(self, layout: GridLayout, style: GridStyle, arrangement: Arrangement = FLAT) -> None:
         self._layout = layout
-        self._look = look
+        self._style = style
         self._arrangement = arrangement
 
     def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
         """Draw the given rows; `cursor` is the place among them that bears the cursor, if any does."""
         by_column = [self._cells(column, table, rows) for column in self._layout.columns]
-        name_width, ellipsis, prefix = self._layout.name_width, self._look.glyphs.ellipsis, self._arrangement.prefix
+        name_width, ellipsis, prefix = (
+            self._layout.name_width,
+            self._style.glyphs.ellipsis,
+            self._arrangement.prefix,
+        )
         strips = []
-        for place, row in enumerate(rows.tolist()):
-            is_cursor = place == cursor
-            gutter = self._look.glyphs.cursor if is_cursor else " "
+        for position, row in enumerate(rows.tolist()):
+            is_cursor = position == cursor
+            gutter = self._style.glyphs.cursor if is_cursor else " "
             runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
-            runs += [cells[place] for cells in by_column]
-            styles = self._look.under_cursor if is_cursor else self._look.plain
+            runs += [cells[position] for cells in by_column]
+            styles = self._style.under_cursor if is_cursor else self._style.plain
             strips.append(_strip(runs, self._layout, styles, "exact"))
         return strips
 
@@ -144,7 +148,7 @@ class RowPainter:
         words = self._arrangement.words(column.field_id, row)
         if words is None:
             return self._cell(column, value, tier)
-        heat, glyphs = column.hot, self._look.glyphs
+        heat, glyphs = column.hot, self._style.glyphs
         warmth = 0 if heat is None else (value >= heat.warm) + (value >= heat.hot)
         text = (" ", glyphs.warm, glyphs.hot)[warmth] + words
         text = fit(text, column.width, glyphs.ellipsis) if column.align == "left" else text.rjust(column.width)
@@ -155,12 +159,12 @@ class RowPainter:
         text, width, heat = column.format(value), column.width + 1, column.hot
         if value != value:  # noqa: PLR0124 - the fastest test for NaN
             return text.rjust(width) + " ", _TIER_STYLES[tier]
-        mark = self._look.glyphs.tier_marks[tier]
+        mark = self._style.glyphs.tier_marks[tier]
         if heat is None or value < heat.warm:
             return text.rjust(width) + mark, _TIER_STYLES[tier]
         if value < heat.hot:
-            return (self._look.glyphs.warm + text).rjust(width) + mark, "warm"
-        return (self._look.glyphs.hot + text).rjust(width) + mark, "hot"
+            return (self._style.glyphs.warm + text).rjust(width) + mark, "warm"
+        return (self._style.glyphs.hot + text).rjust(width) + mark, "hot"
 
 
 _TIER_STYLES = tuple(tier.name.lower() for tier in (Tier.EXACT, Tier.KERNEL, Tier.SAMPLED, Tier.EXACT))

@@ -10,31 +10,31 @@ from numpy.typing import NDArray
 from collectors.model import FrameTable, Rows
 from tui.widgets.grid.rows import NAME, Order, RowNames, Sorting
 
-Places = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 
 OPENED, CLOSED, LEAF = "- ", "+ ", "  "
 _INDENT = 2
-_NO_PLACES: Places = np.empty(0, np.intp)
+_NO_ROWS: RowNumbers = np.empty(0, np.intp)
 
 
 class ListedOrder:
     """Rows in an order that was found before."""
 
-    def __init__(self, rows: Places) -> None:
+    def __init__(self, rows: RowNumbers) -> None:
         self._rows = rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def window(self, top: int, height: int) -> Places:
+    def window(self, top: int, height: int) -> RowNumbers:
         """Row numbers at the places from `top` on, at most `height` of them."""
         return self._rows[max(0, top) : max(0, top + height)]
 
-    def row_at(self, place: int) -> int | None:
+    def row_at(self, position: int) -> int | None:
         """Row number at a place from the top; None beyond the end."""
-        return int(self._rows[place]) if 0 <= place < len(self._rows) else None
+        return int(self._rows[position]) if 0 <= position < len(self._rows) else None
 
-    def place_of(self, row: int) -> int | None:
+    def position_of(self, row: int) -> int | None:
         """Place of a row from the top; None where it is not shown."""
         found = np.flatnonzero(self._rows == row)
         return int(found[0]) if len(found) else None
@@ -55,10 +55,10 @@ class Outline:
         self.ties: str = ""
         """Field that decides among equals, the largest first and in octaves, so that rows do not dance."""
         self._rows = Rows((), ())
-        self._parents = _NO_PLACES
-        self._depth = _NO_PLACES
+        self._parents = _NO_ROWS
+        self._depth = _NO_ROWS
         self._branch = np.empty(0, np.bool_)
-        self._children: dict[int, Places] = {}
+        self._children: dict[int, RowNumbers] = {}
         self._filtered = False
 
     @property
@@ -66,7 +66,7 @@ class Outline:
         """Cells of the widest prefix."""
         return _INDENT * (int(self._depth.max(initial=0)) + 1) if self._branch.any() else 0
 
-    def adopt(self, rows: Rows, parents: Places, branch: NDArray[np.bool_]) -> None:
+    def adopt(self, rows: Rows, parents: RowNumbers, branch: NDArray[np.bool_]) -> None:
         """Take the rows of a table.
 
         Args:
@@ -96,11 +96,11 @@ class Outline:
     def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
         """Order siblings by the field, from the top down into what is open."""
         if table.rows is not self._rows:
-            return ListedOrder(_NO_PLACES)
+            return ListedOrder(_NO_ROWS)
         found = self._found(names, filter_text)
         self._filtered = found is not None
         parts = list(self._walk(-1, self._ranks(table, names, sorting), found))
-        return ListedOrder(np.concatenate(parts) if parts else _NO_PLACES)
+        return ListedOrder(np.concatenate(parts) if parts else _NO_ROWS)
 
     def prefix(self, row: int) -> str:
         """Indent, and whether the branch is open."""
@@ -128,18 +128,18 @@ class Outline:
 
     def _walk(
         self, parent: int, ranks: tuple[NDArray[np.float64], ...], found: NDArray[np.bool_] | None
-    ) -> Iterator[Places]:
-        children = self._children.get(parent, _NO_PLACES)
+    ) -> Iterator[RowNumbers]:
+        children = self._children.get(parent, _NO_ROWS)
         if found is not None:
             children = children[found[children]]
         ordered = children[np.lexsort([rank[children] for rank in ranks])]
         start = 0
-        for place in np.flatnonzero(self._branch[ordered]).tolist():
-            row = int(ordered[place])
+        for position in np.flatnonzero(self._branch[ordered]).tolist():
+            row = int(ordered[position])
             if found is not None or self._is_open(row):
-                yield ordered[start : place + 1]
+                yield ordered[start : position + 1]
                 yield from self._walk(row, ranks, found)
-                start = place + 1
+                start = position + 1
         yield ordered[start:]
 
     def _found(self, names: RowNames, filter_text: str) -> NDArray[np.bool_] | None:

@@ -50,10 +50,10 @@ class RowView:
         """Order rows anew because the arrangement changed."""
         self._reorder()
 
-    def move(self, place: int) -> None:
+    def move(self, position: int) -> None:
         """Put the cursor on a place, or as near as there are rows, and keep it on that row."""
         self.pinned = True
-        self._settle(place)
+        self._settle(position)
 
     def follow_first(self) -> None:
         """Keep the cursor on whatever row comes first."""
@@ -62,20 +62,20 @@ class RowView:
 
     def move_to_key(self, key: str) -> bool:
         """Put the cursor on the row of a key; false where no shown row has it."""
-        place = self._place_of(key)
-        if place is None:
+        position = self._position_of(key)
+        if position is None:
             return False
-        self.move(place)
+        self.move(position)
         return True
 
-    def key_at(self, place: int) -> str | None:
+    def key_at(self, position: int) -> str | None:
         """Key of the row at a place from the top."""
-        row = self.order.row_at(place)
+        row = self.order.row_at(position)
         return None if self.table is None or row is None else self.table.rows.keys[row]
 
-    def name_at(self, place: int) -> str:
+    def name_at(self, position: int) -> str:
         """Name, as shown, of the row at a place from the top; empty beyond the end."""
-        row = self.order.row_at(place)
+        row = self.order.row_at(position)
         return "" if self.names is None or row is None else self.names.shown(row)
 
     def _reorder(self) -> None:
@@ -83,14 +83,14 @@ class RowView:
             self.order = NO_ORDER
         else:
             self.order = self.arrangement.order(self.table, self.names, self.sorting, self._filter_text)
-        place = self._place_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
-        self._settle(self.cursor if place is None else place)
+        position = self._position_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
+        self._settle(self.cursor if position is None else position)
 
-    def _settle(self, place: int) -> None:
-        self.cursor = max(0, min(place, len(self.order) - 1))
+    def _settle(self, position: int) -> None:
+        self.cursor = max(0, min(position, len(self.order) - 1))
         self.cursor_key = self.key_at(self.cursor)
 
-    def _place_of(self, key: str) -> int | None:
+    def _position_of(self, key: str) -> int | None:
         """Place of a key from the top; None where the key is gone or filtered out."""
         row = None if self.names is None else self.names.row_of_key.get(key)
-        return None if row is None else self.order.place_of(row)
+        return None if row is None else self.order.position_of(row)

@@ -113,10 +113,10 @@ class Order(Protocol):
     def window(self, top: int, height: int) -> NDArray[np.intp]:
         """Row numbers at the places from `top` on, at most `height` of them."""
 
-    def row_at(self, place: int) -> int | None:
+    def row_at(self, position: int) -> int | None:
         """Row number at a place from the top; None beyond the end."""
 
-    def place_of(self, row: int) -> int | None:
+    def position_of(self, row: int) -> int | None:
         """Place of a row from the top; None where it is not shown."""
 
 
@@ -141,16 +141,16 @@ class RowOrder:
         last = np.partition(self._sort_keys, stop - 1)[stop - 1]
         before = np.flatnonzero(self._sort_keys < last)
         equal = np.flatnonzero(self._sort_keys == last)[: stop - len(before)]
-        places = np.concatenate((before, equal))
-        ordered = places[np.argsort(self._sort_keys[places], kind="stable")]
+        positions = np.concatenate((before, equal))
+        ordered = positions[np.argsort(self._sort_keys[positions], kind="stable")]
         return self._rows[ordered[top:]]
 
-    def row_at(self, place: int) -> int | None:
+    def row_at(self, position: int) -> int | None:
         """Row number at a place from the top; None beyond the end."""
-        rows = self.window(place, 1) if place >= 0 else _NO_ROWS
+        rows = self.window(position, 1) if position >= 0 else _NO_ROWS
         return int(rows[0]) if len(rows) else None
 
-    def place_of(self, row: int) -> int | None:
+    def position_of(self, row: int) -> int | None:
         """Place of a row from the top; None where the filter holds it back."""
         index = int(np.searchsorted(self._rows, row))
         if index == len(self) or self._rows[index] != row:

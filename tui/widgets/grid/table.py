@@ -128,7 +128,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._filter = FilterLine()
         self._first_column = 0
         self._announced_key: str | None = None
-        self._look: GridStyle | None = None
+        self._style_cache: GridStyle | None = None
 
     @property
     def cursor_key(self) -> str | None:
@@ -220,8 +220,8 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         """Order by the next or previous column."""
         fields = [NAME, *(column.field_id for column in self._columns)]
         current = self.sorting.field_id
-        place = fields.index(current) + step if current in fields else 0
-        self._choose_sort(Sorting(fields[place % len(fields)]))
+        position = fields.index(current) + step if current in fields else 0
+        self._choose_sort(Sorting(fields[position % len(fields)]))
 
     def action_sort_reverse(self) -> None:
         """Turn the order round."""
@@ -259,9 +259,9 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         if offset.y < self._header_height:
             self._sort_by_click(self._fitted().field_at(offset.x))
             return
-        place = offset.y - self._header_height + self.scroll_offset.y
-        if place < self.row_count:
-            self._view.move(place)
+        position = offset.y - self._header_height + self.scroll_offset.y
+        if position < self.row_count:
+            self._view.move(position)
             self._after_change(follow_cursor=True)
             if event.chain == 2:
                 self.action_select()
@@ -318,24 +318,24 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom, from the figures, the order and the cursor as they are."""
-        layout, look, view = self._fitted(), self._looked_up(), self._view
-        lines = [self._draw_header(layout, look)]
+        layout, style, view = self._fitted(), self._cached_style(), self._view
+        lines = [self._draw_header(layout, style)]
         if self._header_height > 1:
-            lines.append(unit_line(layout, look))
+            lines.append(unit_line(layout, style))
         if view.table is None or view.names is None or not self.row_count:
-            lines.append(text_line(self._why_empty(), "empty", layout, look))
+            lines.append(text_line(self._why_empty(), "empty", layout, style))
         else:
             top = self.scroll_offset.y
             rows = view.order.window(top, self._body_height)
-            lines += RowPainter(layout, look, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
-        blank = Strip.blank(layout.width, look.plain["exact"])
+            lines += RowPainter(layout, style, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
+        blank = Strip.blank(layout.width, style.plain["exact"])
         return (lines + [blank] * self.area.height)[: self.area.height]
 
-    def _draw_header(self, layout: GridLayout, look: GridStyle) -> Strip:
+    def _draw_header(self, layout: GridLayout, style: GridStyle) -> Strip:
         if not self._filter.text and not self._filter.editing:
-            return header_line(layout, self.sorting, self._name_title, look)
-        title = f"/{self._filter.text}{look.glyphs.caret if self._filter.editing else ''}"
-        return header_line(layout, self.sorting, title, look, name_style="filter")
+            return header_line(layout, self.sorting, self._name_title, style)
+        title = f"/{self._filter.text}{style.glyphs.caret if self._filter.editing else ''}"
+        return header_line(layout, self.sorting, title, style, name_style="filter")
 
     def _why_empty(self) -> str:
         if self._view.table is None:
@@ -344,15 +344,15 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             return f"no name contains {self._filter.text!r}; Escape drops the filter"
         return self.nothing
 
-    def forget_look(self) -> None:
+    def invalidate_style(self) -> None:
         """Look styles up again: theme or focus changed."""
-        self._look = None
+        self._style_cache = None
 
-    def _looked_up(self) -> GridStyle:
+    def _cached_style(self) -> GridStyle:
         """Styles and marks, looked up once per theme and focus."""
-        if self._look is None:
+        if self._style_cache is None:
             cursor = self.get_component_rich_style("grid--cursor", partial=True)
             plain = {part: self.get_component_rich_style(f"grid--{part}") for part in _PARTS}
             under_cursor = {part: style + cursor for part, style in plain.items()}
-            self._look = GridStyle(glyphs_of(self), plain, under_cursor)
-        return self._look
+            self._style_cache = GridStyle(glyphs_of(self), plain, under_cursor)
+        return self._style_cache

@@ -127,9 +127,9 @@ def draw_picture(
     time = scale_to(data.start_ns, data.end_ns, max(frame.cells, 1), before)
     ticks = data.ticks.between(time.start_ns, data.end_ns)
     span = zoomed or _range_of(ticks, data.series, None if previous is None else previous.span)
-    place = (ticks.times_ns - time.start_ns) // time.column_ns
-    columns = heat_columns(ticks, data.series, place, heat_rows(ticks.scale, span, max(frame.rows, 1)))
-    column_of_cell = _spread(ticks, place, time)
+    wanted_column = (ticks.times_ns - time.start_ns) // time.column_ns
+    columns = heat_columns(ticks, data.series, wanted_column, heat_rows(ticks.scale, span, max(frame.rows, 1)))
+    column_of_cell = _spread(ticks, wanted_column, time)
     levels, fullest = _levels(columns)
     shown = np.concatenate((levels, np.zeros((1, levels.shape[1]), np.int8)))[column_of_cell]
     return HeatPicture(frame, time, span, columns, column_of_cell, shown.T[::-1], fullest)
@@ -143,18 +143,18 @@ def _range_of(ticks: LatencyTicks, series: tuple[str, ...], previous: LatencyRan
     return fitted_range(float(low[0]), float(above[1]), previous)
 
 
-def _spread(ticks: LatencyTicks, place: NDArray[np.int64], time: TimeScale) -> NDArray[np.int64]:
+def _spread(ticks: LatencyTicks, wanted_column: NDArray[np.int64], time: TimeScale) -> NDArray[np.int64]:
     """Column of each cell; an interval longer than a cell covers all it lasted, and a gap stays one."""
     column_of_cell = np.full(time.columns, -1, np.int64)
     if not len(ticks):
         return column_of_cell
-    column = np.cumsum(np.concatenate(([0], np.diff(place) != 0)), dtype=np.int64)
+    column = np.cumsum(np.concatenate(([0], np.diff(wanted_column) != 0)), dtype=np.int64)
     begun_ns = ticks.times_ns - (ticks.spans_ns * (1 + _TOUCHING)).astype(np.int64)
     first = (begun_ns - time.start_ns) // time.column_ns + 1
-    first[1:] = np.maximum(first[1:], place[:-1] + 1)
-    first = np.clip(first, 0, place)
-    length = place - first + 1
-    cell = np.repeat(place - np.cumsum(length) + 1, length) + np.arange(int(length.sum()))
+    first[1:] = np.maximum(first[1:], wanted_column[:-1] + 1)
+    first = np.clip(first, 0, wanted_column)
+    length = wanted_column - first + 1
+    cell = np.repeat(wanted_column - np.cumsum(length) + 1, length) + np.arange(int(length.sum()))
     column_of_cell[cell] = np.repeat(column, length)
     return column_of_cell
 

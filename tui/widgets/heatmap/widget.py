@@ -71,7 +71,7 @@ class HeatMap(Painted, can_focus=True):
         self._spot: Spot | None = None
         self._mark_ns: tuple[int, int] | None = None
         self._lines = True
-        self._look: HeatmapStyle | None = None
+        self._style_cache: HeatmapStyle | None = None
         self._hint = "waiting for data"
 
     # ------------------------------------------------------------------ figures
@@ -240,18 +240,18 @@ class HeatMap(Painted, can_focus=True):
 
     def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom."""
-        look, frame = self._looked_up(), divide(self.size)
+        map_style, frame = self._cached_style(), divide(self.size)
         if self._data is None or frame.cells < 1 or frame.rows < 1:
-            return empty_heat_lines(self._hint if self._data is None else "", self.size, look)
+            return empty_heat_lines(self._hint if self._data is None else "", self.size, map_style)
         before = self._picture
         if before is not None and before.frame != frame:
             before = None
         self._picture = picture = draw_picture(self._data, frame, before, self._zoom)
-        return heat_lines(self._data, picture, HeatMarks(self._cursor(picture), self.marked_ns, self._lines), look)
+        return heat_lines(self._data, picture, HeatMarks(self._cursor(picture), self.marked_ns, self._lines), map_style)
 
-    def forget_look(self) -> None:
+    def invalidate_style(self) -> None:
         """Look styles up again."""
-        self._look = None
+        self._style_cache = None
 
     def _cursor(self, picture: HeatPicture) -> tuple[int, int] | None:
         column = None if self._spot is None else picture.column_at(self._spot.time_ns)
@@ -263,14 +263,14 @@ class HeatMap(Painted, can_focus=True):
             self._data = HeatData(self._data.ticks, self._data.series, self._data.events, start_ns, end_ns)
             self.repaint()
 
-    def _looked_up(self) -> HeatmapStyle:
+    def _cached_style(self) -> HeatmapStyle:
         """Styles and marks, looked up once per theme and focus."""
-        if self._look is None:
+        if self._style_cache is None:
             styles = {part: self.get_component_rich_style(f"heat--{part}") for part in _STYLES}
             for part in ("cross", "cursor", "marked"):
                 styles[part] = self.get_component_rich_style(f"heat--{part}", partial=True)
-            self._look = HeatmapStyle(glyphs_of(self), styles)
-        return self._look
+            self._style_cache = HeatmapStyle(glyphs_of(self), styles)
+        return self._style_cache
 
 
 def _middle_ns(picture: HeatPicture, row: int) -> float:
