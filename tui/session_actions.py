@@ -1,4 +1,4 @@
-"""What the keys that move in time do; the app mixes this in."""
+"""Actions of the keys that move in time; a mixin of the app."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionActions(ThemedApp[None]):
         path: str | None = None,
         time_format: str | None = None,  # noqa: ARG002 - as above
     ) -> str | None:
-        """Save a picture of the screen and say where, or why not; the palette calls this."""
+        """Save a screenshot and show where, or why not; called by the palette."""
         folders = picture_folders() if path is None else iter((Path(path),))
         try:
             saved = save_picture(self.export_screenshot(), folders)
@@ -51,7 +51,7 @@ class SessionActions(ThemedApp[None]):
         return str(saved)
 
     def action_session_pause(self) -> None:
-        """Hold the picture, or go on."""
+        """Pause the display, or resume."""
         self.app_state.transport.pause(self.app_state.frame)
         if self.app_state.latest is not None:
             self.app_state.frame = self.app_state.transport.shown(self.app_state.latest)

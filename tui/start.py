@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from tui.app import LunscopeApp
 
 LAST_WORDS_S = 0.3
-"""How long a terminal that reads slowly is waited for before what is said after the screens."""
+"""Longest wait for a slow terminal before messages are printed after the screens."""
 SLOW_LINK_FPS = "15"
 HASTY_S = 0.4
-"""How long I/Os that are outstanding may take to come back once the terminal has gone."""
+"""Longest wait for outstanding I/Os after the terminal was lost."""
 
 
 def require_terminal(instead: str) -> None:
@@ -109,7 +109,7 @@ def _make_app(
 
 
 def _prepare_environment() -> None:
-    """Spare slow links; textual reads this when it is imported."""
+    """Lower the frame rate for slow links; textual reads this when it is imported."""
     if os.environ.get("SSH_CONNECTION"):
         os.environ.setdefault("TEXTUAL_FPS", SLOW_LINK_FPS)
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
@@ -126,7 +126,7 @@ def _run(app: LunscopeApp, tty: Tty, watch: EndWatch, control: LoadControl | Non
 
 
 async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
-    """Run the app; what ends it from outside does so the way the quit key does, so that the terminal is given back."""
+    """Run the app; signals and hangups end it as the quit key does, so that the terminal is restored."""
     loop = asyncio.get_running_loop()
 
     def leave(code: int) -> None:
@@ -146,11 +146,11 @@ class _Closing:
         self._steps: tuple[Callable[[], None], ...] = (self._end_load, self._record_the_end, source.close)
         self._is_done = False
         self.code = 0
-        """Exit code that says which signal gave up a load that did not end; 0 if none did."""
+        """Exit code of the signal that gave up a load that did not end; 0 if none did."""
 
     @property
     def hasty_steps(self) -> tuple[Callable[[], None], ...]:
-        """The same in little time: the recording is completed without waiting for what it records."""
+        """The same within a short limit: the recording is completed without waiting for its source."""
         finish = () if self._recording is None else (self._recording.finish,)
         return (self._stop_load_hastily, self._record_the_end, *finish)
 
@@ -169,7 +169,7 @@ class _Closing:
             raise failures[0]
 
     def _end_load(self) -> None:
-        """End the load, if there is one, and say on stderr what is waited for; in the main thread."""
+        """Stop the load, if there is one, and report on stderr what is outstanding; in the main thread."""
         if self._control is not None:
             self.code = end_load(self._control)
 

@@ -1,4 +1,4 @@
-"""The line under a picture over time: the clock, and the marks of the events."""
+"""The time axis line: clock labels and event marks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TimeAxisStyle:
 def time_axis_line(
     scale: TimeScale, frame: ChartFrame, events: Sequence[tuple[int, Event]], axis_style: TimeAxisStyle
 ) -> Strip:
-    """Draw the clock under the plot with the marks of the events."""
+    """Draw clock labels and event marks below the plot."""
     marks = {cell: axis_style.glyphs.event_marks[event.kind] for cell, event in events}
     chars = _clock_chars(scale, frame, marks, axis_style.glyphs)
     segments = [Segment(axis_style.glyphs.corner.rjust(frame.axis_width), axis_style.axis)] if frame.axis_width else []
@@ -52,7 +52,7 @@ def time_axis_line(
 
 
 def _clock_chars(scale: TimeScale, frame: ChartFrame, marks: Mapping[int, str], glyphs: Glyphs) -> list[str]:
-    """Write clock times where no mark would hide part of them, as half a time is another."""
+    """Write clock labels where no event mark would hide a part of them."""
     chars = [glyphs.horizontal] * frame.cells
     free_from = 0
     for time_ns, label in clock_ticks(scale.start_ns, scale.end_ns, frame.cells // _CELLS_PER_CLOCK):

@@ -1,4 +1,4 @@
-"""A wall of cells, one for every row of a table: hundreds of disks at a glance, the odd one stands out."""
+"""A wall of cells, one per row of a table: hundreds of disks in one view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_ROWS: NDArray[np.intp] = np.empty(0, np.intp)
 
 
 class Wall(Paged, can_focus=True, inherit_bindings=False):
-    """Cells in an order that is given, with a cursor that keeps to its row; only lines that changed are sent."""
+    """Cells in a given order, with a cursor that stays on its row; only changed lines are sent."""
 
     TAKES_ARROWS = True
     DEFAULT_CSS = """
@@ -45,7 +45,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class CellHighlighted(Message):
-        """The cursor came to another cell."""
+        """The cursor moved to another cell."""
 
         key: str
 
@@ -58,7 +58,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self.nothing = "waiting for the first sample"
-        """What is said where there are no cells."""
+        """Text shown without cells."""
         self._rows = Rows((), ())
         self._names: Sequence[str] = ()
         self._order = _NO_ROWS
@@ -77,7 +77,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
         Args:
             rows: one for each cell.
-            names: what they are called, by row.
+            names: labels by row.
             order: rows from the first cell to the last.
             strengths: MISSING to HOT, by row.
         """
@@ -87,20 +87,20 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         self._put(int(positions[0]) if len(positions) else self._cursor, follow=False)
 
     def action_move(self, columns: int, lines: int) -> None:
-        """Move the cursor; at the end of a line it goes on in the next."""
+        """Move the cursor; at the end of a line it continues in the next."""
         self._put(self._cursor + columns + lines * self._layout.columns)
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by screens."""
+        """Move the cursor by pages."""
         self.action_move(0, pages * max(1, self.area.height - 1))
 
     def action_select(self) -> None:
-        """Choose the cell under the cursor."""
+        """Select the cell under the cursor."""
         if self._cursor_key is not None:
             self.post_message(self.CellSelected(self._cursor_key))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on a cell; a second click chooses it."""
+        """Move the cursor to a cell; a second click selects it."""
         offset, layout = event.get_content_offset(self), self._layout
         if offset is None or offset.x >= layout.columns * layout.cell_width:
             return
@@ -111,7 +111,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
                 self.action_select()
 
     def on_resize(self) -> None:
-        """Lay out anew and keep the cursor in sight."""
+        """Lay out again and keep the cursor visible."""
         self.forget_lines()
         self._put(self._cursor)
 
@@ -120,7 +120,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         return WallLayout.of(len(self._order), self.area)
 
     def _put(self, position: int, *, follow: bool = True) -> None:
-        """Put the cursor on a place, or as near as there are cells, draw, and tell of a new cell under it."""
+        """Move the cursor to a position, clipped to the cells, draw, and report a new cell under it."""
         self._cursor = max(0, min(position, len(self._order) - 1))
         key = self._rows.keys[int(self._order[self._cursor])] if len(self._order) else None
         previous_key, self._cursor_key = self._cursor_key, key
@@ -135,7 +135,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
             self.post_message(self.CellHighlighted(key))
 
     def draw_lines(self) -> list[Strip]:
-        """Draw all lines in sight."""
+        """Draw all visible lines."""
         layout, styles, top = self._layout, self._cached_style(), self.scroll_offset.y
         if not len(self._order):
             text = fit(f" {self.nothing}", self.area.width)
@@ -145,7 +145,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         return (lines + [Strip.blank(self.area.width, styles["idle"])] * self.area.height)[: self.area.height]
 
     def _line(self, line: int, layout: WallLayout) -> Strip:
-        """Draw one line, neighbours of one style as one segment."""
+        """Draw one line, adjacent cells of one style as one segment."""
         styles, segments = self._cached_style(), list[Segment]()
         start = line * layout.columns
         text, style = "", styles["idle"]
@@ -161,7 +161,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         return strip.adjust_cell_length(self.area.width, styles["idle"])
 
     def _cell(self, row: int, strength: int, width: int, *, at_cursor: bool) -> Iterator[tuple[str, Style]]:
-        """Yield the parts of a cell; the cursor lies beside the mark of its strength, where there is room."""
+        """Yield the parts of a cell: cursor and strength mark side by side, where there is room."""
         glyphs, styles = glyphs_of(self), self._cached_style()
         glyph, style = glyphs.strengths[strength], styles[STYLES[strength]]
         cursor = style + styles["cursor"] if at_cursor else style
@@ -173,7 +173,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         yield f" {fit_name(self._names[row], width - 4, glyphs.ellipsis)} ", cursor
 
     def invalidate_style(self) -> None:
-        """Look styles up again: theme or focus changed."""
+        """Clear cached styles: theme or focus changed."""
         self._styles = None
 
     def _cached_style(self) -> dict[str, Style]:

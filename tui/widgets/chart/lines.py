@@ -24,7 +24,7 @@ _VALUE_WIDTH = 5
 
 
 def heading(title: str, unit: Unit, inspected_ns: int | None) -> str:
-    """Name a chart, its unit, and the moment that is inspected, if any."""
+    """Heading of a chart: title, unit, and the inspected time, if any."""
     moment = "" if inspected_ns is None else time.strftime(" at %H:%M:%S", time.localtime(inspected_ns / 1e9))
     return cell_text(title) + (f" {unit}" if unit else "") + moment
 
@@ -34,8 +34,8 @@ def title_runs(
 ) -> list[tuple[str, int | None]]:
     """Lay out the line as runs of text and curve number, None for the heading; exactly `width` cells.
 
-    `curves` are names and values, now or at the inspected moment. Where room is short the spaces that keep values
-    in place are given up first, then curves from the end.
+    `curves` are names and values, now or at the inspected time. If room is short, padding of the values is dropped
+    first, then curves from the end.
     """
     runs: list[tuple[str, int | None]] = [(fit(head, min(width, width_of(head)), glyphs.ellipsis), None)]
     room = width - width_of(runs[0][0])
@@ -53,7 +53,7 @@ def title_runs(
 def _entries(
     curves: Sequence[tuple[str, float]], unit: Unit, glyphs: Glyphs, *, value_width: int, gap: str
 ) -> list[str]:
-    """Write what the legend says of each curve."""
+    """Legend entry of each curve."""
     samples = glyphs.curve_samples
     return [
         f"{gap}{samples[number % len(samples)]} {cell_text(name)} "
@@ -64,7 +64,7 @@ def _entries(
 
 _OWNER_PARTS = {GRID_LINE: "grid-line", EVENT_LINE: "event", INSPECT_LINE: "inspect", NOTHING: "empty"}
 _CELLS_PER_EVENT_LINE = 4
-"""Where events are denser than this, their lines would hide the curves' ground; the marks on the axis remain."""
+"""Events denser than this get no lines, which would fill the plot; the marks on the axis remain."""
 _EVENT_LABEL_MOST = 24
 
 

@@ -20,9 +20,9 @@ from tui.widgets.grid.rows import FLAT, NAME, Arrangement, RowNames, Sorting
 
 _GUTTER = 1
 _EDGE = 1
-"""Cell at the right that shows when columns lie beyond."""
+"""Cell at the right that marks hidden columns."""
 _MARKS = 2
-"""Cells of a column besides its figure: the heat mark before, which also parts columns, and the tier mark after."""
+"""Cells of a column besides its figure: the heat mark before, which also separates columns, and the tier mark after."""
 _NAME_LEAST = 8
 _NAME_MOST = 40
 
@@ -38,7 +38,7 @@ class GridStyle:
 
 @dataclass(frozen=True, slots=True)
 class GridLayout:
-    """What fits into a width: the name, then whole columns; a figure is never cut, as half of one is another."""
+    """What fits into a width: the name, then whole columns; figures are never cut."""
 
     width: int
     name_width: int
@@ -49,7 +49,7 @@ class GridLayout:
     more_right: bool
 
     def field_at(self, x: int) -> str | None:
-        """Field id of the column at a cell of the header, None beside all columns."""
+        """Field id of the column at a cell of the header, None outside the columns."""
         start = _GUTTER + self.name_width
         if x < start:
             return NAME
@@ -61,7 +61,7 @@ class GridLayout:
 
 
 def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: int, name_part: int = 3) -> GridLayout:
-    """Place the name, at most that part of the width, and as many whole columns from `first` on as it holds."""
+    """Lay out the name, at most that part of the width, and as many whole columns from `first` on as fit."""
     room = max(0, width - _GUTTER)
     name_width = min(max(widest_name, _NAME_LEAST), _NAME_MOST, max(_NAME_LEAST, room // name_part), room)
     room -= name_width
@@ -75,7 +75,7 @@ def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: 
 
 
 def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: GridStyle, name_style: str = "") -> Strip:
-    """Titles, with an arrow at the sorted column and marks where columns lie beyond the edges."""
+    """Titles, with an arrow at the sorted column and marks for hidden columns."""
     glyphs = style.glyphs
     arrow = glyphs.descending if sorting.descending else glyphs.ascending
     by_name = sorting.field_id == NAME
@@ -93,14 +93,14 @@ def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: Gr
 
 
 def unit_line(layout: GridLayout, style: GridStyle) -> Strip:
-    """Units under the titles, for grids that have a line to spare."""
+    """Units under the titles, for grids with enough lines."""
     text = " " * (_GUTTER + layout.name_width)
     text += "".join(" " + column.unit.rjust(column.width) + " " for column in layout.columns)
     return _strip([(text, "header")], layout, style.plain, "header")
 
 
 def text_line(text: str, style_name: str, layout: GridLayout, style: GridStyle) -> Strip:
-    """One line of words across the grid."""
+    """One line of text across the grid."""
     return Strip([Segment(fit(text, layout.width, style.glyphs.ellipsis), style.plain[style_name])], layout.width)
 
 
@@ -113,7 +113,7 @@ class RowPainter:
         self._arrangement = arrangement
 
     def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
-        """Draw the given rows; `cursor` is the place among them that bears the cursor, if any does."""
+        """Draw the given rows; `cursor` is the index of the one under the cursor, if any."""
         by_column = [self._cells(column, table, rows) for column in self._layout.columns]
         name_width, ellipsis, prefix = (
             self._layout.name_width,
@@ -144,7 +144,7 @@ class RowPainter:
         return list(map(functools.partial(self._cell, column), values[rows].tolist(), codes))
 
     def _worded(self, column: GridColumn, value: float, tier: int, row: int) -> tuple[str, str]:
-        """Draw the words the arrangement has for a cell, with the marks of its figure."""
+        """Draw the arrangement's text for a cell, with the marks of its figure."""
         words = self._arrangement.words(column.field_id, row)
         if words is None:
             return self._cell(column, value, tier)
@@ -168,13 +168,13 @@ class RowPainter:
 
 
 _TIER_STYLES = tuple(tier.name.lower() for tier in (Tier.EXACT, Tier.KERNEL, Tier.SAMPLED, Tier.EXACT))
-"""Style by tier code; neighbours of one tier form one segment, which keeps a repaint small."""
+"""Style by tier code; adjacent cells of one tier form one segment, to keep repaints small."""
 
 
 def _strip(
     runs: Sequence[tuple[str, str]], layout: GridLayout, styles: Mapping[str, Style], filler: str, right_edge: str = ""
 ) -> Strip:
-    """Join runs to a strip of the full width, neighbours of one style merged as every segment costs the terminal."""
+    """Join runs to a strip of the full width; adjacent runs of one style are merged, as every segment has a cost."""
     if layout.width < _GUTTER:
         return Strip([], 0)
     segments: list[Segment] = []

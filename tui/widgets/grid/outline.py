@@ -1,4 +1,4 @@
-"""Rows of a grid as an outline: branches that open and close, siblings in the order of their figures."""
+"""Rows of a grid as an outline: branches that open and close, siblings sorted by figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_ROWS: RowNumbers = np.empty(0, np.intp)
 
 
 class ListedOrder:
-    """Rows in an order that was found before."""
+    """Rows in a precomputed order."""
 
     def __init__(self, rows: RowNumbers) -> None:
         self._rows = rows
@@ -27,15 +27,15 @@ class ListedOrder:
         return len(self._rows)
 
     def window(self, top: int, height: int) -> RowNumbers:
-        """Row numbers at the places from `top` on, at most `height` of them."""
+        """Row numbers from position `top` on, at most `height` of them."""
         return self._rows[max(0, top) : max(0, top + height)]
 
     def row_at(self, position: int) -> int | None:
-        """Row number at a place from the top; None beyond the end."""
+        """Row number at a position from the top; None beyond the end."""
         return int(self._rows[position]) if 0 <= position < len(self._rows) else None
 
     def position_of(self, row: int) -> int | None:
-        """Place of a row from the top; None where it is not shown."""
+        """Position of a row from the top; None if it is not shown."""
         found = np.flatnonzero(self._rows == row)
         return int(found[0]) if len(found) else None
 
@@ -43,17 +43,17 @@ class ListedOrder:
 class Outline:
     """Owns which branches are open; an arrangement for a grid.
 
-    Only open branches are sorted, so that thousands of rows cost nothing until someone looks at them. While a filter is
-    in force all that it lets through is shown, with what it hangs on.
+    Only open branches are sorted, so that thousands of hidden rows cost nothing. A filter shows all matching rows and
+    their parents.
     """
 
     def __init__(self) -> None:
         self.opened: set[str] = set()
         """Keys of open branches."""
         self.passes: NDArray[np.bool_] | None = None
-        """Rows without children that are wanted; None for all."""
+        """Leaf rows to show; None for all."""
         self.ties: str = ""
-        """Field that decides among equals, the largest first and in octaves, so that rows do not dance."""
+        """Field that orders equals, the largest first and by powers of two, so that rows do not jump."""
         self._rows = Rows((), ())
         self._parents = _NO_ROWS
         self._depth = _NO_ROWS
@@ -71,8 +71,8 @@ class Outline:
 
         Args:
             rows: of the table.
-            parents: row of the parent of each row, -1 at the top; a parent stands before its children.
-            branch: rows that can be opened, whether their children are among the rows yet or not.
+            parents: row of the parent of each row, -1 at the top; a parent comes before its children.
+            branch: rows that can be opened, even if their children are not among the rows yet.
         """
         if rows is self._rows and branch is self._branch:
             return
@@ -94,7 +94,7 @@ class Outline:
         self.opened ^= {key}
 
     def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
-        """Order siblings by the field, from the top down into what is open."""
+        """Order siblings by the field, from the top down through open branches."""
         if table.rows is not self._rows:
             return ListedOrder(_NO_ROWS)
         found = self._found(names, filter_text)
@@ -119,7 +119,7 @@ class Outline:
         return self._rows.keys[row] in self.opened
 
     def _ranks(self, table: FrameTable, names: RowNames, sorting: Sorting) -> tuple[NDArray[np.float64], ...]:
-        """Sort keys, the last one first as numpy has it; what has no figure comes last."""
+        """Sort keys in the order of numpy.lexsort (last is primary); missing figures come last."""
         values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
         first = np.zeros(len(table.rows)) if values is None else values
         first = np.where(np.isnan(first), np.inf, -first if sorting.descending else first)
@@ -143,7 +143,7 @@ class Outline:
         yield ordered[start:]
 
     def _found(self, names: RowNames, filter_text: str) -> NDArray[np.bool_] | None:
-        """Rows that the filters let through, with all they hang on; None without a filter."""
+        """Rows that match the filters, with their parents; None without a filter."""
         if not filter_text and self.passes is None:
             return None
         found = np.ones(len(self._rows), np.bool_)

@@ -65,7 +65,7 @@ class HeatmapStyle:
     styles: Mapping[str, Style]
 
     def of(self, owner: int) -> Style:
-        """Style of an owner, set off as it says."""
+        """Style of an owner, highlighted if marked."""
         if owner == PLAIN:
             return self.styles["title"]
         style = self.styles[PARTS[owner & OWNER_BITS]]
@@ -80,7 +80,7 @@ class HeatmapStyle:
 
 
 def dimmed_ground(level: Style, line: Style) -> Style:
-    """Ground of a line that crosses a level: its colour, dimmed; none where the terminal's own colours are used."""
+    """Background of a line that crosses a level: its colour, dimmed; none with the terminal's own colours."""
     colour, ground = level.color, line.bgcolor
     if colour is None or ground is None or colour.triplet is None or ground.triplet is None:
         return Style.null()
@@ -89,7 +89,7 @@ def dimmed_ground(level: Style, line: Style) -> Style:
 
 @dataclass(frozen=True, slots=True)
 class HeatMarks:
-    """What stands over a picture: the cursor as column and row (0 lowest), the marked time, whether lines are drawn."""
+    """Overlay of a heat map: the cursor as column and row (0 lowest), the marked time, and percentile lines."""
 
     cursor: tuple[int, int] | None
     marked_ns: tuple[int, int] | None
@@ -97,7 +97,7 @@ class HeatMarks:
 
 
 def empty_heat_lines(text: str, size: Size, map_style: HeatmapStyle) -> list[Strip]:
-    """Say that there is nothing to show, and why."""
+    """Draw the text that says why there is nothing to show."""
     lines = ["", text, *[""] * size.height][: size.height]
     return [Strip([Segment(fit(f" {line}", size.width), map_style.styles["hint"])], size.width) for line in lines]
 
@@ -130,7 +130,7 @@ def _title_line(picture: HeatPicture, marks: HeatMarks, map_style: HeatmapStyle)
 
 
 def _plot(picture: HeatPicture, events: list[tuple[int, Event]], marks: HeatMarks, map_style: HeatmapStyle) -> HeatPlot:
-    """Draw what lies in the plot from back to front."""
+    """Draw the plot from back to front."""
     plot = HeatPlot(picture, map_style.glyphs)
     for row in _labels(picture):
         plot.draw_grid_line(row)
@@ -157,7 +157,7 @@ def _draw_cursor(plot: HeatPlot, picture: HeatPicture, cursor: tuple[int, int]) 
 
 
 def _label_events(plot: HeatPlot, events: list[tuple[int, Event]], cells: int) -> None:
-    """Write the text of each event beside its line, where there is room before the next."""
+    """Write the text of each event next to its line, if there is room before the next."""
     ends = [cell for cell, _ in events] + [cells]
     for (cell, event), end in zip(events, ends[1:], strict=True):
         text = cell_text(event.text)[:_EVENT_LABEL_MOST]
@@ -166,7 +166,7 @@ def _label_events(plot: HeatPlot, events: list[tuple[int, Event]], cells: int) -
 
 
 def _labels(picture: HeatPicture) -> dict[int, float]:
-    """Latencies to write at the rows, from the top, in which they begin."""
+    """Labels by row, counted from the top."""
     rows = picture.columns.rows
     values = label_values_ns(picture.span, picture.frame.rows)
     positions = np.clip(rows.row_of(np.array(values)), 0, len(rows) - 1)
