@@ -204,7 +204,7 @@ async def policy_has_nothing_to_choose(stage: Stage) -> None:
     before = stage.knobs
     await stage.press()
     assert stage.knobs == before
-    assert "one way to the data only" in screen_text(stage.pilot)
+    assert "only one path to the data" in screen_text(stage.pilot)
 
 
 async def axis(stage: Stage) -> None:

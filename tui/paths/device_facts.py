@@ -1,4 +1,4 @@
-"""What is known of a device besides its numbers, as lines of text."""
+"""Attributes of a device as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN = "-"
 
 
 def facts_of(device: Device) -> Iterator[tuple[str, str]]:
-    """Title and value of each fact, made safe; what the device does not say is "-"."""
+    """Title and value of each attribute, safe to print; "-" if unknown."""
     yield "name", _text(device.name)
     yield "alias", _text(device.friendly_name)
     yield "kind", _text(device.kind)

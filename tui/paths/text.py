@@ -1,4 +1,4 @@
-"""Paths, LUNs and ports in sentences: what a person must know besides the figures. Everything is safe to print."""
+"""Paths, LUNs and ports as sentences that are safe to print."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def luns_by_key(graph: Graph) -> Mapping[str, Lun]:
 
 
 def summary(board: PathBoard) -> str:
-    """Say what there is in all, and what is not as it should be."""
+    """Summarise all paths, LUNs and ports, and what is not normal."""
     graph, layout = board.frame.topology.graph, board.layout
     count = len(layout.states)
     if not any(lun.multipath for lun in graph.luns):
@@ -72,7 +72,7 @@ def _troubles(board: PathBoard) -> Iterator[str]:
 
 
 def row_summary(board: PathBoard, row: int) -> str:
-    """Say about one row what its columns do not."""
+    """Describe a row beyond its columns."""
     path = board.path_row(row)
     if path is not None:
         key = board.layout.rows.keys[row]
@@ -92,7 +92,7 @@ def row_summary(board: PathBoard, row: int) -> str:
 
 
 def path_summary(frame: Frame, key: str, odd: str) -> str:
-    """Tell the way a path takes, its state, and what is odd about it."""
+    """Describe a path: route, state and verdict."""
     graph = frame.topology.graph
     path = paths_by_key(graph).get(key)
     if path is None:
@@ -114,7 +114,7 @@ def path_summary(frame: Frame, key: str, odd: str) -> str:
 
 
 def way(graph: Graph, path: Path) -> str:
-    """From the HBA port to the target port."""
+    """Format the route from the HBA port to the target port."""
     port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
     ends = [port_name(port)] if port else []
     ends += [target_name(target)] if target else []
@@ -122,7 +122,7 @@ def way(graph: Graph, path: Path) -> str:
 
 
 def lun_summary(board: PathBoard, row: int, lun: Lun | None) -> str:
-    """Tell how many paths a LUN has left, and by name those that do not work."""
+    """Count the usable paths of a LUN, and name the others."""
     graph, name = board.frame.topology.graph, board.layout.rows.names[row]
     members = [graph.paths[position] for position in graph.paths_of[board.layout.groups.of[row]]]
     words = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
@@ -137,7 +137,7 @@ def lun_summary(board: PathBoard, row: int, lun: Lun | None) -> str:
 
 
 def port_summary(frame: Frame, port: Port) -> str:
-    """Tell what a port is, how busy it is and how near its limit."""
+    """Describe a port: identity, busy time, and share of its limit."""
     facts = (port_name(port), port.driver, port.address, port.state, port.speed)
     words = "  ".join(filter(None, map(safe_text, facts)))
     hbas = frame.tables.get("hbas")
@@ -148,7 +148,7 @@ def port_summary(frame: Frame, port: Port) -> str:
 
 
 def busy_text(hbas: FrameTable, row: int) -> str:
-    """Tell the busy time of a port as what is known of it: the union, or between which bounds it is."""
+    """Format the busy time of a port: the union of its paths, or its bounds."""
     busy, low, high = (hbas.value(name, row) for name in ("busy_pct", "busy_low_pct", "busy_high_pct"))
     if not np.isnan(busy):
         words = f"busy {busy:.0f} %"

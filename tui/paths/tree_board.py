@@ -1,4 +1,4 @@
-"""The tree of the device graph with live figures: which nodes are there, and what is known of each."""
+"""The tree of the device graph with live figures: its nodes and their columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tui.paths.text import path_summary, port_summary, ports_by_key, targets_by_
 
 
 def node_summary(frame: Frame, node: Node) -> str:
-    """Say about one node what its columns do not."""
+    """Describe a node beyond its columns."""
     graph = frame.topology.graph
     if node.kind is NodeKind.PORT and node.of in ports_by_key(graph):
         return port_summary(frame, ports_by_key(graph)[node.of])
@@ -50,19 +50,19 @@ RowNumbers = NDArray[np.intp]
 
 FIELDS = ("busy_pct", "iops", "service_ms", "queue_ms", "await_ms", "in_flight", "bytes_per_s")
 MOST_NODES = 200_000
-"""Nodes beyond which a tree is not opened any further: more than any host has, fewer than a circle would make."""
+"""Largest number of nodes: more than any host has, as a bound against cycles."""
 _BOARDS = {
     NodeKind.PORT: GroupBy.PORT,
     NodeKind.TARGET: GroupBy.WAY,
     NodeKind.PATH: GroupBy.LUN,
     NodeKind.LUN: GroupBy.LUN,
 }
-"""Whose rows have the states of a kind of node."""
+"""Grouping whose rows hold the states of a kind of node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeLayout:
-    """The nodes that are there, as rows of a table; a parent stands before its children."""
+    """The nodes as rows of a table; a parent comes before its children."""
 
     nodes: tuple[Node, ...]
     rows: Rows
@@ -72,7 +72,7 @@ class TreeLayout:
 
 @functools.lru_cache(maxsize=2)
 def branches(topology: Topology) -> Branches:
-    """Look-ups of the topology at hand."""
+    """Find the branches of a topology, cached."""
     return Branches(topology)
 
 
@@ -95,17 +95,17 @@ def tree_layout(topology: Topology, opened: Set[str], *, everything: bool) -> Tr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeBoard:
-    """Figures and words of the nodes of one frame."""
+    """Figures and texts of the nodes of one frame."""
 
     frame: Frame
     layout: TreeLayout
     table: FrameTable
     boards: Mapping[GroupBy, PathBoard]
     state_rows: Mapping[GroupBy, RowNumbers]
-    """Row of each node in the board of a grouping, -1 where it has none."""
+    """Row of each node in the path table of a grouping, -1 if it has none."""
 
     def words(self, field_id: str, row: int) -> str | None:
-        """Text of a cell that has words: the state of a node and what stands for it."""
+        """Text of a cell in a text column: state, busy range or verdict of a node."""
         if field_id not in {STATE, "busy_pct"}:
             return None
         by = _BOARDS.get(self.layout.nodes[row].kind)
@@ -117,7 +117,7 @@ class TreeBoard:
 
 
 def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeBoard:
-    """Gather the figures of all nodes of a layout."""
+    """Collect the figures of all nodes of a layout."""
     boards: dict[GroupBy, PathBoard] = {}
     kinds = {node.kind for node in layout.nodes}
     for by in dict.fromkeys(by for kind, by in _BOARDS.items() if kind in kinds):
@@ -138,7 +138,7 @@ def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS)
 def _fill(
     columns: dict[str, NDArray[np.float64]], tiers: dict[str, NDArray[np.uint8]], table: FrameTable, at: RowNumbers
 ) -> None:
-    """Put figures of a table into the nodes that have a row in it."""
+    """Copy figures of a table to the nodes that have a row in it."""
     there = at >= 0
     for field_id, column in columns.items():
         if field_id in table.columns:
@@ -156,7 +156,7 @@ def _rows_by_key(rows: Rows, layout: TreeLayout, kinds: frozenset[NodeKind], pre
 
 
 def state_rows(layout: TreeLayout, board: PathBoard, by: GroupBy) -> RowNumbers:
-    """Row of each node in the board of a grouping, -1 where it has none."""
+    """Row of each node in the path table of a grouping, -1 if it has none."""
     rows = board.layout.rows
     groups = _rows_by_key(rows, layout, _GROUPS[by], f"{by}:")
     if by is not GroupBy.LUN:
@@ -173,5 +173,5 @@ _GROUPS = {
 
 
 def _disk_rows(layout: TreeLayout, rows: Rows) -> RowNumbers:
-    """Rows of LUNs and layers in the table of disks, whose own figures go before those of their paths."""
+    """Rows of LUNs and layers in the disk table, whose figures take precedence over those of their paths."""
     return _rows_by_key(rows, layout, frozenset({NodeKind.LUN, NodeKind.LAYER}), "")

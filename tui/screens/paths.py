@@ -1,4 +1,4 @@
-"""Paths and ports in any grouping: which way is down, sick or full."""
+"""Paths and ports in any grouping: which are down, degraded or full."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tui.widgets.line import TextLine
 
 
 class PathOutline(Outline):
-    """Groups that open, with the words of the board."""
+    """An outline of groups with the texts of the path table."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,12 +37,12 @@ class PathOutline(Outline):
         self.board: PathBoard | None = None
 
     def words(self, field_id: str, row: int) -> str | None:
-        """Text of a cell, as the board has it."""
+        """Text of a cell in a text column."""
         return None if self.board is None else self.board.words(field_id, row)
 
 
 class PathsScreen(View):
-    """Groups of paths that open, filtered by state, with the verdict in words."""
+    """Groups of paths, filtered by state, with the verdict as text."""
 
     ENTRY = PATHS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PATHS.actions)
@@ -61,13 +61,13 @@ class PathsScreen(View):
         self._outline = PathOutline()
 
     def compose_body(self) -> ComposeResult:
-        """Summary, grid, what is to be said of the row under the cursor."""
+        """Compose summary, grid, and the description of the row under the cursor."""
         yield TextLine(" ", id="summary")
         yield Grid("paths", self.COLUMNS, sort=STATE, arrangement=self._outline, id="paths")
         yield TextLine(" ", id="row-summary")
 
     def show_frame(self, frame: Frame) -> None:
-        """Figures in the grouping that is chosen."""
+        """Show the figures in the current grouping."""
         grid = self.query_one("#paths", Grid)
         fields = [column.field_id for column in self.COLUMNS]
         board = path_board(frame, self._by, self._only, fields, self.app_state.history.gone_paths)
@@ -106,7 +106,7 @@ class PathsScreen(View):
 
     @on(Grid.RowSelected, "#paths")
     def action_paths_open(self) -> None:
-        """Open or close a group; show a path. With the grid in focus its own Enter comes first."""
+        """Open or close a group; show a path. A focused grid handles Enter first."""
         grid = self.query_one("#paths", Grid)
         key = grid.cursor_key
         if key is not None and self._outline.is_branch(key):
@@ -116,7 +116,7 @@ class PathsScreen(View):
             self.action_paths_details()
 
     def latency_subject(self) -> LatencySubject | None:
-        """Follow the path, LUN or port under the cursor."""
+        """Return the path, LUN or port under the cursor."""
         frame, thing = self.app_state.frame, self._thing()
         if frame is None or thing is None:
             return None
@@ -124,12 +124,12 @@ class PathsScreen(View):
         return port_subject(key, frame.topology) if table == "hbas" else disk_subject(key, frame)
 
     def action_paths_group(self) -> None:
-        """Group by the next thing."""
+        """Switch to the next grouping."""
         self._by = _after(self._by)
         self.refresh_view()
 
     def action_paths_only(self) -> None:
-        """Show the next choice of paths only."""
+        """Switch to the next filter state."""
         self._only = _after(self._only)
         self.refresh_view()
 
@@ -150,7 +150,7 @@ class PathsScreen(View):
             self.notify("this group has no page of its own; Enter opens it", markup=False)
 
     def _thing(self) -> tuple[str, str] | None:
-        """Frame table and key of what is under the cursor; None for groups that are neither a LUN nor a port."""
+        """Frame table and key of the row under the cursor; None for groups that are neither a LUN nor a port."""
         board, key = self._outline.board, self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
         if board is None or row is None or key is None:
@@ -175,7 +175,7 @@ def _why_none(frame: Frame | None) -> str:
     if frame is None:
         return "waiting for the first sample"
     if frame.topology.graph.luns:
-        return "no disk here hangs on an HBA port: all are virtual (loop, zram, device mapper)"
+        return "no disk is behind an HBA port: all are virtual (loop, zram, device mapper)"
     if not frame.topology.devices:
-        return "looking for devices"
-    return "the way to these disks is not known: this session holds no device graph"
+        return "scanning devices"
+    return "paths of these disks unknown: this session has no device graph"

@@ -1,4 +1,4 @@
-"""The way from HBA port to filesystem as a tree, with live figures on every node."""
+"""The device graph from HBA port to filesystem as a tree, with live figures on every node."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _TABLES = {NodeKind.PORT: "hbas", NodeKind.PATH: "paths", NodeKind.LUN: "disks",
 
 
 class TreeOutline(Outline):
-    """Nodes that open, with the words of the board."""
+    """An outline of nodes with the texts of the path table."""
 
     def __init__(self) -> None:
         super().__init__()
         self.board: TreeBoard | None = None
 
     def words(self, field_id: str, row: int) -> str | None:
-        """Text of a cell, as the board has it."""
+        """Text of a cell in a text column."""
         return None if self.board is None else self.board.words(field_id, row)
 
 
 class TreeScreen(View):
-    """HBA port, target port, path, LUN, what stands on it, mounts; branches open one by one."""
+    """HBA port, target port, path, LUN, devices built on it, mounts; branches open one by one."""
 
     ENTRY = TREE
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(TREE.actions)
@@ -59,7 +59,7 @@ class TreeScreen(View):
         self._searched = False
 
     def compose_body(self) -> ComposeResult:
-        """Grid, and what is to be said of the node under the cursor."""
+        """Compose the grid, and the description of the node under the cursor."""
         figures = {column.field_id: column for column in grid_columns("paths", FIELDS)}
         figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, words=True)
         columns = (state_column(), *figures.values())
@@ -68,12 +68,12 @@ class TreeScreen(View):
         yield TextLine(" ", id="row-summary")
 
     def show_frame(self, frame: Frame) -> None:
-        """Figures of the nodes that are there."""
+        """Show the figures of the nodes."""
         layout = tree_layout(frame.topology, frozenset(self._outline.opened), everything=self._searched)
         board = self._outline.board = tree_board(frame, layout)
         self._outline.adopt(layout.rows, layout.parents, layout.branch)
         grid = self.query_one("#tree", Grid)
-        grid.nothing = "no device graph: this session was recorded without one, or nothing was found yet"
+        grid.nothing = "no device graph: recorded without one, or the scan is not done"
         grid.show(board.table)
         self._show_summary()
 
@@ -101,7 +101,7 @@ class TreeScreen(View):
 
     @on(Grid.RowSelected, "#tree")
     def action_tree_open(self) -> None:
-        """Open or close a branch; show what has none. With the grid in focus its own Enter comes first."""
+        """Open or close a branch; show the details of a leaf. A focused grid handles Enter first."""
         key = self.query_one("#tree", Grid).cursor_key
         if key is not None and self._outline.is_branch(key):
             self._outline.toggle(key)
@@ -110,14 +110,14 @@ class TreeScreen(View):
             self.action_tree_details()
 
     def latency_subject(self) -> LatencySubject | None:
-        """Follow the port, path or disk under the cursor."""
+        """Return the port, path or disk under the cursor."""
         frame, node = self.app_state.frame, self._node()
         if frame is None or node is None or node.kind not in _TABLES:
             return None
         return port_subject(node.of, frame.topology) if node.kind is NodeKind.PORT else disk_subject(node.of, frame)
 
     def action_tree_unfold(self) -> None:
-        """Open all that hangs directly on the node and below it, one level at a time."""
+        """Open one more level below the node."""
         board, node = self._outline.board, self._node()
         if board is None or node is None:
             return
