@@ -65,7 +65,7 @@ class LatencyActions(View):
 
     @abstractmethod
     def why_nothing(self) -> str:
-        """Say why there is no picture, and the mend."""
+        """Say why there are no data, and the fix."""
 
     @abstractmethod
     def show_figures(self) -> None:
