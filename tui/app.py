@@ -77,7 +77,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
 
     def on_mount(self) -> None:
-        """Draw the skeleton first; read the first sample once it is on the screen."""
+        """Draw the empty screen first, then read the first sample."""
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=15, markup=False)
         self.set_keymap(self._settings.keys)
@@ -105,7 +105,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     # ----------------------------------------------------------------- frames
 
     def on_frame_arrived(self, message: FrameArrived) -> None:
-        """Show a frame, unless an older one is held."""
+        """Show a frame, unless the display is paused."""
         if self.app_state.frame is None:
             self.call_after_refresh(gc.freeze)
         self.app_state.latest = message.frame
@@ -114,7 +114,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.paint()
 
     def on_feed_ended(self, message: FeedEnded) -> None:
-        """Say why no frame comes any more; screen and load go on."""
+        """Report why the source ended; screen and load continue."""
         self.app_state.ended = message.reason
         if message.reason:
             self.notify(message.reason, title="The monitor stopped", severity="error", timeout=30, markup=False)
@@ -178,7 +178,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.notify(f"theme {self.theme}", markup=False)
 
     def action_session_tags(self) -> None:
-        """Measure waits for free tags always, never, or while a queue is full (auto)."""
+        """Trace waits for free tags always, never, or while a queue is full (auto)."""
         self.notify(self._tags.turn(), markup=False)
 
     def action_session_suspend(self) -> None:
@@ -202,7 +202,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if answer:
             self._leave()
         else:
-            self.notify("quit not typed: the load goes on", markup=False)
+            self.notify("quit not typed: the load continues", markup=False)
 
     def _leave(self) -> None:
         """Quit at once, or with I/Os outstanding when they are given up: at the limit, or when asked again."""

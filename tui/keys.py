@@ -21,7 +21,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("view.help", "Help: keys, figures, tiers", "question_mark,f1", short="Help"),
     Action("session.quit", "Quit", "q,ctrl+q,ctrl+c", short="Quit"),
     Action("session.suspend", "Suspend: back to the shell; fg returns", "ctrl+z", priority=True),
-    Action("session.pause", "Pause the display, or go on", "space", short="Pause"),
+    Action("session.pause", "Pause or resume the display", "space", short="Pause"),
     *_OPENERS,
     Action("view.longer", "Charts show a longer past", "z"),
     Action("view.shorter", "Charts show a shorter past", "Z"),

@@ -1,4 +1,4 @@
-"""Starting and leaving the screens: environment, signals, and everything closed whatever happened."""
+"""Start and end of the screens: environment, signals, and cleanup in every case."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HASTY_S = 0.4
 
 
 def require_terminal(instead: str) -> None:
-    """Insist on a terminal to read keys from; the screens are drawn there, wherever stdout and stderr lead.
+    """Require a terminal on stdin; the screens are drawn there, even if stdout and stderr are redirected.
 
     Raises:
         UsageError: input is a pipe or a file; the text names what works there.
@@ -51,7 +51,7 @@ def start_live(
     autostart: bool = False,
     theme: str | None = None,
 ) -> int:
-    """Show a live host, with a load to drive where `control` is given; closes both and returns the exit code.
+    """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
     With `autostart` the job is armed and started at once. Everything the load made is removed before this returns.
     """
@@ -138,7 +138,7 @@ async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
 
 
 class _Closing:
-    """The load, then the source and its recording; each is closed even if another fails."""
+    """Close the load, then the source and its recording, each even if another fails."""
 
     def __init__(self, control: LoadControl | None, source: Source, recording: RecordingSource | None) -> None:
         self._control = control
@@ -155,7 +155,7 @@ class _Closing:
         return (self._stop_load_hastily, self._record_the_end, *finish)
 
     def close(self) -> None:
-        """Close all of it once; raises what failed first."""
+        """Close all parts once; raises the first error."""
         if self._is_done:
             return
         self._is_done = True
@@ -178,7 +178,7 @@ class _Closing:
             self._control.stop(verify=False, give_up_s=HASTY_S)
 
     def _record_the_end(self) -> None:
-        """Record what happened after the last sample: that the load ended, and why."""
+        """Record the end of the load and its reason, which come after the last sample."""
         if self._recording is not None and self._control is not None:
             for event in self._control.take_events():
                 self._recording.add_event(event)

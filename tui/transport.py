@@ -62,7 +62,7 @@ class ReplayTransport:
 
     @property
     def source(self) -> SeekableSource:
-        """The recording itself, for those that read it beside the cursor."""
+        """The recording itself, for readers independent of the cursor."""
         return self._source
 
     @property

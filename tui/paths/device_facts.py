@@ -42,7 +42,7 @@ def _flags(device: Device) -> Iterator[str]:
     if device.removable:
         yield "removable"
     if device.bio_based:
-        yield "bio based: no queue of its own, only total time is known"
+        yield "bio-based: has no request queue, only total time is known"
     if device.iostats is False:
         yield "iostats OFF: its numbers do not move"
 

@@ -147,7 +147,7 @@ class PathsScreen(View):
         if thing is not None:
             self.app.push_screen(detail_view(self.app_state, *thing))
         elif self._outline.board is not None:
-            self.notify("this group has no page of its own; Enter opens it", markup=False)
+            self.notify("this group has no detail page; Enter opens it", markup=False)
 
     def _thing(self) -> tuple[str, str] | None:
         """Frame table and key of the row under the cursor; None for groups that are neither a LUN nor a port."""

@@ -19,7 +19,7 @@ from tui.text.format import format_count, format_integer, format_quantity
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """How one field is shown in a grid; `width` is that of the figure, without the marks beside it."""
+    """How one field is shown in a grid; `width` is that of the figure, without its marks."""
 
     field_id: str
     title: str

@@ -1,4 +1,4 @@
-"""The marks drawn beside text, in two sets: for UTF-8 terminals, and in plain ASCII for all others."""
+"""Glyphs and marks, in two sets: for UTF-8 terminals, and in plain ASCII for all others."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class ChartPainter:
         return lines
 
     def _fill(self, plot: Plot, tick_rows: list[int]) -> None:
-        """Draw what lies in the plot from back to front."""
+        """Draw the plot from back to front."""
         scales, data = self._scales, self._data
         for row in tick_rows:
             plot.draw_grid_line(row)
@@ -151,7 +151,7 @@ class ChartPainter:
             plot.draw_inspect_line(cell_of(scales.time, int(data.times_ns[data.inspected]), self._frame))
 
     def _label_events(self, plot: Plot) -> None:
-        """Write the text of each event beside its line, where there is room before the next."""
+        """Write the text of each event next to its line, if there is room before the next."""
         ends = [cell for cell, _ in self._events] + [self._frame.cells]
         for (cell, event), end in zip(self._events, ends[1:], strict=True):
             text = cell_text(event.text)[:_EVENT_LABEL_MOST]
