@@ -58,7 +58,7 @@ def start_live(
     _prepare_environment()
     closing = _Closing(control, source, recording)
     try:
-        with open_terminal() as tty, EndWatch(tty, closing.hasty_steps) as watch:
+        with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
             try:
                 app = _make_app(source, control, job, permissions, recording, autostart=autostart, theme=theme)
                 code = _run(app, tty, watch, control)
@@ -149,7 +149,7 @@ class _Closing:
         """Exit code of the signal that gave up a load that did not end; 0 if none did."""
 
     @property
-    def hasty_steps(self) -> tuple[Callable[[], None], ...]:
+    def urgent_steps(self) -> tuple[Callable[[], None], ...]:
         """The same within a short limit: the recording is completed without waiting for its source."""
         finish = () if self._recording is None else (self._recording.finish,)
         return (self._stop_load_hastily, self._record_the_end, *finish)

@@ -94,5 +94,5 @@ def test_a_device_is_told_in_the_words_of_the_kernel() -> None:
 
 
 def test_nothing_to_show_is_said_of_what_was_asked() -> None:
-    assert Only.NOT_ACTIVE.nothing == "all paths active"
-    assert Only.HOT.nothing == "no path is hot"
+    assert Only.NOT_ACTIVE.empty_text == "all paths active"
+    assert Only.HOT.empty_text == "no path is hot"

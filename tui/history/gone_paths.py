@@ -38,12 +38,12 @@ class GonePaths:
         if before is None or (before is self._graph and not went_back):
             return
         if went_back:
-            self._gone = {way: gone for way, gone in self._gone.items() if gone.since_ns <= frame.time_ns}
+            self._gone = {route: gone for route, gone in self._gone.items() if gone.since_ns <= frame.time_ns}
         else:
-            self._gone |= {_way(path): GonePath(path, frame.time_ns) for path in _lost(before, self._graph)}
-        there = {_way(path) for path in self._graph.paths}
+            self._gone |= {_route(path): GonePath(path, frame.time_ns) for path in _lost(before, self._graph)}
+        there = {_route(path) for path in self._graph.paths}
         luns = {lun.key for lun in self._graph.luns}
-        self._gone = {way: gone for way, gone in self._gone.items() if way not in there and gone.path.lun in luns}
+        self._gone = {route: gone for route, gone in self._gone.items() if route not in there and gone.path.lun in luns}
         of_lun: dict[str, tuple[GonePath, ...]] = {}
         for gone in self._gone.values():
             of_lun[gone.path.lun] = (*of_lun.get(gone.path.lun, ()), gone)
@@ -63,6 +63,6 @@ def _lost(before: Graph, now: Graph) -> Iterator[Path]:
     return (path for path in before.paths if path.key not in keys and path.lun != path.key)
 
 
-def _way(path: Path) -> tuple[str, ...]:
+def _route(path: Path) -> tuple[str, ...]:
     """Identify a path by its route, as its device may come back under another name."""
     return path.lun, path.port, path.target, path.address

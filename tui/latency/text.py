@@ -78,10 +78,10 @@ def slow_lines(ios: Sequence[SlowIo], luns: Mapping[str, str]) -> Iterator[Conte
         where = "-" if io.sector is None else str(io.sector)
         head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<6}{size:>5}{times}"
         who = f"{safe_text(io.command or '?')}/{io.pid if io.pid is not None else '?'}"
-        yield Content(f"{head}{where:>{_SECTOR_WIDTH}}  {who}{_belongings(io, luns)}")
+        yield Content(f"{head}{where:>{_SECTOR_WIDTH}}  {who}{_context(io, luns)}")
 
 
-def _belongings(io: SlowIo, luns: Mapping[str, str]) -> str:
+def _context(io: SlowIo, luns: Mapping[str, str]) -> str:
     lun = f"  path to {safe_text(luns[io.device_key])}" if io.device_key in luns else ""
     return lun if io.cgroup is None else f"{lun}  cgroup {io.cgroup}"
 

@@ -40,7 +40,7 @@ class Only(StrEnum):
     HOT = "hot"
 
     @property
-    def nothing(self) -> str:
+    def empty_text(self) -> str:
         """Text shown if no path matches."""
         return "all paths active" if self is Only.NOT_ACTIVE else f"no path is {self}"
 
@@ -58,7 +58,7 @@ class PathBoard:
     """Rows that match the filter, None for all."""
     gone: GonePaths
 
-    def words(self, field_id: str, row: int) -> str | None:
+    def cell_text(self, field_id: str, row: int) -> str | None:
         """Text of a cell in a text column."""
         if field_id == STATE:
             return self.state_text(row)
@@ -157,14 +157,14 @@ _SHORT = {"non-optimized": "non-opt"}
 
 def _preferred(first: int, second: int) -> str:
     """Count optimized and non-optimized paths: "3 opt 1 non"."""
-    words = f"{first} opt {second} non" if first else f"{second} non-opt"
-    return words if len(words) <= STATE_ROOM else f"{first:,}+{second:,}"
+    text = f"{first} opt {second} non" if first else f"{second} non-opt"
+    return text if len(text) <= STATE_ROOM else f"{first:,}+{second:,}"
 
 
 def _some(number: int, count: int, word: str) -> str:
     """Format a count of a total; without the total if it does not fit."""
-    words = f"{number} of {count} {word}"
-    return words if len(words) <= STATE_ROOM else f"{number:,} {word}"
+    text = f"{number} of {count} {word}"
+    return text if len(text) <= STATE_ROOM else f"{number:,} {word}"
 
 
 _EXACT_BUSY = "busy_union_pct"

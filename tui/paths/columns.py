@@ -24,7 +24,7 @@ def path_columns() -> tuple[GridColumn, ...]:
     chosen = (*FIRST_COLUMNS, *NEXT_COLUMNS)
     rest = tuple(field.id for field in fields_of("paths") if field.id not in chosen)
     figures = {column.field_id: column for column in grid_columns("paths", (*chosen, *rest))}
-    figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, words=True)
+    figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, as_text=True)
     shown_otherwise = {"busy_low_pct", "busy_high_pct", "paths"}
     of_ports = tuple(field_id for field_id in ONLY_OF_PORTS if field_id not in shown_otherwise)
     return (

@@ -53,11 +53,11 @@ def summary(board: PathBoard) -> str:
         return f"{disks}, no multipath: {each} own only path"
     luns = {path.lun for path in graph.paths}
     ports = {path.port for path in graph.paths if path.port}
-    found = f"{', '.join(_troubles(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
+    found = f"{', '.join(_anomalies(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
     return found + state_age(board.frame.states_age_s)
 
 
-def _troubles(board: PathBoard) -> Iterator[str]:
+def _anomalies(board: PathBoard) -> Iterator[str]:
     levels = board.layout.levels
     found = {
         "gone": len(board.gone),
@@ -99,21 +99,21 @@ def path_summary(frame: Frame, key: str, odd: str) -> str:
         return "this path is gone"
     of = "" if path.lun == path.key else f" of {lun_name(path.lun, frame.topology)}"
     state = ", ".join(filter(None, map(safe_text, (path.state, path.access))))
-    words = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
+    text = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
     if path.marginal:
-        words += ", marginal: used only while no other works"
+        text += ", marginal: used only while no other works"
     if path.priority is not None:
-        words += f", priority {path.priority}"
+        text += f", priority {path.priority}"
     if path.map_state:
-        words += f", map {safe_text(path.map_state)}"
+        text += f", map {safe_text(path.map_state)}"
     if path.failures:
-        words += f", failed {_counted(path.failures, 'time')} so far"
+        text += f", failed {_counted(path.failures, 'time')} so far"
     if odd:
-        return f"{words}; {odd.removeprefix(f'path {safe_text(path.name)} ')}"
-    return f"{words}; {way(graph, path)}"
+        return f"{text}; {odd.removeprefix(f'path {safe_text(path.name)} ')}"
+    return f"{text}; {route(graph, path)}"
 
 
-def way(graph: Graph, path: Path) -> str:
+def route(graph: Graph, path: Path) -> str:
     """Format the route from the HBA port to the target port."""
     port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
     ends = [port_name(port)] if port else []
@@ -125,39 +125,39 @@ def lun_summary(board: PathBoard, row: int, lun: Lun | None) -> str:
     """Count the usable paths of a LUN, and name the others."""
     graph, name = board.frame.topology.graph, board.layout.rows.names[row]
     members = [graph.paths[position] for position in graph.paths_of[board.layout.groups.of[row]]]
-    words = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
+    text = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
     if mix := access_mix(members):
-        words += f": {mix}"
+        text += f": {mix}"
     if lun is not None and lun.policy:
-        words += f", {policy_name(lun)}"
+        text += f", {policy_name(lun)}"
     for gone in board.gone_of(row)[:MOST_NAMED]:
-        words += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({way(graph, gone.path)})"
+        text += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({route(graph, gone.path)})"
     odd = board.verdict_text(row)
-    return f"{words}; {odd}" if odd else words
+    return f"{text}; {odd}" if odd else text
 
 
 def port_summary(frame: Frame, port: Port) -> str:
     """Describe a port: identity, busy time, and share of its limit."""
     facts = (port_name(port), port.driver, port.address, port.state, port.speed)
-    words = "  ".join(filter(None, map(safe_text, facts)))
+    text = "  ".join(filter(None, map(safe_text, facts)))
     hbas = frame.tables.get("hbas")
     row = None if hbas is None else hbas.rows.positions.get(port.key)
     if hbas is None or row is None:
-        return f"{words}; no path through it"
-    return f"{words}; {busy_text(hbas, row)}"
+        return f"{text}; no path through it"
+    return f"{text}; {busy_text(hbas, row)}"
 
 
 def busy_text(hbas: FrameTable, row: int) -> str:
     """Format the busy time of a port: the union of its paths, or its bounds."""
     busy, low, high = (hbas.value(name, row) for name in ("busy_pct", "busy_low_pct", "busy_high_pct"))
     if not np.isnan(busy):
-        words = f"busy {busy:.0f} %"
+        text = f"busy {busy:.0f} %"
     elif np.isnan(low) or np.isnan(high):
         return "busy not known"
     else:
-        words = f"busy between {low:.0f} and {high:.0f} %: its paths may be busy at once"
+        text = f"busy between {low:.0f} and {high:.0f} %: its paths may be busy at once"
     limit = format_quantity(hbas.value("limit_pct", row), Unit.PERCENT, 4)
-    return words if limit == MISSING_TEXT else f"{words}, {limit} % of its command limit"
+    return text if limit == MISSING_TEXT else f"{text}, {limit} % of its command limit"
 
 
 def _counted(number: int, what: str) -> str:

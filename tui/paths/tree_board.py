@@ -104,7 +104,7 @@ class TreeBoard:
     state_rows: Mapping[GroupBy, RowNumbers]
     """Row of each node in the path table of a grouping, -1 if it has none."""
 
-    def words(self, field_id: str, row: int) -> str | None:
+    def cell_text(self, field_id: str, row: int) -> str | None:
         """Text of a cell in a text column: state, busy range or verdict of a node."""
         if field_id not in {STATE, "busy_pct"}:
             return None
@@ -113,7 +113,7 @@ class TreeBoard:
         at = -1 if by is None or board is None else int(self.state_rows[by][row])
         if board is None or at < 0:
             return "" if field_id == STATE else None
-        return board.words(field_id, at)
+        return board.cell_text(field_id, at)
 
 
 def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeBoard:

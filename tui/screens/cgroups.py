@@ -77,19 +77,19 @@ class CgroupsScreen(View):
         """Update summary, rows and the row under the cursor."""
         table = frame.tables.get(CGROUPS.table)
         grid = self.query_one("#groups", Grid)
-        grid.waiting, grid.nothing = self._why_none, "no group does I/O"
+        grid.waiting, grid.empty_text = self._empty_reason, "no group does I/O"
         shown = table if table is None or self._every else _rows_where(table, CGROUPS.active(table).tobytes())
         grid.show(shown, None if shown is None else _labels(shown.rows, frame.topology))
         self.query_one("#summary", TextLine).put(self._summary(table, shown))
         self._show_chosen(frame)
 
     @property
-    def _why_none(self) -> str:
+    def _empty_reason(self) -> str:
         return _NONE_RECORDED if self.app_state.transport.seekable else _NONE_HERE
 
     def _summary(self, table: FrameTable | None, shown: FrameTable | None) -> Content:
         if table is None or shown is None:
-            return Content(f" {self._why_none}")
+            return Content(f" {self._empty_reason}")
         idle = len(table.rows) - len(shown.rows)
         hidden = f", {idle:,} idle row{'s' if idle > 1 else ''} hidden" if idle else ""
         words = "all groups" if self._every else f"groups with I/O{hidden}"

@@ -89,13 +89,13 @@ class LatencyScreen(LatencyActions):
         ticks = latencies.ticks()
         series = self.choice.series(ticks)
         if ticks is None or not series:
-            self.heat.show_nothing(self.why_nothing())
+            self.heat.show_nothing(self.empty_reason())
             self.heat.window.follow(frame.time_ns, self.app_state.span_ns)
         else:
             self.heat.show(ticks, series, self.app_state.events.all(), frame.time_ns, self._span_ns(ticks, frame))
         self.show_figures()
 
-    def why_nothing(self) -> str:
+    def empty_reason(self) -> str:
         """Say why there are no data, and the fix."""
         frame = self.app_state.frame
         if frame is not None and math.isnan(frame.elapsed_s):

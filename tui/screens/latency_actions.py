@@ -64,7 +64,7 @@ class LatencyActions(View):
         return self.query_one(HeatMap)
 
     @abstractmethod
-    def why_nothing(self) -> str:
+    def empty_reason(self) -> str:
         """Say why there are no data, and the fix."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class LatencyActions(View):
         if subjects:
             self.app.push_screen(SubjectPicker(subjects, self.choice.subject), self._picked)
         else:
-            self.notify(self.why_nothing(), markup=False)
+            self.notify(self.empty_reason(), markup=False)
 
     def _picked(self, subject: LatencySubject | None) -> None:
         self.follow(subject)

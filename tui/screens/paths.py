@@ -36,9 +36,9 @@ class PathOutline(Outline):
         self.ties = "iops"
         self.board: PathBoard | None = None
 
-    def words(self, field_id: str, row: int) -> str | None:
+    def cell_text(self, field_id: str, row: int) -> str | None:
         """Text of a cell in a text column."""
-        return None if self.board is None else self.board.words(field_id, row)
+        return None if self.board is None else self.board.cell_text(field_id, row)
 
 
 class PathsScreen(View):
@@ -75,7 +75,7 @@ class PathsScreen(View):
         self._outline.passes = None if board is None else board.passes
         if board is not None:
             self._outline.adopt(board.layout.rows, board.layout.parents, board.layout.branch)
-        grid.nothing = self._only.nothing if self._only is not Only.ALL else _why_none(frame)
+        grid.empty_text = self._only.empty_text if self._only is not Only.ALL else _empty_reason(frame)
         grid.set_name_title("path" if board is None or not board.layout.group_count else f"{self._by} / path")
         grid.show(None if board is None else board.table)
         self._show_summary(board)
@@ -84,7 +84,7 @@ class PathsScreen(View):
         """Write the lines above and below the grid."""
         above = self.query_one("#summary", TextLine)
         if board is None:
-            above.put(f" {_why_none(self.app_state.frame)}")
+            above.put(f" {_empty_reason(self.app_state.frame)}")
         else:
             above.put(Content.assemble(*self._choices(), summary(board)))
         self._show_row_summary(board)
@@ -117,7 +117,7 @@ class PathsScreen(View):
 
     def latency_subject(self) -> LatencySubject | None:
         """Return the path, LUN or port under the cursor."""
-        frame, thing = self.app_state.frame, self._thing()
+        frame, thing = self.app_state.frame, self._selected()
         if frame is None or thing is None:
             return None
         table, key = thing
@@ -143,13 +143,13 @@ class PathsScreen(View):
 
     def action_paths_details(self) -> None:
         """Show the path, LUN or port under the cursor."""
-        thing = self._thing()
+        thing = self._selected()
         if thing is not None:
             self.app.push_screen(detail_view(self.app_state, *thing))
         elif self._outline.board is not None:
             self.notify("this group has no detail page; Enter opens it", markup=False)
 
-    def _thing(self) -> tuple[str, str] | None:
+    def _selected(self) -> tuple[str, str] | None:
         """Frame table and key of the row under the cursor; None for groups that are neither a LUN nor a port."""
         board, key = self._outline.board, self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
@@ -170,7 +170,7 @@ def _after(choice: Choice) -> Choice:
     return choices[(choices.index(choice) + 1) % len(choices)]
 
 
-def _why_none(frame: Frame | None) -> str:
+def _empty_reason(frame: Frame | None) -> str:
     """Say why there is no path to show."""
     if frame is None:
         return "waiting for the first sample"

@@ -36,9 +36,9 @@ class TreeOutline(Outline):
         super().__init__()
         self.board: TreeBoard | None = None
 
-    def words(self, field_id: str, row: int) -> str | None:
+    def cell_text(self, field_id: str, row: int) -> str | None:
         """Text of a cell in a text column."""
-        return None if self.board is None else self.board.words(field_id, row)
+        return None if self.board is None else self.board.cell_text(field_id, row)
 
 
 class TreeScreen(View):
@@ -61,7 +61,7 @@ class TreeScreen(View):
     def compose_body(self) -> ComposeResult:
         """Compose the grid, and the description of the node under the cursor."""
         figures = {column.field_id: column for column in grid_columns("paths", FIELDS)}
-        figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, words=True)
+        figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, as_text=True)
         columns = (state_column(), *figures.values())
         title = "HBA port / target / path / LUN / ..."
         yield Grid("tree", columns, sort=NAME, name_title=title, name_part=2, arrangement=self._outline, id="tree")
@@ -73,14 +73,14 @@ class TreeScreen(View):
         board = self._outline.board = tree_board(frame, layout)
         self._outline.adopt(layout.rows, layout.parents, layout.branch)
         grid = self.query_one("#tree", Grid)
-        grid.nothing = "no device graph: recorded without one, or the scan is not done"
+        grid.empty_text = "no device graph: recorded without one, or the scan is not done"
         grid.show(board.table)
         self._show_summary()
 
     def _show_summary(self) -> None:
         node = self._node()
-        words = "" if node is None or self.app_state.frame is None else node_summary(self.app_state.frame, node)
-        self.query_one("#row-summary", TextLine).put(words)
+        text = "" if node is None or self.app_state.frame is None else node_summary(self.app_state.frame, node)
+        self.query_one("#row-summary", TextLine).put(text)
 
     def _node(self) -> Node | None:
         """Find the node under the cursor."""

@@ -70,7 +70,7 @@ class WallScreen(View):
             order = np.argsort(-values if self._by_figure else names.ranks, kind="stable")
             thresholds = self._column.hot
             assert thresholds is not None, "every field of the wall has thresholds"
-            wall.nothing = "no disks"
+            wall.empty_text = "no disks"
             wall.show(disks.rows, names.all_shown, order, strengths(values, thresholds))
         self._show_legend()
         self._show_figures()

@@ -29,7 +29,7 @@ class GridColumn:
     tier: Tier
     align: Literal["left", "right"] = "right"
     hot: Thresholds | None = None
-    words: bool = False
+    as_text: bool = False
     """Whether the arrangement may show text instead of the figure, which then only sorts and marks."""
 
 

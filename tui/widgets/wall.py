@@ -57,7 +57,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
-        self.nothing = "waiting for the first sample"
+        self.empty_text = "waiting for the first sample"
         """Text shown without cells."""
         self._rows = Rows((), ())
         self._names: Sequence[str] = ()
@@ -138,7 +138,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         """Draw all visible lines."""
         layout, styles, top = self._layout, self._cached_style(), self.scroll_offset.y
         if not len(self._order):
-            text = fit(f" {self.nothing}", self.area.width)
+            text = fit(f" {self.empty_text}", self.area.width)
             lines = [Strip([Segment(text, styles["empty"])], self.area.width)]
         else:
             lines = [self._line(line, layout) for line in range(top, min(top + self.area.height, layout.lines))]

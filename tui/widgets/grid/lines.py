@@ -137,7 +137,7 @@ class RowPainter:
             return [("-".rjust(column.width + 1) + " ", "exact")] * len(rows)
         tiers = table.tiers.get(column.field_id)
         codes = [int(column.tier)] * len(rows) if tiers is None else tiers[rows].tolist()
-        if column.words:
+        if column.as_text:
             return [
                 self._worded(column, *each) for each in zip(values[rows].tolist(), codes, rows.tolist(), strict=True)
             ]
@@ -145,12 +145,12 @@ class RowPainter:
 
     def _worded(self, column: GridColumn, value: float, tier: int, row: int) -> tuple[str, str]:
         """Draw the arrangement's text for a cell, with the marks of its figure."""
-        words = self._arrangement.words(column.field_id, row)
-        if words is None:
+        cell_text = self._arrangement.cell_text(column.field_id, row)
+        if cell_text is None:
             return self._cell(column, value, tier)
         heat, glyphs = column.hot, self._style.glyphs
         warmth = 0 if heat is None else (value >= heat.warm) + (value >= heat.hot)
-        text = (" ", glyphs.warm, glyphs.hot)[warmth] + words
+        text = (" ", glyphs.warm, glyphs.hot)[warmth] + cell_text
         text = fit(text, column.width, glyphs.ellipsis) if column.align == "left" else text.rjust(column.width)
         style = (_TIER_STYLES[tier], "warm", "hot")[warmth]
         return f" {text}{glyphs.tier_marks[tier]}", style

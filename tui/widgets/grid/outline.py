@@ -111,7 +111,7 @@ class Outline:
             sign = OPENED if self._filtered or self._is_open(row) else CLOSED
         return " " * _INDENT * int(self._depth[row]) + sign
 
-    def words(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
+    def cell_text(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
         """None: every column has figures."""
         return None
 

@@ -182,7 +182,7 @@ class Arrangement(Protocol):
     def prefix(self, row: int) -> str:
         """Return the prefix of a row's name."""
 
-    def words(self, field_id: str, row: int) -> str | None:
+    def cell_text(self, field_id: str, row: int) -> str | None:
         """Return the text of a cell in a text column; None shows its figure."""
 
 
@@ -199,7 +199,7 @@ class FlatArrangement:
         """Nothing."""
         return ""
 
-    def words(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
+    def cell_text(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
         """None: every column has figures."""
         return None
 

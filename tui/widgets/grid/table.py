@@ -120,7 +120,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._columns = tuple(columns)
         self._name_title = name_title
         self._name_part = name_part
-        self.nothing = "nothing here"
+        self.empty_text = "nothing here"
         self.waiting = "waiting for the first sample"
         """Text shown without a table."""
         """Text shown without rows, unless a filter is the cause."""
@@ -323,7 +323,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         if self._header_height > 1:
             lines.append(unit_line(layout, style))
         if view.table is None or view.names is None or not self.row_count:
-            lines.append(text_line(self._why_empty(), "empty", layout, style))
+            lines.append(text_line(self._empty_line(), "empty", layout, style))
         else:
             top = self.scroll_offset.y
             rows = view.order.window(top, self._body_height)
@@ -337,12 +337,12 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         title = f"/{self._filter.text}{style.glyphs.caret if self._filter.editing else ''}"
         return header_line(layout, self.sorting, title, style, name_style="filter")
 
-    def _why_empty(self) -> str:
+    def _empty_line(self) -> str:
         if self._view.table is None:
             return self.waiting
         if self._filter.text and len(self._view.table.rows):
             return f"no name contains {self._filter.text!r}; Escape drops the filter"
-        return self.nothing
+        return self.empty_text
 
     def invalidate_style(self) -> None:
         """Clear cached styles: theme or focus changed."""
