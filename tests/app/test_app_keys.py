@@ -101,7 +101,7 @@ async def holds(stage: Stage) -> None:
 
 async def tags(stage: Stage) -> None:
     await stage.press()
-    await until(stage.pilot, lambda: any("cannot watch" in note.message for note in stage.app._notifications))
+    await until(stage.pilot, lambda: any("cannot trace" in note.message for note in stage.app._notifications))
 
 
 async def theme(stage: Stage) -> None:
