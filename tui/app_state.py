@@ -40,11 +40,11 @@ class Recording(Protocol):
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """Path of the file."""
 
     @property
     def size_bytes(self) -> int:
-        """How much is written."""
+        """Bytes written."""
 
     @property
     def trouble(self) -> str:
@@ -67,7 +67,7 @@ class AppState:
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keys by action id."""
     span_ns: int = 300 * 1_000_000_000
-    """How much of the past the charts show."""
+    """Length of the chart history."""
     log_latency: bool = False
     """Whether latency charts have a logarithmic axis, which shows a mean below a peak a hundred times as high."""
     frame: Frame | None = None

@@ -66,7 +66,7 @@ DETAIL = _entry(
     "Details of a disk, path or port",
     "",
     "detail:DetailView",
-    Action("disk.back", "Back to where it was opened", "escape", "Back"),
+    Action("disk.back", "Back to the previous screen", "escape", "Back"),
 )
 LOAD = _entry(
     "load",
@@ -80,14 +80,14 @@ LOAD = _entry(
     _load("edit", "Edit the job; Esc goes back to the knobs", "e", "Edit job"),
     *(_knob(key.id, key.title, key.keys) for _, row in knob_rows() for key in row.keys),
 )
-EVENTS = _entry("events", "Events", "Events: what happened when", "3", "events:EventsScreen")
+EVENTS = _entry("events", "Events", "Events: knobs, load, paths, hot-plug, notes", "3", "events:EventsScreen")
 LATENCY = _entry(
     "latency",
     "Latency",
     "Latency: heat map, peaks, slowest I/Os",
     "4,l",
     "latency:LatencyScreen",
-    Action("latency.subject", "Choose the subject: load, disk, path, LUN, port", "c", "Subject"),
+    Action("latency.subject", "Select the subject: load, disk, path, LUN, port", "c", "Subject"),
     Action("latency.direction", "Reads, writes, or both", "d", "Read/write"),
     Action("latency.part", "Whole time, queue time, service time", "t", "Q/S"),
     Action("latency.next_peak", "To the next largest peak", "n", "Peak"),
@@ -98,9 +98,9 @@ LATENCY = _entry(
     Action("latency.narrow", "Zoom in (latency)", "right_square_bracket"),
     Action("latency.widen", "Zoom out (latency)", "left_square_bracket"),
     Action("latency.zoom_off", "Reset zoom", "0"),
-    Action("latency.lines", "Percentile lines on or off", "o"),
-    Action("latency.seek", "Go to the cursor's moment", "enter", "Go there", replay=True),
-    shortcuts=(Action("view.ios", "Slowest I/Os of the moment under the cursor", "i"),),
+    Action("latency.lines", "Toggle percentile lines", "o"),
+    Action("latency.seek", "Seek to the cursor", "enter", "Go there", replay=True),
+    shortcuts=(Action("view.ios", "Slowest I/Os at the cursor", "i"),),
 )
 PATHS = _entry(
     "paths",
@@ -138,7 +138,7 @@ WALL = _entry(
 CGROUPS = _entry(
     "cgroups",
     "Cgroups",
-    "Cgroups: which control group does the I/O, which is throttled",
+    "Cgroups: I/O and throttling by control group",
     "8",
     "cgroups:CgroupsScreen",
     Action("cgroups.disk", "Details of the disk under the cursor", "enter,d", "Disk"),
