@@ -1,4 +1,4 @@
-"""`make bench`: every measurement of this folder, one after the other, with the goal beside each figure.
+"""`make bench`: every measurement of this folder in turn, each figure with its goal.
 
 `python -m bench engine session` runs some of them; `--quick` runs fewer pairs.
 """
@@ -11,19 +11,19 @@ import signal
 import sys
 
 PARTS = {
-    "engine": "IOPS and CPU per I/O against fio, both as they come and polling",
+    "engine": "IOPS and CPU per I/O against fio, by interrupt and polling",
     "ceiling": "no-ops per second and core: the engine without storage, and its memory",
-    "arrival": "open loops: do rates hold, and are latencies from the arrival what theory says",
+    "arrival": "open loops: accuracy of rates, and latencies from the arrival against queueing theory",
     "buffered": "the threads engine against fio psync where reads block",
-    "policies": "what each path policy costs per I/O, and 64 targets at their queue depth",
-    "screen_cost": "what the TUI costs a running load, and how soon a knob is in force after its key",
+    "policies": "cost of each path policy per I/O, and 64 targets at their queue depth",
+    "screen_cost": "cost of the screens to a running load, and delay from key to knob",
     "tick": "reading and parsing the counters of 2,000 and 19,200 devices",
-    "topology": "scanning 19,200 paths of 600 LUNs, whole and after one change, and what path roll-ups cost",
+    "topology": "scanning 19,200 paths of 600 LUNs, in full and after one change, and cost of path roll-ups",
     "cgroups": "reading the counters of 200 control groups with 20 devices each",
     "derive": "deriving frames of 2,000 and 19,200 devices",
     "first_paint": "time to the first painted screen",
     "scale_screen": "CPU and memory of the screens at 1 Hz over 19,200 paths of 600 LUNs",
-    "exact": "what timing every I/O in the kernel costs a running load, and what reading it costs",
+    "exact": "cost of exact time to a running load, and of reading it",
     "paint": "repainting grids, charts and heat maps",
     "report": "an interval of report, and reading a recording in order",
     "session": "bytes per active device and tick, opening and seeking a 24 h recording",
@@ -34,9 +34,9 @@ def main() -> None:
     """Run the named parts, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="which; all by default")
-    parser.add_argument("--quick", action="store_true", help="fewer pairs: a look, not a result")
+    parser.add_argument("--quick", action="store_true", help="fewer pairs, for a quick check")
     arguments = parser.parse_args()
-    # Loop devices and scratch files go by `finally`.
+    # Loop devices and scratch files are removed in `finally`.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     for part in arguments.parts or PARTS:
         print(f"\n== {part}: {PARTS[part]}", flush=True)

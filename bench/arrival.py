@@ -1,14 +1,13 @@
-"""Open loops on an idle zram: whether rates hold, and latencies from the arrival agree with queueing theory.
+"""Open loops on an idle zram: accuracy of rates, and latencies from the arrival against queueing theory.
 
 With queue depth 1 the engine and the device are one server with a queue, fed by Poisson arrivals: M/G/1. Theory is that
-queue simulated (Lindley's recursion) with service times drawn from the distribution that the engine measured beside the
-latencies, so what is compared is the waiting alone: schedule, queue and clock. A thread that must wait for a processor
-cannot keep a schedule: rounds in which it did for more than `IDLE_SHARE` of the time are no idle machine, and only
-counted; more are tried in their place.
+queue simulated (Lindley's recursion) with service times drawn from the distribution that the engine measured together
+with the latencies, so only the waiting is compared: schedule, queue and clock. A thread that waits for a CPU cannot
+keep a schedule: rounds in which it waited for more than `IDLE_SHARE` of the time are counted, not used, and repeated.
 
-A processor also stands still for microseconds while nothing waits for it: interrupts, and in a guest whatever its host
-does. What arrives then waits, too, which no theory of the queue knows. So those gaps are measured by a loop that only
-reads the clock, right before each round, and theory is told with and without them.
+A CPU also stalls for microseconds: interrupts, and in a guest its host. Arrivals in such a gap wait too, which the
+theory does not include. So gaps are measured by a loop that only reads the clock, just before each round, and theory is
+printed with and without them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ ROUNDS = 9
 MOST_ROUNDS = 40
 Arrival = Literal["constant", "poisson"]
 GAPS_NS, GAP_NS = 300_000_000, 1000
-"""How long gaps are looked for, and from where on a step of the clock is one: reading it takes some 100 ns."""
+"""Time of the search for gaps, and the least step of the clock that is one: reading it takes some 100 ns."""
 SIMULATED = 2_000_000
 IDLE_SHARE = 0.002
 P99_GOAL, RATE_GOAL = 0.05, 0.005
@@ -46,20 +45,20 @@ P99_GOAL, RATE_GOAL = 0.05, 0.005
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one run measured."""
+    """Result of one run."""
 
     rate: float
-    """Of the rate asked for."""
+    """Relative to the requested rate."""
     measured: Measured
     service: Latencies
     waited_share: float
-    """Share of the time for which the thread was ready to run and had no processor."""
+    """Share of the time in which the thread was runnable without a CPU."""
     gaps_ns: tuple[int, ...]
     """Lengths of the gaps found in `GAPS_NS`."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether the machine was."""
+        """Whether the machine was idle."""
         return self.waited_share <= IDLE_SHARE
 
 
@@ -74,7 +73,7 @@ def main(*, quick: bool = False) -> None:
 
 
 def tried(device: str, arrival: Arrival, wanted: int) -> list[Round]:
-    """Make rounds until so many of them found the machine idle, or it never will be."""
+    """Run rounds until enough of them found the machine idle, or the limit is reached."""
     rounds: list[Round] = []
     while len(rounds) < MOST_ROUNDS and sum(turn.is_idle for turn in rounds) < wanted:
         rounds.append(run(device, arrival, seed=1 + len(rounds)))
@@ -106,7 +105,7 @@ def run(device: str, arrival: Arrival, seed: int) -> Round:
 
 
 def processor_gaps_ns() -> tuple[int, ...]:
-    """Find the steps of the clock that are too long for a loop that does nothing else."""
+    """Find steps of the clock that are too long for a loop that only reads it."""
     gaps: list[int] = []
     before = time.monotonic_ns()
     end = before + GAPS_NS
@@ -119,7 +118,7 @@ def processor_gaps_ns() -> tuple[int, ...]:
 
 
 def run_delay_ns() -> int:
-    """Time the threads of the load have waited for a processor; field 2 of /proc/PID/schedstat (sched-stats.rst)."""
+    """Time the threads of the load have waited for a CPU; field 2 of /proc/PID/schedstat (sched-stats.rst)."""
     waited_ns = 0
     for task in Path("/proc/self/task").iterdir():
         # Threads come and go.
@@ -130,9 +129,9 @@ def run_delay_ns() -> int:
 
 
 def theory_p99_ns(service: Latencies, seed: int, gaps_ns: tuple[int, ...] = ()) -> float:
-    """Simulate M/G/1: each arrival waits for what is left of the one before it.
+    """Simulate M/G/1: each arrival waits for the end of the previous one.
 
-    A gap holds up who arrives in it, and those behind; one that falls into a service is counted there already.
+    A gap delays arrivals in it and those behind; a gap within a service time is already counted there.
     """
     random = np.random.default_rng(seed)
     shares = service.counts / service.counts.sum()
@@ -153,7 +152,7 @@ def report(name: str, rounds: list[Round], *, theory: bool) -> None:
     idle = [turn for turn in rounds if turn.is_idle]
     if not idle:
         waited = statistics.median(turn.waited_share for turn in rounds)
-        print(f"{name}: no result: the thread waited for a processor {waited:.1%} of the time", flush=True)
+        print(f"{name}: no result: the thread waited for a CPU {waited:.1%} of the time", flush=True)
         return
     rates = [turn.rate for turn in idle]
     print(
@@ -179,4 +178,4 @@ def report_theory(rounds: list[Round]) -> None:
         flush=True,
     )
     ratio = statistics.median(p99 / theory for p99, theory in zip(found, with_gaps, strict=True))
-    print(f"  processors stood still {still:.1%} of the time; with these gaps: {ratio:.3f}x of theory", flush=True)
+    print(f"  CPU gaps {still:.1%} of the time; with these gaps: {ratio:.3f}x of theory", flush=True)

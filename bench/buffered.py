@@ -1,7 +1,7 @@
 """The threads backend against fio's psync where reads block: a file in memory through the page cache.
 
-4 KiB random reads, as many threads on both sides; the same rounds and ratios as bench.engine, and the ring beside them,
-which is why `--engine auto` takes threads for such a file.
+4 KiB random reads, the same number of threads on both sides, rounds and ratios as in bench.engine. The uring engine is
+measured too, to show why `--engine auto` takes threads for such a file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(*, quick: bool = False) -> None:
 
 
 def run_engine(path: str, threads: int, backend: Literal["threads", "uring"]) -> Result:
-    """One run; the ring gets as many I/Os outstanding in one thread."""
+    """One run; the ring has as many outstanding I/Os in one thread."""
     fd = os.open(path, os.O_RDONLY)
     try:
         target = LoadTarget(fd, path, SIZE_BYTES, 1, writable=False)
@@ -71,7 +71,7 @@ def run_fio(path: str, threads: int) -> Result:
 
 
 def compare(path: str, threads: int, rounds: int) -> list[dict[str, Result]]:
-    """Make rounds of every contender, each in an order of its own."""
+    """Run rounds of every contender, each in a random order."""
     contenders: Mapping[str, Callable[[], Result]] = {
         "fio": lambda: run_fio(path, threads),
         "control": lambda: run_fio(path, threads),

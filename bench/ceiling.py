@@ -1,4 +1,4 @@
-"""What the engine alone can do: rings of no-ops, one thread, every I/O drawn, timed and counted as any other."""
+"""The ceiling of the engine: rings of no-ops, one thread, with the full cost of offsets, timing and counting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main(*, quick: bool = False) -> None:
     """Print no-ops per second of CPU time, by depth, and the memory a wide and deep load takes."""
     with tempfile.TemporaryFile() as file:
         file.truncate(SIZE_BYTES)
-        # First, before there is memory of other loads to take up again.
+        # First, before memory of other loads can be reused.
         print(f"64 targets x QD 32: {memory_mib(file.fileno()):.1f} MiB beyond buffers   goal: <= 64", flush=True)
         for depth in DEPTHS:
             rates = [ceiling_m(file.fileno(), depth) for _ in range(3 if quick else 7)]
@@ -31,7 +31,7 @@ def main(*, quick: bool = False) -> None:
 
 
 def ceiling_m(fd: int, depth: int) -> float:
-    """Millions of no-ops per second of the thread's CPU time: a machine that others use does not count."""
+    """Millions of no-ops per second of the thread's CPU time, which other load on the machine does not change."""
     engine = dry(fd, targets=1, depth=depth)
     engine.start()
     while engine.running:

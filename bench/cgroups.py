@@ -1,7 +1,7 @@
 """Reading 200 control groups with 20 devices each, in a fake tree of cgroup v2 on tmpfs.
 
-Times are CPU of the thread that reads. Files on tmpfs cost what opening, reading and parsing do in the process; the
-kernel's own part of printing counters comes on top.
+Times are CPU of the thread that reads. Files on tmpfs show the cost of opening, reading and parsing; the
+kernel's cost of printing counters comes on top.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TICKS = 30
 
 
 def main(*, quick: bool = False) -> None:
-    """Measure ticks by how many groups do I/O, and a look for new groups."""
+    """Measure ticks by the number of active groups, and a scan for new groups."""
     folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
     try:
         _measure(folder, 10 if quick else TICKS)
@@ -45,11 +45,11 @@ def _measure(folder: Path, ticks: int) -> None:
             print(f"{words:>10} busy  {_tick_ms(collector, tree, busy, ticks):6.2f} ms")
     finally:
         collector.close()
-    print(f"a look for groups and limits  {_cpu_ms(lambda: scan(hierarchy)):6.2f} ms")
+    print(f"scan of groups and limits     {_cpu_ms(lambda: scan(hierarchy)):6.2f} ms")
 
 
 class _Tree:
-    """Slices with groups in them; ancestors stand before their descendants."""
+    """Slices with groups in them; ancestors come before their descendants."""
 
     def __init__(self, folder: Path) -> None:
         self._groups = FakeCgroups(folder)
@@ -60,7 +60,7 @@ class _Tree:
         self.work(self.paths)
 
     def work(self, paths: Sequence[str]) -> None:
-        """Have groups do I/O on every device."""
+        """Add I/O of groups on every device."""
         self._count += 1
         counts = (123_456_789_012 + self._count, 9_876_543_210, 12_345_678 + self._count, 9_876_543)
         for path in paths:

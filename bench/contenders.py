@@ -18,7 +18,7 @@ RUN_S = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is measured: one depth per thread, and how many threads."""
+    """Depth per thread, and number of threads."""
 
     path: str
     depth: int
@@ -30,11 +30,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run did."""
+    """Result of one run."""
 
     iops: float
     cpu_us: float
-    """CPU time per I/O of the threads which do it."""
+    """CPU time per I/O of the I/O threads."""
 
 
 def run_engine(cell: Cell, *, poll: bool) -> Result:
@@ -49,7 +49,7 @@ def run_engine(cell: Cell, *, poll: bool) -> Result:
 
 
 def measured(engine: LoadEngine) -> Result:
-    """Let a load of reads of one target run to its end; what is counted begins once it has settled."""
+    """Run a read load on one target to its end; counting begins once it has settled."""
     engine.start()
     while engine.running:
         time.sleep(0.05)
@@ -63,7 +63,7 @@ def measured(engine: LoadEngine) -> Result:
 
 
 def run_fio(cell: Cell, *, poll: bool) -> Result:
-    """Run fio's io_uring engine once, as lean as it gets; polling is to ask for completions without waiting."""
+    """Run fio's io_uring engine once with its leanest options; polling reaps completions without waiting."""
     settings = {
         "name": "bench",
         "filename": cell.path,

@@ -1,6 +1,6 @@
 """CPU time of deriving a frame, heat included, at 2,000 and 19,200 devices: idle, some active, all active.
 
-Each figure is the median of interleaved runs, so that cases see the same noise.
+Each figure is the median of interleaved runs, so that all cases have the same noise.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
 DEVICES = (2_000, 19_200)
 SHARES_ACTIVE = {"idle": 0.0, "5 % active": 0.05, "all active": 1.0}
 WATCHED = 64
-"""Disks that the in-flight sampler looks at."""
+"""Disks of the in-flight sampler."""
 ROUNDS, QUICK_ROUNDS = 41, 7
 BUDGET_MS = 5.0
-"""What derivation may take of the 10 ms for parsing and deriving 19,200 devices."""
+"""Share of derivation in the 10 ms for parsing and deriving 19,200 devices."""
 
 
 def pair(devices: int, share_active: float) -> tuple[Sample, Sample]:
@@ -44,7 +44,7 @@ def pair(devices: int, share_active: float) -> tuple[Sample, Sample]:
 
 
 def renamed(sample: Sample) -> Sample:
-    """Give a sample other row objects in another order, as after hot-plug: rows must be matched by key."""
+    """Return a sample with new row objects in another order, as after hot-plug: rows must be matched by key."""
     table = sample.tables["disk"]
     rows = Rows(table.rows.keys[::-1], table.rows.names[::-1])
     return Sample(

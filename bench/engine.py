@@ -1,9 +1,9 @@
-"""IOPS and CPU per I/O of the load engine against fio, in turns on the same device.
+"""IOPS and CPU per I/O of the load engine against fio, alternating on the same device.
 
 4 KiB random reads with O_DIRECT on a loop device over tmpfs, zram and a file on disk, by one and two threads. fio runs
-its io_uring engine with registered buffers and files and no random map, as it comes and polling; so does the engine.
-Every round runs all of them in a new order, fio twice (the control: how far the same thing differs from itself); what
-counts is the median of the ratios within rounds. CPU is that of the threads which do the I/O, on both sides.
+its io_uring engine with registered buffers and files and no random map, by interrupt and polling; so does the engine.
+Every round runs all of them in a new order, fio twice (the control, for the noise); the result is the median of the
+ratios within rounds. CPU is that of the I/O threads, on both sides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEPTHS = (1, 8, 32, 128)
 THREADS = (1, 2)
 ROUNDS = 9
 DEEP = 32
-"""From this depth on the goal for CPU is the lower one."""
+"""From this depth on the lower CPU goal applies."""
 IOPS_GOAL, CPU_GOAL, CPU_GOAL_DEEP = 1.0, 0.85, 0.70
 
 CONTENDERS: dict[str, Callable[[Cell], Result]] = {
@@ -34,13 +34,13 @@ CONTENDERS: dict[str, Callable[[Cell], Result]] = {
     "engine polling": functools.partial(run_engine, poll=True),
 }
 RIVALS = {"control": "fio", "engine": "fio", "fio polling": "fio", "engine polling": "fio polling"}
-"""Whom each is compared with."""
+"""The contender each is compared with."""
 
 
 def main(
     *, quick: bool = False, only: str = "", depths: Sequence[int] = DEPTHS, threads: Sequence[int] = THREADS
 ) -> None:
-    """Measure every place, or those whose name begins with `only`."""
+    """Measure every target, or those whose name begins with `only`."""
     if not shutil.which("fio"):
         print("fio is not installed")
         return
@@ -53,7 +53,7 @@ def main(
 
 
 def compare(cell: Cell, rounds: int) -> list[dict[str, Result]]:
-    """Make rounds of every contender, each in an order of its own."""
+    """Run rounds of every contender, each in a random order."""
     done = []
     for number in range(rounds):
         order = random.Random(number).sample(sorted(CONTENDERS), len(CONTENDERS))
@@ -75,15 +75,15 @@ def report(name: str, cell: Cell, rounds: list[dict[str, Result]]) -> None:
 
 
 def quartiles(ratios: list[float]) -> str:
-    """Write the median with the range of the middle half."""
+    """Format the median with the interquartile range."""
     low, middle, high = statistics.quantiles(ratios, n=4)
     return f"{middle:.2f}x [{low:.2f}-{high:.2f}]"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.engine", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a result")
-    parser.add_argument("--only", default="", help="places whose name begins so: loop, zram, file")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, for a quick check")
+    parser.add_argument("--only", default="", help="targets by prefix of the name: loop, zram, file")
     parser.add_argument("--depths", type=int, nargs="+", default=DEPTHS)
     parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
     arguments = parser.parse_args()

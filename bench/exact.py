@@ -1,11 +1,11 @@
-"""What the exact tier costs: a running load, the reader, the start, the kernel's memory.
+"""Cost of the exact tier: to a running load, of the reader, at the start, in kernel memory.
 
 The load is 4 KiB random reads with O_DIRECT. Under one running load the programs are switched on and off in short
-turns; what counts is the median of the ratios between a turn and the mean of the two turns without programs beside it.
-Programs that do nothing on the same tracepoints show what the kernel itself takes for calling any.
+turns; the result is the median of the ratios between a turn and the mean of the two adjacent turns without programs.
+Empty programs on the same tracepoints show the kernel's own cost of calling any.
 
-Reading is measured on the real maps of a tracer that was told of a host with 19,200 disks; the bench writes into them
-what the programs would.
+Reading is measured on the real maps of a tracer set up for 19,200 disks; the bench writes into them what the programs
+would.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main(*, quick: bool = False) -> None:
 
 
 class Switch:
-    """Puts the tracer's programs, empty ones or none in force."""
+    """Attaches the tracer's programs, empty ones or none."""
 
     def __init__(self) -> None:
         self.tracer = BlockTracer()
@@ -111,7 +111,7 @@ def cost(name: str, path: str, depth: int, turns: int) -> None:
                     during = rate(engine)
                     switch.turn("none")
                     without.append(rate(engine))
-                    # A disk that others bring to a stop says nothing.
+                    # A disk stalled by other load gives no result.
                     if all(without[-2:]):
                         ratios[kind].append(during / statistics.mean(without[-2:]))
     finally:
@@ -269,5 +269,5 @@ def median_ms(measured: Callable[[], object], before: Callable[[], None]) -> flo
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.exact", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer turns: a look, not a result")
+    parser.add_argument("--quick", action="store_true", help="fewer turns, for a quick check")
     main(quick=parser.parse_args().quick)

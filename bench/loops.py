@@ -14,11 +14,11 @@ from pathlib import Path
 LOOP_CTL_ADD = 0x4C80
 LOOP_CTL_REMOVE = 0x4C81
 FIRST_NUMBER = 100_000
-"""Far above the numbers anybody else takes."""
+"""Far above the numbers in use by others."""
 BYTES_EACH = 300_000
-"""Kernel memory of one device, generously."""
+"""Kernel memory of one device, an upper bound."""
 THREADS = 64
-"""Adding and removing wait for grace periods of the kernel, which many can do at once."""
+"""Adding and removing wait for RCU grace periods, so many run at once."""
 
 
 def memory_available_bytes() -> int:
@@ -34,7 +34,7 @@ def disk_names() -> list[str]:
 
 @contextmanager
 def idle_loops(total: int) -> Iterator[int]:
-    """Add devices until there are `total` block devices in all, and take every one of them away again."""
+    """Add devices until there are `total` block devices, and remove them at the end."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     missing = max(0, total - len(disk_names()))
     try:
@@ -46,7 +46,7 @@ def idle_loops(total: int) -> Iterator[int]:
 
 
 def _ours() -> list[int]:
-    """Numbers of all devices added here, those of a run that was killed too."""
+    """Numbers of all devices added here, including those of a killed run."""
     numbers = [int(name.removeprefix("loop")) for name in disk_names() if name.removeprefix("loop").isdigit()]
     return [number for number in numbers if number >= FIRST_NUMBER]
 
@@ -55,7 +55,7 @@ def _each(request: int, numbers: Iterable[int]) -> None:
     control = os.open("/dev/loop-control", os.O_RDWR)
 
     def ask(number: int) -> None:
-        # It may be there already, or gone.
+        # It may exist already, or be gone.
         with suppress(FileExistsError, FileNotFoundError):
             fcntl.ioctl(control, request, number)
 

@@ -1,4 +1,4 @@
-"""An operator who presses any key at any time and drags the window about; what was pressed is kept for reports."""
+"""A simulated operator that presses random keys and resizes the window; its keys are kept for reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_LINES, MOST_COLUMNS = 60, 220
 
 
 class Operator:
-    """Presses random keys and resizes at random, the same ones for the same seed."""
+    """Presses random keys and resizes at random, reproducibly by seed."""
 
     def __init__(self, terminal: Terminal, seed: int) -> None:
         self._terminal = terminal
@@ -47,7 +47,7 @@ class Operator:
         self.size = (0, 0)
 
     def storm(self, seconds: float, *, resizes: bool = True) -> None:
-        """Keys and resizes for so long, at the rates above, reading what comes back."""
+        """Keys and resizes for a time, at the rates above, while reading the output."""
         deadline_s = time.monotonic() + seconds
         due_s = time.monotonic()
         while time.monotonic() < deadline_s:
@@ -65,11 +65,11 @@ class Operator:
         self._terminal.resize(columns, lines)
 
     def resize_within(self, columns: tuple[int, int], lines: tuple[int, int]) -> None:
-        """Resize to a size in which what is wanted can be seen."""
+        """Resize to a size that shows the wanted text."""
         self.resize(self._random.randint(*columns), self._random.randint(*lines))
 
     def type(self, text: str) -> int:
-        """Press keys one by one at the usual rate; the monotonic ns of the last of them."""
+        """Press keys one by one at the usual rate; returns the monotonic ns of the last one."""
         pressed_ns = 0
         for key in text:
             pressed_ns = self._press(key)
@@ -86,7 +86,7 @@ class Operator:
         return self._random.random() < 0.5
 
     def recent(self) -> str:
-        """Say what was pressed last."""
+        """List the last keys."""
         return repr("".join(self.last_keys))
 
     def _press(self, key: str) -> int:

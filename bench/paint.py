@@ -90,7 +90,7 @@ def _frame(rows: Rows, generator: np.random.Generator) -> FrameTable:
 
 
 def _one_changed(frame: FrameTable) -> FrameTable:
-    """Copy a frame but for one of a row near the top, which keeps its place."""
+    """Copy a frame with one changed figure near the top, in the same row order."""
     top = int(np.argsort(-frame.columns["heat"])[3])
     iops = frame.columns["iops"].copy()
     iops[top] += 1000.0
@@ -137,7 +137,7 @@ async def _chart_costs(repeats: int) -> list[PaintCost]:
 
 
 def _latencies(generator: np.random.Generator, ticks: int) -> LatencyTicks:
-    """Make a busy load: some hundred buckets a second in each direction, and rare peaks."""
+    """Make the histograms of a busy load: some hundred buckets per second and direction, and rare peaks."""
     rows = Rows(("load",), ("load",))
     track = LatencyTrack(LatencySubject("load", "load", frozenset()), HistogramScale(1, 6), ("read", "write"))
     for tick in range(ticks):

@@ -1,4 +1,4 @@
-"""Storage to measure on: a loop device over tmpfs, a zram device, and a file on the disk of the temporary folder."""
+"""Targets of the measurements: a loop device over tmpfs, a zram device, and a file in the temporary folder."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SIZE_BYTES = 1 << 30
 _ZRAM_CONTROL = Path("/sys/class/zram-control")
 _PATIENCE_S = 5.0
 _FIRST_LOOP = 500_000
-"""Numbers from here on, by process, are no loop device's of anybody else; minors end at 2^20."""
+"""Loop device numbers from here on, by process, are unused by others; minors end at 2^20."""
 
 
 def places(stack: ExitStack) -> Iterator[tuple[str, str]]:
-    """Make one place after the other and name it; the stack takes them apart."""
+    """Set up one target after the other, as name and path; the stack removes them."""
     if os.geteuid() == 0:
         backing = stack.enter_context(scratch(Path("/dev/shm")))
         yield "loop over tmpfs", stack.enter_context(loop(backing))
@@ -37,7 +37,7 @@ def places(stack: ExitStack) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
-    """Make a file full of incompressible data for as long as the block lasts."""
+    """Make a temporary file of incompressible data."""
     with tempfile.NamedTemporaryFile(dir=folder, prefix="lunscope-bench-") as file:
         if fill(file.fileno(), 0, SIZE_BYTES, seed=1) < SIZE_BYTES:
             raise OSError(f"{folder}: no room for {SIZE_BYTES} bytes")
@@ -47,7 +47,7 @@ def scratch(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def loop(backing: Path) -> Iterator[str]:
-    """Add a loop device with direct I/O that nobody had before: a detached one keeps what was set of its queue."""
+    """Add a new loop device with direct I/O: a detached one keeps its queue settings."""
     number = _FIRST_LOOP + os.getpid() % _FIRST_LOOP
     device = f"/dev/loop{number}"
     with Path("/dev/loop-control").open("rb") as control:
@@ -64,7 +64,7 @@ def loop(backing: Path) -> Iterator[str]:
 
 @contextmanager
 def zram(size_bytes: int = SIZE_BYTES) -> Iterator[str]:
-    """Add a zram device of our own, full of incompressible data; its reads are done where they are submitted."""
+    """Add a zram device full of incompressible data; its reads complete in the submitting thread."""
     number = (_ZRAM_CONTROL / "hot_add").read_text().strip()
     device, settings = f"/dev/zram{number}", Path(f"/sys/block/zram{number}")
     try:
@@ -82,7 +82,7 @@ def zram(size_bytes: int = SIZE_BYTES) -> Iterator[str]:
 
 
 def _patiently(remove: Callable[[], object]) -> None:
-    """Remove a device that a monitor may be looking into at this moment."""
+    """Remove a device that a monitor may have open at the moment."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:

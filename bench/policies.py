@@ -1,8 +1,8 @@
-"""What choosing a path costs, and whether 64 targets keep their queue depth.
+"""Cost of choosing a path, and queue depth of 64 targets.
 
 Two loop devices over one file in memory are the paths of a LUN. Every round runs one node alone (the control), then
-every policy over both, in a new order; the figures are medians of the rounds. The nanoseconds are the engine's own,
-of a sample of I/Os, the timing itself (two reads of the clock and more) included.
+every policy over both, in a new order; the figures are medians of the rounds. The nanoseconds are measured by the
+engine on a sample of I/Os, including the timing itself (two reads of the clock and more).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RUN_S = 0.6
 SIZE_BYTES = 1 << 28
 TARGETS = 64
 IMBALANCE_GOAL = 1.0
-"""How far the mean number outstanding on any target may be from its queue depth."""
+"""Largest deviation of the mean outstanding I/Os of a target from its queue depth."""
 
 
 def main(*, quick: bool = False) -> None:
@@ -90,7 +90,7 @@ def figures(engine: LoadEngine) -> tuple[float, float, float | None]:
 
 
 def report_balance() -> None:
-    """Mean number outstanding per target, by Little's law over the run."""
+    """Mean outstanding I/Os per target, by Little's law over the run."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, ExitStack() as stack:
         targets = []
         for number in range(TARGETS):

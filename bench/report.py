@@ -1,6 +1,6 @@
 """CPU time of an interval of `report`, and of reading a tick of a recording in order, both from a simulated recording.
 
-Figures are the least of several runs: work, not what else the machine did.
+Figures are the minimum of several runs, to exclude other load on the machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CPU and memory of the screens at 1 Hz over 600 LUNs with 32 paths each, all of which do I/O.
 
 The tree is a fake one on tmpfs whose counters move once a second; the program runs on a pseudo-terminal of 160x50.
-Goals: at most 15 % of one core and 300 MB, start-up and device scan left out. What a real kernel takes to print 19,800
+Goals: at most 15 % of one core and 300 MB, start-up and device scan excluded. A real kernel's cost of printing 19,800
 counters (some 58 ms, 6 points) comes on top; bench.tick measures that.
 """
 
@@ -38,7 +38,7 @@ SCREENS = {
     "tree, two levels open": "xx",
     "wall": "7",
 }
-"""What is pressed to come from one to the next."""
+"""Keys that lead from one screen to the next."""
 
 
 def main(*, quick: bool = False) -> None:
@@ -92,7 +92,7 @@ def memory_mb(pid: int) -> float:
 
 @contextmanager
 def moving(kernel: FakeKernel) -> Iterator[None]:
-    """Have another process move the counters, as its work is not to be ours."""
+    """Update the counters in another process, to keep that work out of ours."""
     mover = multiprocessing.get_context("fork").Process(target=move, args=(kernel,))
     mover.start()
     try:
@@ -103,7 +103,7 @@ def moving(kernel: FakeKernel) -> Iterator[None]:
 
 
 def move(kernel: FakeKernel) -> None:
-    """Write new counters once a second, in place and always of one length, so that no reader sees half a line."""
+    """Write new counters once a second, in place and with a fixed length, so that no reader sees a partial line."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     disks = list(kernel.disks.values())
@@ -125,7 +125,7 @@ def write_over(path: str, text: bytes) -> None:
 
 
 def rising(is_map: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-    """Yield counters second by second; every device does I/O, maps as much as all their paths, few paths are slow."""
+    """Yield counters per second; every device does I/O, maps as much as all their paths, few paths are slow."""
     dice = np.random.default_rng(1)
     rate = dice.integers(5, 60, len(is_map)) * np.where(is_map, HOSTS * TARGETS, 1)
     each_ms = np.where(dice.random(len(is_map)) < SICK_SHARE, 30.0, dice.uniform(0.5, 4.0, len(is_map)))

@@ -1,6 +1,6 @@
-"""What the screens cost a running load, and how soon a knob is in force after its key.
+"""Cost of the screens to a running load, and delay from key to knob.
 
-The same job runs headless and on a pseudo-terminal of 160x50 at 2 Hz, in turns, both recorded; what counts is the
+The same job runs headless and on a pseudo-terminal of 160x50 at 2 Hz, alternating, both recorded; the result is the
 median of the ratios of their IOPS. Goals: at most 3 % of the IOPS; a knob in force within 50 ms of its key.
 """
 
@@ -86,7 +86,7 @@ def key_delays_ms(path: str, session: Path) -> list[float]:
 
 
 def main(*, quick: bool = False) -> None:
-    """Print the cost of the screens on each place, and the delay of the keys."""
+    """Print the cost of the screens on each target, and the delay of the keys."""
     with ExitStack() as stack:
         session = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bench.luns"
         for name, path in places(stack):

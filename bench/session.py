@@ -1,7 +1,7 @@
 """Size and speed of session files: bytes per active device and tick, cost of a tick, opening and seeking.
 
-The recording is simulated: rates and latencies walk at random, I/Os arrive as Poisson does, and all 21 columns of the
-disk table follow from them. Bytes are the whole file divided by active devices and ticks.
+The recording is simulated: rates and latencies are random walks, arrivals are Poisson, and all 21 columns of the
+disk table follow from them. Bytes are the file size divided by active devices and ticks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def size_and_cost(folder: Path, devices: int, share: float, ticks: int) -> None:
 
 
 def day(folder: Path, ticks: int) -> None:
-    """24 h of 200 devices: opening, and the step at a random moment, each time with a fresh reader and a warm cache."""
+    """24 h of 200 devices: opening, and seeking to a random time, each with a new reader and a warm cache."""
     path, dice = folder / "day.lun", random.Random(1)
     with SessionWriter(path) as writer:
         for sample in islice(simulated(200, 0.05), ticks):
@@ -97,7 +97,7 @@ class measured:  # noqa: N801 reads as a word
 
 
 def simulated(devices: int, share: float) -> Iterator[Sample]:
-    """Yield samples one second apart, without end."""
+    """Yield samples one second apart, endlessly."""
     names = tuple(f"sd{number}" for number in range(devices))
     rows = Rows(tuple(f"{name}:8:{number}#{number}" for number, name in enumerate(names)), names)
     facts = zip(rows.keys, names, strict=True)
@@ -141,7 +141,7 @@ def _interval(
     read_ms: NDArray[np.float64],
     write_ms: NDArray[np.float64],
 ) -> dict[str, NDArray[np.float64]]:
-    """Draw what the busy disks did in one second, by column."""
+    """Draw the counters of the busy disks for one second, by column."""
     active = len(read_rate)
     reads, writes, flushes = (dice.poisson(rate, active).astype(float) for rate in (read_rate, write_rate, 2))
     read_time, write_time = (

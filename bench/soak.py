@@ -1,7 +1,7 @@
-"""`make soak`: live data, a load, random keys and resizes for minutes; then endings by a terminal that goes away.
+"""`make soak`: live data, a load, random keys and resizes for minutes; then ends by a lost terminal.
 
-Measured: from a key to its effect on the screen in the middle of that, growth of memory, and the time to the end after
-SIGHUP or a closed terminal. Exits with 1 if a bound is broken.
+Measured: delay from key to screen during that, growth of memory, and the time to the end after SIGHUP or a closed
+terminal. Exits with 1 if a bound is exceeded.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ KEY_MS = 100.0
 """From a key to the screen, 99th percentile."""
 END_S = 2.0
 SLOPE_KIB_PER_MIN = 256.0
-"""Growth of memory that counts as none: one chart's history more."""
+"""Growth of memory that is ignored: the size of one chart's history."""
 STALL_S = 5.0
-"""A key without any effect for so long is a fault, not a slow key."""
+"""A key without effect for this time is a failure, not a delay."""
 WARM_UP_SHARE = 0.5
-"""Share of the time in which histories fill: memory is not judged there."""
+"""Warm-up share of the time, while histories fill: memory is not checked."""
 _STORM_S = 0.8
 _ESCAPE, _PALETTE, _PATHS = "\x1b", "\x10", "5"
 _SEEN_AT = ((60, 220), (20, 60))
-"""Columns and lines in which a typed word can be seen."""
+"""Columns and lines needed to show a typed word."""
 
 
 @dataclass
 class Findings:
-    """What a soak measured."""
+    """Results of a soak."""
 
     key_ms: list[float] = field(default_factory=list)
     unseen: int = 0
@@ -51,7 +51,7 @@ class Findings:
 
 
 class Soak:
-    """One program under an operator; started again where a random key has quit it."""
+    """One program under an operator; restarted if a random key quit it."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder = folder
@@ -78,7 +78,7 @@ class Soak:
         self._judge_end(terminal, terminal.gone_after_s(STALL_S))
 
     def endings(self, count: int) -> None:
-        """End programs in the middle of a storm, by SIGHUP and by closing the terminal in turns."""
+        """End programs during a storm, alternately by SIGHUP and by closing the terminal."""
         for number in range(count):
             terminal, operator = self._start()
             with suppress(OSError):
@@ -103,7 +103,7 @@ class Soak:
         return terminal, Operator(terminal, self._seed)
 
     def _probe(self, terminal: Terminal, operator: Operator) -> None:
-        """Type a word where it is echoed, while all that was pressed before may still be waiting."""
+        """Type a word where it is echoed, while earlier keys may still be queued."""
         operator.resize_within(*_SEEN_AT)
         operator.storm(0.4, resizes=False)
         where = (_PALETTE,) if operator.chance() else (_PATHS, "/")
@@ -122,7 +122,7 @@ class Soak:
         operator.type(_ESCAPE)
 
     def _require_answer(self, terminal: Terminal, operator: Operator) -> None:
-        """Find out whether the word went elsewhere, or nothing answers any more."""
+        """Find out whether the word went elsewhere, or the program hangs."""
         terminal.output.clear()
         operator.resize_within(*_SEEN_AT)
         deadline_s = time.monotonic() + STALL_S
@@ -132,7 +132,7 @@ class Soak:
             self.findings.faults.append(f"nothing drawn for {STALL_S:g} s at {operator.size}: {operator.recent()}")
 
     def _restart(self, terminal: Terminal, operator: Operator) -> bool:
-        """Judge a program that ended by itself; whether that was because keys quit it."""
+        """Check a program that ended; returns whether keys quit it."""
         terminal.drain(1.0)
         code = terminal.close()
         self.findings.restarts += 1
@@ -162,7 +162,7 @@ def resident_kib(pid: int) -> float:
 
 
 def threads_of(pid: int) -> str:
-    """Say where each thread of a process waits in the kernel."""
+    """Kernel wait channel of each thread of a process."""
     found = []
     for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
         with suppress(OSError):
@@ -172,7 +172,7 @@ def threads_of(pid: int) -> str:
 
 
 def slope_kib_per_min(points: list[tuple[float, float]]) -> float:
-    """Growth per minute after the warm-up (Theil's median of slopes between halves, deaf to single peaks)."""
+    """Growth per minute after the warm-up (Theil's median of slopes between halves, robust against single peaks)."""
     late = points[int(len(points) * WARM_UP_SHARE) :]
     half = len(late) // 2
     pairs = zip(late[:half], late[half:], strict=False)
@@ -181,13 +181,13 @@ def slope_kib_per_min(points: list[tuple[float, float]]) -> float:
 
 
 def tail(terminal: Terminal) -> str:
-    """Return the last words of a program, without escape sequences."""
+    """Return the last output of a program, without escape sequences."""
     text = re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", terminal.output[-6000:].decode(errors="replace"))
     return " ".join(text.split())[-600:]
 
 
 def report(found: Findings, minutes: float) -> bool:
-    """Print the table; whether all bounds were kept."""
+    """Print the table; returns whether all bounds are kept."""
     ranked = sorted(found.key_ms)
     p99 = ranked[min(len(ranked) - 1, int(len(ranked) * 0.99))] if ranked else float("nan")
     median = statistics.median(ranked) if ranked else float("nan")
@@ -219,7 +219,7 @@ def report(found: Findings, minutes: float) -> bool:
 
 
 def main() -> None:
-    """Soak for as long as asked."""
+    """Run the soak."""
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="how long keys are pressed")
     parser.add_argument("--endings", type=int, default=50, help="how many programs lose their terminal afterwards")

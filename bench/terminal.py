@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal of a given size, as an operator would have it, with its output drained."""
+"""A program on a pseudo-terminal of a given size, with its output drained."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Terminal:
 
     @property
     def worker(self) -> int:
-        """The process that draws and drives the load: the child of the one that was started and waits."""
+        """The process that draws and drives the load: the child of the started one."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         return int(children[0]) if children else self.pid
 
     def resize(self, columns: int, lines: int) -> None:
-        """Give the terminal another size, which its program is told."""
+        """Resize the terminal (the program gets SIGWINCH)."""
         fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def hang_up(self) -> None:
@@ -50,7 +50,7 @@ class Terminal:
         os.close(descriptor)
 
     def gone_after_s(self, limit_s: float) -> float | None:
-        """Seconds until the program has ended, reading nothing of it; None if it has not in time."""
+        """Seconds until the program has ended, without reading its output; None after the limit."""
         started_s = time.monotonic()
         while self.alive():
             if time.monotonic() - started_s > limit_s:
@@ -100,7 +100,7 @@ class Terminal:
         return self._status
 
     def wait(self, timeout_s: float) -> None:
-        """Drain until the program ends by itself or the time is over."""
+        """Drain until the program ends or the time is over."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and self.alive():
             self.drain(0.2)

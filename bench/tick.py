@@ -1,7 +1,7 @@
-"""CPU of reading and parsing the counters of many devices, beside the kernel's own share and iostat.
+"""CPU of reading and parsing the counters of many devices, compared with the kernel's own share and iostat.
 
-The parse share is measured on busy lines in a fake tree on tmpfs; the kernel's share cannot be faked, so the rest runs
-on real idle loop devices as far as memory allows. Only ratios within one run mean anything.
+Parsing is measured on busy lines in a fake tree on tmpfs; the kernel's share cannot be faked, so the rest runs on real
+idle loop devices as far as memory allows. Only ratios within one run are meaningful.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def cpu_ms(read: Callable[[], object], count: int) -> float:
 
 
 def medians(parts: dict[str, Callable[[], float]], pairs: int) -> dict[str, float]:
-    """Median of each part; the parts take turns so that other loads on the machine hit all alike."""
+    """Median of each part; the parts alternate, so that other load on the machine affects all alike."""
     found: dict[str, list[float]] = {name: [] for name in parts}
     for _ in range(pairs):
         for name, measure in parts.items():
@@ -88,9 +88,9 @@ def parse_share(size: int, pairs: int) -> None:
 
 
 def real_tick(size: int, pairs: int) -> None:
-    """Our readers, the kernel alone and iostat on the same devices, taking turns.
+    """Our readers, the kernel alone and iostat on the same devices, alternating.
 
-    Each part opens what it needs and closes it again: the limit of descriptors may be too low for all at once.
+    Each part opens and closes its files: the limit of descriptors may be too low for all at once.
     """
     calls = max(3, 20_000 // size)
     parts = {
@@ -110,7 +110,7 @@ def real_tick(size: int, pairs: int) -> None:
 
 
 def read_diskstats() -> None:
-    """Have the kernel print diskstats, and throw it away."""
+    """Read diskstats without parsing."""
     buffer = bytearray(1 << 16)
     with Path("/proc/diskstats").open("rb", buffering=0) as file:
         while file.readinto(buffer):
@@ -118,7 +118,7 @@ def read_diskstats() -> None:
 
 
 def kernel_sysfs_ms(calls: int) -> float:
-    """Have the kernel print every `stat` file, less what Python and the bare system calls cost."""
+    """Read every `stat` file, less the cost of Python and the bare system calls."""
     names = disk_names()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     files = [os.open(f"/sys/block/{name}/stat", os.O_RDONLY) for name in names]
@@ -135,7 +135,7 @@ def read_files(files: list[int]) -> None:
 
 
 def read_nothing(count: int) -> None:
-    """Ask without getting an answer: what Python and the bare system call add."""
+    """Read at the end of file: the cost of Python and the bare system call."""
     with Path("/dev/null").open("rb", buffering=0) as null:
         file = null.fileno()
         for _ in range(count):

@@ -1,7 +1,7 @@
 """600 LUNs with 32 paths each in a fake tree on tmpfs: scanning, noticing changes, deriving and recording.
 
-Times are CPU of the thread that does the work, so that a busy machine spoils them less; a whole scan reads on several
-threads and is told by the clock.
+Times are CPU of the thread that does the work, so that other load affects them less; a full scan uses several
+threads and is measured by wall time.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def measure(kernel: FakeKernel, pairs: int) -> None:
 
 
 def notice(kernel: FakeKernel, pairs: int) -> None:
-    """Time what a uevent that may be about any disk costs a tick, with and without unique inode numbers."""
+    """Cost of a uevent for an unknown disk to a tick, with and without unique inode numbers."""
     found: dict[bool, list[float]] = {False: [], True: []}
     names = list(kernel.disks)
     readers = {unique: DeviceInstanceReader(str(kernel.sysfs), unique_inodes=unique) for unique in found}
@@ -126,7 +126,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def samples(table: Table, topology: Topology) -> tuple[Sample, Sample]:
-    """One second in which every device did something."""
+    """One second with I/O on every device."""
     random = np.random.default_rng(1)
     before = table.values.copy()
     after = before.copy()

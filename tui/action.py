@@ -12,7 +12,7 @@ ANYWHERE = ""
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing a person can do; `load.start` calls `action_load_start` of the screen it belongs to, or of the app."""
+    """One thing the operator can do; `load.start` calls `action_load_start` of its screen, or of the app."""
 
     id: str
     title: str
@@ -31,7 +31,7 @@ class Action:
     needs_load: bool = False
     """Whether it needs a load to drive."""
     priority: bool = False
-    """Whether it comes before what the focused widget does with the key."""
+    """Whether it takes precedence over the focused widget's own use of the key."""
 
     @property
     def method(self) -> str:
@@ -45,7 +45,7 @@ class Action:
 
     @property
     def namespace(self) -> str:
-        """Whose method it is, as Textual names it."""
+        """Textual's prefix for the owner of the method."""
         return "app" if self.screen == ANYWHERE else "screen"
 
     def binding(self) -> Binding:

@@ -40,7 +40,7 @@ ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "sess
 
 
 class LunscopeApp(SessionActions, inherit_bindings=False):
-    """An oscilloscope for storage over any source of samples, which it is given and never builds."""
+    """The app over any source of samples; the caller builds the source."""
 
     TITLE = "lunscope"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(ANYWHERE_ACTIONS)
@@ -77,7 +77,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
 
     def on_mount(self) -> None:
-        """Draw the skeleton first; read the first sample once it is on the screen."""
+        """Draw the empty screen first, then read the first sample."""
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=15, markup=False)
         self.set_keymap(self._settings.keys)
@@ -105,7 +105,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     # ----------------------------------------------------------------- frames
 
     def on_frame_arrived(self, message: FrameArrived) -> None:
-        """Show a frame, unless an older one is held."""
+        """Show a frame, unless the display is paused."""
         if self.app_state.frame is None:
             self.call_after_refresh(gc.freeze)
         self.app_state.latest = message.frame
@@ -114,14 +114,14 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.paint()
 
     def on_feed_ended(self, message: FeedEnded) -> None:
-        """Say why no frame comes any more; screen and load go on."""
+        """Report why the source ended; screen and load continue."""
         self.app_state.ended = message.reason
         if message.reason:
             self.notify(message.reason, title="The monitor stopped", severity="error", timeout=30, markup=False)
         self.paint()
 
     def paint(self) -> None:
-        """Draw the topmost view, which a dialog may cover; not while it is only half there."""
+        """Draw the topmost view, which a dialog may cover; not before it is mounted."""
         if not self.is_running:
             return
         view = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
@@ -132,7 +132,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
     # ---------------------------------------------------------------- actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's signature
-        """Whether an action means anything now: replay keys need a recording and stay out of text fields."""
+        """Whether an action is available now: replay keys need a recording and do not work in text fields."""
         entry = BY_METHOD.get(action)
         if entry is None:
             return True
@@ -141,7 +141,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         return is_usable(entry, replay=self.app_state.transport.seekable, load=self.app_state.controller is not None)
 
     def _is_taken(self, action: Action) -> bool:
-        """Whether what has the focus needs the keys itself: a text field all, charts and walls the arrows."""
+        """Whether the focused widget uses the keys itself: a text field all, charts and walls the arrows."""
         if action.id == "session.suspend":
             return False
         if isinstance(self.screen, ModalScreen) or isinstance(self.focused, Input):
@@ -150,11 +150,11 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         return takes_arrows and action.id in ARROW_ACTIONS
 
     def action_show_screen(self, screen_id: str) -> None:
-        """Bring a screen of the register to the top."""
+        """Show a registered screen."""
         self.switch_mode(screen_id)
 
     def action_view_ios(self) -> None:
-        """Show the slowest I/Os of what the screen is about, at the moment under a cursor if there is one."""
+        """Show the slowest I/Os of the screen's subject, at the time under the cursor if there is one."""
         view, chart = self.screen, self.focused
         subject = view.latency_subject() if isinstance(view, View) else None
         moment_ns = chart.inspected_ns if isinstance(chart, Chart) else None
@@ -178,7 +178,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.notify(f"theme {self.theme}", markup=False)
 
     def action_session_tags(self) -> None:
-        """Have waits for free tags watched always, never, or while a queue is full."""
+        """Trace waits for free tags always, never, or while a queue is full (auto)."""
         self.notify(self._tags.turn(), markup=False)
 
     def action_session_suspend(self) -> None:
@@ -189,7 +189,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self.notify("there is no shell to go back to", markup=False)
 
     def action_session_quit(self) -> None:
-        """Leave; a load that writes asks first, any other is simply stopped."""
+        """Quit; ask first if the load writes, else stop it."""
         controller = self.app_state.controller
         if controller is None or controller.status.state is not LoadState.RUNNING or controller.knobs.read_pct >= 100:
             self._leave()
@@ -202,10 +202,10 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if answer:
             self._leave()
         else:
-            self.notify("quit not typed: the load goes on", markup=False)
+            self.notify("quit not typed: the load continues", markup=False)
 
     def _leave(self) -> None:
-        """Leave at once, or while I/Os do not come back once they are given up: at the limit, or when asked again."""
+        """Quit at once, or with I/Os outstanding when they are given up: at the limit, or when asked again."""
         controller = self.app_state.controller
         if (
             controller is None
@@ -229,7 +229,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self.call_from_thread(self.exit)
 
     def _name_waits(self) -> None:
-        """Keep what is said of I/Os that do not come back as new as it is, between frames."""
+        """Update the message on outstanding I/Os between frames."""
         controller = self.app_state.controller
         waits = controller is not None and bool(controller.status.outstanding)
         # Timers also run while a screen is only half there, and when none is left because the app ends.
@@ -243,7 +243,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         return " ".join(self.get_key_display(action.binding().with_key(key)) for key in keys)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Fill the palette: every action that works here, and Textual's own for themes and pictures."""
+        """Fill the palette: every action available here, and Textual's own for themes and screenshots."""
         for action in actions_at(screen.ENTRY if isinstance(screen, View) else None):
             if self.check_action(action.method, ()):
                 target = self if action.screen == ANYWHERE else screen

@@ -19,14 +19,14 @@ from tui.transport import Transport
 
 @dataclass(frozen=True, slots=True)
 class LatencyJump:
-    """Where the latency screen is to go: whose latencies, and which moment; None leaves each as it is."""
+    """What the latency screen is to show: subject and time; None leaves each unchanged."""
 
     subject: LatencySubject | None
     moment_ns: int | None
 
 
 def traced_subject(trace: Trace, frame: Frame) -> LatencySubject | None:
-    """Follow what a chart shows the past of."""
+    """Show the latencies of what a chart shows."""
     if trace.table == "load_total":
         return WHOLE_LOAD
     if trace.table == "disks":
@@ -40,26 +40,26 @@ class Recording(Protocol):
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """Path of the file."""
 
     @property
     def size_bytes(self) -> int:
-        """How much is written."""
+        """Bytes written."""
 
     @property
     def trouble(self) -> str:
-        """Why nothing is written any more, in one line; empty while all is well."""
+        """Why recording stopped, in one line; empty while it works."""
 
 
 @dataclass(slots=True, eq=False)
 class AppState:
-    """The instrument behind the screens; the app alone sets `frame`, the feed alone fills `history` and `events`."""
+    """State shared by all screens; the app alone sets `frame`, the feed alone fills `history` and `events`."""
 
     transport: Transport
     history: History
     events: EventHistory
     controller: LoadController | None
-    """None where no load can be driven: watching only, or over a recording."""
+    """None if no load can be driven: watching only, or replaying."""
     recording: Recording | None
     interval_s: float
     autostart: bool = False
@@ -67,15 +67,15 @@ class AppState:
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keys by action id."""
     span_ns: int = 300 * 1_000_000_000
-    """How much of the past the charts show."""
+    """Length of the chart history."""
     log_latency: bool = False
-    """Whether charts of latency have a logarithmic axis: a mean shows beside a peak a hundred times as high."""
+    """Whether latency charts have a logarithmic axis, which shows a mean below a peak a hundred times as high."""
     frame: Frame | None = None
     """The frame on the screen."""
     latest: Frame | None = None
     """The newest frame, shown or not."""
     jump: LatencyJump | None = None
-    """What the latency screen is asked to show next; it takes it."""
+    """Request to the latency screen, which clears it."""
     ended: str | None = None
     """Why the source ended, empty at the end of a recording; None while it runs."""
 

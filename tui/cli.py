@@ -19,14 +19,14 @@ from tui.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
 
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
-    "run": "watch this host and drive a load beside it",
+    "run": "watch this host and drive a load",
     "verify": "find damaged blocks after a load with --verify",
     "report": "disks, paths and HBA ports as text or JSON lines, like sar",
     "scan": "the device graph: HBA ports, paths, LUNs, what is built on them",
-    "record": "this host into a session file, without a screen",
-    "replay": "a recording on the same screens",
+    "record": "record this host to a session file, without a screen",
+    "replay": "show a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",
-    "doctor": "what works on this host, and what would lift it",
+    "doctor": "what works on this host, and how to enable more",
     "probe": "exact time for users who may not trace: the privileged helper",
 }
 """Verb to its one-line help; the module of the same name in tui.commands has the rest."""
@@ -80,13 +80,13 @@ def cli(context: click.Context) -> int | None:
 
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; whatever goes wrong is one line on stderr and an exit code, never a traceback."""
+    """Run one command; every error is one line on stderr and an exit code, never a traceback."""
     prepare_streams()
     report_threads()
     try:
         return _run(arguments)
     except BrokenPipeError:
-        # The reader has had enough; Python would complain once more when it flushes at exit.
+        # The reader closed the pipe; Python would report it again when it flushes at exit.
         drop_output()
         return 1
     except SystemExit:
@@ -122,13 +122,13 @@ def _reason(error: OSError) -> str:
         drop_output()
     if error.filename is None:
         return _with_limit(str(error))
-    # Without a descriptor to spare the first that fails may be the next module.
+    # Without a free descriptor the import of the next module may fail first.
     subject = "" if str(error.filename).endswith((".py", ".so")) else f"{error.filename}: "
     return f"{subject}{_with_limit(str(error.strerror))}"
 
 
 def _with_limit(text: str) -> str:
-    """Add what the limit is to an error that descriptors are missing, wherever it comes from."""
+    """Add the limit to an error about missing descriptors."""
     missing = any(os.strerror(number) in text for number in (errno.EMFILE, errno.ENFILE))
     return f"{text}: {more_open_files()}" if missing and "ulimit" not in text else text
 

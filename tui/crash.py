@@ -1,4 +1,4 @@
-"""What is left of an error that nobody foresaw: one line on stderr, and a file with the details."""
+"""Unexpected errors: one line on stderr, and a file with the details."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def crash_folder() -> Path:
 
 
 def crash_line(error: BaseException) -> str:
-    """Write the details into a file of the owner alone; returns the line to show."""
+    """Write the details to a file that only its owner can read; returns the line to show."""
     what = short_text(" ".join(f"{type(error).__name__}: {error}".split()))
     try:
         path = _write(_details(error))
-    except Exception as failure:  # the line is to come out whatever happens
+    except Exception as failure:  # the line must be printed in any case
         return f"unexpected error: {what} (details cannot be kept: {short_text(str(failure))})"
     return f"unexpected error: {what}; details in {path}: please report them"
 
 
 def report_threads() -> None:
-    """Treat what ends a thread, or a finalizer, the same: no traceback on the terminal."""
+    """Report exceptions in threads and finalizers the same way: no traceback on the terminal."""
 
     def in_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
@@ -50,7 +50,7 @@ def report_threads() -> None:
 
 
 def report_uncaught(kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
-    """Stand in for sys.excepthook: for what is raised before or after the command line runs."""
+    """Replace sys.excepthook: for exceptions before or after the command line runs."""
     if issubclass(kind, KeyboardInterrupt):
         return
     _show(error)

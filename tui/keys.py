@@ -21,26 +21,26 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("view.help", "Help: keys, figures, tiers", "question_mark,f1", short="Help"),
     Action("session.quit", "Quit", "q,ctrl+q,ctrl+c", short="Quit"),
     Action("session.suspend", "Suspend: back to the shell; fg returns", "ctrl+z", priority=True),
-    Action("session.pause", "Pause the display, or go on", "space", short="Pause"),
+    Action("session.pause", "Pause or resume the display", "space", short="Pause"),
     *_OPENERS,
-    Action("view.longer", "Charts show a longer past", "z"),
-    Action("view.shorter", "Charts show a shorter past", "Z"),
-    Action("view.log", "Charts of latency with a logarithmic axis, or a linear one", "y"),
+    Action("view.longer", "Longer chart history", "z"),
+    Action("view.shorter", "Shorter chart history", "Z"),
+    Action("view.log", "Latency charts: logarithmic or linear axis", "y"),
     Action("view.theme", "Next theme", "ctrl+t"),
-    Action("session.tags", "Waits for free tags: watched, not watched, or by need", "ctrl+w", replay=False),
+    Action("session.tags", "Tag wait tracing: on, off, auto", "ctrl+w", replay=False),
     _replay("step_back", "One sample back", "comma"),
-    _replay("step_forward", "One sample on", "full_stop", "Step"),
+    _replay("step_forward", "One sample forward", "full_stop", "Step"),
     _replay("back", "Back 10 s", "left"),
-    _replay("forward", "On 10 s", "right"),
+    _replay("forward", "Forward 10 s", "right"),
     _replay("back_minute", "Back 1 min", "shift+left"),
-    _replay("forward_minute", "On 1 min", "shift+right"),
+    _replay("forward_minute", "Forward 1 min", "shift+right"),
     _replay("first", "To the start", "home"),
     _replay("last", "To the end", "end"),
     _replay("goto", "Go to a time", "g", "Go to"),
     _replay("slower", "Half the speed", "s"),
     _replay("faster", "Twice the speed", "f", "Faster"),
 )
-"""Those of the app, which work on every screen."""
+"""Actions of the app, which work on every screen."""
 
 ACTIONS: tuple[Action, ...] = (*ANYWHERE_ACTIONS, *chain.from_iterable(entry.actions for entry in SCREENS))
 """In the order of the help screen."""
@@ -51,7 +51,7 @@ BY_METHOD: Mapping[str, Action] = {action.method: action for action in ACTIONS}
 
 
 def is_usable(action: Action, *, replay: bool, load: bool) -> bool:
-    """Whether an action can do anything: over a recording or live, with or without a load to drive."""
+    """Whether an action is available: in a replay or live, with or without a load to drive."""
     if action.needs_load and not load:
         return False
     return action.replay is None or action.replay == replay
@@ -68,7 +68,7 @@ def bindings_of(actions: Iterable[Action]) -> list[BindingType]:
 
 
 def keys_in_force(action: Action, overrides: Mapping[str, str]) -> list[str]:
-    """Keys of an action after the operator's own settings."""
+    """Keys of an action, with the settings applied."""
     return [key.strip() for key in overrides.get(action.id, action.keys).split(",")]
 
 

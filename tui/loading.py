@@ -1,4 +1,4 @@
-"""Loading modules without looking for garbage in between."""
+"""Import modules without garbage collection."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Keep the garbage collector still while modules are loaded, and what they made out of its sight for good.
+    """Disable the garbage collector during imports, and freeze what they created (gc.freeze).
 
-    What loading makes stays: looking through it again and again costs a tenth of the start.
+    Those objects stay alive: scanning them again and again costs a tenth of the start.
     """
     gc.disable()
     try:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from tui.loading import loading
 
 YOUNG_OBJECTS = 20_000
-"""New objects until they are looked through for garbage: a screen makes and drops many that are none."""
+"""New objects per collection of the youngest generation: a screen creates and drops many without cycles."""
 COLLECTIONS_UNTIL_OLDER = 3
 """After so many collections of the youngest generation the next one is collected too, and so on (gc.set_threshold).
 
@@ -32,7 +32,7 @@ def main() -> None:
 
 @contextmanager
 def _quiet_interrupts() -> Iterator[None]:
-    """While modules are loaded SIGINT ends the process as the kernel does it, without a traceback."""
+    """Give SIGINT its default action during imports: the process ends without a traceback."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -41,7 +41,7 @@ def _quiet_interrupts() -> Iterator[None]:
 
 
 def _start_lightly() -> None:
-    """Leave out what only costs: looking for garbage all the time, and numpy's threads for linear algebra."""
+    """Avoid needless cost: frequent garbage collection, and numpy's threads for linear algebra."""
     gc.set_threshold(YOUNG_OBJECTS, COLLECTIONS_UNTIL_OLDER, COLLECTIONS_UNTIL_OLDER)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -1,4 +1,4 @@
-"""The register of screens: tab, keys, palette, help and the app all follow from one entry a screen.
+"""The registry of screens: tab, keys, palette, help and the app all follow from one entry per screen.
 
 The views are named, not imported: each is imported when it is first shown, as the first paint waits for none of them.
 """
@@ -14,7 +14,7 @@ from tui.action import Action
 
 @dataclass(frozen=True, slots=True)
 class ScreenEntry:
-    """All that is known of a screen before it is imported."""
+    """What is known of a screen before it is imported."""
 
     id: str
     title: str
@@ -28,7 +28,7 @@ class ScreenEntry:
     actions: tuple[Action, ...] = ()
     """What can be done on this screen."""
     shortcuts: tuple[Action, ...] = ()
-    """What works anywhere and leads here."""
+    """Actions that work on every screen and lead to this one."""
 
     @property
     def opener(self) -> Action:
@@ -66,7 +66,7 @@ DETAIL = _entry(
     "Details of a disk, path or port",
     "",
     "detail:DetailView",
-    Action("disk.back", "Back to where it was opened", "escape", "Back"),
+    Action("disk.back", "Back to the previous screen", "escape", "Back"),
 )
 LOAD = _entry(
     "load",
@@ -80,32 +80,32 @@ LOAD = _entry(
     _load("edit", "Edit the job; Esc goes back to the knobs", "e", "Edit job"),
     *(_knob(key.id, key.title, key.keys) for _, row in knob_rows() for key in row.keys),
 )
-EVENTS = _entry("events", "Events", "Events: what happened when", "3", "events:EventsScreen")
+EVENTS = _entry("events", "Events", "Events: knobs, load, paths, hot-plug, notes", "3", "events:EventsScreen")
 LATENCY = _entry(
     "latency",
     "Latency",
     "Latency: heat map, peaks, slowest I/Os",
     "4,l",
     "latency:LatencyScreen",
-    Action("latency.subject", "Choose whose latencies: load, disk, path, LUN, port", "c", "Subject"),
+    Action("latency.subject", "Select the subject: load, disk, path, LUN, port", "c", "Subject"),
     Action("latency.direction", "Reads, writes, or both", "d", "Read/write"),
     Action("latency.part", "Whole time, queue time, service time", "t", "Q/S"),
     Action("latency.next_peak", "To the next largest peak", "n", "Peak"),
-    Action("latency.mark", "Mark a range from the cursor on, or forget it", "m", "Mark"),
+    Action("latency.mark", "Mark a range from the cursor on, or clear it", "m", "Mark"),
     Action("latency.panel", "Below: peaks, slowest I/Os, waterfall", "p", "Panel"),
-    Action("latency.zoom_in", "Closer in time", "plus,equals_sign", "Zoom"),
+    Action("latency.zoom_in", "Zoom in (time)", "plus,equals_sign", "Zoom"),
     Action("latency.zoom_out", "More time", "minus"),
-    Action("latency.narrow", "Closer in latency", "right_square_bracket"),
-    Action("latency.widen", "More of the latencies", "left_square_bracket"),
-    Action("latency.zoom_off", "All of it again", "0"),
-    Action("latency.lines", "Percentile lines on or off", "o"),
-    Action("latency.seek", "Go to the cursor's moment", "enter", "Go there", replay=True),
-    shortcuts=(Action("view.ios", "Slowest I/Os of the moment under the cursor", "i"),),
+    Action("latency.narrow", "Zoom in (latency)", "right_square_bracket"),
+    Action("latency.widen", "Zoom out (latency)", "left_square_bracket"),
+    Action("latency.zoom_off", "Reset zoom", "0"),
+    Action("latency.lines", "Toggle percentile lines", "o"),
+    Action("latency.seek", "Seek to the cursor", "enter", "Go there", replay=True),
+    shortcuts=(Action("view.ios", "Slowest I/Os at the cursor", "i"),),
 )
 PATHS = _entry(
     "paths",
     "Paths",
-    "Paths and ports: which way is down, sick or full",
+    "Paths and ports: which path is down, degraded or full",
     "5",
     "paths:PathsScreen",
     Action("paths.open", "Open or close a group, or show a path", "enter", "Open"),
@@ -121,7 +121,7 @@ TREE = _entry(
     "6",
     "tree:TreeScreen",
     Action("tree.open", "Open or close a branch, or show what has none", "enter", "Open"),
-    Action("tree.unfold", "Open a level more below the cursor", "x", "Unfold"),
+    Action("tree.unfold", "Open one more level below the cursor", "x", "Unfold"),
     Action("tree.fold", "Close all branches", "X"),
     Action("tree.details", "Details of the port, path or disk under the cursor", "d", "Details"),
 )
@@ -138,7 +138,7 @@ WALL = _entry(
 CGROUPS = _entry(
     "cgroups",
     "Cgroups",
-    "Cgroups: which control group does the I/O, which is held back",
+    "Cgroups: I/O and throttling by control group",
     "8",
     "cgroups:CgroupsScreen",
     Action("cgroups.disk", "Details of the disk under the cursor", "enter,d", "Disk"),

@@ -1,4 +1,4 @@
-"""Where pictures of the screen are kept, and how one is saved without writing over anything."""
+"""Where screenshots are stored, and how one is saved without overwriting a file."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def picture_folders(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
 
 
 def save_picture(svg: str, folders: Iterator[Path]) -> Path:
-    """Save a picture in the first folder that takes it; returns its path.
+    """Save a screenshot in the first folder that is writable; returns its path.
 
     Raises:
-        LunscopeError: none does; the text says where it was tried last, and why not.
+        LunscopeError: none is; the text names the last one and the reason.
     """
     reason = "no folder"
     for folder in folders:

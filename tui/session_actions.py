@@ -1,4 +1,4 @@
-"""What the keys that move in time do; the app mixes this in."""
+"""Actions of the keys that move in time; a mixin of the app."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tui.transport import ReplayTransport
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 SPANS_S = (60, 300, 900, 3600)
-"""What the charts may show of the past."""
+"""Lengths of the chart history."""
 
 
 class SessionActions(ThemedApp[None]):
-    """Pause, step, seek, speed, and how much of the past is shown."""
+    """Pause, step, seek, speed, and length of the chart history."""
 
     app_state: AppState
 
@@ -40,7 +40,7 @@ class SessionActions(ThemedApp[None]):
         path: str | None = None,
         time_format: str | None = None,  # noqa: ARG002 - as above
     ) -> str | None:
-        """Save a picture of the screen and say where, or why not; the palette calls this."""
+        """Save a screenshot and show where, or why not; called by the palette."""
         folders = picture_folders() if path is None else iter((Path(path),))
         try:
             saved = save_picture(self.export_screenshot(), folders)
@@ -51,7 +51,7 @@ class SessionActions(ThemedApp[None]):
         return str(saved)
 
     def action_session_pause(self) -> None:
-        """Hold the picture, or go on."""
+        """Pause the display, or resume."""
         self.app_state.transport.pause(self.app_state.frame)
         if self.app_state.latest is not None:
             self.app_state.frame = self.app_state.transport.shown(self.app_state.latest)
@@ -62,23 +62,23 @@ class SessionActions(ThemedApp[None]):
         self._replay.step(-1)
 
     def action_session_step_forward(self) -> None:
-        """One sample on."""
+        """One sample forward."""
         self._replay.step(1)
 
     def action_session_back(self) -> None:
-        """Go a short way back."""
+        """Seek back 10 s."""
         self._replay.move(-SHORT_SEEK_S)
 
     def action_session_forward(self) -> None:
-        """Go a short way on."""
+        """Seek forward 10 s."""
         self._replay.move(SHORT_SEEK_S)
 
     def action_session_back_minute(self) -> None:
-        """Go a minute back."""
+        """Seek back 1 min."""
         self._replay.move(-LONG_SEEK_S)
 
     def action_session_forward_minute(self) -> None:
-        """Go a minute on."""
+        """Seek forward 1 min."""
         self._replay.move(LONG_SEEK_S)
 
     def action_session_first(self) -> None:
@@ -100,7 +100,7 @@ class SessionActions(ThemedApp[None]):
         self.paint()
 
     def action_session_goto(self) -> None:
-        """Ask for a time and go there."""
+        """Ask for a time and seek to it."""
         text = "A time of the recording, such as 14:03, 14:03:22, 2026-05-01T14:03, or +10m (after the start):"
         self.push_screen(Dialog("Go to", text), self._go_to)
 
@@ -114,18 +114,18 @@ class SessionActions(ThemedApp[None]):
             self.notify(str(error), severity="error", markup=False)
 
     def action_view_longer(self) -> None:
-        """Show a longer past in the charts."""
+        """Lengthen the chart history."""
         self._change_span(1)
 
     def action_view_shorter(self) -> None:
-        """Show a shorter past in the charts."""
+        """Shorten the chart history."""
         self._change_span(-1)
 
     def action_view_log(self) -> None:
         """Change the axis of the charts of latency."""
         self.app_state.log_latency = not self.app_state.log_latency
         axis = "logarithmic" if self.app_state.log_latency else "linear"
-        self.notify(f"charts of latency: {axis} axis", timeout=2, markup=False)
+        self.notify(f"latency charts: {axis} axis", timeout=2, markup=False)
         self.paint()
 
     def _change_span(self, direction: int) -> None:

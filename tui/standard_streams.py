@@ -11,13 +11,13 @@ from typing import TextIO
 
 OUTPUT_NAME = "standard output"
 _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
-"""/dev/null opened for reading takes no output, so that a closed one is an error where something is printed."""
+"""/dev/null opened read-only: writing to a standard output that the caller closed is then an error."""
 
 
 def prepare_streams() -> None:
-    """Open those that the caller closed, and name standard output in its errors.
+    """Open the standard streams that the caller closed, and name standard output in its errors.
 
-    A descriptor that is free is what the next open gets: a session file or a device would then take what is printed.
+    The next open gets the lowest free descriptor: printed text would go into a session file or a device.
     """
     for descriptor, mode in enumerate(_MODES):
         try:
@@ -31,7 +31,7 @@ def prepare_streams() -> None:
 
 
 def drop_output() -> None:
-    """Lead standard output to nowhere, so that Python does not try what failed once more when it ends."""
+    """Redirect standard output to /dev/null, so that Python does not retry a failed flush at exit."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         os.dup2(null, sys.stdout.fileno())
@@ -57,7 +57,7 @@ class _NamedOutput(io.FileIO):
 
 
 class _SilentErrors(io.FileIO):
-    """Standard error: where it takes nothing there is nobody to say so, and the work goes on."""
+    """Standard error: a failed write cannot be reported, and is ignored."""
 
     def write(self, data: bytes) -> int | None:  # type: ignore[override] # what a buffer writes
         try:
@@ -67,7 +67,7 @@ class _SilentErrors(io.FileIO):
 
 
 def _with_raw(stream: TextIO | None, original: TextIO | None, kind: type[io.FileIO]) -> TextIO:
-    """Return a stream over the same descriptor; what tests or callers put in the place of it is left alone."""
+    """Return a stream over the same descriptor; a stream that tests or callers replaced is left alone."""
     if stream is not None and (stream is not original or not isinstance(stream, io.TextIOWrapper)):
         return stream
     descriptor = (1 if kind is _NamedOutput else 2) if stream is None else stream.fileno()

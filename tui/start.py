@@ -1,4 +1,4 @@
-"""Starting and leaving the screens: environment, signals, and everything closed whatever happened."""
+"""Start and end of the screens: environment, signals, and cleanup in every case."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from tui.app import LunscopeApp
 
 LAST_WORDS_S = 0.3
-"""How long a terminal that reads slowly is waited for before what is said after the screens."""
+"""Longest wait for a slow terminal before messages are printed after the screens."""
 SLOW_LINK_FPS = "15"
 HASTY_S = 0.4
-"""How long I/Os that are outstanding may take to come back once the terminal has gone."""
+"""Longest wait for outstanding I/Os after the terminal was lost."""
 
 
 def require_terminal(instead: str) -> None:
-    """Insist on a terminal to read keys from; the screens are drawn there, wherever stdout and stderr lead.
+    """Require a terminal on stdin; the screens are drawn there, even if stdout and stderr are redirected.
 
     Raises:
         UsageError: input is a pipe or a file; the text names what works there.
@@ -51,14 +51,14 @@ def start_live(
     autostart: bool = False,
     theme: str | None = None,
 ) -> int:
-    """Show a live host, with a load to drive where `control` is given; closes both and returns the exit code.
+    """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
     With `autostart` the job is armed and started at once. Everything the load made is removed before this returns.
     """
     _prepare_environment()
     closing = _Closing(control, source, recording)
     try:
-        with open_terminal() as tty, EndWatch(tty, closing.hasty_steps) as watch:
+        with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
             try:
                 app = _make_app(source, control, job, permissions, recording, autostart=autostart, theme=theme)
                 code = _run(app, tty, watch, control)
@@ -109,7 +109,7 @@ def _make_app(
 
 
 def _prepare_environment() -> None:
-    """Spare slow links; textual reads this when it is imported."""
+    """Lower the frame rate for slow links; textual reads this when it is imported."""
     if os.environ.get("SSH_CONNECTION"):
         os.environ.setdefault("TEXTUAL_FPS", SLOW_LINK_FPS)
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
@@ -126,7 +126,7 @@ def _run(app: LunscopeApp, tty: Tty, watch: EndWatch, control: LoadControl | Non
 
 
 async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
-    """Run the app; what ends it from outside does so the way the quit key does, so that the terminal is given back."""
+    """Run the app; signals and hangups end it as the quit key does, so that the terminal is restored."""
     loop = asyncio.get_running_loop()
 
     def leave(code: int) -> None:
@@ -138,7 +138,7 @@ async def _run_under(app: LunscopeApp, watch: EndWatch) -> None:
 
 
 class _Closing:
-    """The load, then the source and its recording; each is closed even if another fails."""
+    """Close the load, then the source and its recording, each even if another fails."""
 
     def __init__(self, control: LoadControl | None, source: Source, recording: RecordingSource | None) -> None:
         self._control = control
@@ -146,16 +146,16 @@ class _Closing:
         self._steps: tuple[Callable[[], None], ...] = (self._end_load, self._record_the_end, source.close)
         self._is_done = False
         self.code = 0
-        """Exit code that says which signal gave up a load that did not end; 0 if none did."""
+        """Exit code of the signal that gave up a load that did not end; 0 if none did."""
 
     @property
-    def hasty_steps(self) -> tuple[Callable[[], None], ...]:
-        """The same in little time: the recording is completed without waiting for what it records."""
+    def urgent_steps(self) -> tuple[Callable[[], None], ...]:
+        """The same within a short limit: the recording is completed without waiting for its source."""
         finish = () if self._recording is None else (self._recording.finish,)
         return (self._stop_load_hastily, self._record_the_end, *finish)
 
     def close(self) -> None:
-        """Close all of it once; raises what failed first."""
+        """Close all parts once; raises the first error."""
         if self._is_done:
             return
         self._is_done = True
@@ -169,7 +169,7 @@ class _Closing:
             raise failures[0]
 
     def _end_load(self) -> None:
-        """End the load, if there is one, and say on stderr what is waited for; in the main thread."""
+        """Stop the load, if there is one, and report on stderr what is outstanding; in the main thread."""
         if self._control is not None:
             self.code = end_load(self._control)
 
@@ -178,7 +178,7 @@ class _Closing:
             self._control.stop(verify=False, give_up_s=HASTY_S)
 
     def _record_the_end(self) -> None:
-        """Record what happened after the last sample: that the load ended, and why."""
+        """Record the end of the load and its reason, which come after the last sample."""
         if self._recording is not None and self._control is not None:
             for event in self._control.take_events():
                 self._recording.add_event(event)

@@ -1,28 +1,28 @@
-"""The operator's say on waits for free tags, which cost two more probes for every I/O."""
+"""The setting for tag wait tracing (on, off, auto), which costs two more probes per I/O."""
 
 from __future__ import annotations
 
 from collectors.model import Source, TagWaitWatcher
 
 _WORDS = {
-    None: "waits for free tags are watched while a queue is full",
-    True: "waits for free tags are watched: Tag beside Q",
-    False: "waits for free tags are not watched",
+    None: "tag wait tracing auto: while a queue is full",
+    True: "tag wait tracing on: column Tag",
+    False: "tag wait tracing off",
 }
 _NEXT = {None: True, True: False, False: None}
 
 
 class TagWaitChoice:
-    """Goes round: by need, always, never."""
+    """Cycles through auto, on, off."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._wanted: bool | None = None
 
     def turn(self) -> str:
-        """Take the next choice; what is so from now on, in words."""
+        """Take the next setting; returns it as text."""
         if not isinstance(self._source, TagWaitWatcher):
-            return "this source cannot watch waits for tags"
+            return "this source cannot trace tag waits"
         self._wanted = _NEXT[self._wanted]
         self._source.watch_tag_wait(self._wanted)
         return _WORDS[self._wanted]

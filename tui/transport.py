@@ -1,4 +1,4 @@
-"""Moving in time: holding the picture of a live host, or driving the cursor of a recording."""
+"""Moving in time: pausing the display of a live host, or the cursor of a recording."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ SECOND_NS = 1_000_000_000
 
 
 class LiveTransport:
-    """A live host: time goes on; a pause only holds what is shown."""
+    """A live host: sampling continues; a pause only freezes the display."""
 
     seekable = False
     notice = ""
     seeks = 0
     stride_ns = math.inf
-    """A live host never jumps: what is missing is a gap."""
+    """A live host never seeks: missing samples are a gap."""
 
     def __init__(self) -> None:
         self.held: Frame | None = None
 
     @property
     def paused(self) -> bool:
-        """Whether a frame is held on the screen."""
+        """Whether the display is paused."""
         return self.held is not None
 
     def pause(self, latest: Frame | None) -> None:
-        """Hold the latest frame, or let go."""
+        """Freeze the latest frame, or resume."""
         self.held = None if self.held is not None else latest
 
     def shown(self, latest: Frame) -> Frame:
@@ -38,10 +38,10 @@ class LiveTransport:
         return self.held or latest
 
     def arrived(self) -> None:
-        """Nothing was asked for, so nothing is settled by a frame."""
+        """Do nothing: there are no seeks."""
 
     def past(self, _end_ns: int, _count: int) -> list[Step]:
-        """Nothing: what a live host did is known only from the frames that came."""
+        """Nothing: the past of a live host is known only from received frames."""
         return []
 
     def events(self) -> list[Event]:
@@ -58,21 +58,21 @@ class ReplayTransport:
         self._source = source
         self._aim_ns: int | None = None
         self.seeks = 0
-        """Grows with every seek and step, so that what one began can be given up for the next."""
+        """Incremented with every seek and step, so that work for an earlier one can be cancelled."""
 
     @property
     def source(self) -> SeekableSource:
-        """The recording itself, for those that read it beside the cursor."""
+        """The recording itself, for readers independent of the cursor."""
         return self._source
 
     @property
     def stride_ns(self) -> float:
-        """How far apart samples may be that follow each other in playing: no more than 20 are shown a second."""
+        """Largest step between samples shown in succession: at most 20 are shown per second."""
         return 2e9 * max(self._source.interval_s, 0.05 * self.speed)
 
     @property
     def paused(self) -> bool:
-        """Whether the cursor stands still."""
+        """Whether the cursor is paused."""
         return self._source.paused
 
     @property
@@ -101,17 +101,17 @@ class ReplayTransport:
         return self._source.notice
 
     def pause(self, _latest: Frame | None) -> None:
-        """Stop the cursor, or let it go on; at the end of the recording it begins again."""
+        """Pause the cursor, or resume; at the end of the recording it restarts from the beginning."""
         if self.paused and self.position_ns >= self.end_ns:
             self.seek(self.start_ns)
         self._source.pause(not self.paused)
 
     def shown(self, latest: Frame) -> Frame:
-        """Take the latest frame: a paused cursor yields only what was asked for."""
+        """Take the latest frame: a paused cursor yields only requested ones."""
         return latest
 
     def arrived(self) -> None:
-        """Forget what was asked for: the cursor is there."""
+        """Clear the request: the cursor has arrived."""
         self._aim_ns = None
 
     def step(self, count: int) -> None:
@@ -126,11 +126,11 @@ class ReplayTransport:
         self._source.seek(self._aim_ns)
 
     def move(self, seconds: float) -> None:
-        """Seek by seconds from where the cursor is going to be, so that quick presses add up."""
+        """Seek by seconds from the requested position, so that quick presses add up."""
         self.seek(self.position_ns + round(seconds * SECOND_NS))
 
     def change_speed(self, factor: float) -> None:
-        """Multiply the speed, within what makes sense."""
+        """Multiply the speed, within limits."""
         self._source.set_speed(min(max(self.speed * factor, SLOWEST), FASTEST))
 
     def past(self, end_ns: int, count: int) -> list[Step]:
@@ -146,5 +146,5 @@ Transport: TypeAlias = LiveTransport | ReplayTransport
 
 
 def transport_of(source: Source) -> Transport:
-    """Make the transport that fits a source; nothing else asks whether it is seekable."""
+    """Make the transport for a source; nothing else checks whether it is seekable."""
     return ReplayTransport(cast(SeekableSource, source)) if source.seekable else LiveTransport()

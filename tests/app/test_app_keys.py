@@ -101,7 +101,7 @@ async def holds(stage: Stage) -> None:
 
 async def tags(stage: Stage) -> None:
     await stage.press()
-    await until(stage.pilot, lambda: any("cannot watch" in note.message for note in stage.app._notifications))
+    await until(stage.pilot, lambda: any("cannot trace" in note.message for note in stage.app._notifications))
 
 
 async def theme(stage: Stage) -> None:
@@ -204,7 +204,7 @@ async def policy_has_nothing_to_choose(stage: Stage) -> None:
     before = stage.knobs
     await stage.press()
     assert stage.knobs == before
-    assert "one way to the data only" in screen_text(stage.pilot)
+    assert "only one path to the data" in screen_text(stage.pilot)
 
 
 async def axis(stage: Stage) -> None:

@@ -83,7 +83,7 @@ def test_ticks_are_round_in_the_unit() -> None:
 def test_log_axis_ends_at_decades() -> None:
     axis = log_axis(0.04, 230, 20)
     assert (axis.low, axis.high) == pytest.approx((0.01, 1000))
-    heights = axis.place(np.array([0.0, 0.01, 1000.0, NAN]))
+    heights = axis.position(np.array([0.0, 0.01, 1000.0, NAN]))
     assert heights[:3].tolist() == pytest.approx([0, 0, 1])
     assert math.isnan(heights[3])
 

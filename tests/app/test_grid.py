@@ -78,7 +78,7 @@ async def test_rows_are_sorted_marked_and_legible_without_colour() -> None:
         grid.show(_table())
         await pilot.pause()
         lines = text_of(grid)
-        assert lines[0].split() == ["Disk", "Heat", "IOPS▼", "Thr", "Q", "S", "Busy", "Peak", "p99"]
+        assert lines[0].split() == ["Disk", "Heat", "IOPS▼", "B/s", "Q", "S", "Busy", "Peak", "p99"]
         assert lines[1].split() == ["1/s", "B/s", "ms", "ms", "%", "ms", "ms"]
         assert [line.split()[0].strip("▸") for line in lines[2:5]] == ["sdb", "nvme0n1", "sda"]
         assert "△55·" in lines[2]
@@ -145,13 +145,13 @@ async def test_a_figure_is_whole_or_absent_and_the_rest_is_a_scroll_away() -> No
     async with OneWidget(grid).run_test(size=(40, 12)) as pilot:
         grid.show(_table())
         await pilot.pause()
-        assert text_of(grid)[0].split() == ["Disk", "Heat", "IOPS▼", "Thr", "Q", "▸"]
+        assert text_of(grid)[0].split() == ["Disk", "Heat", "IOPS▼", "B/s", "Q", "▸"]
         await _settle(pilot, "right", "right")
-        assert text_of(grid)[0].split() == ["◂Disk", "Thr", "Q", "S", "Busy", "▸"]
+        assert text_of(grid)[0].split() == ["◂Disk", "B/s", "Q", "S", "Busy", "▸"]
         await _settle(pilot, *["right"] * 9)
         assert text_of(grid)[0].split()[-1] == "p99"
         await _settle(pilot, *["left"] * 9)
-        assert text_of(grid)[0].split() == ["Disk", "Heat", "IOPS▼", "Thr", "Q", "▸"]
+        assert text_of(grid)[0].split() == ["Disk", "Heat", "IOPS▼", "B/s", "Q", "▸"]
 
 
 @pytest.mark.parametrize("size", [(20, 5), (10, 3), (3, 2), (1, 1), (300, 80)])

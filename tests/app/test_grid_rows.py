@@ -62,8 +62,8 @@ def test_window_is_a_slice_of_the_whole_stable_order(values: list[float], top: i
     order = RowOrder(rows, keys)
     whole = rows[np.argsort(keys, kind="stable")].tolist()
     assert order.window(top, height).tolist() == whole[top : top + height]
-    assert [order.place_of(row) for row in whole] == list(range(len(whole)))
-    assert order.place_of(1) is None
+    assert [order.position_of(row) for row in whole] == list(range(len(whole)))
+    assert order.position_of(1) is None
 
 
 def test_natural_key_of_digits_that_int_does_not_read() -> None:

@@ -158,7 +158,7 @@ async def test_the_policy_of_a_mirror_is_turned_live(size: tuple[int, int], scra
 async def test_a_policy_without_a_choice_is_told() -> None:
     async with load_stage(JobSpec(size_bytes=1 << 20, knobs=GENTLE)) as stage:
         await stage.press("p")
-        await stage.shows("there is one way to the data only")
+        await stage.shows("only one path to the data")
 
 
 async def test_autostart_runs_at_once_on_the_load_screen() -> None:

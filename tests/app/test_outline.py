@@ -25,7 +25,7 @@ def grown(*opened: str) -> tuple[Outline, FrameTable, RowNames]:
 def shown(outline: Outline, table: FrameTable, names: RowNames, sort: Sorting, text: str = "") -> list[str]:
     order = outline.order(table, names, sort, text)
     listed = [NAMES[row] for row in order.window(0, len(order))]
-    assert [order.place_of(NAMES.index(name)) for name in listed] == list(range(len(order)))
+    assert [order.position_of(NAMES.index(name)) for name in listed] == list(range(len(order)))
     return listed
 
 

@@ -121,7 +121,7 @@ async def test_one_disk_is_its_own_only_path() -> None:
 @pytest.mark.parametrize(
     ("topology", "words"),
     [
-        (Topology(), "looking for devices"),
+        (Topology(), "scanning devices"),
         (replace(make_topology(), graph=Graph()), "this session holds no device graph"),
         (replace(make_topology(), graph=Graph(luns=(Lun("loop0", "loop0"),))), "all are virtual"),
     ],

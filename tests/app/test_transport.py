@@ -101,7 +101,7 @@ async def test_enter_on_an_event_goes_there(session: Path) -> None:
         await at(pilot, app, 0)
         await pilot.press("3")
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 15)
-        assert "15 events; Enter goes there" in screen_text(pilot)
+        assert "15 events; Enter seeks to it" in screen_text(pilot)
         await pilot.press("down", "down", "enter")
         await at(pilot, app, COUNT - 25)
         await pilot.press("1")

@@ -14,7 +14,7 @@ from tests.unit.raw_samples import disks, rows, sample
 from tui.paths.board import Only, PathBoard, path_board
 from tui.paths.device_facts import facts_of
 from tui.paths.facts import path_facts, port_facts
-from tui.paths.text import summary, told
+from tui.paths.text import row_summary, summary
 
 NAMES = ("sda", "sdb", "sdc", "sdd")
 WHO = rows("dm-0", *NAMES)
@@ -54,8 +54,8 @@ def board_of(frame: Frame) -> PathBoard:
 )
 def test_a_lun_says_how_many_paths_the_storage_prefers(access: tuple[str, ...], cell: str, sentence: str) -> None:
     board = board_of(frame_of(*access))
-    assert board.state_words(0) == cell
-    words = told(board, 0)
+    assert board.state_text(0) == cell
+    words = row_summary(board, 0)
     assert f"of {len(access)} paths usable" in words
     assert ("optimized" in words) == bool(sentence)
     assert sentence in words
@@ -63,7 +63,7 @@ def test_a_lun_says_how_many_paths_the_storage_prefers(access: tuple[str, ...], 
 
 def test_the_state_of_a_path_fits_its_column() -> None:
     board = board_of(frame_of("non-optimized", "optimized"))
-    assert board.state_words(1) == "non-opt"
+    assert board.state_text(1) == "non-opt"
 
 
 def test_states_are_shown_with_their_age() -> None:
@@ -94,5 +94,5 @@ def test_a_device_is_told_in_the_words_of_the_kernel() -> None:
 
 
 def test_nothing_to_show_is_said_of_what_was_asked() -> None:
-    assert Only.NOT_ACTIVE.nothing == "all paths active"
-    assert Only.HOT.nothing == "no path is hot"
+    assert Only.NOT_ACTIVE.empty_text == "all paths active"
+    assert Only.HOT.empty_text == "no path is hot"

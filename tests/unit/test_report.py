@@ -59,13 +59,13 @@ GOLDEN = """\
 Linux 6.18.44 (lab)  2025-11-21  x86_64  (4 CPU)
 ~ sampled (estimate), : kernel counters, - not known; exact bears no mark
 
-04:40:01 disk         IOPS       Thr   await       Q        S    In fl   Busy
+04:40:01 disk         IOPS       B/s   await       Q        S   aqu-sz   Busy
                        1/s     KiB/s      ms      ms       ms               %
 04:40:01 vda        1000.0    4000.0   8.000   6.000~   2.000~     8.0   50.0~
 04:40:02 vda        2000.0    8000.0   8.000   7.000~   1.000~    16.0   50.0~
 04:40:02 nvme0n1      10.0   10240.0   12.50       -        -      0.1    4.0:
 
-Average: disk         IOPS       Thr   await       Q        S    In fl   Busy
+Average: disk         IOPS       B/s   await       Q        S   aqu-sz   Busy
                        1/s     KiB/s      ms      ms       ms               %
 Average: vda        1500.0    6000.0   8.000   6.667~   1.333~    12.0   50.0~
 Average: nvme0n1       5.0    5120.0   12.50       -        -      0.1    2.0:
@@ -81,7 +81,7 @@ def test_reads_and_writes_apart() -> None:
     lines = list(report_text(run(), ReportOptions(split=True)))
     assert lines[3].split() == [
         *("04:40:01", "disk", "r/s", "w/s", "rB/s", "wB/s"),
-        *("r", "await", "w", "await", "Q", "S", "In", "fl", "Busy"),
+        *("r", "await", "w", "await", "Q", "S", "aqu-sz", "Busy"),
     ]
     assert lines[5].split()[:8] == ["04:40:01", "vda", "1000.0", "0.0", "4000.0", "0.0", "8.000", "-"]
 

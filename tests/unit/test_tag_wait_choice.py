@@ -36,7 +36,7 @@ def test_the_choice_goes_round() -> None:
     choice = TagWaitChoice(source)
     words = [choice.turn() for _ in range(3)]
     assert source.heard == [True, False, None]
-    assert words[1] == "waits for free tags are not watched"
+    assert words[1] == "tag wait tracing off"
 
 
 def test_a_recording_hands_it_on(tmp_path: Path) -> None:
@@ -48,4 +48,4 @@ def test_a_recording_hands_it_on(tmp_path: Path) -> None:
 
 
 def test_a_source_that_cannot_says_so() -> None:
-    assert TagWaitChoice(DeafSource()).turn() == "this source cannot watch waits for tags"
+    assert TagWaitChoice(DeafSource()).turn() == "this source cannot trace tag waits"

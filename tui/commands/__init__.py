@@ -1,1 +1,1 @@
-"""One verb per file; each has a click `command`. None imports textual before it needs a screen."""
+"""One verb per file; each has a click `command`. None imports textual before it shows a screen."""

@@ -1,4 +1,4 @@
-"""`lunscope doctor`: what works here and what would lift it."""
+"""`lunscope doctor`: what works here and how to enable more."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tui.options.roots import root_options
 from tui.options.tiers import tier_option
 
 NEEDED_FOR = {"exact": "exact time", "sampled": "in-flight sampling", "kernel": "diskstats"}
-"""The check that a tier stands and falls with."""
+"""The check that decides on a tier."""
 
 _MARK = {Status.OK: "ok ", Status.LIMITED: "!  ", Status.MISSING: "-  "}
 
 
-@click.command(short_help="what works on this host, and what would lift it")
+@click.command(short_help="what works on this host, and how to enable more")
 @root_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.doctor/1).")
 @tier_option
 def command(procfs: Path, sysfs: Path, *, as_json: bool, tier: str) -> int:
-    """Say what works on this host, which tier its figures get, and what root or a capability would add.
+    """Show what works on this host, the tier of its figures, and what root or a capability would add.
 
-    With --tier it exits 1 where that tier is not to be had.
+    With --tier it exits 1 if that tier is unavailable.
     """
     checks = examine(procfs, sysfs)
     _show(checks, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`lunscope export`: the figures of a recording for other programs."""
+"""`lunscope export`: export the figures of a recording."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from engine.text import safe_text
 from tui.options.numbers import WHOLE
 
 SCENARIO = "scenario"
-"""The one format that has no rows."""
+"""The format without rows."""
 
 
 @click.command(short_help="the figures of a recording as csv or jsonl")
 @click.argument("recording", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
-    "--format", "format_", type=click.Choice([*FORMATS, SCENARIO]), required=True, help="What to write; see below."
+    "--format", "format_", type=click.Choice([*FORMATS, SCENARIO]), required=True, help="Output format; see below."
 )
 @click.option(
     "--table",
@@ -34,11 +34,13 @@ SCENARIO = "scenario"
     metavar="NAME",
     help=f"Of {', '.join(TABLES)}; repeat for more. Or {SLOW_TABLE}.",
 )
-@click.option("--fields", metavar="ID,...", help="Field ids, in the order wanted; all of the table if not given.")
+@click.option("--fields", metavar="ID,...", help="Field ids in output order; default: all of the table.")
 @click.option("--from", "start", metavar="TIME", help="HH:MM[:SS], ISO, epoch seconds, or +90s after the start.")
 @click.option("--to", "end", metavar="TIME", help="As --from.")
-@click.option("--load", type=WHOLE, metavar="N", help="Which load, of several, becomes the scenario.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="A new file instead of stdout.")
+@click.option("--load", type=WHOLE, metavar="N", help="The load to export as a scenario, if there are several.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a new file instead of stdout."
+)
 def command(
     *,
     recording: Path,
@@ -52,12 +54,12 @@ def command(
 ) -> None:
     """Write a row per device and sample to stdout: time, name, identity and the figures by their ids.
 
-    Of the table slow_ios it is a row per I/O: the slowest of each interval, where exact time was recorded.
+    The table slow_ios has a row per I/O: the slowest of each interval, where exact time was recorded.
 
-    Missing is empty in csv and null in jsonl, never 0.
+    Missing values are empty in csv and null in jsonl, never 0.
 
-    The format scenario is another: the job of a recorded load and every turn of a knob at its time, which
-    `lunscope run` runs again.
+    The format scenario is the job of a recorded load with every knob turn and its time; `lunscope run` can
+    run it again.
     """
     reader = SessionReader(recording)
     if format_ == SCENARIO:

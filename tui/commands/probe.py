@@ -1,4 +1,4 @@
-"""`lunscope probe`: exact time for users who may not trace, by a helper that may."""
+"""`lunscope probe`: exact time for users who may not trace, by a privileged helper."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from tui.options.roots import root_options
     type=click.Path(dir_okay=False, path_type=Path),
     default=DEFAULT_PATH,
     show_default=True,
-    help=f"Where it listens; readers look there, or where ${PATH_VARIABLE} says.",
+    help=f"Socket path; readers use it, or ${PATH_VARIABLE}.",
 )
 @click.option(
-    "--user", "users", multiple=True, metavar="NAME", help="Let this user read; repeat for more. [sudo's caller]"
+    "--user", "users", multiple=True, metavar="NAME", help="Allow this user to read; repeat for more. [sudo's caller]"
 )
-@click.option("--group", metavar="NAME", help="Let the members of this group read.")
+@click.option("--group", metavar="NAME", help="Allow the members of this group to read.")
 @root_options
 def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Path, sysfs: Path) -> None:
-    """Trace block I/O for other lunscopes on this host, which need no rights of their own.
+    """Trace block I/O for unprivileged lunscope processes on this host.
 
-    Run it as root, by sudo or by systemd. It attaches when the first reader comes, detaches when the last one leaves,
-    and hands out counters and nothing else. In are let root, the named users and the members of the group: they see
-    names of processes and where on the disks these read and write. Ends at SIGINT and SIGTERM.
+    Run it as root, by sudo or by systemd. It attaches when the first reader connects, detaches when the last one
+    disconnects, and provides counters only. Root, the named users and the members of the group may connect: they see
+    process names and the sectors that these read and write. Ends at SIGINT and SIGTERM.
     """
     if refusal := _native.tracer_refusal(str(procfs), str(sysfs)):
         raise LunscopeError(f"probe: {refusal}")

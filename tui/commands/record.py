@@ -1,4 +1,4 @@
-"""`lunscope record`: this host into a session file, without a screen."""
+"""`lunscope record`: record this host to a session file, without a screen."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tui.options.roots import root_options
 from tui.options.tiers import PATIENCE_S, tier_option
 
 
-@click.command(short_help="this host into a session file, without a screen")
+@click.command(short_help="record this host to a session file, without a screen")
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 @click.option("--interval", type=DECIMAL, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
-@click.option("--duration", metavar="TIME", help="How long: seconds, or 90s, 10m, 8h; until interrupted if not given.")
+@click.option("--duration", metavar="TIME", help="Duration: seconds, or 90s, 10m, 8h; default: until interrupted.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is a session.")
 @tier_option
 @root_options
@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Record every sample of this host until interrupted, or for a time.
 
-    SIGINT, SIGTERM and SIGHUP end it with a complete file. A file cut off by anything else can be replayed too.
+    SIGINT, SIGTERM and SIGHUP end it with a complete file. A file truncated by a crash can be replayed too.
     """
     duration_s = None if duration is None else parse_duration(duration)
     stop = threading.Event()
@@ -69,10 +69,10 @@ def command(
 
 
 def _record(source: RecordingSource, stop: threading.Event, duration_s: float | None) -> None:
-    """Pull samples until the time is over.
+    """Read samples until the time is over.
 
     Raises:
-        LunscopeError: the file cannot be written any more.
+        LunscopeError: writing the file failed.
     """
     first_ns: int | None = None
     for step in source.steps(stop):

@@ -1,4 +1,4 @@
-"""`lunscope replay`: a recording on the same screens."""
+"""`lunscope replay`: show a recording on the same screens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui.options.numbers import DECIMAL
 from tui.start import require_terminal, start_replay
 
 
-@click.command(short_help="a recording on the same screens")
+@click.command(short_help="show a recording on the same screens")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--speed",
@@ -25,7 +25,7 @@ from tui.start import require_terminal, start_replay
 @click.option("--at", metavar="TIME", help="Begin at 14:30, 2026-05-01T14:30:05, or +90s after the start.")
 @click.option("--theme", metavar="NAME", help="Colours; the palette (Ctrl+P) lists them.")
 def command(file: Path, speed: float, at: str | None, theme: str | None) -> int:
-    """Show a recording as if it were live, and move in it: pause, step, seek, faster, slower; ? lists the keys."""
+    """Show a recording on the live screens; pause, step, seek, faster, slower: ? lists the keys."""
     require_terminal("lunscope export FILE, or lunscope report --from FILE")
     source = ReplaySource(file, speed)
     try:

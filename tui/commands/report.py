@@ -1,4 +1,4 @@
-"""`lunscope report`: what sar prints, with queue and service time, live or from a recording."""
+"""`lunscope report`: text like sar(1), with queue and service time, live or from a recording."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tui.options.roots import root_options
 from tui.options.tiers import PATIENCE_S, tier_option
 
 _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}
-"""What a recording is held to."""
+"""Reading limits for recordings."""
 
 
 def _subject_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -41,14 +41,14 @@ def _subject_options(command: Callable[..., None]) -> Callable[..., None]:
 _SUBJECTS = f"{', '.join(subject.one for subject in REPORTED[:-1])} or {REPORTED[-1].one}"
 _HELP = f"""Report each {_SUBJECTS} every INTERVAL seconds, COUNT times, then averages.
 
-Without INTERVAL one second is measured once; with INTERVAL alone it goes on until interrupted. From a recording
+Without INTERVAL one second is measured once; with INTERVAL alone it repeats until interrupted. From a recording
 every recorded interval is shown, or longer ones of INTERVAL seconds.
 """
 
 
 @click.command(help=_HELP, short_help="every disk, path, port ... as text or JSON lines, like sar")
 @_subject_options
-@click.option("-R", "split", is_flag=True, help="Reads and writes apart.")
+@click.option("-R", "split", is_flag=True, help="Reads and writes separately.")
 @click.option("-P", "distribution", is_flag=True, help="Percentiles and peaks instead of means (exact time only).")
 @click.option("--all", "all_disks", is_flag=True, help="Also disks without any I/O in the interval.")
 @click.option(
@@ -73,7 +73,7 @@ def command(
     sysfs: Path,
     **chosen: bool,
 ) -> None:
-    """Print a report of the subjects that are chosen."""
+    """Print a report of the selected subjects."""
     if interval is not None and interval <= 0:
         raise UsageError(f"interval {interval:g} s: give a length above 0")
     tables = tuple(subject.table for subject in REPORTED if chosen[subject.table])
@@ -90,13 +90,13 @@ def command(
 
 
 def _tick_s(options: ReportOptions) -> float:
-    """How often to read: an average peak latency is that of seconds, however long the lines are."""
+    """Choose the sampling interval: average peak latency is over seconds, however long the report's intervals are."""
     interval_s = options.interval_s or 1.0
     return interval_s / math.ceil(interval_s) if options.distribution else interval_s
 
 
 def _from_recording(reader: SessionReader, tier: str, options: ReportOptions, *, as_json: bool) -> None:
-    """Print a recording, with no better tier than the one that is asked for."""
+    """Print a recording, with no better tier than the requested one."""
     steps = with_tier(reader.steps(reader.first, len(reader) - 1), _BEST.get(tier, Tier.EXACT))
     _print(steps, options, as_json=as_json)
     if reader.notice:

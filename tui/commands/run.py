@@ -1,4 +1,4 @@
-"""`lunscope run`: watch this host and drive a load beside it, on the screen or without."""
+"""`lunscope run`: watch this host and drive a load, with or without screens."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from tui.options.watching import Watching, open_source
 from tui.options.work import file_options, read_work, with_ends, with_scratch
 
 SCREEN_TARGETS = 4
-"""Scratch files made for the screen, so that there is a stripe width to turn."""
+"""Scratch files made for the screen, so that the stripe width can be turned."""
 
 
-@click.command(short_help="watch this host and drive a load beside it")
+@click.command(short_help="watch this host and drive a load")
 @click.argument("job_file", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
 @load_options
 @permission_options
-@click.option("--headless", is_flag=True, help="No screen, even on a terminal; runs 10 s unless --runtime says more.")
+@click.option("--headless", is_flag=True, help="No screen, even on a terminal; runs 10 s unless --runtime is given.")
 @click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.run/1) at the end.")
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
 @click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
@@ -70,15 +70,15 @@ def command(
     """Watch this host and drive a load: with the screens on a terminal, else for a bounded time with a summary.
 
     JOB is a TOML file with the names of the options below, a scenario that turns knobs at set times (as `export
-    --format scenario` writes it), a fio job file (.fio) or a parameter file of NDISK (.ndisk); an option that is given
-    wins over it. Without any target a scratch file is made, filled and removed. Reading is the default: nothing is
-    written to what lunscope did not make itself, unless --allow-write names it.
+    --format scenario` writes it), a fio job file (.fio) or an NDISK parameter file (.ndisk); options override it.
+    Without any target a scratch file is made, filled and removed. Reading is the default: lunscope writes only to
+    files it made itself, unless --allow-write names a target.
 
-    I/Os that do not come back are named after a second. The end waits for them for --give-up TIME, or until a second
-    signal; then the summary says what is outstanding.
+    Outstanding I/Os are reported after a second. The end waits for them for --give-up TIME, or until a second signal;
+    then the summary lists them.
 
-    Exits 0 if the load ran, 1 if it or any of its I/Os failed or did not come back in time, or --verify found damage, 2
-    for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary.
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed or did not complete in time, or --verify found damage, 2
+    for usage errors, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary.
     """
     read = read_work(job_file, sections, LoadOptions(**knobs))
     folder = scratch_dir or read.scratch_folder

@@ -1,4 +1,4 @@
-"""`lunscope scan`: what hangs on what, from the HBA port to the filesystem."""
+"""`lunscope scan`: the device graph from the HBA port to the filesystem."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from tui.options.roots import root_options
 
 
 @click.command(short_help="the device graph: HBA ports, paths, LUNs, what is built on them")
-@click.option("--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="As a recording ended.")
+@click.option(
+    "--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="The last graph of a recording."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.scan/1).")
 @root_options
 def command(*, recording: Path | None, as_json: bool, procfs: Path, sysfs: Path) -> None:
-    """Show HBA ports with their targets, then each LUN with its paths, and the devices and mounts that stand on it.
+    """Show HBA ports with their targets, then each LUN with its paths, and the devices and mounts built on it.
 
-    PATH in capitals is one that takes no I/O; ! marks what is odd.
+    PATH in capitals is one that takes no I/O; ! marks anomalies.
     """
     topology, age_s = _read(procfs, sysfs) if recording is None else _recorded(recording)
     if as_json:
@@ -37,14 +39,14 @@ def command(*, recording: Path | None, as_json: bool, procfs: Path, sysfs: Path)
 
 
 def _read(procfs: Path, sysfs: Path) -> tuple[Topology, float]:
-    """Return the topology of this host, and how old its oldest state is by now."""
+    """Return the topology of this host, and the age of its oldest state."""
     began_s = time.monotonic()
     topology = read_topology(procfs, sysfs, reading_settings())
     return topology, time.monotonic() - began_s
 
 
 def _recorded(recording: Path) -> tuple[Topology, float]:
-    """Return the last topology of a recording, and how old its states were in the last sample."""
+    """Return the last topology of a recording, and the age of its states in the last sample."""
     with SessionReader(recording) as reader:
         last = reader.sample_at(len(reader) - 1) if len(reader) else None
     if last is None or not last.topology.graph.luns:

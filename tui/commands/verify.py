@@ -1,4 +1,4 @@
-"""`lunscope verify`: what became of the data that a load with --verify wrote."""
+"""`lunscope verify`: check the data that a load with --verify wrote."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ _LOOK_S = 0.05
 _ENDING_S = 1.0
 """How long a call may take to return after a signal."""
 _HASTY = 2
-"""At this many signals nothing is waited for."""
+"""After this many signals it stops waiting."""
 
 
 @click.command(short_help="find torn, stale, misplaced and flipped blocks after a load with --verify")
 @click.argument("target", metavar="FILE-OR-DEVICE")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.verify/1).")
-@click.option("--no-journal", is_flag=True, help="Judge by what lies on the target only; stale blocks are not told.")
-@click.option(
-    "--give-up", metavar="TIME", help="How long an open or a read is waited for that does not return, as 5m. [30s]"
-)
+@click.option("--no-journal", is_flag=True, help="Use the data on the target only; stale blocks are not detected.")
+@click.option("--give-up", metavar="TIME", help="How long to wait for an open or a read that hangs, as 5m. [30s]")
 def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None) -> int:
-    """Read all of a file or device and judge every 512 bytes that a load with --verify wrote there. Nothing is written.
+    """Read a whole file or device and check every 512 bytes that a load with --verify wrote there. Nothing is written.
 
-    It works whatever ended the load, kill -9 included, and on any host; the journal that tells old blocks from the last
-    ones is on the host that drove the load. An open or a read that does not return is named after a second or two, and
-    given up after --give-up TIME or at a signal.
+    It works however the load ended, including kill -9, and on any host; the journal that detects stale blocks is on
+    the host that drove the load. An open or a read that hangs is reported after a second or two, and given up after
+    --give-up TIME or at a signal.
 
-    Exits 0 if all is as it was written, 1 if anything is damaged, cannot be read or does not answer, or if there is
-    nothing to check, 2 for what cannot be meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it.
+    Exits 0 if all data are as written, 1 if any are damaged, unreadable or do not return, or if there is nothing to
+    check, 2 for usage errors, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it.
     """
     give_up_s = DEFAULT_GIVE_UP_S if give_up is None else parse_duration(give_up)
     go_on_in_child()
-    told, stop = _Progress(), threading.Event()
+    progress, stop = _Progress(), threading.Event()
 
     def check() -> Checked:
-        return check_target(target, told.note, stop, use_journal=not no_journal, begins=told.begin, waits=told.calls)
+        return check_target(
+            target, progress.note, stop, use_journal=not no_journal, begins=progress.begin, waits=progress.calls
+        )
 
     with EndingSignals() as signals:
         checking = BackgroundCall(check, "lunscope-check")
-        given_up = _wait(checking, told, signals, stop, give_up_s)
-        told.clear()
+        given_up = _wait(checking, progress, signals, stop, give_up_s)
+        progress.clear()
         signal = signals.wait(0)
     ended = 0 if signal is None else 128 + signal
     if given_up:
@@ -77,22 +77,26 @@ def command(target: str, *, as_json: bool, no_journal: bool, give_up: str | None
 
 
 def _wait(
-    checking: BackgroundCall[Checked], told: _Progress, signals: EndingSignals, stop: threading.Event, give_up_s: float
+    checking: BackgroundCall[Checked],
+    progress: _Progress,
+    signals: EndingSignals,
+    stop: threading.Event,
+    give_up_s: float,
 ) -> tuple[Outstanding, ...]:
-    """Wait for the end of a check and show how it goes; returns what was waited for in vain, if anything was."""
+    """Wait for a check and show its progress; returns the calls that were given up, if any."""
     while not checking.done.wait(_LOOK_S):
-        told.show()
+        progress.show()
         if signals.wait(0) is not None:
             stop.set()
             give_up_s = min(give_up_s, _ENDING_S if signals.count < _HASTY else 0.0)
-        late = told.waits(give_up_s)
+        late = progress.waits(give_up_s)
         if late:
             return late
-    return told.waits(0.0)
+    return progress.waits(0.0)
 
 
 class _Progress:
-    """One line on a terminal, rewritten at every percent, and lines of their own for calls that do not return."""
+    """One line on a terminal, rewritten at every percent, and further lines for calls that hang."""
 
     def __init__(self) -> None:
         self.calls = Waits()
@@ -102,27 +106,27 @@ class _Progress:
         self._lines = WaitLines(self._say)
 
     def begin(self, target_pass: VerifyPass, name: str) -> None:
-        """Follow another pass over a target; from any thread."""
+        """Begin the progress of another pass over a target; from any thread."""
         self._pass = target_pass, name
 
     def note(self, share: float) -> None:
-        """Take the share done, 0 to 1; from any thread."""
+        """Set the share done, 0 to 1; from any thread."""
         self._share = share
 
     def show(self) -> None:
-        """Show the share, and what waits."""
+        """Show the share, and hanging calls."""
         self._lines.show(self.waits(NAMED_AFTER_S))
         if sys.stderr.isatty() and self._share >= self._shown + _TELL_STEP:
             self._shown = self._share
             click.echo(f"\rchecked: {100 * self._share:.0f} %", nl=False, err=True)
 
     def clear(self) -> None:
-        """Take the line of the share away."""
+        """Clear the progress line."""
         if self._shown:
             click.echo(f"\r{'':20}\r", nl=False, err=True)
 
     def waits(self, at_least_s: float) -> tuple[Outstanding, ...]:
-        """Return what has been outstanding for so long."""
+        """Return the calls outstanding for at least this time."""
         found = self.calls.outstanding(at_least_s)
         if self._pass is not None:
             target_pass, name = self._pass
@@ -145,6 +149,8 @@ def _lines(checked: Checked) -> Iterator[str]:
         yield f"note: {checked.notice}"
     yield from damage_lines(result.name, result.damage, len(result.damage))
     others = f", {human_size(result.foreign_bytes)} not written by verified loads" if result.foreign_bytes else ""
-    elsewhere = f", {human_size(result.elsewhere_bytes)} of loads on what lies here" if result.elsewhere_bytes else ""
+    elsewhere = (
+        f", {human_size(result.elsewhere_bytes)} of loads on its files or partitions" if result.elsewhere_bytes else ""
+    )
     found = damage_verdict(len(result.damage))
     yield f"{result.name}: {human_size(result.good_bytes)} as written{others}{elsewhere}; {found}"

@@ -1,4 +1,4 @@
-"""`lunscope watch`: this host on the screen."""
+"""`lunscope watch`: show this host on the screen."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command(
 ) -> int:
     """Watch this host's disks: queue time, service time, busy, which one is hot and why.
 
-    A load waits on its own screen until it is started there; nothing is driven or written before.
+    A load runs only after it was started on its screen; no I/O is issued before.
 
     Exits 0, 1 if the recording failed, or the last load found damage or ended in a stall, 130, 143 or 129 if SIGINT,
     SIGTERM or SIGHUP ended it.

@@ -1,4 +1,4 @@
-"""What follows the screens: the summary of the last load, and leaving though its storage does not answer."""
+"""After the screens: the summary of the last load, and the exit even if storage does not respond."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def sum_up(control: LoadControl, recording: RecordingSource | None, code: int) -> int:
-    """Print what the last load measured and what of it never came back; returns the exit code.
+    """Print the result and the outstanding I/Os of the last load; returns the exit code.
 
-    Where something is outstanding this ends the process instead: its exit would wait for it.
+    With I/Os outstanding this ends the process instead, as a normal exit would wait for them.
     """
     result = control.result()
     if result is not None:

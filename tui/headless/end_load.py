@@ -1,4 +1,4 @@
-"""The end of a load after the screens were left: nobody waits for it in silence."""
+"""The end of a load after the screens: progress is reported while it waits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LOOK_S = 0.05
 
 
 def end_load(control: LoadControl) -> int:
-    """Stop whatever the load does, name what does not come back, and have a signal give it up; in the main thread.
+    """Stop the load, report outstanding I/Os, and give them up at a signal; in the main thread.
 
     Returns:
-        The exit code that says which signal gave it up, 128 + its number; 0 if none came.
+        128 + the number of the signal that gave it up; 0 if none came.
     """
     lines = WaitLines(lambda line: click.echo(f"lunscope: {line} (Ctrl-C gives up)", err=True))
     with EndingSignals() as signals:

@@ -1,4 +1,4 @@
-"""Sampling in a thread beside a headless load."""
+"""Sampling in a thread during a headless load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collectors.model import Source, Step
 
 
 class Monitor:
-    """Pulls steps out of a source until stopped and keeps the last one; owns the source.
+    """Reads steps from a source until stopped and keeps the last one; owns the source.
 
     `observe` is called with every step, in the thread that samples.
     """
@@ -31,7 +31,7 @@ class Monitor:
 
     @property
     def failure(self) -> Exception | None:
-        """What ended the sampling too early."""
+        """The error that ended sampling early."""
         return self._failure
 
     def start(self) -> None:
@@ -39,7 +39,7 @@ class Monitor:
         self._thread.start()
 
     def wait_for_next(self, timeout_s: float) -> None:
-        """Wait until one more sample was taken, or sampling ended."""
+        """Wait for one more sample, or the end of sampling."""
         with self._changed:
             count = self._count
             self._changed.wait_for(lambda: self._count > count or self._failure is not None, timeout_s)
@@ -59,7 +59,7 @@ class Monitor:
                     self._step = step
                     self._count += 1
                     self._changed.notify_all()
-        except Exception as error:  # a thread has nobody above it; the command asks
+        except Exception as error:  # nothing catches it in a thread; the command checks
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""A load without a screen: bounded, summed up at its end, and ended cleanly by a signal."""
+"""A load without a screen: bounded, with a summary, and ended cleanly by a signal."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
 
 _LOOK_S = 0.05
-_TELL_S = 1.0
+_REPORT_S = 1.0
 
-Tell = Callable[[str], None]
-"""Shows one line of progress, instead of the one before."""
+ReportProgress = Callable[[str], None]
+"""Shows one line of progress in place of the previous one."""
 
 
 class HeadlessRun:
-    """Takes one job from its preparation to its result, in the main thread, which alone hears signals."""
+    """Runs one job from preparation to result, in the main thread, which alone receives signals."""
 
     def __init__(
         self,
         control: LoadControl,
         monitor: Monitor,
         signals: EndingSignals,
-        tell: Tell,
+        report: ReportProgress,
         turns: Sequence[Turn] = (),
     ) -> None:
         self._control = control
         self._monitor = monitor
         self._signals = signals
-        self._tell = tell
+        self._report = report
         self._turns = deque(turns)
         self._waits = WaitLines(self._say)
 
     def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
-        """Prepare and run until the runtime is over or a signal comes, with the turns of the knobs at their times.
+        """Prepare and run until the runtime is over or a signal comes, with knob turns at their times.
 
         Raises:
-            LunscopeError: the job cannot be prepared or started, or a turn is refused; nothing is left behind.
+            LunscopeError: the job cannot be prepared or started, or a turn is refused; everything is cleaned up.
         """
         try:
             self._prepare(job, permissions)
@@ -62,7 +62,7 @@ class HeadlessRun:
         finally:
             self._stop()
             self._waits.show(self._control.outstanding)
-            self._tell("")
+            self._report("")
         return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
@@ -70,7 +70,7 @@ class HeadlessRun:
         self._do_unless_stopped(self._control.start, "lunscope-start")
 
     def _do_unless_stopped(self, operation: Callable[[], None], name: str) -> None:
-        """Run what may hang until it is done or a signal comes, which ends it.
+        """Run a call that may hang until it is done or a signal cancels it.
 
         Raises:
             StoppedError: a signal came.
@@ -87,11 +87,11 @@ class HeadlessRun:
                     raise StoppedError("given up before the load began")
             progress = self._control.status.progress
             if progress:
-                self._tell(f"preparing: {100 * progress:.0f} %")
+                self._report(f"preparing: {100 * progress:.0f} %")
         under_way.result()
 
     def _stop(self) -> None:
-        """End the load, or what is left of it; a second signal has it wait no longer for what does not come back."""
+        """End the load; a second signal gives up outstanding I/Os."""
         stopping = BackgroundCall(lambda: self._control.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
         while not stopping.done.wait(_LOOK_S):
             self._name_waits()
@@ -103,20 +103,20 @@ class HeadlessRun:
         self._waits.show(self._control.status.outstanding)
 
     def _follow(self) -> None:
-        told_s = time.monotonic()
+        reported_s = time.monotonic()
         while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
             self._turn_what_is_due()
             self._name_waits()
-            if time.monotonic() - told_s >= _TELL_S:
-                told_s += _TELL_S
-                self._tell(progress_line(self._control.status, self._monitor.step))
+            if time.monotonic() - reported_s >= _REPORT_S:
+                reported_s += _REPORT_S
+                self._report(progress_line(self._control.status, self._monitor.step))
 
     def _say(self, line: str) -> None:
-        self._tell("")
+        self._report("")
         click.echo(f"lunscope: {line}", err=True)
 
     def _pause_s(self) -> float:
-        """How long to look at nothing but signals: until the next turn at most."""
+        """How long to wait for signals only: until the next turn at most."""
         if not self._turns:
             return _LOOK_S
         return min(max(self._turns[0].at_s - self._control.status.elapsed_s, 0.0), _LOOK_S)
@@ -130,7 +130,7 @@ class HeadlessRun:
 
 
 def progress_line(status: LoadStatus, step: Step | None) -> str:
-    """Say in one line how the load does: IOPS, mean latency and queue depth of the last sample."""
+    """Progress of the load in one line: IOPS, mean latency and queue depth of the last sample."""
     if status.state is LoadState.STOPPING and status.progress is not None:
         return f"reading back what was written: {100 * status.progress:.0f} %"
     figures = "" if step is None else _figures(step)
@@ -154,10 +154,9 @@ def _figures(step: Step) -> str:
 
 
 def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> int:
-    """Tell 0 from 1 (the load or its I/Os failed or stalled, or data are damaged) and 128 + the signal that ended it.
+    """Exit code: 0, 1 (the load or its I/Os failed or stalled, or data are damaged), or 128 + the signal that ended it.
 
-    Whoever sent a signal learns that it ended the load, as on the screens and as a shell says it; what is outstanding
-    is in the result.
+    The signal takes precedence, as on the screens and in a shell; outstanding I/Os are in the result.
     """
     signal = signals.wait(0)
     if signal is not None:

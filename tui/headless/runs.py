@@ -1,4 +1,4 @@
-"""Loads without a screen, one after another: driven, recorded, summed up, and their results left in files."""
+"""Loads without a screen, one after another: run, recorded, summarised, results saved to files."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from tui.headless.signals import EndingSignals
 from tui.options.watching import Watching, open_source
 
 _LAST_SAMPLE_S = 2.0
-"""How long a recording waits for the sample that has the last I/Os."""
+"""How long a recording waits for the sample with the last I/Os."""
 _LINE_CELLS = 72
 _LOOK_S = 0.05
 _CLOSE_S = 5.0
-"""How long a recording may take to be closed where something hangs."""
+"""Limit for closing a recording when something hangs."""
 _UNRECORDED_S = 1.0
-"""The same where nothing is recorded, and nothing lost."""
+"""The same without a recording, where nothing can be lost."""
 
 Runs = list[tuple[RunResult, Sequence[LoadInterval]]]
-"""What was measured, with what was seen of it by the second."""
+"""A result, with its per-second samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOutput:
-    """Where results go besides standard output."""
+    """Where results are saved in addition to standard output."""
 
     as_json: bool
     fio_json: Path | None
 
 
 def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, output: ResultOutput) -> int:
-    """Run the jobs of a file until all are over or a signal comes; returns the exit code.
+    """Run the jobs of a file until all are done or a signal comes; returns the exit code.
 
     Raises:
-        LunscopeError: a job cannot be prepared or started; results of those before it are kept.
+        LunscopeError: a job cannot be prepared or started; results of earlier ones are kept.
     """
     if output.fio_json is not None:
         from engine.results.fio_plot import make_folder  # noqa: PLC0415 (few runs need it)
@@ -67,7 +67,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         try:
             monitor.start()
             for scenario in read.scenarios:
-                run = HeadlessRun(control, monitor, signals, _tell, scenario.turns)
+                run = HeadlessRun(control, monitor, signals, _print_status, scenario.turns)
                 result = run.drive(scenario.job, permissions)
                 if recording is not None or output.fio_json is not None:
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
@@ -93,20 +93,20 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
 
 
 def _close(monitor: Monitor, watching: Watching, signals: EndingSignals, *, hurried: bool) -> None:
-    """Close source and recording; where something hangs, or somebody is impatient, for a few seconds only."""
+    """Close source and recording; with a limit of a few seconds if something hangs or a second signal came."""
     closing = BackgroundCall(monitor.close, "lunscope-monitor-close")
     limit_s = _UNRECORDED_S if watching.record is None else _CLOSE_S
     while not closing.done.wait(_LOOK_S):
         if (hurried or signals.count > 1) and not closing.done.wait(limit_s):
             if watching.record is not None:
                 path = safe_text(str(watching.record))
-                click.echo(f"lunscope: {path}: not closed within {limit_s:g} s: its disk does not answer", err=True)
+                click.echo(f"lunscope: {path}: not closed within {limit_s:g} s: its disk does not respond", err=True)
             leave(_code_of(signals))
     closing.result()
 
 
 def _code_of(signals: EndingSignals) -> int:
-    """Exit code where something hangs: 128 + the signal that ended the run, or 1."""
+    """Exit code when something hangs: 128 + the signal that ended the run, or 1."""
     signal = signals.wait(0)
     return 1 if signal is None else 128 + signal
 
@@ -121,7 +121,7 @@ def _leave(folder: Path | None, runs: Runs) -> None:
 
 
 def _print_run(result: RunResult, read: ReadJob, *, as_json: bool) -> None:
-    """Print one of the runs of a file, with its name where there are several."""
+    """Print one of the runs of a file, with its name if there are several."""
     if len(read.scenarios) > 1 and not as_json:
         click.echo(f"[{safe_text(result.about.job.name)}]")
     print_result(result, as_json=as_json)
@@ -129,7 +129,7 @@ def _print_run(result: RunResult, read: ReadJob, *, as_json: bool) -> None:
         click.echo(line)
 
 
-def _tell(text: str) -> None:
+def _print_status(text: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
         sys.stderr.flush()

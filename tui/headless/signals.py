@@ -1,4 +1,4 @@
-"""Signals that ask a headless command to end, waited for instead of handled."""
+"""Signals that end a headless command, waited for instead of handled."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LOOK_S = 0.1
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 IMPATIENT = 3
-"""At this many signals the process ends at once."""
+"""After this many signals the process exits at once."""
 SAME_S = 0.5
-"""Within this time a signal is counted once: one that is sent to a whole process group comes by several ways."""
+"""Within this time a signal is counted once: one sent to a process group also arrives forwarded."""
 
 
 class EndingSignals:
     """While entered, SIGINT, SIGTERM and SIGHUP only make `wait` return; what was ignored (nohup) stays ignored.
 
-    The number arrives through a pipe, so that no lock is ever taken in a handler. The second signal is for whoever asks
-    `count`, to wait no longer for storage that hangs; the third ends the process at once: scratch files have no names
-    and sessions are whole after every tick. To be used in the main thread.
+    The number arrives through a pipe, so that no lock is taken in a handler. Callers of `count` give up stalled storage
+    at the second signal; the third ends the process at once: scratch files have no names and sessions are complete
+    after every tick. Use it in the main thread.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class EndingSignals:
         os.close(self._write_fd)
 
     def wait(self, timeout_s: float) -> signal.Signals | None:
-        """Wait for a signal; returns the first that ever came, at once from then on."""
+        """Wait for a signal; returns the first one, at once if it has already come."""
         if self._seen is None and self._arrival.poll(timeout_s * 1000):
             arrived = (number for number in os.read(self._read_fd, 64) if number in self._before)
             self._seen = next(map(signal.Signals, arrived), None)
@@ -62,11 +62,11 @@ class EndingSignals:
 
     @property
     def count(self) -> int:
-        """How many signals came so far."""
+        """Number of signals so far."""
         return self._arrived
 
     def _count(self, number: int, _frame: FrameType | None) -> None:
-        """See to impatience only: the C handler has written the number into the pipe."""
+        """Check only for the last counted signal: the C handler has written the number into the pipe."""
         now_s = time.monotonic()
         before, self._latest = self._latest, (number, now_s)
         if before[0] == number and now_s - before[1] < SAME_S:
@@ -79,7 +79,7 @@ class EndingSignals:
 
 @contextmanager
 def stop_on_signal(stop: threading.Event) -> Iterator[None]:
-    """While entered, a signal that ends the program sets `stop` instead, from a thread and never from a handler."""
+    """While entered, a terminating signal sets `stop` instead, from a thread and never from a handler."""
     over = threading.Event()
 
     def watch(signals: EndingSignals) -> None:

@@ -1,4 +1,4 @@
-"""What a command without a screen says on standard error while something does not come back."""
+"""Messages of a headless command on standard error about outstanding I/Os and calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.backend.outstanding import Outstanding, waiting_text
 
 _MOST_S = 60.0
-"""The longest pause between two lines about the same wait."""
+"""Longest time between two lines about the same wait."""
 
 
 @dataclass(slots=True)
@@ -20,14 +20,14 @@ class _Named:
 
 
 class WaitLines:
-    """Names waits when they begin and end, and in between after 2, 4, 8 ... seconds."""
+    """Reports waits when they begin and end, and in between after 2, 4, 8 ... seconds."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._named: dict[tuple[str, str], _Named] = {}
 
     def show(self, waits: Iterable[Outstanding]) -> None:
-        """Say what is new or over since the last call, and what is due again; `waits` is what is to be named now."""
+        """Report waits that are new, over or due again; `waits` are the current ones."""
         now_s, found = time.monotonic(), {(each.target, each.call): each for each in waits}
         due = [each for key, each in found.items() if self._is_due(key, each, now_s)]
         if due:

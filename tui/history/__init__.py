@@ -1,1 +1,1 @@
-"""The past of every row for charts, and the thread that fills it."""
+"""The history of every row for charts, and the thread that fills it."""

@@ -1,4 +1,4 @@
-"""The recent past of every row, for charts, and a longer one of those that are looked at."""
+"""The recent history of every row, for charts, and a longer one of charted rows."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 """Fields kept per frame table."""
 
 BUDGET_BYTES = 24 << 20
-"""Of the ring of one table: 46 moments of 19,200 paths, an hour of 200."""
+"""Size of one table's ring: 46 samples of 19,200 paths, an hour of 200."""
 
 
 class History:
-    """The past of disks and load; filled by the feed's thread for every frame, painted or not."""
+    """The history of disks and load; filled by the feed thread for every frame, drawn or not."""
 
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._lock = threading.Lock()
@@ -39,14 +39,14 @@ class History:
         self._rings = self._empty()
         self._followed = Followed(budget_bytes)
         self.gone_paths = GonePaths()
-        """Paths that vanished; it looks at every frame, also where the past is exchanged."""
+        """Paths that vanished; it sees every frame, also when the history is replaced."""
         self.load = LoadPast()
-        """What a turn of a knob is judged by; it has a lock of its own."""
+        """Load intervals around knob turns; has its own lock."""
         self._latencies: LatencyHistory | None = None
 
     @property
     def latencies(self) -> LatencyHistory:
-        """Histograms, peaks and slow I/Os of the same past; it has a lock of its own."""
+        """Histograms, peaks and slow I/Os of the same time; has its own lock."""
         with self._lock:
             if self._latencies is None:
                 from collectors.latency.history import LatencyHistory  # noqa: PLC0415 (it can wait until the first screen is drawn)
@@ -58,14 +58,14 @@ class History:
         return {table: Ring(fields, self._budget_bytes) for table, fields in KEPT.items()}
 
     def add(self, frame: Frame) -> None:
-        """Take one frame in."""
+        """Add one frame."""
         tables = _tables(frame)
         with self._lock:
             _put(self._rings, frame.time_ns, tables)
             self._followed.add(frame.time_ns, tables)
 
     def replace(self, frames: Iterable[Frame]) -> None:
-        """Exchange the past for another one, oldest first: what a seek does."""
+        """Replace the history after a seek; frames are oldest first."""
         rings = self._empty()
         for frame in frames:
             _put(rings, frame.time_ns, _tables(frame))
@@ -74,7 +74,7 @@ class History:
             self._followed = Followed(self._budget_bytes)
 
     def series(self, table: str, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
-        """Copy the past of one row up to a moment, no further back than the span; None if the row is not known."""
+        """Copy the history of one row up to a time, at most `span_ns` of it; None if the row is unknown."""
         with self._lock:
             ring = self._rings[table]
             if ring.is_short:

@@ -1,4 +1,4 @@
-"""What happened during the session, kept once for charts, timeline and the list of events."""
+"""Events of the session, stored once for charts, timeline and the event list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_EVENTS = 10_000
 
 
 class EventHistory:
-    """Events by time, bounded; filled by the feed's thread and read by the screens."""
+    """Events by time, bounded; filled by the feed thread and read by the screens."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,11 +21,11 @@ class EventHistory:
 
     @property
     def version(self) -> int:
-        """Grows with every change, so that a screen redraws only then."""
+        """Incremented with every change, so that a screen redraws only then."""
         return self._version
 
     def add(self, events: Iterable[Event]) -> None:
-        """Add events that are not there yet; a replay that runs over a stretch again adds nothing."""
+        """Add new events; a replay that passes a range again adds nothing."""
         with self._lock:
             new = [event for event in events if (event.time_ns, event.text) not in self._seen]
             if not new:

@@ -1,4 +1,4 @@
-"""The thread between a source and the screen: it derives frames and never lets them pile up."""
+"""The thread between a source and the screen: it derives frames and keeps the newest only."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tui.history.events_log import EventHistory
 from tui.transport import ReplayTransport, Transport
 
 REFILLS = (60, 600)
-"""Steps fetched for the charts after a seek: what is seen at once, then more than the columns of a wide terminal."""
+"""Steps read for the charts after a seek: first a few, then more than the columns of a wide terminal."""
 
 
 class FrameArrived(Message, bubble=False):
-    """A new frame; one that waits is replaced by the next, so the screen is never behind."""
+    """A new frame; a pending one is replaced by the next, so that the screen never lags."""
 
     def __init__(self, frame: Frame) -> None:
         super().__init__()
         self.frame = frame
 
     def can_replace(self, message: Message) -> bool:
-        """Any waiting frame is older."""
+        """Any pending frame is older."""
         return isinstance(message, FrameArrived)
 
 
 class FeedEnded(Message, bubble=False):
-    """The source ended; `reason` says why in one line, or is empty at the end of a recording."""
+    """The source ended; `reason` is one line, or empty at the end of a recording."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class FeedEnded(Message, bubble=False):
 
 
 class Feed:
-    """Runs a source in a plain thread, which a thread worker of Textual would keep from ending."""
+    """Runs a source in a plain thread; a Textual thread worker could delay the exit."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Feed:
         self._last_ns: int | None = None
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self._thread.start()
 
     def close(self, timeout_s: float = 5.0) -> bool:
@@ -102,7 +102,7 @@ class Feed:
             self._post(FrameArrived(frame))
 
     def _fetch_load(self, step: Step, transport: ReplayTransport) -> bool:
-        """Read what the load did around its last turn, which the cursor may have passed over; whether it was read."""
+        """Read the load's intervals around its last turn, which the cursor may have skipped; returns whether it did."""
         return self._history.load.fetch(self._events.all(), transport, step, self._source.interval_s)
 
     def _keep(self, step: Step, frame: Frame) -> None:
@@ -110,13 +110,13 @@ class Feed:
         self._history.latencies.add(step)
 
     def _is_jump(self, step: Step) -> bool:
-        """Whether the charts' past does not lead to this step; fast playing passes over samples without a jump."""
+        """Whether the charts' history does not reach this step; fast replay skips samples without a jump."""
         if self._last_ns is None or step.previous is None or step.current.time_ns <= self._last_ns:
             return True
         return step.previous.time_ns - self._last_ns > self._transport.stride_ns
 
     def _refill(self, step: Step, frame: Frame, generation: int) -> None:
-        """Fill the past in after the frame is on its way; a further seek makes the rest pointless."""
+        """Fill the history after the frame is posted; another seek cancels the rest."""
         for count in REFILLS:
             past = self._transport.past(step.current.time_ns, count)
             if not past:

@@ -1,4 +1,4 @@
-"""Paths that were there and are not any more: a LUN that lost one looks whole to the kernel."""
+"""Paths that vanished: the kernel keeps no record of a lost path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collectors.model import Frame
 
 @dataclass(frozen=True, slots=True)
 class GonePath:
-    """A path the kernel no longer has."""
+    """A path that the kernel no longer has."""
 
     path: Path
     since_ns: int
@@ -19,10 +19,10 @@ class GonePath:
 
 
 class GonePaths:
-    """Compares each device graph with the one before; what comes back by the same way is gone no more.
+    """Compares each device graph with the previous one; a path that returns by the same route is removed.
 
-    A LUN that vanished altogether is not told here. Going back in a recording forgets what had not happened yet. One
-    thread follows, others may look: what they see is exchanged as a whole.
+    LUNs that vanished completely are not included. Seeking back in a recording drops later losses. One thread writes,
+    others read: the result is replaced as a whole.
     """
 
     def __init__(self) -> None:
@@ -32,29 +32,29 @@ class GonePaths:
         self._of_lun: dict[str, tuple[GonePath, ...]] = {}
 
     def follow(self, frame: Frame) -> None:
-        """Take the next frame in; does nothing as long as nothing came or went."""
+        """Compare the next frame; does nothing while the topology is unchanged."""
         went_back, self._time_ns = frame.time_ns < self._time_ns, frame.time_ns
         before, self._graph = self._graph, frame.topology.graph
         if before is None or (before is self._graph and not went_back):
             return
         if went_back:
-            self._gone = {way: gone for way, gone in self._gone.items() if gone.since_ns <= frame.time_ns}
+            self._gone = {route: gone for route, gone in self._gone.items() if gone.since_ns <= frame.time_ns}
         else:
-            self._gone |= {_way(path): GonePath(path, frame.time_ns) for path in _lost(before, self._graph)}
-        there = {_way(path) for path in self._graph.paths}
+            self._gone |= {_route(path): GonePath(path, frame.time_ns) for path in _lost(before, self._graph)}
+        there = {_route(path) for path in self._graph.paths}
         luns = {lun.key for lun in self._graph.luns}
-        self._gone = {way: gone for way, gone in self._gone.items() if way not in there and gone.path.lun in luns}
+        self._gone = {route: gone for route, gone in self._gone.items() if route not in there and gone.path.lun in luns}
         of_lun: dict[str, tuple[GonePath, ...]] = {}
         for gone in self._gone.values():
             of_lun[gone.path.lun] = (*of_lun.get(gone.path.lun, ()), gone)
         self._of_lun = of_lun
 
     def of_lun(self, key: str) -> tuple[GonePath, ...]:
-        """Paths that a LUN lost."""
+        """Lost paths of a LUN."""
         return self._of_lun.get(key, ())
 
     def __len__(self) -> int:
-        """Count those of all LUNs."""
+        """Count the lost paths of all LUNs."""
         return len(self._gone)
 
 
@@ -63,6 +63,6 @@ def _lost(before: Graph, now: Graph) -> Iterator[Path]:
     return (path for path in before.paths if path.key not in keys and path.lun != path.key)
 
 
-def _way(path: Path) -> tuple[str, ...]:
-    """Tell a path by where it leads, as its device may come back under another name."""
+def _route(path: Path) -> tuple[str, ...]:
+    """Identify a path by its route, as its device may come back under another name."""
     return path.lun, path.port, path.target, path.address

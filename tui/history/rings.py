@@ -1,4 +1,4 @@
-"""Ring buffers of what the rows of a table did: float32, of a bounded size."""
+"""Ring buffers of the figures of a table's rows: float32, bounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEWEST_TICKS = 32
 
 
 class Ring:
-    """The past of one table; a change of its rows keeps the past of those that stay."""
+    """The history of one table; when its rows change, that of the remaining ones is kept."""
 
     def __init__(self, fields: tuple[str, ...], budget_bytes: int) -> None:
         self._fields = fields
@@ -26,16 +26,16 @@ class Ring:
 
     @property
     def rows(self) -> Rows:
-        """Whose past it is."""
+        """The rows."""
         return self._rows
 
     @property
     def is_short(self) -> bool:
-        """Whether it holds less than is kept of what someone looks at."""
+        """Whether it holds less than the history of charted rows."""
         return 0 < len(self._times) < MOST_TICKS
 
     def add(self, time_ns: int, table: FrameTable) -> None:
-        """Take one moment in."""
+        """Add one frame."""
         if table.rows is not self._rows:
             self._adopt(table.rows)
         if not len(self._times):
@@ -49,7 +49,7 @@ class Ring:
         self._filled = min(self._filled + 1, len(self._times))
 
     def series(self, key: str, end_ns: int | None = None, span_ns: int | None = None) -> Series | None:
-        """Copy the past of one row up to a moment, no further back than the span; None if the row is not known."""
+        """Copy the history of one row up to a time, at most `span_ns` of it; None if the row is unknown."""
         row = self._rows.positions.get(key)
         if row is None:
             return None

@@ -1,4 +1,4 @@
-"""What the charts of the overview follow."""
+"""Subjects of the overview's charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.text import safe_text
 
 
 class ChartSubject(StrEnum):
-    """Whose past is drawn."""
+    """The subject of the charts."""
 
     DISK = "disk"
     ALL_DISKS = "all disks"
@@ -20,7 +20,7 @@ class ChartSubject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Where in the history a subject's past is, and what to call it."""
+    """A subject's table and row in the history, and its title."""
 
     title: str
     table: str
@@ -28,14 +28,14 @@ class Trace:
 
 
 def next_subject(subject: ChartSubject, frame: Frame) -> ChartSubject:
-    """Choose the subject after this one, leaving out the load where there is none."""
+    """Return the next subject, skipping the load if there is none."""
     offered = [one for one in ChartSubject if one is not ChartSubject.LOAD or "load_total" in frame.tables]
     position = offered.index(subject) if subject in offered else -1
     return offered[(position + 1) % len(offered)]
 
 
 def trace_of(subject: ChartSubject, chosen: str | None, frame: Frame) -> Trace | None:
-    """Find the trace of a subject; a load that is gone gives way to the chosen disk."""
+    """Find the trace of a subject; without a load, that of the selected disk."""
     if subject is ChartSubject.ALL_DISKS:
         return Trace("all disks", "all_disks", ALL_DISKS)
     load = frame.tables.get("load_total")
@@ -49,5 +49,5 @@ def trace_of(subject: ChartSubject, chosen: str | None, frame: Frame) -> Trace |
 
 
 def row_of(key: str | None, table: FrameTable | None) -> int | None:
-    """Row of a key in a table; None when it is not there."""
+    """Row of a key in a table; None if missing."""
     return None if key is None or table is None else table.rows.positions.get(key)

@@ -1,1 +1,1 @@
-"""What the latency screen shows, apart from drawing it."""
+"""Texts of the latency screen."""

@@ -1,4 +1,4 @@
-"""What the latency screen says in words."""
+"""Texts of the latency screen: subject, summary, peaks and slowest I/Os."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _TIME_WIDTH, _FIGURE_WIDTH = 12, 6
 _SECTOR_WIDTH = 11
 _SLOW_COLUMNS = f"{'device':<10} {'op':<6}{'size':>5}{'tag':>6}{'Q':>6}{'S ms':>6}{'sector':>{_SECTOR_WIDTH}}  process"
 SLOW_HEAD = f" {'Slowest I/Os':<{_TIME_WIDTH}} {_SLOW_COLUMNS}"
-"""Over the lines of `slow_lines`."""
+"""Heading of the lines of `slow_lines`."""
 
 
 def subject_line(
     subject: LatencySubject, part: Part | None, direction: Direction, shown_ns: tuple[int, int], *, newest: bool
 ) -> Content:
-    """Say whose latencies these are, which of them, and from when to when; `newest` tells that it is up to now."""
+    """Name subject, part, direction and time range; `newest` if it ends now."""
     start_ns, end_ns = shown_ns
     span = span_text((end_ns - start_ns) / SECOND_NS)
     when = f"last {span}" if newest else f"{span} up to {clock_text(end_ns)}"
@@ -45,7 +45,7 @@ def subject_line(
 
 
 def summary_line(summary: LatencySummary, *, marked_ns: int | None) -> Content:
-    """Put a stretch into one line: percentiles of all its I/Os, its peak and its average peak."""
+    """Summarise a range in one line: percentiles of all its I/Os, peak and average peak."""
     head = "shown" if marked_ns is None else f"marked {span_text(marked_ns / SECOND_NS)}"
     if not summary.ios:
         return Content.assemble((f" {head}", "bold"), "  no I/O")
@@ -62,7 +62,7 @@ def summary_line(summary: LatencySummary, *, marked_ns: int | None) -> Content:
 
 
 def peak_lines(peaks: list[Peak], names: Mapping[str, str]) -> Iterator[Content]:
-    """Yield when, how long, whose and what."""
+    """Yield time, latency, subject and kind of each peak."""
     for peak in peaks:
         name = names.get(peak.key, safe_text(peak.name)).partition(" (")[0]
         name = f"load on {name}" if peak.source == LOAD else name
@@ -71,17 +71,17 @@ def peak_lines(peaks: list[Peak], names: Mapping[str, str]) -> Iterator[Content]
 
 
 def slow_lines(ios: Sequence[SlowIo], luns: Mapping[str, str]) -> Iterator[Content]:
-    """Yield when, what, how long in which part, who, and where; `luns` names the LUN that a path leads to."""
+    """Yield time, operation, latencies by part, process and sector of each I/O; `luns` names the LUN of a path."""
     for io in ios:
         size = "-" if io.size_bytes is None else format_quantity(float(io.size_bytes), Unit.BYTES, 5)
         times = "".join(f"{_part(value):>{_FIGURE_WIDTH}}" for value in (io.tag_wait_ns, io.queue_ns, io.service_ns))
         where = "-" if io.sector is None else str(io.sector)
         head = f" {precise_clock(io.time_ns)} {fit(io.device, 10)} {io.operation:<6}{size:>5}{times}"
         who = f"{safe_text(io.command or '?')}/{io.pid if io.pid is not None else '?'}"
-        yield Content(f"{head}{where:>{_SECTOR_WIDTH}}  {who}{_belongings(io, luns)}")
+        yield Content(f"{head}{where:>{_SECTOR_WIDTH}}  {who}{_context(io, luns)}")
 
 
-def _belongings(io: SlowIo, luns: Mapping[str, str]) -> str:
+def _context(io: SlowIo, luns: Mapping[str, str]) -> str:
     lun = f"  path to {safe_text(luns[io.device_key])}" if io.device_key in luns else ""
     return lun if io.cgroup is None else f"{lun}  cgroup {io.cgroup}"
 

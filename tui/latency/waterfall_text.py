@@ -1,4 +1,4 @@
-"""The waterfall of the load as bars and words."""
+"""The waterfall of the load as bars and text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BAR_OF_IO = 24
 
 
 def waterfall_lines(waterfall: LoadWaterfall, width: int, glyphs: Glyphs) -> Content:
-    """Write the mean as one bar with its owner in words, and below it the slowest I/Os, each with its own."""
+    """Draw the mean as one bar with its dominant stage, and below it the slowest I/Os, each with its own."""
     return Content("\n").join([*_mean_lines(waterfall, width, glyphs), *_io_lines(waterfall, glyphs)])
 
 
@@ -65,7 +65,7 @@ def _io_parts(one: MatchedIo, glyphs: Glyphs) -> Iterator[tuple[str, str] | str]
 
 
 def _bar(waterfall: Waterfall, width: int, glyphs: Glyphs) -> Iterator[tuple[str, str]]:
-    """Divide a bar by the shares; a stage that is there has a cell wherever there is room."""
+    """Divide a bar by the shares; every stage above zero gets a cell if there is room."""
     shares = [waterfall.share(stage) for stage, _ in waterfall.parts]
     edges = [round(sum(shares[:number]) * width) for number in range(len(shares) + 1)]
     for (stage, _), start, end in zip(waterfall.parts, edges, edges[1:], strict=False):

@@ -1,1 +1,1 @@
-"""The operator's controller for the load: the job as a form, the knobs, the effect of a turn."""
+"""The load as operated on the screen: the job form, the knobs, the effect of a turn."""

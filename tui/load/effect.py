@@ -1,4 +1,4 @@
-"""What the last turn of a knob did: a window of time before it against one of equal length after it."""
+"""The effect of the last knob turn: a time window before it against one of equal length after it."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from tui.load.settled import SECOND_NS, opened_at, settled_ticks, unbroken_end, 
 from tui.load.ticks import LoadTick
 
 LONGEST_WINDOW_S = 60
-"""Windows grow with the time that passed up to this; then they stay, beside the turn."""
+"""Windows grow with time up to this, adjacent to the turn."""
 SHORTEST_WINDOW_S = 3.0
-"""Shorter windows are no base for a percentage: a pause of the device or a full cache would decide it."""
+"""Shorter windows give no percentage: a pause of the device or a full cache would decide it."""
 BASE_S, OPENING_S = LONGEST_WINDOW_S + 5, LONGEST_WINDOW_S + 20
-"""How far before and after a turn intervals are needed, with room for what does not count."""
+"""How far before and after a turn intervals are needed, including excluded ones."""
 JOINED_S = BASE_S + OPENING_S
-"""Turns further apart than this are never compared as one."""
+"""Turns further apart than this are compared separately."""
 MOST_JOINED = 16
 LEVEL_PERCENT = 99.0
 FEWEST_IOS = minimum_ios(LEVEL_PERCENT)
-"""I/Os in each window from which a change of their rate or of their mean is given in percent."""
+"""Least I/Os in each window for a change of rate or mean in percent."""
 _ALIKE = 1.01
-"""Windows whose lengths differ by less count as equal: intervals are not of exactly the same length."""
+"""Windows whose lengths differ by less count as equal, as intervals vary a little."""
 _NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What the load did in one window; NaN where nothing was measured, or too few I/Os for the figure."""
+    """Figures of the load in one window; NaN where nothing was measured, or too few I/Os."""
 
     length_s: float = 0.0
     ios: int = 0
     iops: float = math.nan
     mean_ms: float = math.nan
     p99_ms: float = math.nan
-    """Of all I/Os of the window together."""
+    """Over all I/Os of the window."""
     max_ms: float = math.nan
 
 
@@ -47,7 +47,7 @@ class Level:
 class Effect:
     """Before and after the last turn; `turned_ns` (CLOCK_MONOTONIC) is None before the first.
 
-    Turns with too little time in between for a window are compared as one, from before the first to after the last.
+    Turns with too little time between them for a window are compared as one, from before the first to after the last.
     """
 
     text: str = ""
@@ -64,7 +64,7 @@ class Effect:
 
 
 def has_enough_ios(effect: Effect, times: int = 1) -> bool:
-    """Whether both windows hold enough I/Os for a change in percent; `times` as many for a percentile."""
+    """Whether both windows hold enough I/Os for a change in percent, `times` as many for a percentile."""
     return min(effect.before.ios, effect.after.ios) >= FEWEST_IOS * times
 
 
@@ -74,15 +74,15 @@ def change_pct(before: float, after: float) -> float:
 
 
 def last_effect(ticks: Sequence[LoadTick], events: Sequence[Event], now_ns: int) -> Effect:
-    """Compare around the newest turn up to a moment; pure, so that a recording gives what the live screen gave.
+    """Compare around the newest turn up to a time; a pure function, so that a replay shows what the live screen did.
 
-    The window before a turn reaches no further back than the turn before it, and neither window holds anything of the
-    time in which the load settled to new knobs.
+    The window before a turn begins at the previous turn at the earliest, and both windows exclude the time in which the
+    load settled to new knobs.
 
     Args:
-        ticks: intervals of the load by time; those around the turn are enough.
-        events: all events; turns among them say which knob it was, and when.
-        now_ns: CLOCK_MONOTONIC of the moment shown; what comes later does not count.
+        ticks: intervals of the load by time, at least those around the turn.
+        events: all events; knob turns among them name knob and time.
+        now_ns: CLOCK_MONOTONIC of the time shown; later data are ignored.
     """
     past = [tick for tick in ticks if tick.end_ns <= now_ns]
     if not past:
@@ -102,15 +102,15 @@ def last_effect(ticks: Sequence[LoadTick], events: Sequence[Event], now_ns: int)
     first, base = _base(mine, epoch, turns)
     before, after = equal_windows(base, unbroken_start(settled_ticks(opening, epoch, opened_ns)))
     joined = [event for event in turns if _opened_by(event, first, epoch) and event.monotonic_ns >= mine[0].start_ns]
-    return Effect(_words(joined, epoch), opened_ns, _level(before), _level(after), ended)
+    return Effect(_turns_text(joined, epoch), opened_ns, _level(before), _level(after), ended)
 
 
 def equal_windows(
     before: Sequence[LoadTick], after: Sequence[LoadTick]
 ) -> tuple[Sequence[LoadTick], Sequence[LoadTick]]:
-    """Cut both to the same length, beside the turn: the newest of those before and the oldest of those after.
+    """Cut both to the same length, adjacent to the turn.
 
-    Either is whole where the other is empty, as there is nothing to compare then.
+    If one is empty, the other is kept whole.
     """
     limit_ns = LONGEST_WINDOW_S * SECOND_NS * _ALIKE
     before, after = _newest(before, limit_ns), _oldest(after, limit_ns)
@@ -121,16 +121,16 @@ def equal_windows(
 
 
 def _of_run(past: Sequence[LoadTick], run: str) -> list[LoadTick]:
-    """Intervals of one run; the load did not run through all of the one it ended in."""
+    """Intervals of one run, without the partial last one."""
     mine = [tick for tick in past if tick.run == run]
-    over = next((place for place, tick in enumerate(mine) if tick.is_last), len(mine))
+    over = next((position for position, tick in enumerate(mine) if tick.is_last), len(mine))
     if over and not past[-1].run and past[-1].start_ns == mine[over - 1].end_ns:
         over -= 1
     return mine[:over]
 
 
 def _base(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> tuple[int, Sequence[LoadTick]]:
-    """Find the first of the turns that are compared as one, as the epoch it opened, and what to compare with."""
+    """Find the first of the turns that are compared as one: the epoch it opened, and the intervals before it."""
     first, base = epoch, _before(mine, epoch, turns)
     for _ in range(MOST_JOINED):
         earlier = [tick for tick in mine if tick.epoch < first]
@@ -147,7 +147,7 @@ def _base(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> tuple
 
 
 def _before(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> Sequence[LoadTick]:
-    """Settled intervals of the last epoch before this one, right up to the turn."""
+    """Settled intervals of the previous epoch, up to the turn."""
     count = sum(tick.epoch < epoch for tick in mine)
     if not count or count == len(mine) or mine[count].start_ns != mine[count - 1].end_ns:
         return ()
@@ -162,8 +162,8 @@ def _opened_by(event: Event, first: int, last: int) -> bool:
     return isinstance(epoch, int) and first <= epoch <= last
 
 
-def _words(turns: Sequence[Event], epoch: int) -> str:
-    """One knob turned several times reads as one turn."""
+def _turns_text(turns: Sequence[Event], epoch: int) -> str:
+    """Describe the turns; several turns of one knob read as one."""
     if not turns:
         return f"knobs turned (epoch {epoch})"
     last = turns[-1]
@@ -176,7 +176,7 @@ def _words(turns: Sequence[Event], epoch: int) -> str:
 
 
 def _newest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:
-    """As many of the last as fit into a length."""
+    """Return the last intervals that fit into a length."""
     kept = len(ticks)
     while kept and ticks[-1].end_ns - ticks[kept - 1].start_ns <= limit_ns:
         kept -= 1
@@ -184,7 +184,7 @@ def _newest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:
 
 
 def _oldest(ticks: Sequence[LoadTick], limit_ns: float) -> Sequence[LoadTick]:
-    """As many of the first as fit into a length."""
+    """Return the first intervals that fit into a length."""
     kept = 0
     while kept < len(ticks) and ticks[kept].end_ns - ticks[0].start_ns <= limit_ns:
         kept += 1
@@ -211,7 +211,7 @@ def _level(ticks: Sequence[LoadTick]) -> Level:
 
 
 def _percentile_ms(ticks: Sequence[LoadTick]) -> float:
-    """NaN with fewer I/Os than the percentile needs."""
+    """Percentile; NaN with too few I/Os."""
     bucket = np.concatenate([tick.bucket for tick in ticks])
     count = np.concatenate([tick.count for tick in ticks])
     cells = RowCells(ticks[0].scale, np.zeros(len(bucket), np.uint32), bucket, count)

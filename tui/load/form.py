@@ -1,4 +1,4 @@
-"""The job as text fields: what the form shows, and what it makes of what was typed."""
+"""The job as text fields: formatting and parsing of the form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EACH, TOTAL = "each", "total"
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One field of the form; with `choices` it is picked, without it is typed."""
+    """One field of the form; with `choices` it is selected, else typed."""
 
     id: str
     title: str
@@ -34,7 +34,7 @@ _SETTINGS = (
         "targets", "Targets", "targets: devices or files; scratch = a file of our own; lun:sda,sdb = paths of a LUN"
     ),
     FormField("access", "Access", "order of the offsets", tuple(Access)),
-    FormField("backend", "Engine", "auto takes the best that works", tuple(Backend)),
+    FormField("backend", "Engine", "auto: the best available", tuple(Backend)),
     FormField("size", "Size", "bytes used of each target, e.g. 1g; empty: all of it"),
     FormField("runtime", "Runtime", "e.g. 30s, 5m; empty: until stopped"),
     FormField("stripe_unit", "Stripe unit", "bytes on one target before the next, e.g. 64k"),
@@ -42,7 +42,7 @@ _SETTINGS = (
     FormField("depth", "Queue depth", "of each target, or of all together", (EACH, TOTAL)),
     FormField("streams", "Streams", "sequential streams on each target"),
     FormField("seed", "Seed", "the same seed gives the same offsets"),
-    FormField("arrival", "Arrival", "closed: as I/Os come back; others: at the rate, open loop", tuple(Arrival)),
+    FormField("arrival", "Arrival", "closed: as I/Os complete; others: at the rate, open loop", tuple(Arrival)),
     FormField(
         "destroy",
         "Existing data",
@@ -68,7 +68,7 @@ FORM = tuple(_form())
 
 
 def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
-    """Write a job as the form shows it."""
+    """Format a job as form fields."""
     return {
         "targets": shlex.join(map(format_target, job.targets)),
         "access": job.access,
@@ -87,10 +87,10 @@ def form_values(job: JobSpec, *, destroy_data: bool) -> dict[str, str]:
 
 
 def job_from(values: Mapping[str, str], job: JobSpec) -> JobSpec:
-    """Make the job that the form describes; knobs stay as they are, the stripe width within the targets.
+    """Make the job of the form; knobs are unchanged, the stripe width is limited to the targets.
 
     Raises:
-        UsageError: a field cannot be read; the text names it.
+        UsageError: a field is invalid; the text names it.
     """
     targets = _targets(values["targets"])
     width = min(job.knobs.stripe_width, len(targets))

@@ -1,4 +1,4 @@
-"""The operator's controller for the load: the job in hand, what was confirmed, and the control that runs it."""
+"""The controller of the load screen: the current job, confirmations, and the load control."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ LIVE_STATES = frozenset({LoadState.ARMED, LoadState.RUNNING})
 
 
 class LoadController:
-    """Owner of the job being prepared; `arm`, `start` and `stop` block and belong in a thread.
+    """Owns the current job; `arm`, `start` and `stop` block and belong in a thread.
 
-    Writing to a path needs two things: permission for exactly that path, and its name typed on this screen.
+    Writing to a path needs both: permission for exactly that path, and its name typed on the screen.
     """
 
     def __init__(self, control: LoadControl, job: JobSpec, permissions: Permissions) -> None:
         self.control = control
         self._job = job
-        """Its knobs are those that `control.knobs` has."""
+        """Its knobs are those of `control.knobs`."""
         control.knobs.prepare(job.knobs)
         self._permissions = permissions
         self._typed: set[str] = set()
@@ -34,30 +34,30 @@ class LoadController:
 
     @property
     def status(self) -> LoadStatus:
-        """Where the load stands."""
+        """Status of the load."""
         return self.control.status
 
     @property
     def job(self) -> JobSpec:
-        """The job as it will be armed, or as it runs."""
+        """The job to be armed, or running."""
         return replace(self._job, knobs=self.knobs)
 
     @property
     def knobs(self) -> Knobs:
-        """The knobs that were asked for last: they are in force, will be soon, or the job will start with them."""
+        """The knobs last requested: in force, pending, or for the next start."""
         return self.control.knobs.asked
 
     @property
     def permissions(self) -> Permissions:
-        """What may be written and destroyed."""
+        """Permissions to write and destroy."""
         return self._permissions
 
     def edit(self, job: JobSpec, *, destroy_data: bool) -> None:
-        """Replace the job; an armed one is the old job still, so it must be armed again.
+        """Replace the job; it must be armed again.
 
         Raises:
             UsageError: the load runs or is being prepared.
-            RefusedError: destroying was not permitted by its own word.
+            RefusedError: destroying was not confirmed.
         """
         if destroy_data and not self._permissions.destroy_data:
             raise RefusedError("destroying data needs its own confirmation")
@@ -68,7 +68,7 @@ class LoadController:
         self._permissions = replace(self._permissions, destroy_data=destroy_data)
 
     def unconfirmed(self, knobs: Knobs) -> tuple[str, ...]:
-        """Paths these knobs would write to whose names were not typed yet; scratch files need none."""
+        """Paths these knobs would write to whose names were not typed yet; scratch files need no confirmation."""
         if knobs.read_pct >= 100:
             return ()
         paths = (node for target in self._job.targets for node in target.nodes)
@@ -80,7 +80,7 @@ class LoadController:
         self._permissions = replace(self._permissions, allow_write=self._permissions.allow_write | {path})
 
     def permit_destroying(self) -> None:
-        """Permit writing over filesystems and the like, after the operator typed the word for it."""
+        """Permit overwriting filesystems and other data, after the operator's typed confirmation."""
         self._permissions = replace(self._permissions, destroy_data=True)
 
     def arm(self) -> None:
@@ -95,24 +95,23 @@ class LoadController:
         self.control.arm(job, self._permissions)
 
     def start(self) -> None:
-        """Start, arming first where what is armed is not the job in hand; blocks."""
+        """Start, arming first unless the current job is armed; blocks."""
         if self.status.state is not LoadState.ARMED or not self._is_armed():
             self.arm()
         if self.status.state is LoadState.ARMED:
             self.control.start()
 
     def stop(self) -> None:
-        """Stop, disarm or give up preparing; blocks until all I/O came back."""
+        """Stop, disarm or cancel preparation; blocks until all I/Os completed."""
         self.control.stop()
 
     def turn(self, knobs: Knobs, done: Done) -> None:
         """Turn the knobs of the running load, or of the job that will run; never blocks.
 
-        `done` is called when a load has taken them, or refused them and goes on with the old ones: with why, or an
-        empty text.
+        `done` is called when a load has applied or refused them: with the reason of the refusal, or an empty text.
 
         Raises:
-            LunscopeError: they cannot be meant; the old ones stay.
+            LunscopeError: they are invalid; the old ones stay in force.
         """
         state = self.status.state
         if state in BUSY_STATES:
@@ -125,19 +124,19 @@ class LoadController:
             done("")
 
     def is_turned_live(self) -> bool:
-        """Whether a turn reaches a load; otherwise it changes the job that is started later."""
+        """Whether a turn changes a load; otherwise it changes the job for the next start."""
         state = self.status.state
         return state is LoadState.RUNNING or (state is LoadState.ARMED and self._is_armed())
 
     def needs_restart(self, knobs: Knobs) -> bool:
-        """Whether a running load was armed without the permission to write that these knobs need."""
+        """Whether these knobs write and the running load was armed for reading only."""
         if self.status.state is not LoadState.RUNNING or knobs.read_pct >= 100 or self._armed is None:
             return False
         written = {node for target in self._job.targets for node in target.nodes}
         return not written <= self._armed[1].allow_write
 
     def _is_armed(self) -> bool:
-        """Whether what was armed is this job with these permissions; knobs can be turned while armed."""
+        """Whether this job is armed with these permissions; knobs can be turned while armed."""
         if self._armed is None:
             return False
         job, permissions = self._armed

@@ -1,4 +1,4 @@
-"""The intervals of the load around the last turns of its knobs: of a live host as they come, of a recording from it."""
+"""The intervals of the load around the last knob turns: collected live, or read from a recording."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tui.transport import ReplayTransport
 MOST_TICKS = 2400
 """Enough for one turn at ten samples a second, and for a dozen at one; a tick takes up to 4 KiB."""
 FAST = 30.0
-"""Recorded seconds per second above which what has no turn to compare is passed over."""
+"""Replay speed above which intervals without a turn are skipped."""
 _SPARE_S = 3
 
 
 class LoadPast:
-    """Filled by the feed's thread for every sample, shown or not; the load screen asks for the effect.
+    """Filled by the feed thread for every sample, shown or not; read by the load screen.
 
-    It keeps what a comparison needs: the time right after each turn, and that right before the next.
+    It keeps what a comparison needs: the time just after each turn, and just before the next.
     """
 
     def __init__(self) -> None:
@@ -31,10 +31,10 @@ class LoadPast:
         self._ticks: list[LoadTick] = []
         self._newest: LoadTick | None = None
         self._stretch_ns = (0, -1)
-        """What of a recording is held, as begin and end by CLOCK_MONOTONIC."""
+        """Time range of the recording that is loaded, as begin and end by CLOCK_MONOTONIC."""
 
     def effect(self, events: Sequence[Event], now_ns: int) -> Effect:
-        """Compare around the newest turn up to a moment of CLOCK_MONOTONIC."""
+        """Compare around the newest turn up to a time of CLOCK_MONOTONIC."""
         with self._lock:
             ticks = list(self._ticks)
             newest = self._newest
@@ -43,7 +43,7 @@ class LoadPast:
         return last_effect(ticks, events, now_ns)
 
     def add(self, step: Step) -> None:
-        """Take the next sample of a live host in."""
+        """Add the next sample of a live host."""
         tick = tick_of(step)
         with self._lock:
             if tick.run or (self._ticks and self._ticks[-1].run):
@@ -51,13 +51,13 @@ class LoadPast:
                 self._ticks = _needed(self._ticks)[-MOST_TICKS:]
 
     def move(self, step: Step) -> None:
-        """Take the moment of a recording in that the cursor came to."""
+        """Add the sample at the cursor of a recording."""
         newest = tick_of(step)
         with self._lock:
             self._newest = newest
 
     def fetch(self, events: Sequence[Event], transport: ReplayTransport, step: Step, interval_s: float) -> bool:
-        """Read from a recording what is asked for at a moment, unless it is held; whether anything was read."""
+        """Read the intervals needed at a time from a recording, unless loaded; returns whether any were read."""
         newest = tick_of(step)
         turns = _turns_of_run(events, newest.end_ns)
         begin_ns, end_ns = _stretch(turns, newest.end_ns)
@@ -76,9 +76,9 @@ class LoadPast:
 
 
 def _stretch(turns: Sequence[Event], now_ns: int) -> tuple[int, int]:
-    """Say from when to when intervals are needed at a moment: around the turn before it and those it is joined with.
+    """Range of intervals needed at a time: around the last turn and those joined with it.
 
-    Before the first turn of a run, and between runs, it is the time just before the moment.
+    Before the first turn of a run, and between runs, it is the time just before.
     """
     begin_ns = now_ns - BASE_S * SECOND_NS
     moments = [event.monotonic_ns for event in turns[-MOST_JOINED:]]
@@ -91,7 +91,7 @@ def _stretch(turns: Sequence[Event], now_ns: int) -> tuple[int, int]:
 
 
 def _turns_of_run(events: Sequence[Event], now_ns: int) -> list[Event]:
-    """List the turns since the load was started last, up to a moment."""
+    """List the turns since the last start of the load, up to a time."""
     turns: list[Event] = []
     for event in events:
         if event.monotonic_ns > now_ns:
@@ -104,12 +104,12 @@ def _turns_of_run(events: Sequence[Event], now_ns: int) -> list[Event]:
 
 
 def _needed(ticks: Sequence[LoadTick]) -> list[LoadTick]:
-    """Leave out intervals that are neither soon after a turn, nor soon before the next, nor recent."""
+    """Drop intervals that are neither soon after a turn, nor soon before the next, nor recent."""
     closes_ns, opened_ns = [0] * len(ticks), ticks[0].start_ns
     close_ns = ticks[-1].end_ns
-    for place in range(len(ticks) - 1, -1, -1):
-        closes_ns[place] = close_ns
-        close_ns = ticks[place].start_ns if _is_opening(ticks[place]) else close_ns
+    for position in range(len(ticks) - 1, -1, -1):
+        closes_ns[position] = close_ns
+        close_ns = ticks[position].start_ns if _is_opening(ticks[position]) else close_ns
     kept = []
     for tick, close_ns in zip(ticks, closes_ns, strict=True):
         opened_ns = tick.end_ns if _is_opening(tick) else opened_ns

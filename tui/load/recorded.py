@@ -1,4 +1,4 @@
-"""The load of a recording as it stood at a moment: whether it ran, since when, and with which knobs."""
+"""The state of a recorded load at a time: whether it ran, since when, and its knobs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from engine.job.values import WrongTypeError
 
 @dataclass(frozen=True, slots=True)
 class RecordedState:
-    """One run of a recorded load at a moment."""
+    """One run of a recorded load at a time."""
 
     job: JobSpec | None
-    """With the knobs in force then; None where the recording does not say, or this version cannot read it."""
+    """The job with the knobs in force then; None if not recorded, or unreadable by this version."""
     elapsed_s: float
     """Since its start, up to its end."""
     ended: str
-    """What was noted at its end; empty while it runs."""
+    """Text of its end event; empty while it runs."""
 
 
 def recorded_state(events: Sequence[Event], now_ns: int) -> RecordedState | None:
-    """Find the load that ran, or ran last, at a moment of CLOCK_MONOTONIC; None before the first."""
+    """Find the running or last load at a time of CLOCK_MONOTONIC; None before the first."""
     of_loads = [event for event in events if event.kind in (EventKind.LOAD, EventKind.KNOB)]
     load = _started_by(recorded_loads(of_loads), now_ns)
     if load is None:

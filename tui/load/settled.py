@@ -1,4 +1,4 @@
-"""Which intervals of a load belong to one setting of the knobs alone: those an epoch counts, after it settled."""
+"""The settled intervals of an epoch: those that only its knobs determine."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tui.load.ticks import LoadTick
 
 SECOND_NS = 1_000_000_000
 SETTLE_NS = 100_000_000
-"""Least time from a turn to what an epoch counts; engine/aio/epoch.py and the native engine wait as long."""
+"""Least time from a turn to the settled part of an epoch; the same in engine/aio/epoch.py and the native engine."""
 
 
 def opened_at(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> int | None:
-    """Say when an epoch was opened, as CLOCK_MONOTONIC, no earlier than it was; None where nothing tells.
+    """CLOCK_MONOTONIC at which an epoch was opened, or later; None if unknown.
 
     Args:
         mine: intervals of one run by time.
-        epoch: which setting of the knobs.
-        turns: events of turns, for their exact moment; without one it is the sample that first showed the epoch.
+        epoch: its number.
+        turns: events of turns, for the exact time; without one it is the first sample of the epoch.
     """
     moments = [event.monotonic_ns for event in turns if event.data.get("epoch") == epoch]
     opening = next((tick for tick in mine if tick.epoch_before < epoch <= tick.epoch), None)
@@ -36,9 +36,9 @@ def opened_at(mine: Sequence[LoadTick], epoch: int, turns: Sequence[Event]) -> i
 def settled_ticks(mine: Sequence[LoadTick], epoch: int, opened_ns: int | None) -> list[LoadTick]:
     """Choose the intervals of an epoch in which no I/O of an earlier one completed.
 
-    An I/O that took longer than the time from the turn to the end of its interval was issued before the turn; so may
-    be one that took longer than up to the start of the interval. All up to the last such interval is left out. An
-    epoch of which nothing tells when it was opened is taken for settled.
+    An I/O with a latency above the time from the turn to the end of its interval was issued before the turn; one above
+    the time to the start of its interval may have been. All intervals up to the last such one are excluded. An epoch
+    without a known start counts as settled.
     """
     own = [tick for tick in mine if tick.epoch_before == tick.epoch == epoch and tick.length_ns]
     settled_ns = 0 if opened_ns is None else _settled_ns(own, opened_ns)
@@ -46,18 +46,18 @@ def settled_ticks(mine: Sequence[LoadTick], epoch: int, opened_ns: int | None) -
 
 
 def unbroken_start(ticks: Sequence[LoadTick]) -> Sequence[LoadTick]:
-    """Keep what lies before the first gap."""
-    for place in range(1, len(ticks)):
-        if ticks[place].start_ns != ticks[place - 1].end_ns:
-            return ticks[:place]
+    """Keep the intervals before the first gap."""
+    for position in range(1, len(ticks)):
+        if ticks[position].start_ns != ticks[position - 1].end_ns:
+            return ticks[:position]
     return ticks
 
 
 def unbroken_end(ticks: Sequence[LoadTick]) -> Sequence[LoadTick]:
-    """Keep what lies after the last gap."""
-    for place in range(len(ticks) - 1, 0, -1):
-        if ticks[place].start_ns != ticks[place - 1].end_ns:
-            return ticks[place:]
+    """Keep the intervals after the last gap."""
+    for position in range(len(ticks) - 1, 0, -1):
+        if ticks[position].start_ns != ticks[position - 1].end_ns:
+            return ticks[position:]
     return ticks
 
 
@@ -68,7 +68,7 @@ def _settled_ns(own: Sequence[LoadTick], opened_ns: int) -> int:
             settled_ns = max(settled_ns, tick.end_ns)
     waiting = [tick for tick in own if tick.start_ns >= settled_ns]
     # A turn that changes the page cache waits until it is written back; the load then starts within an interval.
-    for place, tick in enumerate(waiting):
+    for position, tick in enumerate(waiting):
         if tick.ios:
-            return tick.end_ns if place else settled_ns
+            return tick.end_ns if position else settled_ns
     return waiting[-1].end_ns if waiting else settled_ns

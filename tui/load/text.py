@@ -1,4 +1,4 @@
-"""The load's state in words: what it does now, and what a person can do next."""
+"""The state of the load as text, and the keys to continue."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNDER_WAY = frozenset({LoadState.PREPARING, LoadState.ARMED, LoadState.RUNNING,
 
 
 def state_line(controller: LoadController | None, key_text: KeyText, recorded: RecordedState | None = None) -> Content:
-    """Tell state, engine, targets, time and errors; before the start, the keys that lead on."""
+    """State, engine, targets, time and errors; before the start, the keys to continue."""
     if controller is None:
         return _recorded_line(recorded)
     status = controller.status
@@ -42,14 +42,14 @@ def state_line(controller: LoadController | None, key_text: KeyText, recorded: R
 def _recorded_line(recorded: RecordedState | None) -> Content:
     head = Content.assemble((" Replay: recorded load (read-only) ", "bold"))
     if recorded is None:
-        return head + Content.assemble((" no start of a load is recorded up to here", "dim"))
+        return head + Content.assemble((" no load started up to here", "dim"))
     ran = f" ran {span_text(recorded.elapsed_s)}: " if recorded.ended else f" running {span_text(recorded.elapsed_s)}"
-    unknown = "" if recorded.job else "  its knobs are not in the recording"
+    unknown = "" if recorded.job else "  knobs not recorded"
     return head + Content(f"{ran}{safe_text(recorded.ended)}{unknown}")
 
 
 def _badges(status: LoadStatus) -> Iterator[tuple[str, str] | str]:
-    """Yield what makes the figures less than they seem, a few words each; the message line says what they mean."""
+    """Yield the badges in a few words each; the message line explains them."""
     for label in dict.fromkeys(badge.label for badge in status.badges):
         yield (f"[{safe_text(label)}]", "$warning")
         yield " "
@@ -68,7 +68,7 @@ def _middle(status: LoadStatus, controller: LoadController) -> str:
     if status.skipped:
         errors = f"{status.skipped:,} arrivals skipped, {errors}"
     if status.waits and status.state is LoadState.RUNNING:
-        errors = f"waits for cached data to be written back, {errors}"
+        errors = f"waiting for writeback, {errors}"
     return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
 
 
@@ -88,7 +88,7 @@ def _next_keys(state: LoadState, key_text: KeyText) -> str:
 
 
 def message_line(controller: LoadController | None, error: str) -> Content:
-    """Tell the last refusal or failure, else the load's own notice."""
+    """Return the last refusal or failure, else the load's own notice."""
     if error:
         return Content.assemble((safe_text(error), "bold $error"))
     status = controller.status if controller is not None else None

@@ -1,4 +1,4 @@
-"""What the load did in each interval between two samples, in the form that the comparison of two windows needs."""
+"""The load's totals in each interval between two samples, for the comparison of two windows."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NO_COUNTS: NDArray[np.uint64] = np.zeros(0, np.uint64)
 class LoadTick:
     """All targets of the load together over one interval; times are of CLOCK_MONOTONIC.
 
-    An interval of length 0 is the first sample of a run, or the first after a gap: nothing can be said of the time
-    before it. An empty `run` is a sample without a load.
+    An interval of length 0 is the first sample of a run, or the first after a gap: the time before it is unknown. An
+    empty `run` is a sample without a load.
     """
 
     run: str
@@ -31,7 +31,7 @@ class LoadTick:
     end_ns: int
     epoch_before: int = 0
     epoch: int = 0
-    """At the end of the interval; knobs were turned within it where the two differ."""
+    """At the end of the interval; if the two differ, knobs were turned within it."""
     ios: int = 0
     latency_ns: int = 0
     """Sum over all I/Os that completed."""
@@ -45,12 +45,12 @@ class LoadTick:
 
     @property
     def length_ns(self) -> int:
-        """How long the interval was."""
+        """Length of the interval."""
         return self.end_ns - self.start_ns
 
 
 def tick_of(step: Step) -> LoadTick:
-    """Take from a step of a source, live or recorded, what the load did in it."""
+    """Totals of the load in a step of a source, live or recorded."""
     now_ns = step.current.monotonic_ns
     table = step.current.tables.get(LOAD.name)
     if table is None or not len(table.rows):
@@ -84,7 +84,7 @@ def _epoch(table: Table) -> int:
 
 
 def _growth(previous: Table, current: Table) -> list[int] | None:
-    """Add up all targets; None for another run, or where a counter is missing or fell."""
+    """Add up all targets; None for another run, or if a counter is missing or decreased."""
     if previous.rows.keys != current.rows.keys:
         return None
     grown = []
@@ -104,7 +104,7 @@ def _peak_ns(table: Table) -> int:
 def _cells(cells: Histograms | None) -> tuple[HistogramScale, NDArray[np.uint16], NDArray[np.uint64]]:
     if cells is None or not len(cells.bucket):
         return (_SCALE if cells is None else cells.scale), _NO_BUCKETS, _NO_COUNTS
-    bucket, place = np.unique(cells.bucket, return_inverse=True)
+    bucket, index = np.unique(cells.bucket, return_inverse=True)
     count = np.zeros(len(bucket), np.uint64)
-    np.add.at(count, place, cells.count)
+    np.add.at(count, index, cells.count)
     return cells.scale, bucket, count

@@ -1,1 +1,1 @@
-"""Options of the command line, and what they make."""
+"""Options of the command line, and the values they build."""

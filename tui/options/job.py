@@ -1,4 +1,4 @@
-"""The options that say what to drive, and the job they make."""
+"""The options of a load, and the job they build."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _parsed(
 
 
 class LoadOptions:
-    """The options as given, by their names; None was not given and leaves what the job file says."""
+    """The options by name; None was not given and keeps the value of the job file."""
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 (each option has a type of its own)
         unknown = given.keys() - _NAMES
         if unknown:
-            raise TypeError(f"no options of a load: {', '.join(sorted(unknown))}")
+            raise TypeError(f"unknown options of a load: {', '.join(sorted(unknown))}")
         self._given = given
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - as above
@@ -70,13 +70,13 @@ _OPTIONS = (
         "-t",
         multiple=True,
         metavar="PATH",
-        help="Device or file; repeat for a stripe. None: a scratch file.",
+        help="Device or file; repeat for a stripe. [a scratch file]",
     ),
     click.option(
         "--lun",
         multiple=True,
         metavar="NODE[=WEIGHT],...",
-        help="Device nodes of one LUN, driven over all of them by --policy: sda,sdb=3; repeat for more LUNs.",
+        help="Paths (device nodes) of one LUN, used according to --policy: sda,sdb=3; repeat for more LUNs.",
     ),
     click.option("--prefer", multiple=True, metavar="NODE", help="The path of --policy preferred-path. [the first]"),
     click.option("--rw", type=click.Choice(list(READ_WRITE)), help="Order and direction. [randread]"),
@@ -91,15 +91,13 @@ _OPTIONS = (
         metavar="N",
         help="Copies: writes go to N neighbouring targets, reads to one by --policy.",
     ),
-    click.option("--qd-total", is_flag=True, default=None, help="--qd is that of all targets together, shared out."),
+    click.option("--qd-total", is_flag=True, default=None, help="--qd is the total of all targets."),
     click.option(
         "--arrival",
         type=click.Choice([arrival.value for arrival in Arrival]),
-        help="When I/Os are issued: as others come back, or at --rate whatever comes back. [closed]",
+        help="When I/Os are issued: as others complete (closed), or at --rate regardless (open). [closed]",
     ),
-    click.option(
-        "--poll/--no-poll", default=None, help="Stay awake for completions: lowest latency, a processor per thread."
-    ),
+    click.option("--poll/--no-poll", default=None, help="Poll for completions: lowest latency, one CPU per thread."),
     click.option(
         "--verify/--no-verify",
         default=None,
@@ -109,19 +107,19 @@ _OPTIONS = (
         "--runtime",
         callback=_parsed(parse_duration),
         metavar="TIME",
-        help="How long, as 30s or 5m. [10s without screen]",
+        help="Duration, as 30s or 5m. [10s without screen]",
     ),
     click.option(
         "--give-up",
         callback=_parsed(parse_duration),
         metavar="TIME",
-        help="How long the end waits for I/Os that do not come back; a second signal ends it at once. [30s]",
+        help="How long the end waits for outstanding I/Os; a second signal ends it at once. [30s]",
     ),
     click.option(
         "--size", callback=_parsed(parse_size), metavar="SIZE", help="Bytes used of each target. [all; scratch: 256m]"
     ),
     click.option("--seed", type=WHOLE, metavar="N", help="Same seed, same offsets and data. [1]"),
-    click.option("--engine", type=click.Choice([name.value for name in Backend]), help="Who does the I/O. [auto]"),
+    click.option("--engine", type=click.Choice([name.value for name in Backend]), help="I/O engine. [auto]"),
 )
 
 _PERMISSION_OPTIONS = (
@@ -129,7 +127,7 @@ _PERMISSION_OPTIONS = (
         "--allow-write", multiple=True, metavar="PATH", help="Allow writing to exactly this target; repeat for more."
     ),
     click.option(
-        "--destroy-data", is_flag=True, help="With --allow-write: even where data, a filesystem or a label is."
+        "--destroy-data", is_flag=True, help="With --allow-write: even if it holds data, a filesystem or a label."
     ),
 )
 
@@ -151,12 +149,12 @@ def _decorated(command: _Command, options: tuple[Callable[[_Command], _Command],
 
 
 def make_permissions(allow_write: tuple[str, ...], *, destroy_data: bool) -> Permissions:
-    """Gather what the operator allowed."""
+    """Build the permissions."""
     return Permissions(frozenset(allow_write), destroy_data)
 
 
 def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:
-    """Merge options over a job; what it makes is not validated either.
+    """Merge options over a job; the result is not validated.
 
     Raises:
         UsageError: --rw and --read-pct contradict each other.
@@ -171,7 +169,7 @@ def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:
 
 
 def _width(options: LoadOptions, targets: tuple[TargetSpec, ...]) -> int | None:
-    """Take the width that was given, else all targets, or all copies of a scratch file; None leaves the job's."""
+    """Choose the given width, else all targets, or all copies of a scratch file; None keeps the job's."""
     width, copies = options["stripe_width"], options["mirror"]
     if width is not None:
         return int(width)
@@ -183,7 +181,7 @@ def _targets(options: LoadOptions) -> tuple[TargetSpec, ...]:
     preferred = frozenset(map(node_name, options["prefer"] or ()))
     unknown = preferred.difference(*(target.nodes for target in luns))
     if unknown:
-        raise UsageError(f"--prefer: {safe_text(min(unknown))} is no path of any --lun")
+        raise UsageError(f"--prefer: {safe_text(min(unknown))} is not a path of any --lun")
     return (*(TargetSpec(path) for path in options["target"] or ()), *(prefer(target, preferred) for target in luns))
 
 
@@ -199,7 +197,7 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_scratch_targets(job: JobSpec, at_least: int) -> JobSpec:
-    """Give a job without any named target as many scratch files as its stripe is wide, and at least so many."""
+    """Add scratch files to a job without named targets: as many as its stripe width, and at least `at_least`."""
     if any(target.path is not None for target in job.targets):
         return job
     count = max(at_least, job.knobs.stripe_width, len(job.targets))

@@ -1,4 +1,4 @@
-"""Numbers on the command line: ASCII digits alone, as in job files."""
+"""Numbers on the command line: ASCII digits only, as in job files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.text import safe_text, short_text
 
 
 class Whole(click.ParamType):  # type: ignore[type-arg] # generic in some versions only
-    """A whole number, from `least` on where that is given."""
+    """A whole number, at least `least` if that is given."""
 
     name = "integer"
 
@@ -19,7 +19,7 @@ class Whole(click.ParamType):  # type: ignore[type-arg] # generic in some versio
         self._least = least
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read what was given, or pass a default on."""
+        """Parse a given value; a default passes unchanged."""
         number = value if isinstance(value, int) else signed_number(str(value))
         if number is None:
             self.fail(f"{_shown(value)} is not a whole number", param, ctx)
@@ -34,7 +34,7 @@ class Decimal(click.ParamType):  # type: ignore[type-arg] # generic in some vers
     name = "float"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read what was given, or pass a default on."""
+        """Parse a given value; a default passes unchanged."""
         number = float(value) if isinstance(value, int | float) else decimal_number(str(value))
         if number is None or not math.isfinite(number):
             self.fail(f"{_shown(value)} is not a number", param, ctx)

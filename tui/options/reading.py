@@ -1,4 +1,4 @@
-"""The operator's settings about reading, for verbs without a screen."""
+"""Settings about reading, for verbs without a screen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.text import safe_text
 
 
 def reading_settings() -> ReadingSettings:
-    """Read them, and say on stderr what could not be used."""
+    """Read them, and report invalid ones on stderr."""
     settings = load_reading_settings()
     for problem in settings.problems:
         click.echo(f"lunscope: {safe_text(problem)}", err=True)

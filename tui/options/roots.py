@@ -1,4 +1,4 @@
-"""The options that every verb which reads the kernel shares."""
+"""Options of every verb that reads the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option that says how figures are obtained."""
+"""The --tier option."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def tier_option(command: _Command) -> _Command:
         type=click.Choice(TIERS),
         default="auto",
         show_default=True,
-        help="How figures are obtained; auto takes the best there is, any other fails where it is not to be had.",
+        help="How figures are obtained; auto: the best available; any other fails if unavailable.",
     )
     return option(command)

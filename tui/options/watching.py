@@ -1,4 +1,4 @@
-"""What a verb that samples this host needs to know, and the source that comes of it."""
+"""Settings of a verb that samples this host, and its source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """How to sample, and where to record."""
+    """Sampling settings, and where to record."""
 
     interval_s: float
     procfs: Path
@@ -32,7 +32,7 @@ class Watching:
 
 
 def recording_exit(recording: RecordingSource | None, code: int) -> int:
-    """Say why a recording is not whole, and make that an error; to be called when it is closed."""
+    """Report why a recording is incomplete, as an error; call it when the recording is closed."""
     if recording is None or not recording.trouble:
         return code
     click.echo(f"lunscope: {safe_text(recording.trouble)}", err=True)
@@ -40,10 +40,10 @@ def recording_exit(recording: RecordingSource | None, code: int) -> int:
 
 
 def open_source(watching: Watching, control: LoadControl) -> tuple[Source, RecordingSource | None]:
-    """Open this host as a source with the load of `control` beside it, through a recording if one is wanted.
+    """Open this host and the load of `control` as a source, with a recording if requested.
 
     Raises:
-        LunscopeError: the kernel cannot be read, or the session file not made.
+        LunscopeError: the kernel cannot be read, or the session file cannot be created.
     """
     load = LoadCollector(control)
     live = LiveSource(

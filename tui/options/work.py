@@ -1,4 +1,4 @@
-"""What `lunscope run` is to do: jobs from a file and options together."""
+"""The jobs of `lunscope run`, from a file and options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OPTIONS = (
         "--fio-json",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Results as fio writes them, under the names that fio-plot reads; without a screen.",
+        help="Write results in fio's JSON format, with the file names that fio-plot reads; without a screen.",
     ),
 )
 
@@ -39,7 +39,7 @@ DEFAULT_RUNTIME_S = 10.0
 
 
 def bounded(job: JobSpec, last_turn_s: float = 0.0) -> JobSpec:
-    """Give a job without a runtime one, past the last turn of its knobs: nobody is there to stop it."""
+    """Set a runtime if a job has none, beyond its last knob turn: it runs unattended."""
     return job if job.runtime_s is not None else replace(job, runtime_s=last_turn_s + DEFAULT_RUNTIME_S)
 
 
@@ -51,11 +51,11 @@ def file_options(command: _Command) -> _Command:
 
 
 def read_work(job_file: Path | None, sections: Sequence[str], options: LoadOptions) -> ReadJob:
-    """Read what the file says, and merge the options over every job in it.
+    """Read the file, and merge the options over every job in it.
 
     Raises:
         LunscopeError: the file cannot be read.
-        UsageError: it says what cannot be meant.
+        UsageError: its content is invalid.
     """
     if sections and job_file is None:
         raise UsageError("--section: give the fio job file whose section it is")
@@ -64,12 +64,12 @@ def read_work(job_file: Path | None, sections: Sequence[str], options: LoadOptio
 
 
 def with_scratch(read: ReadJob, at_least: int) -> ReadJob:
-    """Give jobs without any named target their scratch files."""
+    """Add scratch files to jobs without named targets."""
     return for_every_job(read, lambda each: with_scratch_targets(each.job, at_least))
 
 
 def with_ends(read: ReadJob) -> ReadJob:
-    """Give jobs without a runtime one."""
+    """Set a runtime for jobs that have none."""
     return for_every_job(read, lambda each: bounded(each.job, each.last_turn_s))
 
 

@@ -1,1 +1,1 @@
-"""What the screens of paths, tree and devices show, apart from drawing it."""
+"""The data of the path, tree and detail screens."""

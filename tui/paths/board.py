@@ -1,4 +1,4 @@
-"""One frame as the screen of paths shows it: figures, states and verdicts of groups and paths."""
+"""The table of the path screen from one frame: figures, states and verdicts of groups and paths."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tui.paths.severity import DOWN, GONE, UNEVEN, severities
 from tui.text.columns import hot_rows
 
 STATE, VERDICT = "state", "verdict"
-"""Columns that are no fields of the registry: their figures only sort and mark."""
+"""Columns that are not in the field registry: their figures only sort and mark."""
 
 MOST_NAMED = 3
-"""Paths that are named one by one; more are counted."""
+"""Paths that are listed by name; more are counted."""
 
 STATE_ROOM = 12
-"""Cells for words on a state."""
+"""Width of a state's text."""
 
 
 class Only(StrEnum):
@@ -40,30 +40,30 @@ class Only(StrEnum):
     HOT = "hot"
 
     @property
-    def nothing(self) -> str:
-        """What to say where no path is to be shown."""
+    def empty_text(self) -> str:
+        """Text shown if no path matches."""
         return "all paths active" if self is Only.NOT_ACTIVE else f"no path is {self}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathBoard:
-    """Figures, words and counts of one frame in one grouping."""
+    """Figures, texts and counts of one frame in one grouping."""
 
     frame: Frame
     layout: PathLayout
     judged: PathJudgement | None
     table: FrameTable
-    """Rows of the layout; `busy_pct` is the least it can be where only a range is known."""
+    """Rows of the layout; `busy_pct` is the lower bound where only a range is known."""
     passes: NDArray[np.bool_] | None
-    """Rows that the filter lets through, None for all."""
+    """Rows that match the filter, None for all."""
     gone: GonePaths
 
-    def words(self, field_id: str, row: int) -> str | None:
-        """Text of a cell that has words."""
+    def cell_text(self, field_id: str, row: int) -> str | None:
+        """Text of a cell in a text column."""
         if field_id == STATE:
-            return self.state_words(row)
+            return self.state_text(row)
         if field_id == VERDICT:
-            return self.verdict_words(row)
+            return self.verdict_text(row)
         return self._busy_range(row) if field_id == "busy_pct" else None
 
     def path_row(self, row: int) -> int | None:
@@ -74,13 +74,13 @@ class PathBoard:
         """Rows in the "paths" table of the paths of a group."""
         return np.flatnonzero(self.layout.groups.group_of_row == row)
 
-    def state_words(self, row: int) -> str:
-        """State of a path, or how many of a group are not as they should be."""
+    def state_text(self, row: int) -> str:
+        """State of a path, or how many of a group are not normal."""
         path = self.path_row(row)
         return self._group_state(row) if path is None else self._path_state(path)
 
-    def verdict_words(self, row: int) -> str:
-        """Say what is odd about a path, or about the slowest path of a group."""
+    def verdict_text(self, row: int) -> str:
+        """Verdict on a path, or on the slowest path of a group."""
         if self.judged is None:
             return ""
         path = self.path_row(row)
@@ -90,10 +90,10 @@ class PathBoard:
         odd = odd[self.layout.groups.group_of_row[odd] == row]
         odd = odd[np.argsort(-np.nan_to_num(self.judged.sick_times[odd]), kind="stable")]
         more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
-        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else self._down_words(row)
+        return odd_words(self.frame, self.judged, int(odd[0])) + more if len(odd) else self._down_text(row)
 
-    def _down_words(self, row: int) -> str:
-        """Name the paths of a group that are down, the first of them at least."""
+    def _down_text(self, row: int) -> str:
+        """List the paths of a group that are down, at most MOST_NAMED by name."""
         members = self.members(row)
         down = members[self.layout.levels[members] == PathLevel.DOWN]
         named = [f"{self.path_name(path)} {self.layout.states[path].word}" for path in down[:MOST_NAMED].tolist()]
@@ -101,11 +101,11 @@ class PathBoard:
         return ", ".join(named) + more
 
     def path_name(self, path: int) -> str:
-        """Name of a path as the kernel has it, safe to print."""
+        """Kernel name of a path, safe to print."""
         return safe_text(self.frame.tables["paths"].rows.names[path])
 
     def gone_of(self, row: int) -> tuple[GonePath, ...]:
-        """Paths that the LUN of a group lost; none of other groups."""
+        """Lost paths of a group that is a LUN; none for other groups."""
         groups = self.layout.groups
         return self.gone.of_lun(groups.of[row]) if groups.by is GroupBy.LUN and row < len(groups.of) else ()
 
@@ -152,23 +152,23 @@ class PathBoard:
 
 
 _SHORT = {"non-optimized": "non-opt"}
-"""Words that are wider than the column."""
+"""State texts that are wider than the column, and their short forms."""
 
 
 def _preferred(first: int, second: int) -> str:
-    """Say how many paths the storage prefers, and how many it serves all the same: "3 opt 1 non"."""
-    words = f"{first} opt {second} non" if first else f"{second} non-opt"
-    return words if len(words) <= STATE_ROOM else f"{first:,}+{second:,}"
+    """Count optimized and non-optimized paths: "3 opt 1 non"."""
+    text = f"{first} opt {second} non" if first else f"{second} non-opt"
+    return text if len(text) <= STATE_ROOM else f"{first:,}+{second:,}"
 
 
 def _some(number: int, count: int, word: str) -> str:
-    """Say how many of all; without "of all" where there is no room."""
-    words = f"{number} of {count} {word}"
-    return words if len(words) <= STATE_ROOM else f"{number:,} {word}"
+    """Format a count of a total; without the total if it does not fit."""
+    text = f"{number} of {count} {word}"
+    return text if len(text) <= STATE_ROOM else f"{number:,} {word}"
 
 
 _EXACT_BUSY = "busy_union_pct"
-"""The busy time itself, missing where only its range is known."""
+"""Busy time, missing where only its range is known."""
 
 
 _NONE_GONE = GonePaths()
@@ -177,13 +177,13 @@ _NONE_GONE = GonePaths()
 def path_board(
     frame: Frame, by: GroupBy, only: Only, fields: Sequence[str], gone: GonePaths = _NONE_GONE
 ) -> PathBoard | None:
-    """Put a frame in order; None where it has no paths.
+    """Build the path table of a frame; None without paths.
 
     Args:
         frame: any.
-        by: what paths are grouped by.
-        only: which are shown.
-        fields: columns that are wanted besides those that the board needs itself.
+        by: grouping of the paths.
+        only: which paths are shown.
+        fields: additional columns.
         gone: paths that vanished.
     """
     paths = frame.tables.get("paths")

@@ -1,4 +1,4 @@
-"""What is known of a device besides its numbers, as lines of text."""
+"""Attributes of a device as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN = "-"
 
 
 def facts_of(device: Device) -> Iterator[tuple[str, str]]:
-    """Title and value of each fact, made safe; what the device does not say is "-"."""
+    """Title and value of each attribute, safe to print; "-" if unknown."""
     yield "name", _text(device.name)
     yield "alias", _text(device.friendly_name)
     yield "kind", _text(device.kind)
@@ -42,7 +42,7 @@ def _flags(device: Device) -> Iterator[str]:
     if device.removable:
         yield "removable"
     if device.bio_based:
-        yield "bio based: no queue of its own, only total time is known"
+        yield "bio-based: has no request queue, only total time is known"
     if device.iostats is False:
         yield "iostats OFF: its numbers do not move"
 

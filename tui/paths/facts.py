@@ -1,4 +1,4 @@
-"""What is known of a path or an HBA port besides its numbers, as titles and values that are safe to print."""
+"""Attributes of paths and HBA ports, as titles and values that are safe to print."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tui.paths.text import luns_by_key, ports_by_key, targets_by_key
 
 
 def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
-    """Yield where a path leads and what the kernel, the storage and the map make of it."""
+    """Yield the route of a path, and its states in the kernel, the storage and the map."""
     graph = frame.topology.graph
     port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
     lun = luns_by_key(graph).get(path.lun)
@@ -42,7 +42,7 @@ def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:
 
 
 def port_facts(port: Port, frame: Frame) -> Iterator[tuple[str, str]]:
-    """Yield what a port is and what hangs on it."""
+    """Yield attributes of a port, and the numbers of its paths, LUNs and targets."""
     paths = [path for path in frame.topology.graph.paths if path.port == port.key]
     levels = Counter(state_of(path).level for path in paths)
     yield "name", safe_text(f"{port.name} {port.label}".rstrip())

@@ -1,4 +1,4 @@
-"""Which rows the screen of paths has: groups, then the paths in them; made anew only when something comes or goes."""
+"""The rows of the path screen: groups, then their paths; rebuilt only when rows or topology change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.text import safe_text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathLayout:
-    """Groups and paths as rows of one table; one object as long as rows, topology and grouping stay."""
+    """Groups and paths as rows of one table; the same object while rows, topology and grouping are unchanged."""
 
     rows: Rows
     """Groups first, then paths in the order of the "paths" table."""
@@ -51,7 +51,7 @@ def path_layout(paths: Rows, topology: Topology, by: GroupBy) -> PathLayout:
 
 
 def _path_names(rows: Rows, topology: Topology, by: GroupBy) -> tuple[str, ...]:
-    """Name each path by what its group does not say: the port where LUNs are the groups, else the LUN."""
+    """Name each path by what its group does not give: the port if groups are LUNs, else the LUN."""
     ports = {port.key: port_name(port) for port in topology.graph.ports}
     known = {path.key: path for path in topology.graph.paths}
     names = []

@@ -1,4 +1,4 @@
-"""How bad it is with each row of the screen of paths, as a figure to sort, mark and filter by."""
+"""Severity of each row of the path screen, to sort, mark and filter by."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _BY_LEVEL = {
     PathLevel.DOWN: DOWN,
 }
 _PER_OCTAVE, _MOST_OCTAVES = 0.1, 9.0
-"""Of sick paths the slowest come first; in octaves, so that rows do not dance."""
+"""Degraded paths are sorted slowest first, by powers of two, so that rows do not jump."""
 
 
 def severities(layout: PathLayout, judged: PathJudgement | None, gone: GonePaths) -> NDArray[np.float64]:
-    """One figure for each row of a layout; a group is as bad as its worst path."""
+    """Severity of each row of a layout; that of a group is that of its worst path."""
     values = np.array([_BY_LEVEL[level] for level in PathLevel])[layout.levels]
     if judged is not None:
         values = np.maximum(values, np.where(np.isnan(judged.uneven_times), 0.0, UNEVEN))
@@ -36,14 +36,14 @@ def severities(layout: PathLayout, judged: PathJudgement | None, gone: GonePaths
 
 
 def _sickness(times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Put sick paths between those that are uneven and those that are down, 0 for all others."""
+    """Rank degraded paths between uneven and down ones; 0 for all others."""
     sick = ~np.isnan(times)
     octaves = np.minimum(np.floor(np.log2(np.where(sick, times, 1.0))), _MOST_OCTAVES)
     return np.where(sick, SICK + _PER_OCTAVE * octaves, 0.0)
 
 
 def _with_gone(layout: PathLayout, gone: GonePaths) -> NDArray[np.bool_]:
-    """Mark the groups that are LUNs which lost a path."""
+    """Mark groups that are LUNs with lost paths."""
     if not len(gone) or layout.groups.by is not GroupBy.LUN:
         return np.zeros(layout.group_count, np.bool_)
     return np.array([bool(gone.of_lun(key)) for key in layout.groups.of], np.bool_)

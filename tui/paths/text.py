@@ -1,4 +1,4 @@
-"""Paths, LUNs and ports in sentences: what a person must know besides the figures. Everything is safe to print."""
+"""Paths, LUNs and ports as sentences that are safe to print."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def luns_by_key(graph: Graph) -> Mapping[str, Lun]:
 
 
 def summary(board: PathBoard) -> str:
-    """Say what there is in all, and what is not as it should be."""
+    """Summarise all paths, LUNs and ports, and what is not normal."""
     graph, layout = board.frame.topology.graph, board.layout
     count = len(layout.states)
     if not any(lun.multipath for lun in graph.luns):
@@ -53,11 +53,11 @@ def summary(board: PathBoard) -> str:
         return f"{disks}, no multipath: {each} own only path"
     luns = {path.lun for path in graph.paths}
     ports = {path.port for path in graph.paths if path.port}
-    found = f"{', '.join(_troubles(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
+    found = f"{', '.join(_anomalies(board))} of {count:,} paths, {len(luns):,} LUNs, {len(ports):,} HBA ports"
     return found + state_age(board.frame.states_age_s)
 
 
-def _troubles(board: PathBoard) -> Iterator[str]:
+def _anomalies(board: PathBoard) -> Iterator[str]:
     levels = board.layout.levels
     found = {
         "gone": len(board.gone),
@@ -71,93 +71,93 @@ def _troubles(board: PathBoard) -> Iterator[str]:
     yield from named or ["none down or sick"]
 
 
-def told(board: PathBoard, row: int) -> str:
-    """Say about one row what its columns do not."""
+def row_summary(board: PathBoard, row: int) -> str:
+    """Describe a row beyond its columns."""
     path = board.path_row(row)
     if path is not None:
         key = board.layout.rows.keys[row]
-        return path_told(board.frame, key, board.verdict_words(row))
+        return path_summary(board.frame, key, board.verdict_text(row))
     of = board.layout.groups.of[row]
     by, graph = board.layout.groups.by, board.frame.topology.graph
     if by is GroupBy.LUN:
-        return lun_told(board, row, luns_by_key(graph).get(of))
+        return lun_summary(board, row, luns_by_key(graph).get(of))
     if by is GroupBy.PORT and of in ports_by_key(graph):
-        return port_told(board.frame, ports_by_key(graph)[of])
+        return port_summary(board.frame, ports_by_key(graph)[of])
     paths = len(board.members(row))
     name = board.layout.rows.names[row]
-    odd = board.verdict_words(row)
+    odd = board.verdict_text(row)
     array = targets_by_key(graph)[of].array if by is GroupBy.TARGET and of in targets_by_key(graph) else ""
-    parts = [f"{name}: {_counted(paths, 'path')}, {board.state_words(row)}", safe_text(array), odd]
+    parts = [f"{name}: {_counted(paths, 'path')}, {board.state_text(row)}", safe_text(array), odd]
     return "; ".join(filter(None, parts))
 
 
-def path_told(frame: Frame, key: str, odd: str) -> str:
-    """Tell the way a path takes, its state, and what is odd about it."""
+def path_summary(frame: Frame, key: str, odd: str) -> str:
+    """Describe a path: route, state and verdict."""
     graph = frame.topology.graph
     path = paths_by_key(graph).get(key)
     if path is None:
         return "this path is gone"
     of = "" if path.lun == path.key else f" of {lun_name(path.lun, frame.topology)}"
     state = ", ".join(filter(None, map(safe_text, (path.state, path.access))))
-    words = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
+    text = f"path {safe_text(path.name)}{of}: {state or 'state not known'}"
     if path.marginal:
-        words += ", marginal: used only while no other works"
+        text += ", marginal: used only while no other works"
     if path.priority is not None:
-        words += f", priority {path.priority}"
+        text += f", priority {path.priority}"
     if path.map_state:
-        words += f", map {safe_text(path.map_state)}"
+        text += f", map {safe_text(path.map_state)}"
     if path.failures:
-        words += f", failed {_counted(path.failures, 'time')} so far"
+        text += f", failed {_counted(path.failures, 'time')} so far"
     if odd:
-        return f"{words}; {odd.removeprefix(f'path {safe_text(path.name)} ')}"
-    return f"{words}; {way(graph, path)}"
+        return f"{text}; {odd.removeprefix(f'path {safe_text(path.name)} ')}"
+    return f"{text}; {route(graph, path)}"
 
 
-def way(graph: Graph, path: Path) -> str:
-    """From the HBA port to the target port."""
+def route(graph: Graph, path: Path) -> str:
+    """Format the route from the HBA port to the target port."""
     port, target = ports_by_key(graph).get(path.port), targets_by_key(graph).get(path.target)
     ends = [port_name(port)] if port else []
     ends += [target_name(target)] if target else []
     return " -> ".join(ends) or "way not known"
 
 
-def lun_told(board: PathBoard, row: int, lun: Lun | None) -> str:
-    """Tell how many paths a LUN has left, and by name those that do not work."""
+def lun_summary(board: PathBoard, row: int, lun: Lun | None) -> str:
+    """Count the usable paths of a LUN, and name the others."""
     graph, name = board.frame.topology.graph, board.layout.rows.names[row]
-    members = [graph.paths[place] for place in graph.paths_of[board.layout.groups.of[row]]]
-    words = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
+    members = [graph.paths[position] for position in graph.paths_of[board.layout.groups.of[row]]]
+    text = f"{name}: {sum(path.usable for path in members)} of {_counted(len(members), 'path')} usable"
     if mix := access_mix(members):
-        words += f": {mix}"
+        text += f": {mix}"
     if lun is not None and lun.policy:
-        words += f", {policy_name(lun)}"
+        text += f", {policy_name(lun)}"
     for gone in board.gone_of(row)[:MOST_NAMED]:
-        words += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({way(graph, gone.path)})"
-    odd = board.verdict_words(row)
-    return f"{words}; {odd}" if odd else words
+        text += f"; {safe_text(gone.path.name)} gone since {clock_text(gone.since_ns)} ({route(graph, gone.path)})"
+    odd = board.verdict_text(row)
+    return f"{text}; {odd}" if odd else text
 
 
-def port_told(frame: Frame, port: Port) -> str:
-    """Tell what a port is, how busy it is and how near its limit."""
+def port_summary(frame: Frame, port: Port) -> str:
+    """Describe a port: identity, busy time, and share of its limit."""
     facts = (port_name(port), port.driver, port.address, port.state, port.speed)
-    words = "  ".join(filter(None, map(safe_text, facts)))
+    text = "  ".join(filter(None, map(safe_text, facts)))
     hbas = frame.tables.get("hbas")
     row = None if hbas is None else hbas.rows.positions.get(port.key)
     if hbas is None or row is None:
-        return f"{words}; no path through it"
-    return f"{words}; {busy_words(hbas, row)}"
+        return f"{text}; no path through it"
+    return f"{text}; {busy_text(hbas, row)}"
 
 
-def busy_words(hbas: FrameTable, row: int) -> str:
-    """Tell the busy time of a port as what is known of it: the union, or between which bounds it is."""
+def busy_text(hbas: FrameTable, row: int) -> str:
+    """Format the busy time of a port: the union of its paths, or its bounds."""
     busy, low, high = (hbas.value(name, row) for name in ("busy_pct", "busy_low_pct", "busy_high_pct"))
     if not np.isnan(busy):
-        words = f"busy {busy:.0f} %"
+        text = f"busy {busy:.0f} %"
     elif np.isnan(low) or np.isnan(high):
         return "busy not known"
     else:
-        words = f"busy between {low:.0f} and {high:.0f} %: its paths may be busy at once"
+        text = f"busy between {low:.0f} and {high:.0f} %: its paths may be busy at once"
     limit = format_quantity(hbas.value("limit_pct", row), Unit.PERCENT, 4)
-    return words if limit == MISSING_TEXT else f"{words}, {limit} % of its command limit"
+    return text if limit == MISSING_TEXT else f"{text}, {limit} % of its command limit"
 
 
 def _counted(number: int, what: str) -> str:

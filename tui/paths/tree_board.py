@@ -1,4 +1,4 @@
-"""The tree of the device graph with live figures: which nodes are there, and what is known of each."""
+"""The tree of the device graph with live figures: its nodes and their columns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from collectors.paths.groups import GroupBy
 from collectors.tables.block.path_verdict import judge_paths, odd_words
 from tui.history.subjects import row_of
 from tui.paths.board import STATE, Only, PathBoard, path_board
-from tui.paths.text import path_told, port_told, ports_by_key, targets_by_key
+from tui.paths.text import path_summary, port_summary, ports_by_key, targets_by_key
 
 
-def node_told(frame: Frame, node: Node) -> str:
-    """Say about one node what its columns do not."""
+def node_summary(frame: Frame, node: Node) -> str:
+    """Describe a node beyond its columns."""
     graph = frame.topology.graph
     if node.kind is NodeKind.PORT and node.of in ports_by_key(graph):
-        return port_told(frame, ports_by_key(graph)[node.of])
+        return port_summary(frame, ports_by_key(graph)[node.of])
     if node.kind is NodeKind.TARGET:
         target = targets_by_key(graph).get(node.of.partition(" -> ")[2])
         array = f" of {target.array}" if target is not None and target.array else ""
@@ -32,7 +32,7 @@ def node_told(frame: Frame, node: Node) -> str:
     if node.kind is NodeKind.PATH:
         row, judged = row_of(node.of, frame.tables.get("paths")), judge_paths(frame)
         odd = "" if row is None or judged is None else odd_words(frame, judged, row)
-        return path_told(frame, node.of, odd)
+        return path_summary(frame, node.of, odd)
     row = row_of(node.of, frame.tables.get("disks"))
     size = _size(frame, node.of)
     if row is not None and node.kind is not NodeKind.MOUNT:
@@ -46,33 +46,33 @@ def _size(frame: Frame, key: str) -> str:
     return "" if size_bytes is None else f"; {size_text(size_bytes)}"
 
 
-Places = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 
 FIELDS = ("busy_pct", "iops", "service_ms", "queue_ms", "await_ms", "in_flight", "bytes_per_s")
 MOST_NODES = 200_000
-"""Nodes beyond which a tree is not opened any further: more than any host has, fewer than a circle would make."""
+"""Largest number of nodes: more than any host has, as a bound against cycles."""
 _BOARDS = {
     NodeKind.PORT: GroupBy.PORT,
     NodeKind.TARGET: GroupBy.WAY,
     NodeKind.PATH: GroupBy.LUN,
     NodeKind.LUN: GroupBy.LUN,
 }
-"""Whose rows have the states of a kind of node."""
+"""Grouping whose rows hold the states of a kind of node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeLayout:
-    """The nodes that are there, as rows of a table; a parent stands before its children."""
+    """The nodes as rows of a table; a parent comes before its children."""
 
     nodes: tuple[Node, ...]
     rows: Rows
-    parents: Places
+    parents: RowNumbers
     branch: NDArray[np.bool_]
 
 
 @functools.lru_cache(maxsize=2)
 def branches(topology: Topology) -> Branches:
-    """Look-ups of the topology at hand."""
+    """Find the branches of a topology, cached."""
     return Branches(topology)
 
 
@@ -81,31 +81,31 @@ def tree_layout(topology: Topology, opened: Set[str], *, everything: bool) -> Tr
     tree = branches(topology)
     nodes = list(tree.roots())
     parents = [-1] * len(nodes)
-    place = 0
-    while place < len(nodes) < MOST_NODES:
-        node = nodes[place]
+    position = 0
+    while position < len(nodes) < MOST_NODES:
+        node = nodes[position]
         if node.branch and (everything or node.key in opened):
             found = list(tree.children(node))
             nodes += found
-            parents += [place] * len(found)
-        place += 1
+            parents += [position] * len(found)
+        position += 1
     rows = Rows(tuple(node.key for node in nodes), tuple(node.name for node in nodes))
     return TreeLayout(tuple(nodes), rows, np.array(parents, np.intp), np.array([node.branch for node in nodes], bool))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeBoard:
-    """Figures and words of the nodes of one frame."""
+    """Figures and texts of the nodes of one frame."""
 
     frame: Frame
     layout: TreeLayout
     table: FrameTable
     boards: Mapping[GroupBy, PathBoard]
-    state_rows: Mapping[GroupBy, Places]
-    """Row of each node in the board of a grouping, -1 where it has none."""
+    state_rows: Mapping[GroupBy, RowNumbers]
+    """Row of each node in the path table of a grouping, -1 if it has none."""
 
-    def words(self, field_id: str, row: int) -> str | None:
-        """Text of a cell that has words: the state of a node and what stands for it."""
+    def cell_text(self, field_id: str, row: int) -> str | None:
+        """Text of a cell in a text column: state, busy range or verdict of a node."""
         if field_id not in {STATE, "busy_pct"}:
             return None
         by = _BOARDS.get(self.layout.nodes[row].kind)
@@ -113,11 +113,11 @@ class TreeBoard:
         at = -1 if by is None or board is None else int(self.state_rows[by][row])
         if board is None or at < 0:
             return "" if field_id == STATE else None
-        return board.words(field_id, at)
+        return board.cell_text(field_id, at)
 
 
 def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeBoard:
-    """Gather the figures of all nodes of a layout."""
+    """Collect the figures of all nodes of a layout."""
     boards: dict[GroupBy, PathBoard] = {}
     kinds = {node.kind for node in layout.nodes}
     for by in dict.fromkeys(by for kind, by in _BOARDS.items() if kind in kinds):
@@ -136,9 +136,9 @@ def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS)
 
 
 def _fill(
-    columns: dict[str, NDArray[np.float64]], tiers: dict[str, NDArray[np.uint8]], table: FrameTable, at: Places
+    columns: dict[str, NDArray[np.float64]], tiers: dict[str, NDArray[np.uint8]], table: FrameTable, at: RowNumbers
 ) -> None:
-    """Put figures of a table into the nodes that have a row in it."""
+    """Copy figures of a table to the nodes that have a row in it."""
     there = at >= 0
     for field_id, column in columns.items():
         if field_id in table.columns:
@@ -149,14 +149,14 @@ def _fill(
 
 
 @functools.lru_cache(maxsize=8)
-def _rows_by_key(rows: Rows, layout: TreeLayout, kinds: frozenset[NodeKind], prefix: str) -> Places:
+def _rows_by_key(rows: Rows, layout: TreeLayout, kinds: frozenset[NodeKind], prefix: str) -> RowNumbers:
     return np.array(
         [rows.positions.get(prefix + node.of, -1) if node.kind in kinds else -1 for node in layout.nodes], np.intp
     )
 
 
-def state_rows(layout: TreeLayout, board: PathBoard, by: GroupBy) -> Places:
-    """Row of each node in the board of a grouping, -1 where it has none."""
+def state_rows(layout: TreeLayout, board: PathBoard, by: GroupBy) -> RowNumbers:
+    """Row of each node in the path table of a grouping, -1 if it has none."""
     rows = board.layout.rows
     groups = _rows_by_key(rows, layout, _GROUPS[by], f"{by}:")
     if by is not GroupBy.LUN:
@@ -172,6 +172,6 @@ _GROUPS = {
 }
 
 
-def _disk_rows(layout: TreeLayout, rows: Rows) -> Places:
-    """Rows of LUNs and layers in the table of disks, whose own figures go before those of their paths."""
+def _disk_rows(layout: TreeLayout, rows: Rows) -> RowNumbers:
+    """Rows of LUNs and layers in the disk table, whose figures take precedence over those of their paths."""
     return _rows_by_key(rows, layout, frozenset({NodeKind.LUN, NodeKind.LAYER}), "")

@@ -1,4 +1,4 @@
-"""What all views have in common: header, tabs, transport bar and key line around a body."""
+"""Base class of all views: header, tabs, transport bar and key line around a body."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tui.widgets.transport import TransportBar
 
 WIDTHS = [(0, "-narrow"), (80, "-normal"), (140, "-wide")]
 HEIGHTS = [(0, "-tiny"), (10, "-flat"), (18, "-low"), (40, "-tall")]
-"""From which size on a screen has which class, by which its style sheet shows more."""
+"""Style classes of a screen by its size."""
 
 
 class View(LaidOutOnce[None]):
@@ -43,14 +43,14 @@ class View(LaidOutOnce[None]):
 
     def __init__(self, app_state: AppState) -> None:
         size = self.app.size
-        # Textual finds them only when the screen is resized, and then lays all of it out once more.
+        # Textual sets them only on resize, and then lays the screen out again.
         super().__init__(classes=f"{_reached(WIDTHS, size.width)} {_reached(HEIGHTS, size.height)}")
-        # It is styled as its widgets are made: nothing of it is of an earlier theme.
+        # Its widgets are styled when they are made: none has an earlier theme.
         self._css_update_count = self.app._css_update_count
         self.app_state = app_state
 
     def compose(self) -> ComposeResult:
-        """Frame around the body."""
+        """Compose the parts around the body."""
         yield HeaderLine()
         yield Tabs()
         yield from self.compose_body()
@@ -71,7 +71,7 @@ class View(LaidOutOnce[None]):
         return self.is_mounted and {type(child) for child in self.children} >= _PARTS
 
     def show(self, frame: Frame | None) -> None:
-        """Draw a frame, or before the first one what is known already."""
+        """Draw a frame; before the first one, the static parts."""
         self.query_one(HeaderLine).show(frame, self.app_state)
         self.query_one(TransportBar).show(self.app_state)
         self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(frame))
@@ -79,11 +79,11 @@ class View(LaidOutOnce[None]):
             self.show_frame(frame)
 
     def show_note(self) -> None:
-        """Draw what matters on every screen as it is now, between frames."""
+        """Update the status that every screen shows, between frames."""
         self.query_one(Tabs).show(self.ENTRY, self.key_text, *self.note(self.app_state.frame))
 
     def note(self, frame: Frame | None) -> tuple[str, str]:
-        """Tell what matters on every screen, as text and style: damage of a file, the load, how many notices wait."""
+        """Status on every screen, as text and style: damage of a file, the load, the number of notices."""
         status = self.app_state.controller.status if self.app_state.controller else None
         if status is not None and status.outstanding:
             return f"load {status.state}: {short_text(status.outstanding)}", "bold $error"
@@ -97,11 +97,11 @@ class View(LaidOutOnce[None]):
         return f"{count} notice{'s' if count > 1 else ''}: {self.key_text('view.help')}", "$warning"
 
     def latency_subject(self) -> LatencySubject | None:
-        """Tell whose latencies belong to what is chosen here; None where nothing is."""
+        """Latency subject of the current selection; None if there is none."""
         return None
 
     def key_text(self, action_id: str) -> str:
-        """Give the key of an action as it is shown."""
+        """Return the displayed key of an action."""
         return self.app.get_key_display(BY_ID[action_id].binding().with_key(self._first_key(action_id)))
 
     def _first_key(self, action_id: str) -> str:
@@ -109,22 +109,22 @@ class View(LaidOutOnce[None]):
 
     @on(Timeline.Seek)
     def _seek(self, event: Timeline.Seek) -> None:
-        """Go where the timeline was clicked."""
+        """Seek to the clicked time."""
         event.stop()
         if isinstance(self.app_state.transport, ReplayTransport):
             self.app_state.transport.seek(event.time_ns)
 
     def on_screen_resume(self) -> None:
-        """Catch up with what arrived while another screen was on top."""
+        """Draw frames that arrived while another screen was shown."""
         self.call_after_refresh(self.refresh_view)
 
     def on_resize(self, event: Resize) -> None:
-        """Draw again once the widgets have their sizes: lines are fitted to the width."""
+        """Draw again once the widgets have their sizes, as lines depend on the width."""
         if event.size == self.outer_size:
             self.call_after_refresh(self.refresh_view)
 
     def refresh_view(self) -> None:
-        """Draw the present frame and the keys again."""
+        """Redraw the current frame and the keys."""
         if self.is_whole:
             self.show(self.app_state.frame)
             self.query_one(KeyLine).show(self.ENTRY, self.app_state, self.key_text)

@@ -1,4 +1,4 @@
-"""Control groups: which of them does the I/O on which device, and which is held back."""
+"""Control groups: I/O by group and device, and which group is throttled."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PANELS = (
 
 
 class CgroupsScreen(View):
-    """Groups with I/O, the largest first, and the past of the one under the cursor."""
+    """Groups with I/O, the largest first, and the history of the one under the cursor."""
 
     ENTRY = ENTRY
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(ENTRY.actions)
@@ -74,30 +74,30 @@ class CgroupsScreen(View):
             yield from (panel.make() for panel in PANELS)
 
     def show_frame(self, frame: Frame) -> None:
-        """Summary, rows and what is under the cursor."""
+        """Update summary, rows and the row under the cursor."""
         table = frame.tables.get(CGROUPS.table)
         grid = self.query_one("#groups", Grid)
-        grid.waiting, grid.nothing = self._why_none, "no group does I/O"
+        grid.waiting, grid.empty_text = self._empty_reason, "no group does I/O"
         shown = table if table is None or self._every else _rows_where(table, CGROUPS.active(table).tobytes())
         grid.show(shown, None if shown is None else _labels(shown.rows, frame.topology))
         self.query_one("#summary", TextLine).put(self._summary(table, shown))
         self._show_chosen(frame)
 
     @property
-    def _why_none(self) -> str:
+    def _empty_reason(self) -> str:
         return _NONE_RECORDED if self.app_state.transport.seekable else _NONE_HERE
 
     def _summary(self, table: FrameTable | None, shown: FrameTable | None) -> Content:
         if table is None or shown is None:
-            return Content(f" {self._why_none}")
+            return Content(f" {self._empty_reason}")
         idle = len(table.rows) - len(shown.rows)
         hidden = f", {idle:,} idle row{'s' if idle > 1 else ''} hidden" if idle else ""
         words = "all groups" if self._every else f"groups with I/O{hidden}"
         key = (f" {self.key_text('cgroups.idle')} ", "bold $accent")
-        return Content.assemble(key, f"{words}   a group's figures hold those of its descendants")
+        return Content.assemble(key, f"{words}   a group's figures include its descendants")
 
     def _show_chosen(self, frame: Frame) -> None:
-        """Figures and past of the group under the cursor; one that is idle keeps its past."""
+        """Show figures and history of the group under the cursor; an idle one keeps its history."""
         key, table = self.query_one("#groups", Grid).cursor_key, frame.tables.get(CGROUPS.table)
         row = row_of(key, table)
         line = self.query_one("#figures", TextLine)
@@ -120,7 +120,7 @@ class CgroupsScreen(View):
             self._show_chosen(self.app_state.frame)
 
     def latency_subject(self) -> LatencySubject | None:
-        """Follow the disk of the row under the cursor: latencies are not known by group."""
+        """Return the disk of the row under the cursor: latencies are not known by group."""
         disk = self._disk()
         return None if self.app_state.frame is None or disk is None else disk_subject(disk, self.app_state.frame)
 
@@ -129,20 +129,20 @@ class CgroupsScreen(View):
         return None if key is None else parts_of(key)[0]
 
     def action_cgroups_idle(self) -> None:
-        """Show idle rows, too, or hide them."""
+        """Show or hide idle rows."""
         self._every = not self._every
         self.refresh_view()
 
     @on(Grid.RowSelected, "#groups")
     def action_cgroups_disk(self) -> None:
-        """Show the disk of the row under the cursor; with the grid in focus its own Enter comes first."""
+        """Show the disk of the row under the cursor; a focused grid handles Enter first."""
         disk = self._disk()
         if disk is not None:
             self.app.push_screen(DiskView(self.app_state, disk))
 
 
 def _rows_where(table: FrameTable, wanted: bytes) -> FrameTable:
-    """Choose rows by a mask; the same Rows object as long as the same ones are chosen."""
+    """Select rows by a mask; returns the same Rows object while the selection is unchanged."""
     chosen = np.flatnonzero(np.frombuffer(wanted, np.bool_))
     columns = {field_id: column[chosen] for field_id, column in table.columns.items()}
     return FrameTable(_chosen_rows(table.rows, wanted), columns)

@@ -1,4 +1,4 @@
-"""From the history of a row to the curves of a chart."""
+"""Chart curves from the history of a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLES = {
     "busy_pct": "chart--busy",
 }
 FIRST_SPAN_INTERVALS = 60
-"""A chart that has just begun is as wide as so many intervals."""
+"""Least width of a chart in intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ LOAD_LATENCY = Panel(
 
 
 def draw(chart: Chart, series: Series, panel: Panel, app_state: AppState) -> None:
-    """Draw the past of a row; curves without a single value are left out, so that the legend names what is there."""
+    """Draw the history of a row; curves without values are omitted, also from the legend."""
     curves = [_curve(series, panel.table, field_id) for field_id in panel.fields if field_id in series.values]
     shown = [curve for curve in curves if np.isfinite(curve.values).any()]
     chart.set_log(app_state.log_latency and panel.unit is Unit.MILLISECONDS)

@@ -1,4 +1,4 @@
-"""One disk, path or port: what it is, and its last minutes."""
+"""One disk, path or port: its attributes and history."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
 
 
 class DetailView(View):
-    """A sentence and facts above charts of latency, IOPS, throughput and what is in flight."""
+    """A sentence and attributes above charts of latency, IOPS, throughput and I/Os in flight."""
 
     ENTRY = DETAIL
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(DETAIL.actions)
@@ -47,7 +47,7 @@ class DetailView(View):
     DetailView #charts { grid-size: 2 2; grid-gutter: 0 1; height: 1fr; }
     """
     TABLE: ClassVar[str]
-    """Frame table whose row is shown."""
+    """Frame table of the shown row."""
 
     def __init__(self, app_state: AppState, key: str) -> None:
         super().__init__(app_state)
@@ -55,7 +55,7 @@ class DetailView(View):
         self._panels = tuple(replace(panel, table=self.TABLE) for panel in PANELS)
 
     def compose_body(self) -> ComposeResult:
-        """Sentence, facts, charts."""
+        """Compose sentence, attributes and charts."""
         yield TextLine(" ", id="verdict")
         yield TextLine(" ", id="facts")
         yield TextLine(" ", id="figures", classes="extra")
@@ -64,14 +64,14 @@ class DetailView(View):
 
     @abstractmethod
     def sentence(self, frame: Frame) -> str:
-        """Tell the state of it in one line; what vanished is told as gone."""
+        """Describe its state in one line; "gone" if it vanished."""
 
     @abstractmethod
     def facts(self, frame: Frame) -> Iterator[tuple[str, str]]:
-        """Yield title and value of each fact, safe to print; none of what vanished."""
+        """Yield title and value of each attribute, safe to print; none if it vanished."""
 
     def show_frame(self, frame: Frame) -> None:
-        """Sentence, facts and charts; what vanished keeps its past."""
+        """Update sentence, attributes and charts; the charts stay if it vanished."""
         self.query_one("#verdict", TextLine).put(self.sentence(frame))
         facts = list(self.facts(frame))
         if facts:
@@ -91,12 +91,12 @@ class DetailView(View):
                 draw(self.query_one(f"#{panel.id}", Chart), series, panel, self.app_state)
 
     def action_disk_back(self) -> None:
-        """Go back to where it was opened."""
+        """Return to the previous screen."""
         self.app.pop_screen()
 
 
 def _two_columns(facts: Sequence[tuple[str, str]], width: int) -> Content:
-    """Facts side by side, in two columns where there is room for them."""
+    """Lay attributes out in two columns where there is room."""
     if width < TWO_COLUMNS_FROM:
         return Content("\n").join(_fact(title, value) for title, value in facts)
     half, room = (len(facts) + 1) // 2, width // 2 - TITLE_WIDTH

@@ -1,4 +1,4 @@
-"""Dialogs: one question each, answered or left with Esc."""
+"""Dialogs: one question each; Esc cancels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui.theme.modal import Modal
 
 
 class Dialog(Modal[str | None]):
-    """A box with a text and a line to type on; Esc answers None."""
+    """A box with a text and an input line; Esc returns None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Leave", show=False)]
     DEFAULT_CSS = """
@@ -47,34 +47,34 @@ class Dialog(Modal[str | None]):
             yield Static("Enter: confirm   Esc: cancel", markup=False)
 
     def answer_of(self, typed: str) -> str | None:
-        """Make the answer of what was typed."""
+        """Convert the input to the answer."""
         return typed
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Answer; subclasses change `answer_of`, as handlers of base classes run besides their own."""
+        """Close with the answer; subclasses override `answer_of`, as Textual runs the handlers of all base classes."""
         event.stop()
         self.dismiss(self.answer_of(event.value))
 
 
 class TypeToConfirm(Dialog):
-    """Asks for a word to be typed exactly; answers it, or None for anything else."""
+    """Asks for a word to be typed exactly; returns it, or None for anything else."""
 
     def __init__(self, title: str, text: str, *, expected: str, warning: str) -> None:
         super().__init__(title, text, warning=warning)
         self._expected = expected
 
     def answer_of(self, typed: str) -> str | None:
-        """Take nothing but the word itself."""
+        """Accept only the word itself."""
         return typed if typed == self._expected else None
 
 
 def confirm_write(path: str) -> TypeToConfirm:
-    """Asks for the name of what is going to be written."""
+    """Asks for the name of the target to be written."""
     return TypeToConfirm(
         "Write to a target",
         f"The load is going to WRITE to\n\n    {safe_text(path)}\n\n"
-        "What is on it now is lost. Type its name to allow that:",
+        "Its present content is lost. Type its name to allow that:",
         expected=path,
         warning="This destroys data.",
     )
@@ -83,9 +83,9 @@ def confirm_write(path: str) -> TypeToConfirm:
 def confirm_destroy() -> TypeToConfirm:
     """Asks before targets that carry a filesystem or the like may be written."""
     return TypeToConfirm(
-        "Destroy what the targets carry",
+        "Destroy data on the targets",
         "Targets that hold data (files with content, filesystems, LVM, LUKS, md, swap,\n"
-        "partition tables) are refused. To write over them all the same, type: destroy",
+        "partition tables) are refused. To overwrite them anyway, type: destroy",
         expected="destroy",
-        warning="What the targets hold is destroyed.",
+        warning="The data on the targets is destroyed.",
     )

@@ -1,4 +1,4 @@
-"""What happened when; Enter goes there in a recording."""
+"""The list of events; in a replay Enter seeks to one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class EventsScreen(View):
         yield TextLine(" ", id="detail", classes="extra")
 
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - events are the session's, not the frame's
-        """List the events again where they changed."""
+        """Update the list if the events changed."""
         log = self.app_state.events
         if log.version == self._version:
             return
@@ -57,11 +57,11 @@ class EventsScreen(View):
         events = log.all()
         self._list(events[: -MOST_LISTED - 1 : -1])
         shown = "" if len(events) <= MOST_LISTED else f", the newest {MOST_LISTED} listed"
-        hint = "; Enter goes there" if isinstance(self.app_state.transport, ReplayTransport) else ""
+        hint = "; Enter seeks to it" if isinstance(self.app_state.transport, ReplayTransport) else ""
         self.query_one("#count", TextLine).put(f" {len(events)} events{shown}{hint}")
 
     def _list(self, events: list[Event]) -> None:
-        """Put events in the list; the cursor stays on its event, or on the newest."""
+        """Fill the list; the cursor stays on its event, or on the newest."""
         listing = self.query_one(OptionList)
         position = listing.highlighted
         under_cursor = self._listed[position] if position else None
@@ -81,7 +81,7 @@ class EventsScreen(View):
 
     @on(OptionList.OptionHighlighted)
     def _show_detail(self, event: OptionList.OptionHighlighted) -> None:
-        """Tell the whole event, which the list cuts to a line."""
+        """Show the full text of the event, which the list cuts."""
         if event.option_index < len(self._listed):
             self.query_one("#detail", TextLine).put(safe_text(self._listed[event.option_index].text))
 

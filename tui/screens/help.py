@@ -24,13 +24,13 @@ from tui.widgets.hanging import Hanging, HangingPage
 
 TIER_TEXTS = (
     (Tier.EXACT, "measured for every I/O, by the kernel's tracepoints or the engine's own clock"),
-    (Tier.SAMPLED, "estimated from many looks at what is in flight; good to a few percent when busy"),
+    (Tier.SAMPLED, "estimated from many samples of the I/Os in flight; accurate to a few percent when busy"),
     (Tier.KERNEL, "from the kernel's counters alone: means over the interval, %busy over-reports on parallel devices"),
 )
 
 _TOP_LINE = (
-    ("cost", "CPU time of reading and counting, in % of one processor; drawing and the load are not in it"),
-    ("late", "how much later than due the last sample was taken"),
+    ("cost", "CPU time of sampling, in % of one CPU; without drawing and the load"),
+    ("late", "delay of the last sample"),
 )
 
 
@@ -55,7 +55,7 @@ class HelpScreen(Modal[None]):
             yield HangingPage(list(help_lines(self._keys_text, self._table_keys(), self._notices, self._losses)))
 
     def _table_keys(self) -> Iterator[tuple[str, str]]:
-        """Keys of tables as they are shown, and what each does."""
+        """Keys of tables as displayed, and their actions."""
         for binding in Grid.BINDINGS:
             if isinstance(binding, Binding):
                 keys = (self.app.get_key_display(binding.with_key(key)) for key in binding.key.split(","))
@@ -68,7 +68,7 @@ def help_lines(
     notices: Sequence[str],
     losses: Mapping[str, int],
 ) -> Iterator[Hanging]:
-    """Write the page: notices, keys by screen, tiers, the top line, what exact time missed, figures by table."""
+    """Write the page: notices, keys by screen, tiers, the top line, I/Os missed by exact time, fields by table."""
     title = Content.assemble(("lunscope", "bold"), "  an oscilloscope for storage       Esc closes, arrows scroll")
     yield Hanging(title)
     if notices:
@@ -80,12 +80,12 @@ def help_lines(
             yield from (_key_line(keys_text(action), action.title + _limits(action)) for action in actions)
     yield from _heading("Keys of tables")
     yield from (_key_line(*entry) for entry in table_keys)
-    yield from _heading("Where a figure comes from")
+    yield from _heading("Tiers: how a figure was obtained")
     yield from (_entry(f"  {tier.name.lower():<18}", "bold", text) for tier, text in TIER_TEXTS)
     yield from _heading("The line at the top")
     yield from (_entry(f"  {word:<18}", "bold", text) for word, text in _TOP_LINE)
     if losses:
-        yield from _heading("I/Os that exact time missed since it began")
+        yield from _heading("I/Os missed by exact time since it began")
         yield from (Hanging(Content(line)) for line in loss_lines(losses))
     for subject in SUBJECTS:
         yield from _heading(f"{subject.one[0].upper()}{subject.one[1:]} fields")

@@ -28,11 +28,11 @@ from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.line import TextLine
 
 PEAKS_PERIOD_S = 0.5
-"""How often what was read of a recording meanwhile is shown."""
+"""Interval of updates while a recording is read."""
 
 
 class LatencyScreen(LatencyActions):
-    """One subject's heat map; peaks of all subjects; the slowest I/Os of the moment under the cursor."""
+    """One subject's heat map; peaks of all subjects; the slowest I/Os of the interval under the cursor."""
 
     ENTRY = LATENCY
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(LATENCY.actions)
@@ -43,7 +43,7 @@ class LatencyScreen(LatencyActions):
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
         self._moment_ns: int | None = None
-        """The moment asked for where there is no picture to put a cursor on."""
+        """The requested time, while there is no heat map for a cursor."""
         transport = app_state.transport
         self._shown_share = 0.0
         self._recording_peaks = (
@@ -51,14 +51,14 @@ class LatencyScreen(LatencyActions):
         )
 
     def compose_body(self) -> ComposeResult:
-        """Whose, heat map, figures, panels."""
+        """Compose subject line, heat map, figures and panels."""
         yield TextLine(" ", id="subject")
         yield HeatMap()
         yield TextLine(" ", id="summary")
         yield LatencyPanels()
 
     def on_mount(self) -> None:
-        """Have the cursor at hand, and the peaks of all of a recording."""
+        """Focus the heat map, and start reading the peaks of a recording."""
         self.heat.focus()
         if self._recording_peaks is not None:
             self._recording_peaks.begin()
@@ -70,19 +70,19 @@ class LatencyScreen(LatencyActions):
             self._recording_peaks.close()
 
     def _follow_peaks(self) -> None:
-        """Show what was read of the recording since."""
+        """Show what has been read of the recording."""
         peaks = self._recording_peaks
         if peaks is not None and peaks.share != self._shown_share and self.is_current and self.is_whole:
             self.show_figures()
 
     def latency_subject(self) -> LatencySubject | None:
-        """Whose latencies are shown."""
+        """Return the subject shown."""
         return self.choice.subject
 
     # ------------------------------------------------------------------- show
 
     def show_frame(self, frame: Frame) -> None:
-        """Heat map, figures and lists up to the frame's moment."""
+        """Update heat map, figures and lists up to the frame's time."""
         self._take_jump()
         latencies = self.app_state.history.latencies
         if self.choice.subject is None:
@@ -90,28 +90,28 @@ class LatencyScreen(LatencyActions):
         ticks = latencies.ticks()
         series = self.choice.series(ticks)
         if ticks is None or not series:
-            self.heat.show_nothing(self.why_nothing())
+            self.heat.show_nothing(self.empty_reason())
             self.heat.window.follow(frame.time_ns, self.app_state.span_ns)
         else:
             self.heat.show(ticks, series, self.app_state.events.all(), frame.time_ns, self._span_ns(ticks, frame))
         self.show_figures()
 
-    def why_nothing(self) -> str:
-        """Say why there is no picture, and the mend."""
+    def empty_reason(self) -> str:
+        """Say why there are no data, and the fix."""
         frame = self.app_state.frame
         if frame is not None and math.isnan(frame.elapsed_s):
             return "the first sample begins the first interval"
         latencies, subject = self.app_state.history.latencies, self.choice.subject
         if latencies.ticks() is not None:
-            return f"nothing of that kind: {self.key_text('latency.direction')} takes another direction"
+            return f"no such I/Os: {self.key_text('latency.direction')} selects another direction"
         if subject is None:
-            return "no latencies yet: start a load, or watch as root with the exact tier"
+            return "no latencies yet: start a load, or run as root with the exact tier"
         if subject.source == TRACE and TRACE not in latencies.offered():
             return "no histograms of disks: they need the exact tier (see: lunscope doctor)"
         return "waiting for I/O"
 
     def show_figures(self) -> None:
-        """Say what is shown or marked, its figures and peaks, and the slowest I/Os under the cursor."""
+        """Show figures and peaks of the visible or marked range, and the slowest I/Os under the cursor."""
         self._show_subject()
         self._show_summary()
         frame = self.app_state.frame
@@ -123,7 +123,7 @@ class LatencyScreen(LatencyActions):
         self.query_one(LatencyPanels).show(self.app_state.history, frame, self.choice.subject, question, peak_key)
 
     def _listed_peaks(self) -> tuple[list[Peak] | None, str]:
-        """List the peaks of a recording as a whole, and of what is marked or live those of the stretch; say which."""
+        """Peaks of the whole recording, or of the range if it is marked or live; returns title and peaks."""
         if self._recording_peaks is None or self.heat.marked_ns is not None:
             return None, "Peaks"
         self._recording_peaks.begin()
@@ -138,13 +138,13 @@ class LatencyScreen(LatencyActions):
             self.query_one("#subject", TextLine).put(line)
 
     def _span_ns(self, ticks: LatencyTicks, frame: Frame) -> int:
-        """All there is up to what charts show, and at first as wide as they are."""
+        """Show all data up to the charts' time, initially with their span."""
         known_ns = frame.time_ns - int(ticks.times_ns[0]) if len(ticks) else 0
         least_ns = round(FIRST_SPAN_INTERVALS * self.app_state.interval_s * 1e9)
         return min(max(known_ns, least_ns), self.app_state.span_ns)
 
     def _stretch(self) -> tuple[int, int]:
-        """Begin and end of the marked range, or else of what is shown."""
+        """Begin and end of the marked range, or else of the visible one."""
         return self.heat.marked_ns or self.heat.shown_ns
 
     def _show_summary(self) -> None:
@@ -195,7 +195,7 @@ class LatencyScreen(LatencyActions):
         self._show_there(peak.time_ns, peak.latency_ns)
 
     def _seek_to(self, time_ns: int) -> None:
-        """Put a recording's cursor on a moment that was not played yet, or that is not held any more."""
+        """Seek a recording to a time that was not played yet, or is no longer kept."""
         transport, frame, ticks = (
             self.app_state.transport,
             self.app_state.frame,

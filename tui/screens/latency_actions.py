@@ -1,4 +1,4 @@
-"""What the keys of the latency screen do."""
+"""Actions of the latency screen."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tui.widgets.heatmap.widget import HeatMap
 
 @dataclass(slots=True)
 class LatencyChoice:
-    """One owner, the latency screen; a part that a subject does not have gives way to one it has."""
+    """Owned by the latency screen; a part that a subject lacks falls back to one it has."""
 
     subject: LatencySubject | None = None
     part: Part | None = None
     direction: Direction = Direction.BOTH
 
     def series(self, ticks: LatencyTicks | None) -> tuple[str, ...]:
-        """Series to add up; none where there is nothing of that kind."""
+        """Series to add up; none if there are none of that kind."""
         offered = () if ticks is None else parts_of(ticks.series)
         if ticks is None or not offered:
             return ()
@@ -46,13 +46,13 @@ class LatencyChoice:
         return True
 
     def includes(self, source: str, key: str) -> bool:
-        """Whether a row is among those that are followed."""
+        """Whether a row belongs to the subject."""
         subject = self.subject
         return subject is not None and subject.source == source and (not subject.keys or key in subject.keys)
 
 
 class LatencyActions(View):
-    """Choice and zoom; the screen itself shows what comes of them."""
+    """Selection and zoom; the screen shows the result."""
 
     def __init__(self, app_state: AppState) -> None:
         super().__init__(app_state)
@@ -60,19 +60,19 @@ class LatencyActions(View):
 
     @property
     def heat(self) -> HeatMap:
-        """The picture."""
+        """The heat map."""
         return self.query_one(HeatMap)
 
     @abstractmethod
-    def why_nothing(self) -> str:
-        """Say why there is no picture, and the mend."""
+    def empty_reason(self) -> str:
+        """Say why there are no data, and the fix."""
 
     @abstractmethod
     def show_figures(self) -> None:
-        """Show figures and lists again: cursor, mark or window moved."""
+        """Update figures and lists: cursor, mark or window moved."""
 
     def follow(self, subject: LatencySubject | None) -> None:
-        """Follow another subject; a recording fetches again what was not kept of it."""
+        """Show another subject; in a replay its data are read again if not kept."""
         if subject is None or subject == self.choice.subject:
             return
         self.choice.subject = subject
@@ -83,7 +83,7 @@ class LatencyActions(View):
             transport.seek(transport.position_ns)
 
     def action_latency_subject(self) -> None:
-        """Ask whose latencies to show."""
+        """Ask for a subject."""
         frame = self.app_state.frame
         if frame is None:
             return
@@ -91,7 +91,7 @@ class LatencyActions(View):
         if subjects:
             self.app.push_screen(SubjectPicker(subjects, self.choice.subject), self._picked)
         else:
-            self.notify(self.why_nothing(), markup=False)
+            self.notify(self.empty_reason(), markup=False)
 
     def _picked(self, subject: LatencySubject | None) -> None:
         self.follow(subject)
@@ -111,7 +111,7 @@ class LatencyActions(View):
             self.notify(f"only the {self.choice.part} time of these I/Os is known", timeout=3, markup=False)
 
     def action_latency_mark(self) -> None:
-        """Mark from here on, or forget the mark."""
+        """Mark from here on, or clear the mark."""
         self.heat.toggle_mark()
         self.show_figures()
 
@@ -143,7 +143,7 @@ class LatencyActions(View):
         self.heat.toggle_lines()
 
     def action_latency_seek(self) -> None:
-        """Put the recording's cursor where this one is."""
+        """Seek the recording to the cursor."""
         interval, transport = self.heat.interval_ns, self.app_state.transport
         if interval is not None and isinstance(transport, ReplayTransport):
             transport.seek(interval[1])

@@ -31,19 +31,19 @@ PANELS = ("peaks", "slow", "waterfall")
 
 @dataclass(frozen=True, slots=True)
 class InQuestion:
-    """Which stretches of time the panels speak of, as begin and end."""
+    """Time ranges of the panels, as begin and end."""
 
     shown_ns: tuple[int, int]
-    """What is shown or marked: peaks come from here."""
+    """The visible or marked range, for peaks."""
     moment_ns: tuple[int, int] | None
-    """The interval under the cursor, if there is one: slow I/Os and waterfall are of it."""
+    """The interval under the cursor, if any, for slow I/Os and waterfall."""
     peaks: list[Peak] | None = None
-    """Those to list, the largest first, where they are not those of the stretch shown."""
+    """Peaks to list, the largest first, if not those of `shown`."""
     peaks_title: str = "Peaks"
 
 
 class LatencyPanels(Horizontal):
-    """One of them at a time, or peaks beside another where the screen is wide."""
+    """One panel at a time; on a wide screen peaks and one other."""
 
     DEFAULT_CSS = """
     LatencyPanels { height: 6; }
@@ -83,7 +83,7 @@ class LatencyPanels(Horizontal):
     def show(
         self, history: History, frame: Frame, subject: LatencySubject | None, asked: InQuestion, peak_key: str
     ) -> None:
-        """Show what is known of the stretches asked about; `peak_key` is the key that leads to the next peak."""
+        """Show the data of the ranges; `peak_key` is the key that goes to the next peak."""
         self._peaks = asked.peaks if asked.peaks is not None else history.latencies.peaks(*asked.shown_ns, MOST_PEAKS)
         hint = f"{peak_key} or Enter goes there" if self._peaks else "none yet"
         lines = list(peak_lines(self._peaks, disk_labels(frame.topology)))
@@ -98,12 +98,12 @@ class LatencyPanels(Horizontal):
             self.set_class(each == panel, each)
 
     def show_next_panel(self) -> None:
-        """Show the panel after the present one."""
+        """Show the next panel."""
         present = next(number for number, name in enumerate(PANELS) if self.has_class(name))
         self.show_panel(PANELS[(present + 1) % len(PANELS)])
 
     def take_peak(self) -> Peak | None:
-        """Give the peak after the one that was given last, the largest first; None where there are none."""
+        """Return the peak after the last returned one, the largest first; None without peaks."""
         if not self._peaks:
             return None
         last = self._last_taken
@@ -120,7 +120,7 @@ class LatencyPanels(Horizontal):
         self._slow = history.latencies.slow_ios(*stretch, MOST_SLOW, subject)
         known = TRACE in history.latencies.offered()
         exact = known or frame.topology.host.tier is Tier.EXACT
-        why = "none in this time" if exact else "they need the exact tier (lunscope doctor says what is missing)"
+        why = "none in this time" if exact else "they need the exact tier (see: lunscope doctor)"
         if exact and math.isnan(frame.elapsed_s):
             why = "the first sample begins the first interval: none yet"
         head = SLOW_HEAD if self._slow else f" Slowest I/Os: {why}"
@@ -135,15 +135,15 @@ class LatencyPanels(Horizontal):
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        place = event.option_index
+        position = event.option_index
         if event.option_list.parent is not self.query_one("#peaks"):
-            if place < len(self._slow):
-                self.post_message(self.IoChosen(self._slow[place]))
-        elif place < len(self._peaks):
-            self._last_taken = self._peaks[place]
-            self.post_message(self.PeakChosen(self._peaks[place]))
+            if position < len(self._slow):
+                self.post_message(self.IoChosen(self._slow[position]))
+        elif position < len(self._peaks):
+            self._last_taken = self._peaks[position]
+            self.post_message(self.PeakChosen(self._peaks[position]))
 
 
 def _size(peak: Peak) -> tuple[float, int]:
-    """Order in which peaks are given; the time tells apart those of the same latency."""
+    """Order of peaks; the time orders those of equal latency."""
     return peak.latency_ns, peak.time_ns

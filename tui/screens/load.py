@@ -1,4 +1,4 @@
-"""The load: job, knobs, and what each turn of a knob does."""
+"""The load: job, knobs, and the effect of each turn of a knob."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ class LoadScreen(LoadActions):
         super().__init__(app_state)
         self._error = ""
         self._refused_in: LoadState | None = None
-        """State of the load in which it refused what the form says; None where the job is what the form says."""
+        """State of the load in which it refused the form; None if the job matches the form."""
 
     def compose_body(self) -> ComposeResult:
-        """State, knobs beside their effect, then the form or the running load."""
+        """Compose state, knobs and their effect, then the form or the running load."""
         yield TextLine(" ", id="load_state")
         with Horizontal(id="knob_row"):
             yield KnobPanel()
@@ -96,7 +96,7 @@ class LoadScreen(LoadActions):
                     yield IOPS.make()
 
     def on_mount(self) -> None:
-        """Keep the state fresh between frames while something is under way, and start what `run` asked for."""
+        """Update the state between frames while the load is busy, and start the load of `run`."""
         self.query_one("#targets_grid", Grid).waiting = "no load at this moment"
         self.set_interval(STATUS_PERIOD_S, self._tick)
         if self.app_state.controller is None:
@@ -120,7 +120,7 @@ class LoadScreen(LoadActions):
         self._show_state()
 
     def _past(self, frame: Frame) -> Series | None:
-        """Give the past of the load up to a frame; a frame without a load ends it with a gap."""
+        """Return the history of the load up to a frame; a frame without a load adds a gap."""
         series = self.app_state.history.series("load_total", TOTAL_ROWS.keys[0], frame.time_ns, self.app_state.span_ns)
         if series is None or "load_total" in frame.tables:
             return series
@@ -128,7 +128,7 @@ class LoadScreen(LoadActions):
         return Series(np.append(series.times_ns, frame.time_ns), values)
 
     def _effect(self, frame: Frame) -> Effect:
-        """Compare around the last turn; a run that is being prepared or has no sample yet has none."""
+        """Compare around the last turn; None for a run in preparation or without samples."""
         effect = self.app_state.history.load.effect(self.app_state.events.all(), frame.monotonic_ns)
         controller = self.app_state.controller
         begins = controller is not None and controller.status.state in LIVE_STATES | BUSY_STATES
@@ -162,11 +162,11 @@ class LoadScreen(LoadActions):
         return None if frame is None else recorded_state(self.app_state.events.all(), frame.monotonic_ns)
 
     def latency_subject(self) -> LatencySubject:
-        """Follow all targets of the load."""
+        """Return all targets of the load."""
         return WHOLE_LOAD
 
     def report(self, error: str) -> None:
-        """Show what was refused or went wrong; an empty text clears the line."""
+        """Show a refusal or error; an empty text clears the line."""
         self._error = error
         self._show_state()
 
@@ -181,7 +181,7 @@ class LoadScreen(LoadActions):
         return self.query_one("#lower", ContentSwitcher).current == "form"
 
     def action_load_edit(self) -> None:
-        """Show the form, filled with the job in hand."""
+        """Show the form, filled with the current job."""
         if self.app_state.controller is None:
             return
         self._fill_form(self.app_state.controller)
@@ -215,13 +215,13 @@ class LoadScreen(LoadActions):
             self.report("")
 
     def _take_back(self) -> None:
-        """Forget what the form said and was refused: the job in hand is as it was."""
+        """Discard the refused form: the current job is unchanged."""
         if self._refused_in is not None:
             self._refused_in = None
             self.report("")
 
     def _destroy_answered(self, controller: LoadController, answer: str | None) -> None:
-        """Take the word for it, or put the field back."""
+        """Accept the typed confirmation, or reset the field."""
         if answer is not None:
             controller.permit_destroying()
             self._edited()

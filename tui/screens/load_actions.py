@@ -1,4 +1,4 @@
-"""What the keys of the load screen do: arm, start, stop, and turn knobs."""
+"""Actions of the load screen: arm, start, stop, and turn knobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TURNS: Mapping[str, StepKey] = {key.id: key for _, row in knob_rows() for key in
 
 
 class LoadDone(Message, bubble=False):
-    """Arming, starting or stopping came to an end; `error` is empty when all went well."""
+    """Arming, starting or stopping ended; `error` is empty on success."""
 
     def __init__(self, error: str, *, leaves_form: bool) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class LoadDone(Message, bubble=False):
 
 
 class TurnRefused(Message, bubble=False):
-    """The load goes on with the knobs it had; `error` says why."""
+    """The load keeps its knobs; `error` gives the reason."""
 
     def __init__(self, error: str) -> None:
         super().__init__()
@@ -40,11 +40,11 @@ class TurnRefused(Message, bubble=False):
 
 
 class LoadActions(View):
-    """Operations on the load controller; what blocks runs in threads that only post messages."""
+    """Operations on the load controller; blocking ones run in threads that only post messages."""
 
     @abstractmethod
     def report(self, error: str) -> None:
-        """Show what was refused or went wrong; an empty text clears the line."""
+        """Show a refusal or error; an empty text clears the line."""
 
     @property
     @abstractmethod
@@ -75,7 +75,7 @@ class LoadActions(View):
             self._in_thread(self.app_state.controller.stop)
 
     def _when_typed(self, knobs: Knobs, then: Callable[[], None]) -> None:
-        """Go on once every name that these knobs need was typed."""
+        """Continue once every name that these knobs need was typed."""
         controller = self.app_state.controller
         assert controller is not None
         missing = controller.unconfirmed(knobs)
@@ -93,9 +93,9 @@ class LoadActions(View):
         self.app.push_screen(confirm_write(missing[0]), typed)
 
     def _in_thread(self, operation: Callable[[], None]) -> None:
-        """Run what blocks in a thread of its own; a thread worker of Textual would hold up the exit.
+        """Run a blocking call in a thread; a thread worker of Textual would block the exit.
 
-        A form that is opened meanwhile stays: what is typed must not go to the knobs.
+        A form that is opened meanwhile stays open: typed text must not reach the knobs.
         """
         editing = self.is_editing
 
@@ -128,9 +128,9 @@ class LoadActions(View):
             controller.knobs, StepContext(len(controller.job.targets), self._iops(), controller.job.copies)
         )
         if knobs.policy is not controller.knobs.policy and not uses_policy(controller.job):
-            self.report("there is one way to the data only: a policy chooses among paths (--lun) or copies (--mirror)")
+            self.report("only one path to the data: a policy selects among paths (--lun) or copies (--mirror)")
         elif knobs == controller.knobs:
-            self.report("the knob is at its end")
+            self.report("the knob is at its limit")
         elif controller.needs_restart(knobs):
             self.report("the targets are open for reading only: stop, turn this knob, and start again")
         elif controller.is_turned_live():

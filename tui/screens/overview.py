@@ -1,4 +1,4 @@
-"""The first screen: which disk is hot, why, and how it got there."""
+"""The first screen: hot disks, their verdict and history."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SHORT = {
 
 
 def host_line(frame: Frame, width: int) -> Content:
-    """CPU, pressure and memory of a frame, as many whole groups as fit; empty without a host table."""
+    """CPU, pressure and memory of a frame, as many complete groups as fit; empty without a host table."""
     line = Content("")
     host = frame.tables.get("host")
     if host is None:
@@ -73,7 +73,7 @@ PANELS = (LATENCY, IOPS, THROUGHPUT, IN_FLIGHT)
 
 
 class OverviewScreen(View):
-    """Disks by heat, the verdict in words, charts of the chosen one, and the host."""
+    """Disks by heat, the verdict, charts of the selected one, and the host."""
 
     ENTRY = OVERVIEW
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(OVERVIEW.actions)
@@ -120,13 +120,13 @@ class OverviewScreen(View):
         self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}" if row is not None else " ")
 
     def latency_subject(self) -> LatencySubject | None:
-        """Follow what the charts show."""
+        """Return the subject of the charts."""
         frame = self.app_state.frame
         trace = None if frame is None else trace_of(self._subject, self._followed(frame), frame)
         return None if trace is None or frame is None else traced_subject(trace, frame)
 
     def _followed(self, frame: Frame) -> str | None:
-        """Choose the disk under the cursor, else the hottest."""
+        """Select the disk under the cursor, else the hottest."""
         return self._chosen or hottest(_shown_disks(frame))
 
     def _show_charts(self, frame: Frame) -> None:
@@ -141,7 +141,7 @@ class OverviewScreen(View):
                 draw(chart, series, panel, self.app_state)
 
     def _fit_grid(self, disks: FrameTable | None) -> None:
-        """Give the grid what its rows need, up to half of the screen, or all where there are no charts."""
+        """Fit the grid to its rows, up to half of the screen, or all of it without charts."""
         most = self.size.height // 2 - 3 if self.query_one("#charts").display else None
         fit_to_rows(self.query_one("#disks", Grid), disks, most)
 
@@ -157,7 +157,7 @@ class OverviewScreen(View):
         self._show_disk(event.key)
 
     def action_view_disk(self) -> None:
-        """Show what is known of the disk; with the grid in focus its own Enter comes first."""
+        """Show the details of the disk; a focused grid handles Enter first."""
         key = self._followed(self.app_state.frame) if self.app_state.frame is not None else None
         if key is not None:
             self._show_disk(key)

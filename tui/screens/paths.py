@@ -1,4 +1,4 @@
-"""Paths and ports in any grouping: which way is down, sick or full."""
+"""Paths and ports in any grouping: which are down, degraded or full."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.paths.board import STATE, Only, PathBoard, path_board
 from tui.paths.columns import path_columns
-from tui.paths.text import summary, told
+from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View
 from tui.screens.details import detail_view
@@ -29,28 +29,28 @@ from tui.widgets.line import TextLine
 
 
 class PathOutline(Outline):
-    """Groups that open, with the words of the board."""
+    """An outline of groups with the texts of the path table."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ties = "iops"
         self.board: PathBoard | None = None
 
-    def words(self, field_id: str, row: int) -> str | None:
-        """Text of a cell, as the board has it."""
-        return None if self.board is None else self.board.words(field_id, row)
+    def cell_text(self, field_id: str, row: int) -> str | None:
+        """Text of a cell in a text column."""
+        return None if self.board is None else self.board.cell_text(field_id, row)
 
 
 class PathsScreen(View):
-    """Groups of paths that open, filtered by state, with the verdict in words."""
+    """Groups of paths, filtered by state, with the verdict as text."""
 
     ENTRY = PATHS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PATHS.actions)
     DEFAULT_CSS = """
     PathsScreen #paths { height: 1fr; }
-    PathsScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }
-    PathsScreen.-tiny #summary, PathsScreen.-tiny #told { display: none; }
-    PathsScreen.-flat #told { height: 1; }
+    PathsScreen #row-summary { height: 2; padding: 0 1; text-wrap: wrap; }
+    PathsScreen.-tiny #summary, PathsScreen.-tiny #row-summary { display: none; }
+    PathsScreen.-flat #row-summary { height: 1; }
     """
     COLUMNS = path_columns()
 
@@ -61,13 +61,13 @@ class PathsScreen(View):
         self._outline = PathOutline()
 
     def compose_body(self) -> ComposeResult:
-        """Summary, grid, what is to be said of the row under the cursor."""
+        """Compose summary, grid, and the description of the row under the cursor."""
         yield TextLine(" ", id="summary")
         yield Grid("paths", self.COLUMNS, sort=STATE, arrangement=self._outline, id="paths")
-        yield TextLine(" ", id="told")
+        yield TextLine(" ", id="row-summary")
 
     def show_frame(self, frame: Frame) -> None:
-        """Figures in the grouping that is chosen."""
+        """Show the figures in the current grouping."""
         grid = self.query_one("#paths", Grid)
         fields = [column.field_id for column in self.COLUMNS]
         board = path_board(frame, self._by, self._only, fields, self.app_state.history.gone_paths)
@@ -75,19 +75,19 @@ class PathsScreen(View):
         self._outline.passes = None if board is None else board.passes
         if board is not None:
             self._outline.adopt(board.layout.rows, board.layout.parents, board.layout.branch)
-        grid.nothing = self._only.nothing if self._only is not Only.ALL else _why_none(frame)
+        grid.empty_text = self._only.empty_text if self._only is not Only.ALL else _empty_reason(frame)
         grid.set_name_title("path" if board is None or not board.layout.group_count else f"{self._by} / path")
         grid.show(None if board is None else board.table)
-        self._tell(board)
+        self._show_summary(board)
 
-    def _tell(self, board: PathBoard | None) -> None:
+    def _show_summary(self, board: PathBoard | None) -> None:
         """Write the lines above and below the grid."""
         above = self.query_one("#summary", TextLine)
         if board is None:
-            above.put(f" {_why_none(self.app_state.frame)}")
+            above.put(f" {_empty_reason(self.app_state.frame)}")
         else:
             above.put(Content.assemble(*self._choices(), summary(board)))
-        self._tell_row(board)
+        self._show_row_summary(board)
 
     def _choices(self) -> Iterator[tuple[str, str]]:
         yield f" {self.key_text('paths.group')} ", "bold $accent"
@@ -95,18 +95,18 @@ class PathsScreen(View):
         yield f"{self.key_text('paths.only')} ", "bold $accent"
         yield f"{self._only}   ", "bold" if self._only is not Only.ALL else ""
 
-    def _tell_row(self, board: PathBoard | None) -> None:
+    def _show_row_summary(self, board: PathBoard | None) -> None:
         key = self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
-        self.query_one("#told", TextLine).put("" if board is None or row is None else told(board, row))
+        self.query_one("#row-summary", TextLine).put("" if board is None or row is None else row_summary(board, row))
 
     @on(Grid.RowHighlighted, "#paths")
     def _highlighted(self) -> None:
-        self._tell_row(self._outline.board)
+        self._show_row_summary(self._outline.board)
 
     @on(Grid.RowSelected, "#paths")
     def action_paths_open(self) -> None:
-        """Open or close a group; show a path. With the grid in focus its own Enter comes first."""
+        """Open or close a group; show a path. A focused grid handles Enter first."""
         grid = self.query_one("#paths", Grid)
         key = grid.cursor_key
         if key is not None and self._outline.is_branch(key):
@@ -116,20 +116,20 @@ class PathsScreen(View):
             self.action_paths_details()
 
     def latency_subject(self) -> LatencySubject | None:
-        """Follow the path, LUN or port under the cursor."""
-        frame, thing = self.app_state.frame, self._thing()
+        """Return the path, LUN or port under the cursor."""
+        frame, thing = self.app_state.frame, self._selected()
         if frame is None or thing is None:
             return None
         table, key = thing
         return port_subject(key, frame.topology) if table == "hbas" else disk_subject(key, frame)
 
     def action_paths_group(self) -> None:
-        """Group by the next thing."""
+        """Switch to the next grouping."""
         self._by = _after(self._by)
         self.refresh_view()
 
     def action_paths_only(self) -> None:
-        """Show the next choice of paths only."""
+        """Switch to the next filter state."""
         self._only = _after(self._only)
         self.refresh_view()
 
@@ -143,14 +143,14 @@ class PathsScreen(View):
 
     def action_paths_details(self) -> None:
         """Show the path, LUN or port under the cursor."""
-        thing = self._thing()
+        thing = self._selected()
         if thing is not None:
             self.app.push_screen(detail_view(self.app_state, *thing))
         elif self._outline.board is not None:
-            self.notify("this group has no page of its own; Enter opens it", markup=False)
+            self.notify("this group has no detail page; Enter opens it", markup=False)
 
-    def _thing(self) -> tuple[str, str] | None:
-        """Frame table and key of what is under the cursor; None for groups that are neither a LUN nor a port."""
+    def _selected(self) -> tuple[str, str] | None:
+        """Frame table and key of the row under the cursor; None for groups that are neither a LUN nor a port."""
         board, key = self._outline.board, self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
         if board is None or row is None or key is None:
@@ -170,12 +170,12 @@ def _after(choice: Choice) -> Choice:
     return choices[(choices.index(choice) + 1) % len(choices)]
 
 
-def _why_none(frame: Frame | None) -> str:
+def _empty_reason(frame: Frame | None) -> str:
     """Say why there is no path to show."""
     if frame is None:
         return "waiting for the first sample"
     if frame.topology.graph.luns:
-        return "no disk here hangs on an HBA port: all are virtual (loop, zram, device mapper)"
+        return "no disk is behind an HBA port: all are virtual (loop, zram, device mapper)"
     if not frame.topology.devices:
-        return "looking for devices"
-    return "the way to these disks is not known: this session holds no device graph"
+        return "scanning devices"
+    return "paths of these disks unknown: this session has no device graph"

@@ -1,4 +1,4 @@
-"""The dialog that asks whose latencies to show."""
+"""The dialog that selects a latency subject."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tui.widgets.line import TextLine
 from tui.widgets.options import Options
 
 MOST_LISTED = 200
-"""Lines drawn at once; a few typed letters find the rest."""
+"""Largest number of listed lines; typing narrows the list."""
 
 
 class SubjectPicker(Modal[LatencySubject | None]):
-    """A list that narrows as one types; Enter takes the line under the cursor, Esc none."""
+    """A list filtered by typing; Enter selects the line under the cursor, Esc cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Leave", show=False),
@@ -82,8 +82,8 @@ class SubjectPicker(Modal[LatencySubject | None]):
 
     @on(Input.Submitted)
     def _take_highlighted(self) -> None:
-        place = self.query_one(OptionList).highlighted
-        self.dismiss(None if place is None else self._listed[place])
+        position = self.query_one(OptionList).highlighted
+        self.dismiss(None if position is None else self._listed[position])
 
     @on(OptionList.OptionSelected)
     def _take(self, event: OptionList.OptionSelected) -> None:

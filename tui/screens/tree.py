@@ -1,4 +1,4 @@
-"""The way from HBA port to filesystem as a tree, with live figures on every node."""
+"""The device graph from HBA port to filesystem as a tree, with live figures on every node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collectors.paths.branches import Node, NodeKind
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.paths.columns import RANGE_WIDTH, state_column
-from tui.paths.tree_board import FIELDS, TreeBoard, node_told, tree_board, tree_layout
+from tui.paths.tree_board import FIELDS, TreeBoard, node_summary, tree_board, tree_layout
 from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
@@ -30,27 +30,27 @@ _TABLES = {NodeKind.PORT: "hbas", NodeKind.PATH: "paths", NodeKind.LUN: "disks",
 
 
 class TreeOutline(Outline):
-    """Nodes that open, with the words of the board."""
+    """An outline of nodes with the texts of the path table."""
 
     def __init__(self) -> None:
         super().__init__()
         self.board: TreeBoard | None = None
 
-    def words(self, field_id: str, row: int) -> str | None:
-        """Text of a cell, as the board has it."""
-        return None if self.board is None else self.board.words(field_id, row)
+    def cell_text(self, field_id: str, row: int) -> str | None:
+        """Text of a cell in a text column."""
+        return None if self.board is None else self.board.cell_text(field_id, row)
 
 
 class TreeScreen(View):
-    """HBA port, target port, path, LUN, what stands on it, mounts; branches open one by one."""
+    """HBA port, target port, path, LUN, devices built on it, mounts; branches open one by one."""
 
     ENTRY = TREE
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(TREE.actions)
     DEFAULT_CSS = """
     TreeScreen #tree { height: 1fr; }
-    TreeScreen #told { height: 2; padding: 0 1; text-wrap: wrap; }
-    TreeScreen.-tiny #told { display: none; }
-    TreeScreen.-flat #told { height: 1; }
+    TreeScreen #row-summary { height: 2; padding: 0 1; text-wrap: wrap; }
+    TreeScreen.-tiny #row-summary { display: none; }
+    TreeScreen.-flat #row-summary { height: 1; }
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -59,28 +59,28 @@ class TreeScreen(View):
         self._searched = False
 
     def compose_body(self) -> ComposeResult:
-        """Grid, and what is to be said of the node under the cursor."""
+        """Compose the grid, and the description of the node under the cursor."""
         figures = {column.field_id: column for column in grid_columns("paths", FIELDS)}
-        figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, words=True)
+        figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, as_text=True)
         columns = (state_column(), *figures.values())
         title = "HBA port / target / path / LUN / ..."
         yield Grid("tree", columns, sort=NAME, name_title=title, name_part=2, arrangement=self._outline, id="tree")
-        yield TextLine(" ", id="told")
+        yield TextLine(" ", id="row-summary")
 
     def show_frame(self, frame: Frame) -> None:
-        """Figures of the nodes that are there."""
+        """Show the figures of the nodes."""
         layout = tree_layout(frame.topology, frozenset(self._outline.opened), everything=self._searched)
         board = self._outline.board = tree_board(frame, layout)
         self._outline.adopt(layout.rows, layout.parents, layout.branch)
         grid = self.query_one("#tree", Grid)
-        grid.nothing = "no device graph: this session was recorded without one, or nothing was found yet"
+        grid.empty_text = "no device graph: recorded without one, or the scan is not done"
         grid.show(board.table)
-        self._tell()
+        self._show_summary()
 
-    def _tell(self) -> None:
+    def _show_summary(self) -> None:
         node = self._node()
-        words = "" if node is None or self.app_state.frame is None else node_told(self.app_state.frame, node)
-        self.query_one("#told", TextLine).put(words)
+        text = "" if node is None or self.app_state.frame is None else node_summary(self.app_state.frame, node)
+        self.query_one("#row-summary", TextLine).put(text)
 
     def _node(self) -> Node | None:
         """Find the node under the cursor."""
@@ -90,7 +90,7 @@ class TreeScreen(View):
 
     @on(Grid.RowHighlighted, "#tree")
     def _highlighted(self) -> None:
-        self._tell()
+        self._show_summary()
 
     @on(Grid.FilterChanged, "#tree")
     def _filter_changed(self, event: Grid.FilterChanged) -> None:
@@ -101,7 +101,7 @@ class TreeScreen(View):
 
     @on(Grid.RowSelected, "#tree")
     def action_tree_open(self) -> None:
-        """Open or close a branch; show what has none. With the grid in focus its own Enter comes first."""
+        """Open or close a branch; show the details of a leaf. A focused grid handles Enter first."""
         key = self.query_one("#tree", Grid).cursor_key
         if key is not None and self._outline.is_branch(key):
             self._outline.toggle(key)
@@ -110,14 +110,14 @@ class TreeScreen(View):
             self.action_tree_details()
 
     def latency_subject(self) -> LatencySubject | None:
-        """Follow the port, path or disk under the cursor."""
+        """Return the port, path or disk under the cursor."""
         frame, node = self.app_state.frame, self._node()
         if frame is None or node is None or node.kind not in _TABLES:
             return None
         return port_subject(node.of, frame.topology) if node.kind is NodeKind.PORT else disk_subject(node.of, frame)
 
     def action_tree_unfold(self) -> None:
-        """Open all that hangs directly on the node and below it, one level at a time."""
+        """Open one more level below the node."""
         board, node = self._outline.board, self._node()
         if board is None or node is None:
             return

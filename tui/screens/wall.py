@@ -1,4 +1,4 @@
-"""A cell for every disk: of hundreds, the hot ones stand out."""
+"""A cell for every disk: the hot ones of hundreds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tui.widgets.wall import Wall
 from tui.widgets.wall_model import legend, strengths
 
 FIELDS = ("heat", "busy_pct", "service_ms", "queue_ms", "await_ms")
-"""What cells may be coloured by; the first to begin with."""
+"""Fields that colour the cells; the first is the default."""
 FIGURES = ("heat", "busy_pct", "queue_ms", "service_ms", "await_ms", "iops", "bytes_per_s", "in_flight")
 
 
@@ -70,7 +70,7 @@ class WallScreen(View):
             order = np.argsort(-values if self._by_figure else names.ranks, kind="stable")
             thresholds = self._column.hot
             assert thresholds is not None, "every field of the wall has thresholds"
-            wall.nothing = "no disks"
+            wall.empty_text = "no disks"
             wall.show(disks.rows, names.all_shown, order, strengths(values, thresholds))
         self._show_legend()
         self._show_figures()
@@ -107,7 +107,7 @@ class WallScreen(View):
         self.query_one("#verdict", TextLine).put(f" {verdict(frame, row)}")
 
     def latency_subject(self) -> LatencySubject | None:
-        """Follow the disk under the cursor."""
+        """Return the disk under the cursor."""
         key = self.query_one("#wall", Wall).cursor_key
         return None if self.app_state.frame is None or key is None else disk_subject(key, self.app_state.frame)
 
@@ -125,7 +125,7 @@ class WallScreen(View):
         self.refresh_view()
 
     def action_wall_order(self) -> None:
-        """Put the largest first, or go back to names."""
+        """Sort by value, or by name."""
         self._by_figure = not self._by_figure
         self.refresh_view()
 

@@ -1,1 +1,1 @@
-"""The terminal: opened anew for the screens, written without blocking, given back whatever happens."""
+"""The terminal: reopened for the screens, written without blocking, always restored."""

@@ -1,4 +1,4 @@
-"""The driver of the screens: keys in, pictures out, and job control, none of which can block the event loop."""
+"""The terminal driver: input, output and job control, none of which blocks the event loop."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _KITTY_KEYS = 1 | 8 | 16
 """Disambiguate, report all keys, with their text."""
 
 WHERE_IS_THE_CURSOR = "\x1b[6n"
-"""Every terminal that answers anything answers this, and in the order of the questions."""
+"""Every terminal that answers queries answers this one, and in the order of the queries."""
 ARE_YOU_THERE = "\x1b[5n"
-"""Asked last: the answer is another than that to a question before, so what comes before it is over."""
+"""Sent last: its reply differs from all others, so every earlier reply has arrived before it."""
 SYNCHRONIZED_END = f"\x1b[?{_SYNCHRONIZED}l"
 
 
@@ -48,8 +48,8 @@ def _off(*modes: int) -> str:
 
 
 def enter(*, mouse: bool) -> str:
-    """Take the alternate screen, ask for what is wanted of it, and what it can do."""
-    # Apple's terminal prints the end of a question that it does not know.
+    """Switch to the alternate screen, set modes, and query capabilities."""
+    # Apple's terminal prints the end of a query that it does not know.
     asks = "" if os.environ.get("TERM_PROGRAM") == "Apple_Terminal" else f"\x1b[?{_SYNCHRONIZED}$p"
     kitty = "" if constants.DISABLE_KITTY_KEY else f"\x1b[>{_KITTY_KEYS}u"
     modes = _on(_ALTERNATE_SCREEN) + (_on(*_MOUSE) if mouse else "") + _off(_CURSOR) + _on(_FOCUS, _PASTE)
@@ -57,20 +57,20 @@ def enter(*, mouse: bool) -> str:
 
 
 def leave(*, mouse: bool) -> str:
-    """Give everything back; the keyboard before the screen, whose state it is."""
+    """Restore everything; the keyboard mode before the screen, as it belongs to the alternate screen."""
     kitty = "" if constants.DISABLE_KITTY_KEY else "\x1b[<u"
     quiet = SYNCHRONIZED_END + (_off(*_MOUSE) if mouse else "") + _off(_FOCUS, _PASTE)
     return f"{quiet}\x1b[0m{kitty}{_on(_WRAP)}{_off(_ALTERNATE_SCREEN)}{_on(_CURSOR)}"
 
 
 RESIZE_S = 0.03
-"""Sizes that come faster than this are taken together: only the last is laid out."""
+"""Resizes within this time are merged: only the last is laid out."""
 FINISH_S = 0.3
-"""What a slow terminal gets to take the sequences that give it back."""
+"""Time for a slow terminal to read the restoring sequences."""
 ANSWER_S = 1.0
-"""How long its answers are waited for, so that the shell does not read them."""
+"""How long to wait for its replies, so that the shell does not read them."""
 STARTING_S = 2.0
-"""A terminal that has not answered after so long does not answer at all."""
+"""A terminal that has not replied after this time never does."""
 _I_AM = re.compile(rb"\x1b\[[03]n")
 _JOB_SIGNALS = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 
@@ -78,9 +78,9 @@ _JOB_SIGNALS = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 class TerminalDriver(Driver):
     """Drives a real terminal.
 
-    Textual's own driver writes from a thread with a short queue: a terminal that reads slowly blocks the event loop in
-    it, and one that went away blocks it for ever. Here everything happens in the event loop, on a descriptor that does
-    not block. The app's attribute `terminal` (a TerminalUse) says which terminal; without it stdin's is opened.
+    Textual's own driver writes from a thread with a short queue: a slow terminal blocks the event loop, and a lost one
+    blocks it for ever. This driver runs in the event loop, on a non-blocking descriptor. The app's attribute `terminal`
+    (a TerminalUse) names the terminal; without it the one of stdin is opened.
     """
 
     def __init__(
@@ -101,13 +101,13 @@ class TerminalDriver(Driver):
 
     @property
     def can_suspend(self) -> bool:
-        """Whether Ctrl-Z means anything: it does."""
+        """Whether Ctrl-Z is supported."""
         return True
 
     # ----------------------------------------------------------------- output
 
     def write(self, data: str) -> None:
-        """Send what is to be seen: as part of the frame being made, or by itself."""
+        """Send output: as part of the current frame, or immediately."""
         if self._frame is not None:
             self._frame.append(data)
         elif self._output is not None:
@@ -115,7 +115,7 @@ class TerminalDriver(Driver):
 
     @contextmanager
     def frame(self) -> Iterator[bool]:
-        """Take what is written meanwhile as one update of the picture; yields whether it would be sent at all."""
+        """Collect all writes into one frame; yields whether it would be sent."""
         output = self._output
         if output is None:
             yield False
@@ -132,7 +132,7 @@ class TerminalDriver(Driver):
             output.frame(text)
 
     def _draw_all(self) -> None:
-        """Send the whole picture: updates were dropped, or somebody else wrote on the terminal."""
+        """Redraw the whole screen: frames were dropped, or another program wrote to the terminal."""
         if self._app._running and self._app._screen_stack:
             self._app.screen.refresh()
 
@@ -159,7 +159,7 @@ class TerminalDriver(Driver):
         self._give_signals_back()
 
     def stop_application_mode(self) -> None:
-        """Give the terminal back as it was, within a second whatever it does."""
+        """Restore the terminal, within a second in any case."""
         self.disable_input()
         output, self._output = self._output, None
         if output is None:
@@ -172,7 +172,7 @@ class TerminalDriver(Driver):
 
     @property
     def _awaits_answers(self) -> bool:
-        """Whether answers or mouse moves may still be on their way, which would be typed into the shell."""
+        """Whether replies or mouse reports may still arrive, which the shell would read as input."""
         keyboard = self._keyboard
         if self._is_lost or keyboard is None or self._tty.is_hung_up:
             return False
@@ -197,7 +197,7 @@ class TerminalDriver(Driver):
         self._handlers.clear()
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Leave the work to the event loop: a handler may run in the middle of anything."""
+        """Defer to the event loop: a signal handler may run at any point."""
         work = {signal.SIGWINCH: self._note_resize, signal.SIGTSTP: self._suspend, signal.SIGCONT: self._continued}
         self._loop.call_soon_threadsafe(work[signal.Signals(number)])
 
@@ -215,7 +215,7 @@ class TerminalDriver(Driver):
     # ------------------------------------------------------------ job control
 
     def suspend(self) -> None:
-        """Stop the process group, as Ctrl-Z does where the terminal handles it; returns when it continued."""
+        """Stop the process group, as the terminal does on Ctrl-Z; returns after SIGCONT."""
         self._suspend(group=True)
 
     def _suspend(self, *, group: bool = False) -> None:
@@ -231,7 +231,7 @@ class TerminalDriver(Driver):
             self._draw_all()
 
     def _continued(self) -> None:
-        """Take the terminal again after a stop that nobody asked us about: the shell has had it meanwhile."""
+        """Set up the terminal again after SIGSTOP: the shell used it meanwhile."""
         if self._output is None:
             return
         try:
@@ -244,7 +244,7 @@ class TerminalDriver(Driver):
         self._draw_all()
 
     def suspend_application_mode(self) -> None:
-        """Give the terminal to another program for a while."""
+        """Lend the terminal to another program."""
         self.stop_application_mode()
 
 

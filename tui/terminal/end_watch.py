@@ -1,14 +1,14 @@
-"""Leaving in time: what ends the program, and what is done when the main thread does not follow.
+"""Ending in time: what ends the program, and what happens if the main thread does not react.
 
-A terminal that goes away must not leave a load running that nobody can stop. Three ways say that it went: SIGHUP, a
-read or write that fails, and POLLHUP. The first two need an event loop that runs. So a thread waits for the third and
-for the signals, whose numbers Python's C handler writes into a pipe even while no Python code runs in the main thread.
+A lost terminal must not leave a load running that nobody can stop. It shows as SIGHUP, as a failed read or write, and
+as POLLHUP. The first two need a running event loop. So a thread waits for the third and for the signals, whose numbers
+Python's C handler writes into a pipe even while no Python code runs in the main thread.
 
-The thread asks the main thread to leave as the quit key would. If the terminal has gone, it does not wait for that:
-what must not be left open is closed at once by threads of its own, each part with a limit, while the main thread takes
-its screens down; the load stops issuing and the session is completed. If the main thread has not come to its end when
-the time is over (the event loop is stuck, or an I/O of the load does not return), the process is ended: the kernel
-detaches BPF programs with their descriptors, and scratch files have no names, so nothing stays of them.
+The thread asks the main thread to quit as the quit key would. If the terminal is lost, it does not wait for that:
+load and session are closed at once by separate threads, each with a limit, while the main thread closes the screens;
+the load stops issuing and the session is completed. If the main thread has not ended in time (the event loop is stuck,
+or an I/O of the load does not return), the process is ended: the kernel detaches BPF programs with their descriptors,
+and scratch files have no names, so nothing is left.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from tui.terminal.tty import Tty
 LEAVING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 GONE_S = 1.7
-"""How long everything may take once the terminal has gone, or after a second signal."""
+"""Limit for the whole end after the terminal was lost, or after a second signal."""
 FROZEN_S = 5.0
-"""How long it may take to leave the screens after another signal; what comes then has limits of its own."""
+"""Limit for closing the screens after any other signal; the following steps have their own limits."""
 CLOSER_S = 0.5
-"""How long the next part waits for one that is being closed."""
+"""How long closing one part may delay the next."""
 CLOSED_S = 0.5
-"""What the main thread gets once all parts are closed and nobody sees any more what it still does."""
+"""Time for the main thread after all parts are closed."""
 CLOSERS_S = 1.2
-"""How long all parts may take, where nobody has begun with them before the time was over."""
+"""Limit for all parts, if closing begins only at the end of the time."""
 
 
 class EndWatch:
     """While entered, watches for the end of the terminal and for signals that end the program.
 
-    Enter it in the main thread. `closers` are called from other threads, and must bear being called twice.
+    Enter it in the main thread. `closers` are called from other threads, possibly twice.
     """
 
     def __init__(self, tty: Tty, closers: Sequence[Callable[[], None]]) -> None:
@@ -61,7 +61,7 @@ class EndWatch:
 
     @property
     def code(self) -> int | None:
-        """Exit code of what ended the program first: 128 and the signal's number; None if nothing did."""
+        """Exit code of the first end: 128 + the signal number; None if there was none."""
         return self._code
 
     def __enter__(self) -> Self:
@@ -86,30 +86,30 @@ class EndWatch:
         os.close(self._write_fd)
 
     def run_under(self, leave: Callable[[int], None]) -> None:
-        """From now on have `leave` called with the exit code, from the watching thread, instead of an exception."""
+        """From now on call `leave` with the exit code, from the watching thread, instead of raising."""
         with self._lock:
             self._leave, code = leave, self._code
         if code is not None:
             leave(code)
 
     def left(self) -> None:
-        """Note that the screens were left: only the terminal's end has a limit from here on."""
+        """Note that the screens are closed: from here on only a lost terminal has a limit."""
         with self._lock:
             if not self._gone:
                 self._deadline_s = None
 
     def lose_terminal(self, _reason: str = "") -> None:
-        """Have the program end because the terminal has gone; from any thread."""
+        """End the program because the terminal is lost; from any thread."""
         self._end(128 + signal.SIGHUP, gone=True)
         os.write(self._write_fd, b"\0")
 
     @property
     def is_ending(self) -> bool:
-        """Whether the program is to end, be it that the thread has not seen the signal yet."""
+        """Whether the program is to end, even if the thread has not seen the signal yet."""
         return self._signalled or self._code is not None
 
     def _unwind(self, number: int, _frame: FrameType | None) -> None:
-        """Before there are screens, unwind like an exception; under them the thread has the number already."""
+        """Before the screens start, raise; later the thread reads the signal number."""
         self._signalled = True
         if self._leave is None:
             raise SystemExit(128 + number)
@@ -117,7 +117,7 @@ class EndWatch:
     def _run(self) -> None:
         changes = select.poll()
         changes.register(self._read_fd, select.POLLIN)
-        changes.register(self._tty.fd, 0)  # Nothing but POLLHUP and POLLERR, which are always reported.
+        changes.register(self._tty.fd, 0)  # Only POLLHUP and POLLERR, which are always reported.
         while not self._over.is_set():
             for fd, _what in changes.poll(self._left_ms()):
                 if fd == self._tty.fd:
@@ -133,7 +133,7 @@ class EndWatch:
             now_s = time.monotonic()
             before, self._latest = self._latest, (number, now_s)
             if before[0] == number and now_s - before[1] < SAME_S:
-                continue  # Sent to the whole process group: it comes from the waiting process too.
+                continue  # Sent to the whole process group: the waiting process forwards it too.
             if number in LEAVING_SIGNALS:
                 self._end(128 + number, gone=number == signal.SIGHUP)
 
@@ -170,7 +170,7 @@ class EndWatch:
             self._hurry()
 
     def _hurry(self) -> None:
-        """Leave the main thread only a little time to take its screens down, which nobody sees."""
+        """Give the main thread only a short time to close its screens, which are not visible."""
         with self._lock:
             if self._deadline_s is not None and not self._over.is_set():
                 self._deadline_s = min(self._deadline_s, time.monotonic() + CLOSED_S)

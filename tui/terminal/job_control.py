@@ -1,4 +1,4 @@
-"""Stopping for the shell: Ctrl-Z, fg and bg."""
+"""Job control: Ctrl-Z, fg and bg."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from collections.abc import Callable
 from tui.terminal.tty import Tty
 
 _SIGNAL_S = 0.05
-"""Time for a signal that came with SIGCONT, as `kill %1` sends it, to be handled before the next stop."""
+"""Time to handle a signal that came with SIGCONT, as `kill %1` sends it, before the next stop."""
 
 
 def keep_threads_stoppable() -> None:
-    """Have libraries start commands by fork(2) from here on, not by vfork(2).
+    """Make libraries start commands by fork(2) from here on, not by vfork(2).
 
     The thread that called vfork cannot be stopped until its child executes, and Ctrl-Z stops the child before it does:
-    the shell would wait for ever for the process to stop. libudev is looked for by a command (ctypes.util).
+    the shell would wait for ever for the process to stop. ctypes.util runs a command to find libudev.
     """
     subprocess._USE_VFORK = False  # type: ignore[misc] # the switch that the documentation of subprocess names
 
 
 def stop_until_continued(tty: Tty, *, group: bool, is_ending: Callable[[], bool]) -> None:
-    """Stop this process, and with `group` all of its job; returns once it continues in the foreground, or is to end.
+    """Stop this process, and with `group` its job; returns once it continues in the foreground, or is to end.
 
     SIGTSTP and not SIGSTOP: the kernel ignores the former where no shell is left to continue us, as under
-    `ssh -t host lunscope`. To be called in the main thread, with the terminal given back.
+    `ssh -t host lunscope`. Call it in the main thread, with the terminal restored.
     """
     before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     try:

@@ -1,4 +1,4 @@
-"""What the terminal sends: keys, mouse, its own answers; read from the event loop."""
+"""Terminal input: keys, mouse, replies to queries; read in the event loop."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from textual.message import Message
 
 _READ_BYTES = 4096
 _TICK_S = constants.ESCAPE_DELAY + 0.01
-"""After so long a lone escape is the key of that name."""
+"""After this time a lone escape character is the Esc key."""
 
 
 class Keyboard:
-    """Turns bytes of the terminal into messages; `on_lost` is called once, with the reason, when no more can come."""
+    """Parses terminal input into messages; `on_lost` is called once, with the reason, when input has ended."""
 
     def __init__(
         self,
@@ -34,11 +34,11 @@ class Keyboard:
         self._decode = getincrementaldecoder("utf-8")(errors="replace").decode
         self._tick: asyncio.TimerHandle | None = None
         self.answers = False
-        """Whether the terminal has said where its cursor is, which each that answers at all does."""
+        """Whether the terminal has reported its cursor position, which every terminal that answers queries does."""
         loop.add_reader(fd, self._read)
 
     def close(self) -> None:
-        """Read nothing more; may be called twice."""
+        """Stop reading; may be called twice."""
         self._loop.remove_reader(self._fd)
         self._cancel_tick()
 

@@ -1,4 +1,4 @@
-"""What waits to be written to the terminal: never blocking, never half an escape sequence, the newest picture first."""
+"""The terminal's output queue: never blocks, never splits an escape sequence, drops stale frames."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_BEHIND_BYTES = 16 << 10
-"""Unwritten output above which further frames are dropped: more would only show the past."""
+"""Unwritten output above which further frames are dropped: they would be stale."""
 _MAX_CONTROL_BYTES = 256 << 10
-"""Unwritten output above which even bells and copied text are dropped."""
+"""Unwritten output above which bells and clipboard text are dropped too."""
 
 _UNIT = re.compile(
     rb"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequence
@@ -24,7 +24,7 @@ _UNIT = re.compile(
     rb"|.",
     re.DOTALL,
 )
-"""What must reach a terminal whole (ECMA-48, 5.4 and 5.6)."""
+"""Sequences that must not be split (ECMA-48, 5.4 and 5.6)."""
 
 
 @dataclass(slots=True)
@@ -34,11 +34,10 @@ class _Piece:
 
 
 class TerminalOutput:
-    """Writes to a descriptor that does not block, from the event loop of asyncio.
+    """Writes to a non-blocking descriptor, in the asyncio event loop.
 
-    Frames are dropped while more than MAX_BEHIND_BYTES wait; `on_drained` is called once all that was accepted is
-    written after such a drop, and must have the whole picture sent again. `on_lost` is called once, with the reason,
-    when the terminal takes no more for ever.
+    Frames are dropped while more than MAX_BEHIND_BYTES wait; after a drop `on_drained` is called once the queue is
+    empty, and must redraw the whole screen. `on_lost` is called once, with the reason, when the terminal is lost.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class TerminalOutput:
         self._on_lost = on_lost
         self._pieces: deque[_Piece] = deque()
         self._written = 0
-        """Bytes of the first piece that are out."""
+        """Bytes of the first piece that are written."""
         self._waiting_bytes = 0
         self._waits = False
         self._is_stale = False
@@ -66,23 +65,23 @@ class TerminalOutput:
         return self._waiting_bytes > MAX_BEHIND_BYTES
 
     def drop_frame(self) -> None:
-        """Note that a frame was not even made because it would be dropped."""
+        """Note that a frame was not drawn because it would be dropped."""
         self._is_stale = True
 
     def frame(self, text: str) -> None:
-        """Send an update of the picture, or drop it."""
+        """Send a frame, or drop it."""
         if self.is_behind:
             self._is_stale = True
         elif text:
             self._add(text, is_frame=True)
 
     def control(self, text: str) -> None:
-        """Send what is no picture: modes, questions, the bell."""
+        """Send anything but frames: modes, queries, the bell."""
         if self._waiting_bytes < _MAX_CONTROL_BYTES:
             self._add(text, is_frame=False)
 
     def finish(self, text: str, timeout_s: float) -> bool:
-        """Drop frames, cut short the one that is half out, send `text`; whether all was out in time.
+        """Drop queued frames, end a partly written one, send `text`; returns whether all was written in time.
 
         Blocks for `timeout_s` at most; nothing can be written afterwards.
         """
@@ -99,7 +98,7 @@ class TerminalOutput:
         return not self._pieces
 
     def close(self) -> None:
-        """Write nothing more."""
+        """Stop writing."""
         self._stop_waiting()
         self._is_closed = True
 

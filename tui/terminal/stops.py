@@ -1,4 +1,4 @@
-"""What a stop of the whole process (Ctrl-Z) means for a load, and where it is written down."""
+"""Effect of a stop of the process (Ctrl-Z) on a load, and its event."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Stops:
-    """Keeps the I/Os that a stop of the process delays out of the statistics, and notes the stop as an event."""
+    """Excludes I/Os delayed by a stop of the process from the statistics, and records the stop as an event."""
 
     def __init__(self, control: LoadControl | None) -> None:
         self._control = control
@@ -20,7 +20,7 @@ class Stops:
             self._control.part_epoch()
 
     def after(self, seconds: float | None) -> None:
-        """Note how long the stop was; without `seconds` nobody knows, and what was outstanding is in the epoch."""
+        """Record the length of the stop; None after SIGSTOP, when the epoch includes the outstanding I/Os."""
         if self._control is None:
             return
         self._control.part_epoch()

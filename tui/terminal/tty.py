@@ -1,4 +1,4 @@
-"""The terminal device, opened anew so that its modes and flags of ours are nobody else's."""
+"""The terminal device, reopened so that our file status flags do not affect other programs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _LFLAG, _IFLAG, _CC = 3, 0, 6
 
 
 class Tty:
-    """A descriptor of the terminal that does not block.
+    """A non-blocking descriptor of the terminal.
 
     O_NONBLOCK belongs to the open file description, which stdin shares with the shell that started us: the terminal
-    is opened again, so that the flag ends with us. Where it cannot be opened (it belongs to another user and is not
-    our controlling terminal) stdin's description is used, and gets its flags back at the end.
+    is reopened, so that the flag is ours alone. If it cannot be opened (it belongs to another user and is not our
+    controlling terminal), stdin's description is used, and its flags are restored at the end.
     """
 
     def __init__(self, fd: int, *, shared: bool = False) -> None:
@@ -52,7 +52,7 @@ class Tty:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines now."""
+        """Current columns and lines."""
         try:
             columns, lines = os.get_terminal_size(self.fd)
         except OSError:
@@ -60,7 +60,7 @@ class Tty:
         return (columns, lines) if columns and lines else _FALLBACK_SIZE
 
     def make_raw(self) -> None:
-        """Have keys come one by one, unseen and unchanged, Ctrl-C and Ctrl-Z among them.
+        """Set raw mode: no echo, no line editing, no signals from Ctrl-C and Ctrl-Z.
 
         Raises:
             termios.error: the terminal has gone. From the background the kernel stops the process (SIGTTOU).
@@ -75,18 +75,18 @@ class Tty:
         termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
 
     def restore(self) -> None:
-        """Set the modes back as `make_raw` found them first, without the input that nobody read."""
+        """Restore the modes from before `make_raw`, and discard unread input."""
         if self._attributes_before is None:
             return
         before, self._attributes_before = self._attributes_before, None
-        with suppress(termios.error):  # It has gone: nobody is left to see its modes.
+        with suppress(termios.error):  # It is lost: its modes no longer matter.
             # Not TCSAFLUSH: that waits until the terminal has read all output.
             termios.tcsetattr(self.fd, termios.TCSANOW, before)
             termios.tcflush(self.fd, termios.TCIFLUSH)
 
     @property
     def is_foreground(self) -> bool:
-        """Whether the terminal is ours to use: the shell gave it to our process group."""
+        """Whether our process group is in the foreground."""
         try:
             return os.tcgetpgrp(self.fd) == os.getpgrp()
         except OSError:
@@ -94,22 +94,22 @@ class Tty:
 
     @property
     def is_hung_up(self) -> bool:
-        """Whether the terminal has gone for ever."""
+        """Whether the terminal is lost (POLLHUP)."""
         state = select.poll()
         state.register(self.fd, 0)
         return bool(state.poll(0))
 
     def takes_output(self, timeout_s: float) -> bool:
-        """Whether the terminal takes output within so long."""
+        """Whether the terminal is writable within this time."""
         readiness = select.poll()
         readiness.register(self.fd, select.POLLOUT)
         states = readiness.poll(timeout_s * 1000)
         return bool(states) and states[0][1] == select.POLLOUT
 
     def silence_streams(self) -> None:
-        """Let stdout and stderr lead nowhere where they lead to this terminal.
+        """Redirect stdout and stderr to /dev/null where they are this terminal.
 
-        For one that has gone, where writing fails, or that reads nothing, where it blocks for ever.
+        For a lost terminal, where writing fails, or one that reads nothing, where writing blocks for ever.
         """
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         for fd in (1, 2):
@@ -119,7 +119,7 @@ class Tty:
         os.close(null)
 
     def drop_input_until(self, wanted: re.Pattern[bytes], timeout_s: float) -> bool:
-        """Read and drop input until it contains `wanted`; whether that came in time."""
+        """Discard input until it contains `wanted`; returns whether that came in time."""
         deadline_s, tail = time.monotonic() + timeout_s, b""
         arrival = select.poll()
         arrival.register(self.fd, select.POLLIN)
@@ -140,7 +140,7 @@ class Tty:
         return False
 
     def close(self) -> None:
-        """Give the descriptor back; may be called twice."""
+        """Close the descriptor; may be called twice."""
         if self.fd < 0:
             return
         self.restore()
@@ -151,7 +151,7 @@ class Tty:
 
 
 def open_terminal() -> Tty:
-    """Open the terminal that stdin is, anew.
+    """Reopen the terminal that stdin is.
 
     Raises:
         UsageError: stdin is no terminal.

@@ -1,4 +1,4 @@
-"""What an app hands to the driver of its terminal."""
+"""What an app passes to its terminal driver."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def _nothing(*_arguments: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TerminalUse:
-    """The terminal, and who is called when something happens to it; all calls come from the event loop."""
+    """The terminal and its callbacks, which run in the event loop."""
 
     tty: Tty
     lose: Callable[[str], None]
-    """The terminal has gone, for this reason."""
+    """The terminal is lost, for this reason."""
     is_ending: Callable[[], bool]
-    """Whether the program is to end for a reason from outside: no answer is waited for."""
+    """Whether a signal or hangup ends the program: no replies are awaited."""
     before_stop: Callable[[], None] = _nothing
     """The process is about to be stopped by Ctrl-Z."""
     after_stop: Callable[[float | None], None] = _nothing
-    """It continued after so many seconds; None if it was stopped without being asked."""
+    """It continued after this many seconds; None after SIGSTOP."""

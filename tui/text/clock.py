@@ -1,4 +1,4 @@
-"""Times as people read them."""
+"""Times as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def precise_clock(time_ns: int) -> str:
 
 
 def span_text(seconds: float) -> str:
-    """Write a length of time: 0:07, 12:30, 1:02:03."""
+    """Format a duration: 0:07, 12:30, 1:02:03."""
     whole = max(0, int(seconds))
     hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

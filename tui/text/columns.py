@@ -1,4 +1,4 @@
-"""Columns of the grids: what the field registry says, plus width, format and thresholds of heat."""
+"""Columns of the grids: fields of the registry, with width, format and thresholds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tui.text.format import format_count, format_integer, format_quantity
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """How one field is shown in a grid; `width` is that of the figure, without the marks beside it."""
+    """How one field is shown in a grid; `width` is that of the figure, without its marks."""
 
     field_id: str
     title: str
@@ -29,8 +29,8 @@ class GridColumn:
     tier: Tier
     align: Literal["left", "right"] = "right"
     hot: Thresholds | None = None
-    words: bool = False
-    """Whether the arrangement of the grid may have words in place of the figure, which then only sorts and marks."""
+    as_text: bool = False
+    """Whether the arrangement may show text instead of the figure, which then only sorts and marks."""
 
 
 _UNIT_WIDTHS = {Unit.PERCENT: 4}
@@ -68,7 +68,7 @@ def _column(field: Field) -> GridColumn:
 
 
 def hot_rows(table: FrameTable, fields: Iterable[Field]) -> NDArray[np.bool_]:
-    """Rows of which any of these figures is worth a call."""
+    """Rows in which any of these figures is at its `hot` threshold."""
     hot = np.zeros(len(table.rows), np.bool_)
     with np.errstate(invalid="ignore"):
         for field in fields:

@@ -1,4 +1,4 @@
-"""All figures of one row in a few lines of text, each whole or not at all."""
+"""The figures of one row in a few lines of text, none of them cut."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from collectors.model import FrameTable
 from tui.text.columns import GridColumn, grid_columns
 
 _PLAIN = {Unit.PER_SECOND, Unit.COUNT, Unit.BYTES}
-"""Units that title or suffix say already."""
+"""Units that the title or the suffix already shows."""
 
 
 def figure_lines(
     table: FrameTable, name: str, row: int, field_ids: Sequence[str], *, room: Size, marks: Sequence[str]
 ) -> Content:
-    """Write title, figure, tier mark and unit of the fields that have one, in so much room.
+    """Format title, value, tier mark and unit of the fields that have a value, within `room`.
 
     Args:
         table: any frame table.
         name: of the table.
-        row: whose figures.
+        row: row of the table.
         field_ids: most important first; those without a figure are left out.
-        room: cells of a line, and lines; what does not fit is left out whole, as half a figure is another one.
+        room: cells per line, and lines; a figure that does not fit is left out, as a cut one reads as another value.
         marks: of the tiers.
     """
     written: list[Content] = [Content(" ")]
@@ -45,7 +45,7 @@ def figure_lines(
 def _figure(table: FrameTable, row: int, column: GridColumn, marks: Sequence[str]) -> Content:
     codes = table.tiers.get(column.field_id)
     mark = marks[int(column.tier) if codes is None else int(codes[row])].strip()
-    unit = "" if column.unit in _PLAIN else f" {column.unit}"
+    unit = "" if column.unit in _PLAIN or column.title.endswith(column.unit) else f" {column.unit}"
     return Content.assemble(
         (f"{column.title} ", "dim"), f"{column.format(table.value(column.field_id, row))}{mark}{unit}  "
     )

@@ -1,4 +1,4 @@
-"""Figures as text for narrow columns: three significant digits, never wider than asked, never scientific."""
+"""Figures as text for narrow columns: three significant digits, limited width, no exponents."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _SMALL_DECIMALS = {Unit.MILLISECONDS: 3, Unit.PERCENT: 1}
 
 
 def format_quantity(value: float, unit: Unit, width: int) -> str:
-    """Write a figure in at most `width` cells, larger values never reading smaller.
+    """Format a figure in at most `width` cells, larger values never reading smaller.
 
     NaN is "-". Counts use SI suffixes, bytes 1024-based ones (K, M, ...), milliseconds turn to s, h and d.
-    What is not zero never reads zero ("<.01"), and what cannot fit is "#" all over, as a cut number would lie.
+    A value above zero is never shown as zero ("<.01"); one that does not fit is filled with "#", never cut.
     """
     if value != value:  # noqa: PLR0124 - the fastest test for NaN; this runs for every visible cell
         return MISSING_TEXT
@@ -73,10 +73,10 @@ def _fit(scaled: float, suffix: str, width: int, small_decimals: int) -> str:
     text = f"{scaled:.{decimals}f}{suffix}"
     if len(text) <= width and scaled >= 1:
         return text
-    for places in range(decimals, -1, -1):
-        text = f"{scaled:.{places}f}{suffix}"
-        if scaled <= 0.5 * 10.0**-places:
-            text = f"<{10.0**-places:.{places}f}{suffix}".replace("<0.", "<.")
+    for shown_decimals in range(decimals, -1, -1):
+        text = f"{scaled:.{shown_decimals}f}{suffix}"
+        if scaled <= 0.5 * 10.0**-shown_decimals:
+            text = f"<{10.0**-shown_decimals:.{shown_decimals}f}{suffix}".replace("<0.", "<.")
         if len(text) <= width:
             return text
     return ""
@@ -94,7 +94,7 @@ def _decimals(scaled: float, small_decimals: int) -> int:
 
 
 def format_integer(value: float, width: int) -> str:
-    """Write a figure whose fraction means nothing (a score, a process id) in at most `width` cells."""
+    """Format a figure without a fraction (a score, a process id) in at most `width` cells."""
     if value != value:  # noqa: PLR0124 - as above
         return MISSING_TEXT
     text = f"{value:.0f}" if math.isfinite(value) else "#" * width
@@ -102,7 +102,7 @@ def format_integer(value: float, width: int) -> str:
 
 
 def format_count(value: float, width: int) -> str:
-    """Write a number of things: whole as long as it fits, then with a suffix."""
+    """Format a count: in full if it fits, else with a suffix."""
     if 0 <= value < 10.0**width - 0.5:
         return f"{value:.0f}"
     return format_quantity(value, Unit.COUNT, width)

@@ -1,4 +1,4 @@
-"""The marks drawn beside text, in two sets: for UTF-8 terminals, and in plain ASCII for all others."""
+"""Glyphs and marks, in two sets: for UTF-8 terminals, and in plain ASCII for all others."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from engine.events import EventKind
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """One set of marks, each one cell wide; colour repeats what they say and never says it alone."""
+    """One set of marks, each one cell wide; colour never carries information that they do not."""
 
     braille: bool
     """Whether curves are drawn in braille dots, two by four to a cell."""
     tier_marks: tuple[str, str, str, str]
-    """By value of Tier: none, kernel, sampled, exact; the best tier bears no mark."""
+    """By value of Tier: none, kernel, sampled, exact; exact has no mark."""
     hot: str
     warm: str
     cursor: str
@@ -51,15 +51,15 @@ class Glyphs:
     curve_samples: tuple[str, ...]
     """How the legend shows the pattern of each curve: solid, dashed, dotted, and both in turn."""
     curve_marks: tuple[str, ...]
-    """What draws a curve where there is no braille."""
+    """Characters of curves without braille."""
     heat: tuple[str, ...]
-    """From none to most: how full a cell of a heat map is, so that it reads without colour."""
+    """Density of a heat map cell from none to most, so that it reads without colour."""
     heat_lines: tuple[str, str, str]
     """Median, 99th percentile and peak over a heat map."""
     stages: Mapping[Stage, str]
     """What a stage of the waterfall is drawn with."""
     unknown: str
-    """What is not known, in a picture where a blank is nothing."""
+    """Not known, where a blank means zero."""
 
 
 UNICODE = Glyphs(
@@ -167,7 +167,7 @@ _CONSOLES = ("linux", "vt100", "vt220", "dumb")
 
 
 def choose_glyphs(setting: GlyphSetting, environ: Mapping[str, str] = os.environ) -> Glyphs:
-    """Choose the set a setting asks for; "auto" asks the locale and the terminal type.
+    """Choose the set for a setting; "auto" goes by locale and terminal type.
 
     A locale that names no character set is taken for UTF-8 as Python itself does, unless LC_ALL insists on C.
     """
@@ -186,6 +186,6 @@ def _detected() -> Glyphs:
 
 
 def glyphs_of(node: DOMNode) -> Glyphs:
-    """Find the set of the app a widget lives in: its attribute `glyphs`, or what the terminal allows."""
+    """Return the set of a widget's app: its attribute `glyphs`, or the default of the terminal."""
     chosen = getattr(node.app, "glyphs", None)
     return chosen if isinstance(chosen, Glyphs) else _detected()

@@ -1,4 +1,4 @@
-"""What disks are called on the screen."""
+"""Labels of disks and targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collectors.model import FrameTable, Topology
 
 @functools.lru_cache(maxsize=4)
 def disk_labels(topology: Topology) -> Mapping[str, str]:
-    """By key: the kernel's name, then what the operator calls the device, of a file its last part."""
+    """By key: the kernel name, then the alias of the device; for a file its last path component."""
     return {
         key: both_names(device)
         for key, device in topology.devices.items()
@@ -21,7 +21,7 @@ def disk_labels(topology: Topology) -> Mapping[str, str]:
 
 @functools.lru_cache(maxsize=2)
 def short_labels(topology: Topology) -> Mapping[str, str]:
-    """Likewise for where room is short: the kernel's name of a map or volume (dm-7) tells nothing."""
+    """Likewise, short: without the kernel name of a map or volume (dm-7), which says little."""
     devices = topology.devices
     return {
         key: devices[key].friendly_name if devices[key].kind == "dm" else label
@@ -30,7 +30,7 @@ def short_labels(topology: Topology) -> Mapping[str, str]:
 
 
 def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
-    """By key: what a target is called without the explanation in brackets that scratch files carry."""
+    """By key: the label of a target, without the remark in brackets that scratch files have."""
     if targets is None:
         return {}
     return {key: name.partition(" (")[0] for key, name in zip(targets.rows.keys, targets.rows.names, strict=True)}
@@ -38,6 +38,6 @@ def target_labels(targets: FrameTable | None) -> Mapping[str, str]:
 
 @functools.lru_cache(maxsize=4)
 def luns_of_paths(topology: Topology) -> Mapping[str, str]:
-    """By key of a path: the name of the LUN it is one of several ways to."""
+    """By key of a path: the name of its LUN, if that has several paths."""
     luns = {lun.key: lun.name for lun in topology.graph.luns if lun.multipath}
     return {path.key: luns[path.lun] for path in topology.graph.paths if path.lun in luns}

@@ -1,4 +1,4 @@
-"""Names from devices, processes and files in an exact number of cells, whatever they hold."""
+"""Names from devices, processes and files, safe to print, in an exact number of cells."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from engine.text import safe_text
 
 _STACKING = frozenset({"Mn", "Me"})
 _LEAST_MIDDLE = 8
-"""Cells below which both ends of a name would say nothing."""
+"""Width below which cutting in the middle is useless."""
 
 
 @functools.lru_cache(maxsize=65_536)
 def cell_text(text: str) -> str:
-    """Make a name safe to print and each of its characters stand in cells of its own.
+    """Make a name safe to print, with every character in its own cells.
 
     Marks that do not compose with the letter before them become "?": stacked, they spill over other lines.
     """
@@ -52,6 +52,6 @@ def fit_name(text: str, width: int, ellipsis: str = "…") -> str:
 
 
 def width_of(text: str) -> int:
-    """Cells that a name takes."""
+    """Width of a name in cells."""
     text = cell_text(text)
     return len(text) if text.isascii() else cell_len(text)

@@ -1,1 +1,1 @@
-"""Colour themes, glyph sets and the app that all screens and pictures start from."""
+"""Colour themes, settings and the base class of all apps."""

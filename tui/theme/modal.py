@@ -1,4 +1,4 @@
-"""Screens over screens that close once, whatever was pressed twice or while the window was too small."""
+"""Dialogs that close once, even if a key was pressed twice or the window was too small."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from tui.theme.laid_out import LaidOutOnce
 class Modal(ModalScreen[ScreenResultType], LaidOutOnce[ScreenResultType], Generic[ScreenResultType]):
     """A dialog.
 
-    Keys that were pressed before it is gone still reach it: a second Escape would close the screen below, and without
-    one end the app.
+    Keys pressed while it closes still reach it: a second Escape would close the screen below, or end the app.
     """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
@@ -24,7 +23,7 @@ class Modal(ModalScreen[ScreenResultType], LaidOutOnce[ScreenResultType], Generi
 
 
 class Palette(CommandPalette, LaidOutOnce[None]):
-    """Textual's command palette, which closes once, and bears a window that shows none of its lines."""
+    """Textual's command palette that closes once, and works in a window that shows none of its lines."""
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close it if it is still the topmost screen."""

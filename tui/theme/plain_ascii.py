@@ -1,4 +1,4 @@
-"""Everything that is drawn in plain ASCII, for terminals and locales that have nothing else."""
+"""Output in plain ASCII, for terminals and locales that support nothing else."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _LARGEST = 127
 
 
 class PlainFilter(LineFilter):
-    """Puts an ASCII character, or as many as the width asks for, in the place of every other one.
+    """Replaces every other character with ASCII characters of the same width.
 
-    It sees each line as it goes to the terminal, the widgets of the toolkit and the names of devices included.
+    It filters each line sent to the terminal, including Textual's own widgets and device names.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's signature
-        """Replace what is not ASCII; every segment stays as wide as it was."""
+        """Replace what is not ASCII; every segment keeps its width."""
         return [
             segment if segment.text.isascii() else Segment(plain_text(segment.text), segment.style, segment.control)
             for segment in segments
@@ -48,9 +48,9 @@ class PlainFilter(LineFilter):
 
 @functools.lru_cache(maxsize=4096)
 def plain_text(text: str) -> str:
-    """Write a text in ASCII, as many cells wide."""
+    """Convert a text to ASCII of the same width."""
     plain = "".join(character if ord(character) <= _LARGEST else _plain(character) for character in text)
-    # Characters that join to one are narrower together than one by one.
+    # Joined characters are narrower together than apart.
     width = cell_len(text)
     return plain.ljust(width)[:width]
 
@@ -62,7 +62,7 @@ def _plain(character: str) -> str:
 
 
 def _by_name(character: str) -> str:
-    """Find what stands for lines, dashes, quotation marks and spaces, of which there are too many to list."""
+    """ASCII for lines, dashes, quotation marks and spaces, which are too many to list."""
     name, category = unicodedata.name(character, ""), unicodedata.category(character)
     if name.startswith("BOX DRAWINGS"):
         words = set(name.split())

@@ -1,4 +1,4 @@
-"""What the operator set in `config.toml`: theme, marks and keys."""
+"""Settings of `config.toml`: theme, glyphs and keys."""
 
 from __future__ import annotations
 
@@ -22,23 +22,20 @@ _GLYPHS: tuple[GlyphSetting, ...] = ("auto", "unicode", "ascii")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings in force; what could not be used is told in `problems` and left at its default."""
+    """Settings in force; invalid ones are listed in `problems` and have their default."""
 
     theme: str | None = None
     glyphs: GlyphSetting = "auto"
-    """Marks in UTF-8, in ASCII, or what the terminal allows."""
+    """Unicode, ASCII, or "auto" for what the terminal supports."""
     theme_folder: Path | None = None
-    """Where the operator's own themes are; None is the XDG folder."""
+    """Folder of the user's themes; None is the XDG folder."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Action id to keys separated by commas."""
     problems: tuple[str, ...] = ()
 
 
 def load_settings(path: Path | None = None) -> Settings:
-    """Read the settings; a broken file costs the setting it breaks, never the start.
-
-    A monitor is opened when something is wrong already: a typing error in a key must not keep it shut.
-    """
+    """Read the settings; an invalid entry is ignored with a notice, and never prevents the start."""
     file = path or config_file()
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -84,7 +81,7 @@ def _keys(section: object, file: Path, problems: list[str]) -> dict[str, str]:
 
 
 def _flat(section: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Entries by dotted id, however TOML nested them: `session.pause = "p"` is a table within a table."""
+    """Entries by dotted id: in TOML, `session.pause = "p"` is a nested table."""
     for name, value in section.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")

@@ -1,4 +1,4 @@
-"""What every app that shows our widgets starts from: their style sheet, the themes and the marks."""
+"""Base class of every app that shows our widgets: style sheet, themes and glyphs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from tui.theme.plain_ascii import PlainFilter
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
 
 _MOST_SOURCES = 512
-"""Style sheets kept for a theme: more than there are widgets and screens."""
+"""Cached style sheets per theme: more than there are widgets and screens."""
 _MOST_THEMES = 8
 
 
 class ThemeSheets(Stylesheet):
-    """Textual's style sheets, with what was parsed kept by the variables it was parsed with.
+    """Textual's style sheets, with parsed rules cached by theme variables.
 
-    Textual parses all of them again whenever a screen is first shown or shown after the theme has changed, which takes
-    longer than a key may.
+    Textual parses all of them again for the first show of a screen and after each change of theme, which makes the key
+    feel slow.
     """
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
@@ -45,16 +45,16 @@ class ThemeSheets(Stylesheet):
         self._use_cache_of(self._variables)
 
     def set_variables(self, variables: dict[str, str]) -> None:
-        """Take the variables of a theme; what was parsed with them before is used again."""
+        """Set the variables of a theme; rules parsed with them before are reused."""
         if variables == self._variables:
             return
-        self._parse_cache = LRUCache(1)  # Textual clears it, and the one of the theme before is to be kept.
+        self._parse_cache = LRUCache(1)  # Textual clears it, and the cache of the previous theme must stay.
         super().set_variables(variables)
         self._use_cache_of(variables)
         self._require_parse = True
 
     def reparse(self) -> None:
-        """Parse what is new, if anything is."""
+        """Parse new style sheets, if there are any."""
         if self._require_parse:
             self.parse()
 
@@ -66,25 +66,25 @@ class ThemeSheets(Stylesheet):
 
 
 LEAST_LEFT_S = 0.1
-"""Enough for a timer to be set before it is over."""
+"""Enough to start a timer before it expires."""
 
 
 class Notice(Notification):
-    """A notification whose time left can be given to a timer at any moment.
+    """A notification whose remaining time is always a valid timer interval.
 
     Textual asks whether a notification has expired, and a little later how long to show it. Where it expires between
     the two, the time left is negative, and a Textual timer with a negative interval loops without ever yielding to
-    the event loop: the app is dead from then on.
+    the event loop: the app hangs.
     """
 
     @property
     def time_left(self) -> float:
-        """Seconds for which it is to be shown; never so few that a timer is late before it runs."""
+        """Remaining seconds, at least what a timer needs to start."""
         return max(LEAST_LEFT_S, super().time_left)
 
     @property
     def has_expired(self) -> bool:
-        """Whether its time is over."""
+        """Whether it has expired."""
         return super().time_left <= 0
 
 
@@ -93,18 +93,18 @@ _KEY_WORDS = {"↑": "up", "↓": "down", "←": "left", "→": "right", "⏎": 
 
 
 class PlainScrollBarRender(ScrollBarRender):
-    """A scrollbar without the block characters that smooth its ends."""
+    """A scrollbar without block characters at its ends."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 class ThemedApp(App[ReturnType], Generic[ReturnType]):
-    """An app with our themes registered and one chosen that suits the terminal."""
+    """An app with our themes registered and one chosen for the terminal."""
 
     CSS_PATH = BASE_CSS
     terminal: TerminalUse | None = None
-    """Set before the app runs; the driver takes it from here."""
+    """Set before the app runs; read by the driver."""
 
     def __init__(self, *, glyphs: Glyphs | None = None, theme_folder: Path | None = None) -> None:
         super().__init__(driver_class=TerminalDriver, ansi_color=ansi_color())
@@ -116,12 +116,12 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
         self.theme = default_theme(self.console.color_system)
 
     def get_key_display(self, binding: Binding) -> str:
-        """Name arrows and the like in words, where they cannot be drawn."""
+        """Key names in ASCII, where arrows cannot be drawn."""
         shown = super().get_key_display(binding)
         return shown if self.glyphs is UNICODE else "".join(_KEY_WORDS.get(mark, mark) for mark in shown)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add the one that leaves nothing but ASCII, where the terminal takes nothing else."""
+        """Add the ASCII filter, where the terminal supports nothing else."""
         filters = super().get_line_filters()
         return filters if self.glyphs is UNICODE else (*filters, _PLAIN)
 
@@ -150,22 +150,21 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     def set_timer(
         self, delay: float, callback: TimerCallback | None = None, *, name: str | None = None, pause: bool = False
     ) -> Timer:
-        """Call back once, however late: Textual drops a call whose time has passed before its task got to run.
+        """Call back once, however late: Textual drops a call whose time has passed before its task runs.
 
-        Its own calls that end a pause of painting and that pass on a new size are made this way: without the first
-        nothing is painted any more, without the second no further size is followed.
+        Textual resumes painting and passes on a new size in this way: a dropped call would freeze the screen.
         """
         timer = super().set_timer(delay, callback, name=name, pause=pause)
         timer._skip = False
         return timer
 
     async def on_event(self, event: Event) -> None:
-        """Drop keys once the app is to end: those that wait would be acted on before it does."""
+        """Drop queued keys once the app is ending: they would be handled before it ends."""
         if not (self._exit and isinstance(event, InputEvent)):
             await super().on_event(event)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Mark for the driver what is one frame: a slow terminal takes it as a whole or not at all."""
+        """Delimit one frame for the driver: it is sent to a slow terminal as a whole or dropped."""
         driver = self._driver
         if not isinstance(driver, TerminalDriver):
             super()._display(screen, renderable)

@@ -1,4 +1,4 @@
-"""Colour themes: the bundled ones, the user's own from the XDG config folder, and the check that they are sound."""
+"""Colour themes: the bundled ones, the user's from the XDG config folder, and their validation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FIELDS = {field.name: field for field in dataclasses.fields(Theme) if field.nam
 
 
 class ThemeError(LunscopeError):
-    """A theme file is not a theme; the text names file, key and what is expected there."""
+    """An invalid theme file; the text names file, key and expected value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def bundled_themes() -> tuple[Theme, ...]:
 
 
 def user_themes(folder: Path) -> LoadedThemes:
-    """Load the sound themes among the TOML files of a folder; broken ones become notices and are skipped."""
+    """Load the valid themes among the TOML files of a folder; invalid ones are skipped with a notice."""
     sound: list[Theme] = []
     notices: list[str] = []
     try:
@@ -72,7 +72,7 @@ def user_themes(folder: Path) -> LoadedThemes:
 
 
 def register_themes(app: App[ReturnType], folder: Path | None = None) -> tuple[str, ...]:
-    """Offer the bundled and the user's themes in an app; returns the notices about broken ones."""
+    """Register the bundled and the user's themes in an app; returns notices about invalid ones."""
     own = user_themes(config_folder() / "themes" if folder is None else folder)
     for theme in (*bundled_themes(), *own.themes):
         app.register_theme(theme)
@@ -80,7 +80,7 @@ def register_themes(app: App[ReturnType], folder: Path | None = None) -> tuple[s
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
-    """Our variables for a theme that lacks them: those of the bundled theme most like it.
+    """Our variables for a theme without them: those of the most similar bundled theme.
 
     An app returns this from `get_theme_variable_defaults`, so that Textual's own themes work too.
     """
@@ -91,8 +91,8 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
 def ansi_color(environ: Mapping[str, str] = os.environ) -> bool | None:
     """Choose what an app passes to Textual as `ansi_color`: true under NO_COLOR, else what the theme says.
 
-    Only so does Textual drop colours altogether. By itself it turns them to greys, and the terminal's own default
-    colours, of which it knows no shade, to black on black.
+    Only then does Textual drop colours. Otherwise it turns them to greys, and the terminal's default colours, whose
+    shade it does not know, to black on black.
     """
     return True if "NO_COLOR" in environ else None
 
@@ -135,7 +135,7 @@ def _read(path: Path) -> str:
 
 
 def _check_fields(document: Mapping[str, object], source: str) -> None:
-    """Hold the top level against the fields of a Textual theme."""
+    """Check the top level against the fields of a Textual theme."""
     for key, value in document.items():
         if key not in _FIELDS:
             raise ThemeError(f"theme {source} skipped: unknown key {key!r}; known are {', '.join(_FIELDS)}, variables")
@@ -155,7 +155,7 @@ def _check_fields(document: Mapping[str, object], source: str) -> None:
 
 
 def _check_variables(theme: Theme, variables: Mapping[str, object], source: str) -> None:
-    """Hold the variables against Textual's and ours: one unsound value would break every style sheet."""
+    """Check the variables against Textual's and ours: one invalid value would break every style sheet."""
     known = theme.to_color_system().generate()
     for name, value in variables.items():
         ours = name in _OWN_VARIABLES or name in _EXTRA_VARIABLES
@@ -187,8 +187,8 @@ _OWN_VARIABLES = {
     "service": "service time",
     "peak": "peak latency and high percentiles",
     "busy": "busy time",
-    "hot": "what needs a call",
-    "warm": "what is worth a look",
+    "hot": "figures above the hot threshold",
+    "warm": "figures above the warm threshold",
     "event": "marks of events",
     "exact": "figures measured exactly",
     "sampled": "figures from sampling",
@@ -197,8 +197,8 @@ _OWN_VARIABLES = {
     "cursor-blurred": "the same where the widget has no focus",
     "axis": "axes and their labels",
     "grid-line": "lines behind the curves",
-    "muted": "text of lesser weight",
+    "muted": "secondary text",
     "match": "the filter",
     **{f"heat-{level}": f"cells of a heat map, {level} of 8 from few to many I/Os" for level in range(1, 9)},
 }
-"""What lunscope colours besides what Textual has names for."""
+"""Our theme variables in addition to Textual's."""

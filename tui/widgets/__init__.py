@@ -1,1 +1,1 @@
-"""Line-API widgets: each draws whole lines from columns of numbers and repaints only lines that changed."""
+"""Line-API widgets: each draws lines from columns of numbers and repaints only changed lines."""

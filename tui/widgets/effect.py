@@ -14,12 +14,12 @@ from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
 
 PERCENTILE_TIMES = 10
-"""A change of a percentile needs so many times the I/Os of the percentile: ten beyond it on each side."""
+"""A change of a percentile needs ten I/Os beyond it on each side: this many times those of the percentile."""
 NOTABLE_PCT = 5.0
 
 
 class EffectPanel(TextLine):
-    """Before, after and change of IOPS and latencies, and over how long they were measured."""
+    """IOPS and latencies before and after, their change, and the length of both windows."""
 
     DEFAULT_CSS = """
     EffectPanel { height: 1fr; width: 1fr; min-width: 35; }
@@ -47,7 +47,7 @@ def _windows(effect: Effect) -> Content:
 
 
 def _length(seconds: float, side: str) -> str:
-    """As in "12 s before"; a window without any interval has no length."""
+    """Text such as "12 s before"; a window without intervals has no length."""
     digits = 0 if seconds >= 10 or abs(seconds - round(seconds)) < 0.05 else 1
     return f"{seconds:.{digits}f} s {side}" if seconds else f"{side}: none yet"
 
@@ -72,7 +72,7 @@ def _rows(effect: Effect) -> list[Content]:
 
 
 def _row(title: str, before: float, after: float, unit: Unit, *, good: int, grey: bool | None = None) -> Content:
-    """One figure; `good` is 1 or -1 for one whose change in percent says something, by which way is better, else 0."""
+    """One figure; `good` is 1 where larger is better, -1 where smaller is, 0 where the change is not rated."""
     change = change_pct(before, after) if good else math.nan
     text = (f"{change:+.0f} %" if abs(change) >= 0.5 else "0 %") if math.isfinite(change) else ""
     style = "" if not text or abs(change) < NOTABLE_PCT else "bold $success" if change * good > 0 else "bold $warning"

@@ -1,4 +1,4 @@
-"""The first lines of every screen: whose numbers these are and how far to trust them."""
+"""The first lines of every screen: host, tier, and cost of the monitor; the tabs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
 
 LATE_SHARE = 0.2
-"""Share of the interval by which a tick may come late before it is worth a colour."""
+"""Share of the interval by which a tick may be late before it is coloured."""
 COSTLY_PCT = 5.0
 
 
 class HeaderLine(TextLine):
-    """Host, clock, interval, tier, the monitor's own cost and lateness, and whether all this is recorded."""
+    """Host, clock, interval, tier, the monitor's cost and lateness, and whether it is recorded."""
 
     DEFAULT_CSS = """
     HeaderLine { background: $panel; color: $foreground; }
     """
 
     def show(self, frame: Frame | None, app_state: AppState) -> None:
-        """Show what the frame says about itself."""
+        """Show the frame's own data."""
         width = self.size.width or 80
         if frame is None:
             self.put(" lunscope  waiting for the first sample")
@@ -93,7 +93,7 @@ class Tabs(TextLine):
     """
 
     def show(self, screen: ScreenEntry, key_text: Callable[[str], str], note: str, style: str = "") -> None:
-        """Show which screen this is, and at the right what matters on every screen: the tabs make room for it."""
+        """Show which screen this is, and at the right the status; the tabs make room for it."""
         width = self.size.width or 80
         forms = (self._tabs(screen, key_text, form) for form in ("wide", "tight", "keys"))
         content = next(
@@ -108,7 +108,7 @@ class Tabs(TextLine):
     def _tabs(
         self, screen: ScreenEntry, key_text: Callable[[str], str], form: Literal["wide", "tight", "keys"]
     ) -> Content:
-        """All tabs; "keys" leaves out the names of all but the current one."""
+        """All tabs; "keys" omits the names of all but the current one."""
         content = Content(" ")
         pad = " " if form == "wide" else ""
         for tab in TABS:

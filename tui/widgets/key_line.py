@@ -1,4 +1,4 @@
-"""The last line of every screen: the keys that matter here."""
+"""The last line of every screen: the keys of the screen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KeyLine(TextLine):
 
 
 def footer_actions(screen: ScreenEntry, app_state: AppState) -> list[Action]:
-    """Actions of the key line: the screen's own first, then those that work anywhere."""
+    """Actions of the key line: the screen's own first, then those of every screen."""
     replay, load = app_state.transport.seekable, app_state.controller is not None
     actions = (*screen.actions, *ANYWHERE_ACTIONS)
     return [action for action in actions if action.short and is_usable(action, replay=replay, load=load)]

@@ -1,4 +1,4 @@
-"""The knobs with their values, and beside each the keys that turn it."""
+"""The knobs with their values and keys."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tui.widgets.line import TextLine
 WIDE, WIDE_TITLE = 42, 13
 NARROW_TITLE, NARROW_VALUE = 7, 10
 KeyText = Callable[[str], str]
-"""From an action id to the key as it is shown."""
+"""From an action id to its displayed key."""
 
 
 class KnobPanel(TextLine):
-    """Title, key down, value and key up of every knob: one a line where there is room, else in two columns."""
+    """Title, decrease key, value and increase key of every knob: one per line where there is room, else two columns."""
 
     DEFAULT_CSS = """
     KnobPanel { height: 1fr; width: 42; }
@@ -28,10 +28,10 @@ class KnobPanel(TextLine):
         """Show the values in force.
 
         Args:
-            knobs: None where they are not known.
-            targets: how many there are to be as wide as.
-            key_text: None where nothing can be turned.
-            policy: whether the job has paths or copies to choose among.
+            knobs: None if not known.
+            targets: their number, the largest stripe width.
+            key_text: None if the knobs cannot be turned.
+            policy: whether the job has several paths or copies.
         """
         texts = [
             _Text.of(knob, row, knobs, targets, key_text) for knob, row in knob_rows() if policy or not row.of_paths
@@ -45,7 +45,7 @@ class KnobPanel(TextLine):
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What is written of one knob."""
+    """The texts of one knob."""
 
     title: str
     short: str
@@ -55,7 +55,7 @@ class _Text:
     width: int
     of_paths: bool
     more: Content
-    """Its further keys."""
+    """Its other keys."""
 
     @classmethod
     def of(cls, knob: Knob, row: Row, knobs: Knobs | None, targets: int, key_text: KeyText | None) -> _Text:
@@ -76,7 +76,7 @@ class _Text:
 
 
 def _two_columns(texts: Sequence[_Text]) -> list[Content]:
-    """Write the knobs that have short values side by side, then further keys, and the knobs of paths."""
+    """Lay out knobs with short values in two columns, then other keys, and the knobs of paths."""
     narrow = [text for text in texts if not text.of_paths]
     half = (len(narrow) + 1) // 2
     pairs = itertools.zip_longest(narrow[:half], narrow[half:])
@@ -86,7 +86,7 @@ def _two_columns(texts: Sequence[_Text]) -> list[Content]:
 
 
 def _more(row: Row, key_text: KeyText | None) -> Content:
-    """Name the further keys of a knob."""
+    """Name the other keys of a knob."""
     if not row.more or key_text is None:
         return Content("")
     keys = " ".join(_key(key, key_text) for key in reversed(row.more))

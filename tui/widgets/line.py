@@ -7,7 +7,7 @@ from textual.widget import Widget
 
 
 class TextLine(Widget):
-    """Text of a fixed height; it is data and never read as markup, and a change never lays the screen out anew."""
+    """Text of a fixed height; never parsed as markup, and a change causes no layout."""
 
     DEFAULT_CSS = """
     TextLine { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -20,16 +20,16 @@ class TextLine(Widget):
 
     @property
     def content(self) -> Content:
-        """What is shown now."""
+        """The current text."""
         return self._content
 
     def put(self, content: Content | str) -> None:
-        """Show this from now on."""
+        """Replace the text."""
         new = content if isinstance(content, Content) else Content(content)
         if not new.is_same(self._content):
             self._content = new
             self.refresh()
 
     def render(self) -> Content:
-        """Draw the text as it was put."""
+        """Draw the text."""
         return self._content

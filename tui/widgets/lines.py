@@ -1,4 +1,4 @@
-"""Finding out which lines of a widget must be sent to the terminal again."""
+"""Which lines of a widget must be sent to the terminal again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from textual.strip import Strip
 
 
 def replace_changed(drawn: list[Strip], fresh: list[Strip], width: int) -> list[Region]:
-    """Put the lines that differ into `drawn` and return their regions, neighbours as one.
+    """Update changed lines in `drawn` and return their regions, adjacent ones merged.
 
-    Lines that did not change keep their strips and with them what Textual cached for them.
+    Unchanged lines keep their strips, and with them Textual's caches.
     """
     regions: list[Region] = []
     for y, (before, after) in enumerate(zip(drawn, fresh, strict=True)):

@@ -1,4 +1,4 @@
-"""A titled list of lines with a cursor, made anew only when its lines change."""
+"""A titled list of lines with a cursor, rebuilt only when its lines change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui.widgets.options import Options
 
 
 class Lister(Vertical):
-    """Title, head of columns, lines; Enter on a line posts the list's `OptionList.OptionSelected`."""
+    """Title, column heading, lines; Enter on a line posts `OptionList.OptionSelected`."""
 
     DEFAULT_CSS = """
     Lister TextLine { text-style: bold; }
@@ -33,14 +33,14 @@ class Lister(Vertical):
         yield Options(markup=False, compact=True)
 
     def put(self, title: Content | str, lines: Sequence[Content]) -> None:
-        """Show these lines; the cursor keeps to its place."""
+        """Show these lines; the cursor stays on its line number."""
         self.query_one(TextLine).put(title)
         if len(lines) == len(self._lines) and all(map(Content.is_same, lines, self._lines)):
             return
         self._lines = list(lines)
         listing = self.query_one(OptionList)
-        place = listing.highlighted
+        position = listing.highlighted
         listing.clear_options()
         listing.add_options(Option(line) for line in lines)
-        if place is not None and lines:
-            listing.highlighted = min(place, len(lines) - 1)
+        if position is not None and lines:
+            listing.highlighted = min(position, len(lines) - 1)

@@ -19,7 +19,7 @@ from tui.widgets.line import TextLine
 
 
 class Choice(Widget, can_focus=True):
-    """One of a few words, turned by arrow keys, space or a click."""
+    """One of a few words, changed by arrow keys, space or a click."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,space", "turn(1)", "Next", show=False),
@@ -59,7 +59,7 @@ class Choice(Widget, can_focus=True):
         self.action_turn(1)
 
     def render(self) -> Content:
-        """Draw the word between the marks that say it can be turned."""
+        """Draw the word between marks that show it can be changed."""
         return Content.assemble(("< ", "dim"), self.value, (" >", "dim"))
 
 
@@ -76,7 +76,7 @@ class LoadForm(VerticalScroll):
     """
 
     class Edited(Message):
-        """A field was changed; the screen tries what the form says now."""
+        """A field was changed; the screen validates the form."""
 
     def compose(self) -> ComposeResult:
         """One line per field."""

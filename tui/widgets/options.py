@@ -1,4 +1,4 @@
-"""Textual's list of options, in windows of any size."""
+"""Textual's option list for windows of any size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from textual.widgets import OptionList
 
 
 class Options(OptionList):
-    """A list that bears a window which shows none of its lines: by itself it fails to find the one under the cursor."""
+    """An option list that works with no visible line, where Textual's fails to find the one under the cursor."""
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
         if self.scrollable_content_region:

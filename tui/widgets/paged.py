@@ -9,7 +9,7 @@ from tui.widgets.painted import Painted
 
 
 class Paged(Painted, ScrollView, inherit_bindings=False):
-    """Draws the lines in sight only; moving the cursor is left to each widget, and the view follows it."""
+    """Draws visible lines only; each widget moves its own cursor, and the view follows."""
 
     @property
     def area(self) -> Size:
@@ -17,6 +17,6 @@ class Paged(Painted, ScrollView, inherit_bindings=False):
         return self.scrollable_content_region.size
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Draw the lines that come into view."""
+        """Draw the lines that scroll into view."""
         self.forget_lines()
         super().watch_scroll_y(old_value, new_value)

@@ -1,4 +1,4 @@
-"""A widget that draws all its lines at once and sends those that came out different."""
+"""A widget that draws all its lines at once and sends only changed ones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tui.widgets.lines import replace_changed
 
 
 class Painted(Widget):
-    """Lines drawn from what the widget was last given; the focus shows in its looks."""
+    """Lines drawn from the latest data; the style shows the focus."""
 
     ALLOW_SELECT = False
     TAKES_ARROWS: ClassVar[bool] = False
-    """Whether the arrow keys move a cursor of its own, also where they would move a recording."""
+    """Whether the arrow keys move the widget's cursor, also in a replay, where they would seek."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -26,7 +26,7 @@ class Painted(Widget):
 
     @property
     def area(self) -> Size:
-        """What there is to draw on."""
+        """The area to draw on."""
         return self.size
 
     @abstractmethod
@@ -34,11 +34,11 @@ class Painted(Widget):
         """Draw all lines, as many as the area is high."""
 
     @abstractmethod
-    def forget_look(self) -> None:
-        """Look styles up again: theme or focus changed."""
+    def invalidate_style(self) -> None:
+        """Clear cached styles: theme or focus changed."""
 
     def repaint(self) -> None:
-        """Draw anew and send the lines that came out different."""
+        """Redraw and send changed lines."""
         if self._drawn is None or self._drawn_size != self.area:
             self.forget_lines()
             self.refresh()
@@ -46,7 +46,7 @@ class Painted(Widget):
             self.refresh(*changed)
 
     def render_line(self, y: int) -> Strip:
-        """One line of what was drawn last; drawn now if nothing was."""
+        """One line of the last drawing; draws first if there is none."""
         if self._drawn is None or self._drawn_size != self.area:
             self._drawn_size = self.area
             self._drawn = self.draw_lines()
@@ -61,16 +61,16 @@ class Painted(Widget):
         self._invalidate()
 
     def notify_style_update(self) -> None:
-        """Drop what was drawn in the colours of another theme."""
+        """Drop lines drawn with another theme."""
         super().notify_style_update()
-        self.forget_look()
+        self.invalidate_style()
         self.forget_lines()
 
     def forget_lines(self) -> None:
-        """Draw all lines when next asked for one."""
+        """Draw all lines at the next request for one."""
         self._drawn = None
 
     def _invalidate(self) -> None:
-        self.forget_look()
+        self.invalidate_style()
         self.forget_lines()
         self.refresh()

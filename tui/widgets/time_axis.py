@@ -1,4 +1,4 @@
-"""The line under a picture over time: the clock, and the marks of the events."""
+"""The time axis line: clock labels and event marks."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ class TimeAxisStyle:
 
 
 def time_axis_line(
-    scale: TimeScale, frame: ChartFrame, events: Sequence[tuple[int, Event]], look: TimeAxisStyle
+    scale: TimeScale, frame: ChartFrame, events: Sequence[tuple[int, Event]], axis_style: TimeAxisStyle
 ) -> Strip:
-    """Draw the clock under the plot with the marks of the events."""
-    marks = {cell: look.glyphs.event_marks[event.kind] for cell, event in events}
-    chars = _clock_chars(scale, frame, marks, look.glyphs)
-    segments = [Segment(look.glyphs.corner.rjust(frame.axis_width), look.axis)] if frame.axis_width else []
+    """Draw clock labels and event marks below the plot."""
+    marks = {cell: axis_style.glyphs.event_marks[event.kind] for cell, event in events}
+    chars = _clock_chars(scale, frame, marks, axis_style.glyphs)
+    segments = [Segment(axis_style.glyphs.corner.rjust(frame.axis_width), axis_style.axis)] if frame.axis_width else []
     start = 0
     for cell, mark in marks.items():
         if cell > start:
-            segments.append(Segment("".join(chars[start:cell]), look.axis))
-        segments.append(Segment(mark, look.event))
+            segments.append(Segment("".join(chars[start:cell]), axis_style.axis))
+        segments.append(Segment(mark, axis_style.event))
         start = cell + 1
     if start < frame.cells:
-        segments.append(Segment("".join(chars[start:]), look.axis))
+        segments.append(Segment("".join(chars[start:]), axis_style.axis))
     return Strip(segments, frame.axis_width + frame.cells)
 
 
 def _clock_chars(scale: TimeScale, frame: ChartFrame, marks: Mapping[int, str], glyphs: Glyphs) -> list[str]:
-    """Write clock times where no mark would hide part of them, as half a time is another."""
+    """Write clock labels where no event mark would hide a part of them."""
     chars = [glyphs.horizontal] * frame.cells
     free_from = 0
     for time_ns, label in clock_ticks(scale.start_ns, scale.end_ns, frame.cells // _CELLS_PER_CLOCK):

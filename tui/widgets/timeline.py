@@ -1,4 +1,4 @@
-"""Where a session stands between its start and end, with its events; a click goes there."""
+"""The position between start and end of a session, with its events; a click seeks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A session's time and the moment shown."""
+    """A session's time range and current position."""
 
     start_ns: int
     end_ns: int
@@ -36,18 +36,18 @@ class Stretch:
     events: tuple[Event, ...] = ()
 
     def cell_of(self, time_ns: int, cells: int) -> int:
-        """Cell of a bar on which a moment falls, clipped to the bar."""
+        """Cell of a bar for a time, clipped to the bar."""
         length = max(1, self.end_ns - self.start_ns)
         return max(0, min(cells - 1, (time_ns - self.start_ns) * (cells - 1) // length))
 
     def time_at(self, cell: int, cells: int) -> int:
-        """Moment at a cell of a bar, clipped to the bar."""
+        """Time at a cell of a bar, clipped to the bar."""
         reach = max(1, cells - 1)
         return self.start_ns + (self.end_ns - self.start_ns) * max(0, min(reach, cell)) // reach
 
 
 class Timeline(Widget):
-    """A bar from start to end in one line, or two with the moment in words."""
+    """A bar from start to end in one line, or two with the position as text."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -59,7 +59,7 @@ class Timeline(Widget):
 
     @dataclass
     class Seek(Message):
-        """The operator pointed at a moment."""
+        """The operator clicked a time."""
 
         timeline: Timeline
         time_ns: int
@@ -77,7 +77,7 @@ class Timeline(Widget):
         self._dragging = False
 
     def show(self, start_ns: int, end_ns: int, position_ns: int, events: Sequence[Event] = ()) -> None:
-        """Take new times; repaints the lines that changed and nothing else."""
+        """Take new times; repaints changed lines only."""
         stretch = Stretch(start_ns, end_ns, position_ns, tuple(events))
         if stretch == self._stretch:
             return
@@ -89,7 +89,7 @@ class Timeline(Widget):
             self.refresh(*changed)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Go to the moment under the pointer and follow it until the button is let go."""
+        """Seek to the time under the pointer and follow it until the button is released."""
         self._dragging = True
         self.capture_mouse()
         self._seek(event)
@@ -100,24 +100,24 @@ class Timeline(Widget):
             self._seek(event)
 
     def on_mouse_up(self) -> None:
-        """Follow the pointer no more."""
+        """Stop following the pointer."""
         self._dragging = False
         self.release_mouse()
 
     def notify_style_update(self) -> None:
-        """Drop what was drawn in the colours of another theme."""
+        """Drop lines drawn with another theme."""
         super().notify_style_update()
         self._drawn = None
 
     def render_line(self, y: int) -> Strip:
-        """One line of what was drawn last; drawn now if nothing was."""
+        """One line of the last drawing; draws first if there is none."""
         if self._drawn is None or self._drawn_size != self.size:
             self._drawn = self._draw()
         return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.size.width)
 
     def _seek(self, event: events.MouseEvent) -> None:
         if self._stretch is not None:
-            start, cells = bar_place(self._stretch, self.size.width)
+            start, cells = bar_position(self._stretch, self.size.width)
             offset = event.get_content_offset_capture(self)
             self.post_message(self.Seek(self, self._stretch.time_at(offset.x - start, cells)))
 
@@ -128,13 +128,13 @@ class Timeline(Widget):
             return [Strip.blank(self.size.width, styles["clock"])] * self.size.height
         glyphs = glyphs_of(self)
         lines = [bar_line(self._stretch, self.size.width, glyphs, styles)]
-        text = fit(_words(self._stretch, glyphs), self.size.width, glyphs.ellipsis)
+        text = fit(_position_text(self._stretch, glyphs), self.size.width, glyphs.ellipsis)
         lines.append(Strip([Segment(text, styles["clock"])], self.size.width))
         lines += [Strip.blank(self.size.width, styles["clock"])] * self.size.height
         return lines[: self.size.height]
 
 
-def bar_place(stretch: Stretch, width: int) -> tuple[int, int]:
+def bar_position(stretch: Stretch, width: int) -> tuple[int, int]:
     """First cell and length of the bar proper in a width."""
     left = len(_clock(stretch.start_ns, stretch)) + 2 if width >= _CLOCKS_FROM_WIDTH else 1
     return left, max(1, width - 2 * left)
@@ -142,7 +142,7 @@ def bar_place(stretch: Stretch, width: int) -> tuple[int, int]:
 
 def bar_line(stretch: Stretch, width: int, glyphs: Glyphs, styles: Mapping[str, Style]) -> Strip:
     """Draw the bar with the part played, the events and the position."""
-    _, cells = bar_place(stretch, width)
+    _, cells = bar_position(stretch, width)
     position = stretch.cell_of(stretch.position_ns, cells)
     marks = dict.fromkeys(range(position), (glyphs.played, "played"))
     for event in stretch.events:
@@ -159,19 +159,19 @@ def bar_line(stretch: Stretch, width: int, glyphs: Glyphs, styles: Mapping[str, 
 
 
 def _clock(time_ns: int, stretch: Stretch) -> str:
-    """Local time of day, with the date where a session is longer than a day."""
+    """Local time of day, with the date if the session is longer than a day."""
     form = "%m-%d %H:%M" if stretch.end_ns - stretch.start_ns > _DAY_S * _SECOND else "%H:%M:%S"
     return time.strftime(form, time.localtime(time_ns / _SECOND))
 
 
-def _words(stretch: Stretch, glyphs: Glyphs) -> str:
-    """Put the position into words: date and time, how far in, and the last event before it."""
+def _position_text(stretch: Stretch, glyphs: Glyphs) -> str:
+    """Text of the position: date and time, time since the start, and the last event before it."""
     moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(stretch.position_ns / _SECOND))
     within = f"{_length(stretch.position_ns - stretch.start_ns)} of {_length(stretch.end_ns - stretch.start_ns)}"
     past = [event for event in stretch.events if event.time_ns <= stretch.position_ns]
     last = max(past, key=lambda event: event.time_ns, default=None)
-    told = f"  {glyphs.event_marks[last.kind]} {last.text}" if last is not None else ""
-    return f"{moment}  {within}{told}"
+    event_text = f"  {glyphs.event_marks[last.kind]} {last.text}" if last is not None else ""
+    return f"{moment}  {within}{event_text}"
 
 
 def _length(nanoseconds: int) -> str:

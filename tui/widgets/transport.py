@@ -1,4 +1,4 @@
-"""The transport bar: whether the picture is live, held or played, and the timeline of a recording."""
+"""The transport bar: live, paused or replay, and the timeline of a recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tui.widgets.timeline import Timeline
 
 
 class TransportBar(Horizontal):
-    """One line: the state in words and a sign, and where there is a recording, its timeline."""
+    """One line: the state as text and symbol, and in a replay the timeline."""
 
     DEFAULT_CSS = """
     TransportBar { height: 1; background: $panel; }
@@ -33,7 +33,7 @@ class TransportBar(Horizontal):
         yield Timeline()
 
     def show(self, app_state: AppState) -> None:
-        """Show where in time the screen is."""
+        """Show the current position in time."""
         transport = app_state.transport
         if isinstance(transport, ReplayTransport):
             self.set_class(True, "-seekable")

@@ -1,4 +1,4 @@
-"""A wall of cells, one for every row of a table: hundreds of disks at a glance, the odd one stands out."""
+"""A wall of cells, one per row of a table: hundreds of disks in one view."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tui.text.safe import fit, fit_name
 from tui.widgets.paged import Paged
 from tui.widgets.wall_model import NAMED_WIDTH, STYLES, WallLayout
 
-_NO_PLACES: NDArray[np.intp] = np.empty(0, np.intp)
+_NO_ROWS: NDArray[np.intp] = np.empty(0, np.intp)
 
 
 class Wall(Paged, can_focus=True, inherit_bindings=False):
-    """Cells in an order that is given, with a cursor that keeps to its row; only lines that changed are sent."""
+    """Cells in a given order, with a cursor that stays on its row; only changed lines are sent."""
 
     TAKES_ARROWS = True
     DEFAULT_CSS = """
@@ -45,7 +45,7 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class CellHighlighted(Message):
-        """The cursor came to another cell."""
+        """The cursor moved to another cell."""
 
         key: str
 
@@ -57,12 +57,12 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
-        self.nothing = "waiting for the first sample"
-        """What is said where there are no cells."""
+        self.empty_text = "waiting for the first sample"
+        """Text shown without cells."""
         self._rows = Rows((), ())
         self._names: Sequence[str] = ()
-        self._order = _NO_PLACES
-        self._strengths = _NO_PLACES
+        self._order = _NO_ROWS
+        self._strengths = _NO_ROWS
         self._cursor = 0
         self._cursor_key: str | None = None
         self._styles: dict[str, Style] | None = None
@@ -77,41 +77,41 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
 
         Args:
             rows: one for each cell.
-            names: what they are called, by row.
+            names: labels by row.
             order: rows from the first cell to the last.
             strengths: MISSING to HOT, by row.
         """
         self._rows, self._names, self._order, self._strengths = rows, names, order, strengths
         row = rows.positions.get(self._cursor_key or "")
-        places = _NO_PLACES if row is None else np.flatnonzero(order == row)
-        self._put(int(places[0]) if len(places) else self._cursor, follow=False)
+        positions = _NO_ROWS if row is None else np.flatnonzero(order == row)
+        self._put(int(positions[0]) if len(positions) else self._cursor, follow=False)
 
     def action_move(self, columns: int, lines: int) -> None:
-        """Move the cursor; at the end of a line it goes on in the next."""
+        """Move the cursor; at the end of a line it continues in the next."""
         self._put(self._cursor + columns + lines * self._layout.columns)
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by screens."""
+        """Move the cursor by pages."""
         self.action_move(0, pages * max(1, self.area.height - 1))
 
     def action_select(self) -> None:
-        """Choose the cell under the cursor."""
+        """Select the cell under the cursor."""
         if self._cursor_key is not None:
             self.post_message(self.CellSelected(self._cursor_key))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on a cell; a second click chooses it."""
+        """Move the cursor to a cell; a second click selects it."""
         offset, layout = event.get_content_offset(self), self._layout
         if offset is None or offset.x >= layout.columns * layout.cell_width:
             return
-        place = (offset.y + self.scroll_offset.y) * layout.columns + offset.x // layout.cell_width
-        if place < len(self._order):
-            self._put(place)
+        position = (offset.y + self.scroll_offset.y) * layout.columns + offset.x // layout.cell_width
+        if position < len(self._order):
+            self._put(position)
             if event.chain == 2:
                 self.action_select()
 
     def on_resize(self) -> None:
-        """Lay out anew and keep the cursor in sight."""
+        """Lay out again and keep the cursor visible."""
         self.forget_lines()
         self._put(self._cursor)
 
@@ -119,11 +119,11 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
     def _layout(self) -> WallLayout:
         return WallLayout.of(len(self._order), self.area)
 
-    def _put(self, place: int, *, follow: bool = True) -> None:
-        """Put the cursor on a place, or as near as there are cells, draw, and tell of a new cell under it."""
-        self._cursor = max(0, min(place, len(self._order) - 1))
+    def _put(self, position: int, *, follow: bool = True) -> None:
+        """Move the cursor to a position, clipped to the cells, draw, and report a new cell under it."""
+        self._cursor = max(0, min(position, len(self._order) - 1))
         key = self._rows.keys[int(self._order[self._cursor])] if len(self._order) else None
-        told, self._cursor_key = self._cursor_key, key
+        previous_key, self._cursor_key = self._cursor_key, key
         layout = self._layout
         if self.virtual_size.height != layout.lines:
             self.virtual_size = Size(0, layout.lines)
@@ -131,27 +131,27 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         if follow and not top <= line < top + self.area.height:
             self.scroll_to(y=line if line < top else line - self.area.height + 1, animate=False, force=True)
         self.repaint()
-        if key is not None and key != told:
+        if key is not None and key != previous_key:
             self.post_message(self.CellHighlighted(key))
 
     def draw_lines(self) -> list[Strip]:
-        """Draw all lines in sight."""
-        layout, styles, top = self._layout, self._looked_up(), self.scroll_offset.y
+        """Draw all visible lines."""
+        layout, styles, top = self._layout, self._cached_style(), self.scroll_offset.y
         if not len(self._order):
-            text = fit(f" {self.nothing}", self.area.width)
+            text = fit(f" {self.empty_text}", self.area.width)
             lines = [Strip([Segment(text, styles["empty"])], self.area.width)]
         else:
             lines = [self._line(line, layout) for line in range(top, min(top + self.area.height, layout.lines))]
         return (lines + [Strip.blank(self.area.width, styles["idle"])] * self.area.height)[: self.area.height]
 
     def _line(self, line: int, layout: WallLayout) -> Strip:
-        """Draw one line, neighbours of one style as one segment."""
-        styles, segments = self._looked_up(), list[Segment]()
+        """Draw one line, adjacent cells of one style as one segment."""
+        styles, segments = self._cached_style(), list[Segment]()
         start = line * layout.columns
         text, style = "", styles["idle"]
-        for place, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
+        for position, row in enumerate(self._order[start : start + layout.columns].tolist(), start):
             strength = int(self._strengths[row])
-            for part, part_style in self._cell(row, strength, layout.cell_width, at_cursor=place == self._cursor):
+            for part, part_style in self._cell(row, strength, layout.cell_width, at_cursor=position == self._cursor):
                 if part_style != style:
                     segments.append(Segment(text, style))
                     text, style = "", part_style
@@ -161,8 +161,8 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         return strip.adjust_cell_length(self.area.width, styles["idle"])
 
     def _cell(self, row: int, strength: int, width: int, *, at_cursor: bool) -> Iterator[tuple[str, Style]]:
-        """Yield the parts of a cell; the cursor lies beside the mark of its strength, where there is room."""
-        glyphs, styles = glyphs_of(self), self._looked_up()
+        """Yield the parts of a cell: cursor and strength mark side by side, where there is room."""
+        glyphs, styles = glyphs_of(self), self._cached_style()
         glyph, style = glyphs.strengths[strength], styles[STYLES[strength]]
         cursor = style + styles["cursor"] if at_cursor else style
         if width < NAMED_WIDTH:
@@ -172,11 +172,11 @@ class Wall(Paged, can_focus=True, inherit_bindings=False):
         yield glyph * 2, style
         yield f" {fit_name(self._names[row], width - 4, glyphs.ellipsis)} ", cursor
 
-    def forget_look(self) -> None:
-        """Look styles up again: theme or focus changed."""
+    def invalidate_style(self) -> None:
+        """Clear cached styles: theme or focus changed."""
         self._styles = None
 
-    def _looked_up(self) -> dict[str, Style]:
+    def _cached_style(self) -> dict[str, Style]:
         """Styles, looked up once per theme and focus."""
         if self._styles is None:
             self._styles = {part: self.get_component_rich_style(f"wall--{part}") for part in (*STYLES, "empty")}

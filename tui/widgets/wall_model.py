@@ -1,4 +1,4 @@
-"""Cells of a wall: how many fit, in which order, and how strong each is."""
+"""Cells of a wall: layout, order and strength."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MISSING, IDLE, LOW, MIDDLE, WARM, HOT = range(6)
 STYLES = ("missing", "idle", "low", "middle", "warm", "hot")
 
 _LOW_PART = 4.0
-"""A figure below that part of what is warm is low."""
+"""A figure below this part of the warm threshold is low."""
 
 _WIDTHS = (16, 3, 2, 1)
-"""Widths of a cell, the widest that shows all disks at once is taken; from the first on it bears a name."""
+"""Cell widths; the widest that shows all disks at once is used. From the first on a cell shows its name."""
 NAMED_WIDTH = _WIDTHS[0]
 
 
 @dataclass(frozen=True, slots=True)
 class WallLayout:
-    """How cells stand on a size."""
+    """Cells laid out on a size."""
 
     columns: int
     cell_width: int
@@ -33,7 +33,7 @@ class WallLayout:
 
     @classmethod
     def of(cls, cells: int, size: Size) -> WallLayout:
-        """Take the widest cells with which all are seen, or else the narrowest."""
+        """Choose the widest cells with which all are visible, or else the narrowest."""
         width = next((width for width in _WIDTHS if _lines(cells, size.width, width) <= size.height), _WIDTHS[-1])
         return cls(max(1, size.width // width), width, _lines(cells, size.width, width))
 
@@ -43,7 +43,7 @@ def _lines(cells: int, width: int, cell_width: int) -> int:
 
 
 def strengths(values: NDArray[np.float64], thresholds: Thresholds) -> NDArray[np.intp]:
-    """Put figures into MISSING to HOT."""
+    """Map figures to MISSING to HOT."""
     with np.errstate(invalid="ignore"):
         above = [values > 0, values >= thresholds.warm / _LOW_PART, values >= thresholds.warm, values >= thresholds.hot]
     return np.where(np.isnan(values), MISSING, IDLE + np.sum(above, axis=0))

@@ -24,7 +24,7 @@ DISK_FIELDS: tuple[Field, ...] = (
     _disk("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
     _disk("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
     _disk("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
-    _disk("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _disk("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _disk("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
     _disk("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
     _disk("discards_per_s", "d/s", Unit.PER_SECOND, "Completed discards per second."),
@@ -62,13 +62,13 @@ DISK_FIELDS: tuple[Field, ...] = (
     ),
     _disk(
         "in_flight",
-        "In fl",
+        "aqu-sz",
         Unit.COUNT,
         "Outstanding I/Os, averaged over the interval (Little's law); in a stall, those held.",
     ),
     _disk(
         "in_flight_peak",
-        "Peak fl",
+        "max inflight",
         Unit.COUNT,
         "Most outstanding I/Os seen at once by the in-flight sampler.",
         digits=5,
@@ -123,7 +123,7 @@ _OF_PATHS = (
     Field(
         "queue_limit", "paths", "Limit", Unit.COUNT, "Outstanding commands the path admits (queue_depth).", counts=True
     ),
-    Field("limit_pct", "paths", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the path admits."),
+    Field("limit_pct", "paths", "%limit", Unit.PERCENT, "Outstanding I/Os as a share of what the path admits."),
     Field(
         "new_errors",
         "paths",
@@ -192,7 +192,7 @@ _OF_PORTS = (
     ),
     Field("paths", "hbas", "Paths", Unit.COUNT, "Paths through this port.", counts=True),
     Field("queue_limit", "hbas", "Limit", Unit.COUNT, "Outstanding commands the port admits (can_queue).", counts=True),
-    Field("limit_pct", "hbas", "Of lim", Unit.PERCENT, "Outstanding I/Os as a share of what the port admits."),
+    Field("limit_pct", "hbas", "%limit", Unit.PERCENT, "Outstanding I/Os as a share of what the port admits."),
     Field(
         "new_errors",
         "hbas",

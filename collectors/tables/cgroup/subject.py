@@ -32,10 +32,10 @@ def _cgroup(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]
 
 _FIELDS = (
     _cgroup("iops", "IOPS", Unit.PER_SECOND, "Reads and writes per second, those of descendants too."),
-    _cgroup("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _cgroup("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _cgroup(
         "limit_pct",
-        "Of lim",
+        "%limit",
         Unit.PERCENT,
         "The limit that is nearest: what was used of it, at most 100 %. Limits of ancestors are in their rows.",
         hot=Thresholds(80, 95),

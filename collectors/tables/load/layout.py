@@ -29,7 +29,7 @@ def _layout(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]
 
 _FIELDS: tuple[Field, ...] = (
     *_layout("iops", "IOPS", Unit.PER_SECOND, "Completed per second."),
-    *_layout("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes moved per second."),
+    *_layout("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes moved per second."),
     *_layout("await_ms", "lat", Unit.MILLISECONDS, "Mean latency.", hot=Thresholds(20, 50)),
     *_layout("read_await_ms", "r lat", Unit.MILLISECONDS, "Mean read latency.", hot=Thresholds(20, 50)),
     *_layout("write_await_ms", "w lat", Unit.MILLISECONDS, "Mean write latency.", hot=Thresholds(20, 50)),
@@ -43,7 +43,7 @@ _FIELDS: tuple[Field, ...] = (
         "Failed per second; another path may have made it good.",
         hot=Thresholds(0.001, 0.001),
     ),
-    _load_path("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine on this path, by Little's law."),
+    _load_path("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine on this path, by Little's law."),
     _load_path(
         "errors", "errors", Unit.COUNT, "Attempts that failed on this path since the load started.", counts=True
     ),

@@ -42,7 +42,7 @@ _FIELDS: tuple[Field, ...] = (
     *_load("iops", "IOPS", Unit.PER_SECOND, "I/Os the engine completed per second."),
     *_load("reads_per_s", "r/s", Unit.PER_SECOND, "Reads the engine completed per second."),
     *_load("writes_per_s", "w/s", Unit.PER_SECOND, "Writes the engine completed per second."),
-    *_load("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes the engine moved per second."),
+    *_load("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes the engine moved per second."),
     *_load("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes the engine read per second."),
     *_load("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes the engine wrote per second."),
     *_load(
@@ -68,7 +68,7 @@ _FIELDS: tuple[Field, ...] = (
         hot=Thresholds(100, 500),
     ),
     *_load("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval.", hot=Thresholds(100, 500)),
-    *_load("in_flight", "In fl", Unit.COUNT, "Outstanding I/Os of the engine, by Little's law over the interval."),
+    *_load("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine, by Little's law over the interval."),
     *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target.", digits=4),
     *_load("errors_per_s", "err/s", Unit.PER_SECOND, "I/Os that failed, per second.", hot=Thresholds(0.001, 0.001)),
     *_load(

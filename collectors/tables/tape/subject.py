@@ -31,7 +31,7 @@ _FIELDS = (
     _tape("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
     _tape("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
     _tape("others_per_s", "o/s", Unit.PER_SECOND, "Other commands per second: rewind, space, write filemarks."),
-    _tape("bytes_per_s", "Thr", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
+    _tape("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _tape("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
     _tape("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
     _tape(
@@ -43,7 +43,7 @@ _FIELDS = (
     ),
     _tape("read_await_ms", "r await", Unit.MILLISECONDS, "Time per read.", hot=Thresholds(20, 50)),
     _tape("write_await_ms", "w await", Unit.MILLISECONDS, "Time per write.", hot=Thresholds(20, 50)),
-    _tape("in_flight", "In fl", Unit.COUNT, "Outstanding commands at the end of the interval."),
+    _tape("in_flight", "inflight", Unit.COUNT, "Outstanding commands at the end of the interval."),
     _tape(
         "busy_pct",
         "Busy",

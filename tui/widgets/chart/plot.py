@@ -1,4 +1,4 @@
-"""The area of a chart where curves are drawn: characters and whose colour each cell has."""
+"""The plot area of a chart: characters and the owner of each cell's colour."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TALL = 4
 _PATTERNS = (None, (1, 1, 1, 1, 0, 0), (1, 0), (1, 1, 1, 0, 1, 0))
 """Which dots along a curve are drawn: all, dashes, points, both in turn; so curves differ without colour.
 
-Rises and falls are always whole, as a peak with holes would look lower than it is.
+Rises and falls are drawn without gaps, as a peak with gaps would look lower than it is.
 """
 
 
@@ -31,7 +31,7 @@ def trace(
     """Draw a curve into dots of shape (rows, len(low)), row 0 on top.
 
     `low` and `high` are heights from 0 to 1 that the curve spans in each column, NaN for none. Dashes are counted
-    from `first_column`, the number of the column since the epoch, so that they travel with the curve.
+    from `first_column`, the number of the column since the epoch, so that they move with the curve.
     """
     present = ~np.isnan(low)
     top = np.where(present, np.rint((1 - np.where(present, high, 0)) * (rows - 1)), rows).astype(np.intp)
@@ -47,7 +47,7 @@ def trace(
 
 
 def pack(dots: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Gather dots of shape (4 h, 2 w) to the bits of braille cells of shape (h, w)."""
+    """Convert dots of shape (4 h, 2 w) to the bits of braille cells of shape (h, w)."""
     bits = np.zeros((dots.shape[0] // DOTS_DOWN, dots.shape[1] // DOTS_ACROSS), dtype=np.uint8)
     for i, row_bits in enumerate(_BITS):
         for j, bit in enumerate(row_bits):
@@ -101,7 +101,7 @@ class Plot:
         self.owners[row] = GRID_LINE
 
     def draw_event_line(self, cell: int) -> None:
-        """Draw the moment of an event behind the curves."""
+        """Draw the line of an event behind the curves."""
         self.codes[:, cell] = ord(self._glyphs.event_line)
         self.owners[:, cell] = EVENT_LINE
 
@@ -113,20 +113,20 @@ class Plot:
             self._draw_marks(spans, first_column)
 
     def draw_label(self, row: int, cell: int, text: str) -> None:
-        """Write a label of an event where nothing but lines would be hidden; otherwise leave it out."""
+        """Write an event label if it hides nothing but lines."""
         end = cell + len(text)
         if end <= self.shape[1] and (self.owners[row, cell:end] < 0).all():
             self.codes[row, cell:end] = [ord(char) for char in text]
             self.owners[row, cell:end] = EVENT_LINE
 
     def draw_inspect_line(self, cell: int) -> None:
-        """Mark the inspected moment in front of everything, leaving the dots of curves to be seen."""
+        """Mark the inspected time in front of everything; the dots of curves stay visible."""
         blank = self.owners[:, cell] < 0
         self.codes[blank, cell] = ord(self._glyphs.inspect_line)
         self.owners[:, cell] = INSPECT_LINE
 
     def runs(self, row: int) -> Iterator[tuple[str, int]]:
-        """Text of a row in runs of one owner; blanks belong to what is left of them."""
+        """Text of a row in runs of one owner; blanks join the run on their left."""
         owners = self.owners[row]
         filled = np.where(owners == NOTHING, 0, np.arange(len(owners)))
         owners = owners[np.maximum.accumulate(filled)]

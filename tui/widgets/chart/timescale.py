@@ -1,4 +1,4 @@
-"""The time axis of a chart: columns of equal time at fixed moments, and curves as what each column spans."""
+"""The time axis of a chart: columns of equal length at fixed times, and the range of a curve in each column."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
     86_400, 172_800, 604_800, 2_592_000, 31_536_000,
 )  # fmt: skip
-"""Distances of clock labels that people read at a glance."""
+"""Round intervals between clock labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
     """Columns of `column_ns` each, the first beginning at `start_ns`, a multiple of `column_ns`.
 
-    Columns stand at fixed moments, so that as time goes by a curve moves by whole columns and keeps its shape.
+    Columns begin at fixed times, so that a curve moves by whole columns and keeps its shape.
     """
 
     start_ns: int
@@ -29,17 +29,17 @@ class TimeScale:
     columns: int
 
     def column_of(self, time_ns: int) -> int:
-        """Column in which a moment falls; it may lie outside."""
+        """Column of a time; it may be outside the scale."""
         return (time_ns - self.start_ns) // self.column_ns
 
     @property
     def end_ns(self) -> int:
-        """Moment at which the last column ends."""
+        """End of the last column."""
         return self.start_ns + self.column_ns * self.columns
 
 
 def scale_to(first_ns: int, last_ns: int, columns: int, previous: TimeScale | None) -> TimeScale:
-    """Choose columns that hold a range; the width of the previous scale is kept while it fits within 10 %."""
+    """Choose columns for a range; the width of the previous scale is kept while it fits within 10 %."""
     needed = max(1, -(-(last_ns - first_ns + 1) // max(1, columns - 1)))
     column_ns = math.ceil(needed * 1.02)
     if previous is not None and previous.columns == columns and needed <= previous.column_ns <= needed * 1.1:
@@ -51,9 +51,9 @@ def scale_to(first_ns: int, last_ns: int, columns: int, previous: TimeScale | No
 def envelope(
     times_ns: NDArray[np.int64], values: NDArray[np.float64], scale: TimeScale
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Smallest and largest value that the line through the points takes in each column, NaN where there is none.
+    """Smallest and largest value of the line through the points in each column, NaN where there is none.
 
-    Every peak is kept however many points share a column. The line breaks at NaN, and times must not decrease.
+    Peaks are kept however many points share a column. The line breaks at NaN, and times must not decrease.
     """
     low = np.full(scale.columns, np.nan)
     elapsed = (times_ns - scale.start_ns).astype(np.float64)
@@ -75,7 +75,7 @@ def envelope(
 
 
 def clock_ticks(start_ns: int, end_ns: int, most: int) -> list[tuple[int, str]]:
-    """Moments at round local times with their labels, at most `most` of them."""
+    """Round local times with their labels, at most `most` of them."""
     span_s = (end_ns - start_ns) / _SECOND
     if most < 1 or span_s <= 0:
         return []

@@ -1,4 +1,4 @@
-"""The value axis of a chart: where it ends, where its ticks stand and what they say."""
+"""The value axis of a chart: range, ticks and labels."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tui.text.format import format_quantity
 
 LABEL_WIDTH = 5
 _MANTISSAS = {1.0: (4, 2), 1.5: (3,), 2.0: (4, 2), 3.0: (3,), 4.0: (4, 2), 5.0: (5,), 6.0: (3, 2), 8.0: (4, 2)}
-"""Round ends of an axis, and into how many round parts each divides."""
+"""Round axis limits, and the number of round parts of each."""
 _ROOM = 1.3
-"""The axis shrinks only when the values would still fit after growing by this, so that it does not flicker."""
+"""The axis shrinks only if the values times this still fit, to avoid flicker."""
 _ROWS_PER_TICK = 3
 _MOST_DECADES = 6
 
@@ -29,7 +29,7 @@ class Axis:
     log: bool
     ticks: tuple[float, ...]
 
-    def place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def position(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Height of values between 0 at the low end and 1 at the high end, clipped; NaN stays NaN."""
         if self.log:
             floored = np.maximum(values, self.low)
@@ -40,7 +40,7 @@ class Axis:
 
 
 def linear_axis(largest: float, unit: Unit, rows: int, previous: Axis | None = None) -> Axis:
-    """Choose an axis from 0 to a round number that holds `largest`; percent always ends at 100 or above."""
+    """Choose an axis from 0 to a round number >= `largest`; percent always ends at 100 or above."""
     if unit is Unit.PERCENT:
         largest = max(largest, 100.0)
     high, parts = _round_up(largest, unit)
@@ -51,7 +51,7 @@ def linear_axis(largest: float, unit: Unit, rows: int, previous: Axis | None = N
 
 
 def log_axis(smallest: float, largest: float, rows: int, previous: Axis | None = None) -> Axis:
-    """Choose an axis of whole decades that holds the positive values from `smallest` to `largest`."""
+    """Choose an axis of whole decades for the positive values from `smallest` to `largest`."""
     top = math.ceil(math.log10(largest) - 1e-9)
     bottom = max(math.floor(math.log10(smallest) + 1e-9), top - _MOST_DECADES)
     if previous is not None and previous.log:
@@ -63,7 +63,7 @@ def log_axis(smallest: float, largest: float, rows: int, previous: Axis | None =
 
 
 def tick_label(value: float, unit: Unit) -> str:
-    """Label of a tick in at most LABEL_WIDTH cells, without zeros that say nothing."""
+    """Label of a tick in at most LABEL_WIDTH cells, without trailing zeros."""
     text = format_quantity(value, unit, LABEL_WIDTH)
     number = text.rstrip("kKMGTPEshd")
     if "." not in number or "<" in number:
@@ -72,7 +72,7 @@ def tick_label(value: float, unit: Unit) -> str:
 
 
 def _round_up(value: float, unit: Unit) -> tuple[float, tuple[int, ...]]:
-    """Find the next round number, and into how many round parts it divides."""
+    """Find the next round number, and its number of round parts."""
     if not 0 < value < math.inf:
         return 1.0, _MANTISSAS[1.0]
     binary = unit in (Unit.BYTES, Unit.BYTES_PER_SECOND)

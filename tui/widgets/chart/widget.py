@@ -28,7 +28,7 @@ _PARTS = ("title", "axis", "grid-line", "event", "inspect", "empty", *_CURVES)
 
 
 class Chart(Painted, can_focus=True):
-    """A time series of one unit, the first curve on top; every peak is drawn, and what is missing is a gap."""
+    """Time series of one unit, the first curve on top; every peak is drawn, missing values are gaps."""
 
     TAKES_ARROWS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{part}" for part in _PARTS}
@@ -37,12 +37,12 @@ class Chart(Painted, can_focus=True):
         Binding("right", "inspect(1)", "Inspect later", show=False, id="inspect-later"),
         Binding("shift+left", "inspect_page(-1)", "Inspect much earlier", show=False, id="inspect-much-earlier"),
         Binding("shift+right", "inspect_page(1)", "Inspect much later", show=False, id="inspect-much-later"),
-        Binding("escape", "inspect_end", "Inspect no more", show=False, id="inspect-end"),
+        Binding("escape", "inspect_end", "Leave inspection", show=False, id="inspect-end"),
     ]
 
     @dataclass
     class Inspected(Message):
-        """The cursor came to another moment; None when it was put away."""
+        """The cursor moved to another time; None when it was removed."""
 
         chart: Chart
         time_ns: int | None
@@ -66,7 +66,7 @@ class Chart(Painted, can_focus=True):
         self._data: ChartData | None = None
         self._scales: Scales | None = None
         self._inspected_ns: int | None = None
-        self._look: ChartStyle | None = None
+        self._style_cache: ChartStyle | None = None
 
     @property
     def inspected_ns(self) -> int | None:
@@ -81,7 +81,7 @@ class Chart(Painted, can_focus=True):
         *,
         span_ns: int = 0,
     ) -> None:
-        """Take new figures; repaints the lines that changed and nothing else.
+        """Take new figures; repaints changed lines only.
 
         `times_ns` and the values of every series have one shape. The chart covers the times given, and at least the
         last `span_ns` before their end. Clock steps back are drawn as standstill.
@@ -93,7 +93,7 @@ class Chart(Painted, can_focus=True):
         self.repaint()
 
     def set_title(self, title: str, unit: Unit | None = None) -> None:
-        """Say that the chart shows something else; another unit needs another axis."""
+        """Set what the chart shows; another unit needs another axis."""
         if unit is not None and unit is not self._subject.unit:
             self._scales = None
         self._subject = ValueAxis(title, self._subject.unit if unit is None else unit, self._subject.log)
@@ -107,7 +107,7 @@ class Chart(Painted, can_focus=True):
             self.repaint()
 
     def inspect(self, time_ns: int | None) -> None:
-        """Put the cursor on the point nearest to a time, or away."""
+        """Move the cursor to the point nearest to a time; None removes it."""
         self._put(None if time_ns is None else self._nearest(time_ns))
 
     def action_inspect(self, points: int) -> None:
@@ -123,13 +123,13 @@ class Chart(Painted, can_focus=True):
             self.action_inspect(pages * max(1, len(self._data.times_ns) // 10))
 
     def action_inspect_end(self) -> None:
-        """Put the cursor away; without one the key goes on to the screen."""
+        """Remove the cursor; without one the key goes to the screen."""
         if self._inspected_ns is None:
             raise SkipAction
         self._put(None)
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the clicked moment."""
+        """Move the cursor to the clicked time."""
         offset = event.get_content_offset(self)
         if offset is None or self._scales is None:
             return
@@ -153,22 +153,24 @@ class Chart(Painted, can_focus=True):
 
     def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom."""
-        look, frame = self._looked_up(), divide(self.size)
+        chart_style, frame = self._cached_style(), divide(self.size)
         if self._data is None or not frame.cells:
-            return empty_lines(self._subject, self.size, look)
+            return empty_lines(self._subject, self.size, chart_style)
         data = self._data
         if self._inspected_ns is not None:
             data = replace(data, inspected=self._nearest(self._inspected_ns))
-        self._scales = choose_scales(data, self._subject, frame, look.glyphs, self._scales)
-        return ChartPainter(data, self._subject, frame, self._scales, look).lines()
+        self._scales = choose_scales(data, self._subject, frame, chart_style.glyphs, self._scales)
+        return ChartPainter(data, self._subject, frame, self._scales, chart_style).lines()
 
-    def forget_look(self) -> None:
-        """Look styles up again."""
-        self._look = None
+    def invalidate_style(self) -> None:
+        """Clear cached styles."""
+        self._style_cache = None
 
-    def _looked_up(self) -> ChartStyle:
+    def _cached_style(self) -> ChartStyle:
         """Styles and marks, looked up once per theme and focus."""
-        if self._look is None:
+        if self._style_cache is None:
             names = sorted(self.COMPONENT_CLASSES)
-            self._look = ChartStyle(glyphs_of(self), {name: self.get_component_rich_style(name) for name in names})
-        return self._look
+            self._style_cache = ChartStyle(
+                glyphs_of(self), {name: self.get_component_rich_style(name) for name in names}
+            )
+        return self._style_cache

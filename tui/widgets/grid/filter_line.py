@@ -1,4 +1,4 @@
-"""The text of a filter while it is typed: appended, shortened, accepted or dropped."""
+"""Editing the text of a filter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LONGEST = 64
 
 
 class FilterLine:
-    """Owns the filter of one grid and whether it is being typed."""
+    """Owns the filter of one grid and whether it is being edited."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -31,5 +31,5 @@ class FilterLine:
         return True
 
     def add(self, text: str) -> None:
-        """Append typed or pasted text, its first line and only so much as makes sense in a name."""
+        """Append typed or pasted text: its first line, limited to the length of a name."""
         self.text = (self.text + "".join(text.splitlines()[:1]))[:_LONGEST]

@@ -1,4 +1,4 @@
-"""How many lines of a screen a grid gets."""
+"""The height of a grid on a screen."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collectors.model import FrameTable
 from tui.widgets.grid.table import Grid
 
 HEAD_LINES = 3
-"""Titles, units, and a line that says the list is at its end."""
+"""Titles, units, and a blank line that shows the end of the list."""
 FEWEST_LINES = 2
 
 
 def fit_to_rows(grid: Grid, table: FrameTable | None, most: int | None) -> None:
-    """Give a grid the lines its rows need, up to `most`, or all there are; a layout only when rows come or go."""
+    """Fit a grid's height to its rows, up to `most`; causes a layout only when the number of rows changes."""
     rows = 0 if table is None else len(table.rows)
     wanted = "1fr" if most is None else str(max(min(rows + HEAD_LINES, most), FEWEST_LINES))
     if grid.styles.height != Scalar.parse(wanted):

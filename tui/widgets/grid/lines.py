@@ -20,9 +20,9 @@ from tui.widgets.grid.rows import FLAT, NAME, Arrangement, RowNames, Sorting
 
 _GUTTER = 1
 _EDGE = 1
-"""Cell at the right that shows when columns lie beyond."""
+"""Cell at the right that marks hidden columns."""
 _MARKS = 2
-"""Cells of a column besides its figure: the heat mark before, which also parts columns, and the tier mark after."""
+"""Cells of a column besides its figure: the heat mark before, which also separates columns, and the tier mark after."""
 _NAME_LEAST = 8
 _NAME_MOST = 40
 
@@ -38,7 +38,7 @@ class GridStyle:
 
 @dataclass(frozen=True, slots=True)
 class GridLayout:
-    """What fits into a width: the name, then whole columns; a figure is never cut, as half of one is another."""
+    """What fits into a width: the name, then whole columns; figures are never cut."""
 
     width: int
     name_width: int
@@ -49,7 +49,7 @@ class GridLayout:
     more_right: bool
 
     def field_at(self, x: int) -> str | None:
-        """Field id of the column at a cell of the header, None beside all columns."""
+        """Field id of the column at a cell of the header, None outside the columns."""
         start = _GUTTER + self.name_width
         if x < start:
             return NAME
@@ -61,22 +61,22 @@ class GridLayout:
 
 
 def lay_out(columns: Sequence[GridColumn], width: int, widest_name: int, first: int, name_part: int = 3) -> GridLayout:
-    """Place the name, at most that part of the width, and as many whole columns from `first` on as it holds."""
+    """Lay out the name, at most that part of the width, and as many whole columns from `first` on as fit."""
     room = max(0, width - _GUTTER)
     name_width = min(max(widest_name, _NAME_LEAST), _NAME_MOST, max(_NAME_LEAST, room // name_part), room)
     room -= name_width
-    placed: list[GridColumn] = []
+    fitting: list[GridColumn] = []
     for column in columns[first:]:
         if room - _EDGE < column.width + _MARKS:
             break
-        placed.append(column)
+        fitting.append(column)
         room -= column.width + _MARKS
-    return GridLayout(width, name_width, tuple(placed), room, first > 0, first + len(placed) < len(columns))
+    return GridLayout(width, name_width, tuple(fitting), room, first > 0, first + len(fitting) < len(columns))
 
 
-def header_line(layout: GridLayout, sorting: Sorting, name_title: str, look: GridStyle, name_style: str = "") -> Strip:
-    """Titles, with an arrow at the sorted column and marks where columns lie beyond the edges."""
-    glyphs = look.glyphs
+def header_line(layout: GridLayout, sorting: Sorting, name_title: str, style: GridStyle, name_style: str = "") -> Strip:
+    """Titles, with an arrow at the sorted column and marks for hidden columns."""
+    glyphs = style.glyphs
     arrow = glyphs.descending if sorting.descending else glyphs.ascending
     by_name = sorting.field_id == NAME
     title = f"{name_title} {arrow}" if by_name else name_title
@@ -89,40 +89,44 @@ def header_line(layout: GridLayout, sorting: Sorting, name_title: str, look: Gri
         title = f" {column.title}".ljust(column.width) if column.align == "left" else column.title.rjust(column.width)
         text = " " + title + (arrow if is_sorted else " ")
         runs.append((text, "header-sort" if is_sorted else "header"))
-    return _strip(runs, layout, look.plain, "header", glyphs.more_right if layout.more_right else "")
+    return _strip(runs, layout, style.plain, "header", glyphs.more_right if layout.more_right else "")
 
 
-def unit_line(layout: GridLayout, look: GridStyle) -> Strip:
-    """Units under the titles, for grids that have a line to spare."""
+def unit_line(layout: GridLayout, style: GridStyle) -> Strip:
+    """Units under the titles, for grids with enough lines."""
     text = " " * (_GUTTER + layout.name_width)
     text += "".join(" " + column.unit.rjust(column.width) + " " for column in layout.columns)
-    return _strip([(text, "header")], layout, look.plain, "header")
+    return _strip([(text, "header")], layout, style.plain, "header")
 
 
-def text_line(text: str, style_name: str, layout: GridLayout, look: GridStyle) -> Strip:
-    """One line of words across the grid."""
-    return Strip([Segment(fit(text, layout.width, look.glyphs.ellipsis), look.plain[style_name])], layout.width)
+def text_line(text: str, style_name: str, layout: GridLayout, style: GridStyle) -> Strip:
+    """One line of text across the grid."""
+    return Strip([Segment(fit(text, layout.width, style.glyphs.ellipsis), style.plain[style_name])], layout.width)
 
 
 class RowPainter:
     """Draws rows of one table in one layout."""
 
-    def __init__(self, layout: GridLayout, look: GridStyle, arrangement: Arrangement = FLAT) -> None:
+    def __init__(self, layout: GridLayout, style: GridStyle, arrangement: Arrangement = FLAT) -> None:
         self._layout = layout
-        self._look = look
+        self._style = style
         self._arrangement = arrangement
 
     def paint(self, table: FrameTable, names: RowNames, rows: NDArray[np.intp], cursor: int) -> list[Strip]:
-        """Draw the given rows; `cursor` is the place among them that bears the cursor, if any does."""
+        """Draw the given rows; `cursor` is the index of the one under the cursor, if any."""
         by_column = [self._cells(column, table, rows) for column in self._layout.columns]
-        name_width, ellipsis, prefix = self._layout.name_width, self._look.glyphs.ellipsis, self._arrangement.prefix
+        name_width, ellipsis, prefix = (
+            self._layout.name_width,
+            self._style.glyphs.ellipsis,
+            self._arrangement.prefix,
+        )
         strips = []
-        for place, row in enumerate(rows.tolist()):
-            is_cursor = place == cursor
-            gutter = self._look.glyphs.cursor if is_cursor else " "
+        for position, row in enumerate(rows.tolist()):
+            is_cursor = position == cursor
+            gutter = self._style.glyphs.cursor if is_cursor else " "
             runs = [(gutter + fit_name(prefix(row) + names.shown(row), name_width, ellipsis), "name")]
-            runs += [cells[place] for cells in by_column]
-            styles = self._look.under_cursor if is_cursor else self._look.plain
+            runs += [cells[position] for cells in by_column]
+            styles = self._style.under_cursor if is_cursor else self._style.plain
             strips.append(_strip(runs, self._layout, styles, "exact"))
         return strips
 
@@ -133,20 +137,20 @@ class RowPainter:
             return [("-".rjust(column.width + 1) + " ", "exact")] * len(rows)
         tiers = table.tiers.get(column.field_id)
         codes = [int(column.tier)] * len(rows) if tiers is None else tiers[rows].tolist()
-        if column.words:
+        if column.as_text:
             return [
                 self._worded(column, *each) for each in zip(values[rows].tolist(), codes, rows.tolist(), strict=True)
             ]
         return list(map(functools.partial(self._cell, column), values[rows].tolist(), codes))
 
     def _worded(self, column: GridColumn, value: float, tier: int, row: int) -> tuple[str, str]:
-        """Draw the words the arrangement has for a cell, with the marks of its figure."""
-        words = self._arrangement.words(column.field_id, row)
-        if words is None:
+        """Draw the arrangement's text for a cell, with the marks of its figure."""
+        cell_text = self._arrangement.cell_text(column.field_id, row)
+        if cell_text is None:
             return self._cell(column, value, tier)
-        heat, glyphs = column.hot, self._look.glyphs
+        heat, glyphs = column.hot, self._style.glyphs
         warmth = 0 if heat is None else (value >= heat.warm) + (value >= heat.hot)
-        text = (" ", glyphs.warm, glyphs.hot)[warmth] + words
+        text = (" ", glyphs.warm, glyphs.hot)[warmth] + cell_text
         text = fit(text, column.width, glyphs.ellipsis) if column.align == "left" else text.rjust(column.width)
         style = (_TIER_STYLES[tier], "warm", "hot")[warmth]
         return f" {text}{glyphs.tier_marks[tier]}", style
@@ -155,22 +159,22 @@ class RowPainter:
         text, width, heat = column.format(value), column.width + 1, column.hot
         if value != value:  # noqa: PLR0124 - the fastest test for NaN
             return text.rjust(width) + " ", _TIER_STYLES[tier]
-        mark = self._look.glyphs.tier_marks[tier]
+        mark = self._style.glyphs.tier_marks[tier]
         if heat is None or value < heat.warm:
             return text.rjust(width) + mark, _TIER_STYLES[tier]
         if value < heat.hot:
-            return (self._look.glyphs.warm + text).rjust(width) + mark, "warm"
-        return (self._look.glyphs.hot + text).rjust(width) + mark, "hot"
+            return (self._style.glyphs.warm + text).rjust(width) + mark, "warm"
+        return (self._style.glyphs.hot + text).rjust(width) + mark, "hot"
 
 
 _TIER_STYLES = tuple(tier.name.lower() for tier in (Tier.EXACT, Tier.KERNEL, Tier.SAMPLED, Tier.EXACT))
-"""Style by tier code; neighbours of one tier form one segment, which keeps a repaint small."""
+"""Style by tier code; adjacent cells of one tier form one segment, to keep repaints small."""
 
 
 def _strip(
     runs: Sequence[tuple[str, str]], layout: GridLayout, styles: Mapping[str, Style], filler: str, right_edge: str = ""
 ) -> Strip:
-    """Join runs to a strip of the full width, neighbours of one style merged as every segment costs the terminal."""
+    """Join runs to a strip of the full width; adjacent runs of one style are merged, as every segment has a cost."""
     if layout.width < _GUTTER:
         return Strip([], 0)
     segments: list[Segment] = []

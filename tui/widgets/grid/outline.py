@@ -1,4 +1,4 @@
-"""Rows of a grid as an outline: branches that open and close, siblings in the order of their figures."""
+"""Rows of a grid as an outline: branches that open and close, siblings sorted by figures."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from numpy.typing import NDArray
 from collectors.model import FrameTable, Rows
 from tui.widgets.grid.rows import NAME, Order, RowNames, Sorting
 
-Places = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 
 OPENED, CLOSED, LEAF = "- ", "+ ", "  "
 _INDENT = 2
-_NO_PLACES: Places = np.empty(0, np.intp)
+_NO_ROWS: RowNumbers = np.empty(0, np.intp)
 
 
 class ListedOrder:
-    """Rows in an order that was found before."""
+    """Rows in a precomputed order."""
 
-    def __init__(self, rows: Places) -> None:
+    def __init__(self, rows: RowNumbers) -> None:
         self._rows = rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def window(self, top: int, height: int) -> Places:
-        """Row numbers at the places from `top` on, at most `height` of them."""
+    def window(self, top: int, height: int) -> RowNumbers:
+        """Row numbers from position `top` on, at most `height` of them."""
         return self._rows[max(0, top) : max(0, top + height)]
 
-    def row_at(self, place: int) -> int | None:
-        """Row number at a place from the top; None beyond the end."""
-        return int(self._rows[place]) if 0 <= place < len(self._rows) else None
+    def row_at(self, position: int) -> int | None:
+        """Row number at a position from the top; None beyond the end."""
+        return int(self._rows[position]) if 0 <= position < len(self._rows) else None
 
-    def place_of(self, row: int) -> int | None:
-        """Place of a row from the top; None where it is not shown."""
+    def position_of(self, row: int) -> int | None:
+        """Position of a row from the top; None if it is not shown."""
         found = np.flatnonzero(self._rows == row)
         return int(found[0]) if len(found) else None
 
@@ -43,22 +43,22 @@ class ListedOrder:
 class Outline:
     """Owns which branches are open; an arrangement for a grid.
 
-    Only open branches are sorted, so that thousands of rows cost nothing until someone looks at them. While a filter is
-    in force all that it lets through is shown, with what it hangs on.
+    Only open branches are sorted, so that thousands of hidden rows cost nothing. A filter shows all matching rows and
+    their parents.
     """
 
     def __init__(self) -> None:
         self.opened: set[str] = set()
         """Keys of open branches."""
         self.passes: NDArray[np.bool_] | None = None
-        """Rows without children that are wanted; None for all."""
+        """Leaf rows to show; None for all."""
         self.ties: str = ""
-        """Field that decides among equals, the largest first and in octaves, so that rows do not dance."""
+        """Field that orders equals, the largest first and by powers of two, so that rows do not jump."""
         self._rows = Rows((), ())
-        self._parents = _NO_PLACES
-        self._depth = _NO_PLACES
+        self._parents = _NO_ROWS
+        self._depth = _NO_ROWS
         self._branch = np.empty(0, np.bool_)
-        self._children: dict[int, Places] = {}
+        self._children: dict[int, RowNumbers] = {}
         self._filtered = False
 
     @property
@@ -66,13 +66,13 @@ class Outline:
         """Cells of the widest prefix."""
         return _INDENT * (int(self._depth.max(initial=0)) + 1) if self._branch.any() else 0
 
-    def adopt(self, rows: Rows, parents: Places, branch: NDArray[np.bool_]) -> None:
+    def adopt(self, rows: Rows, parents: RowNumbers, branch: NDArray[np.bool_]) -> None:
         """Take the rows of a table.
 
         Args:
             rows: of the table.
-            parents: row of the parent of each row, -1 at the top; a parent stands before its children.
-            branch: rows that can be opened, whether their children are among the rows yet or not.
+            parents: row of the parent of each row, -1 at the top; a parent comes before its children.
+            branch: rows that can be opened, even if their children are not among the rows yet.
         """
         if rows is self._rows and branch is self._branch:
             return
@@ -94,13 +94,13 @@ class Outline:
         self.opened ^= {key}
 
     def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
-        """Order siblings by the field, from the top down into what is open."""
+        """Order siblings by the field, from the top down through open branches."""
         if table.rows is not self._rows:
-            return ListedOrder(_NO_PLACES)
+            return ListedOrder(_NO_ROWS)
         found = self._found(names, filter_text)
         self._filtered = found is not None
         parts = list(self._walk(-1, self._ranks(table, names, sorting), found))
-        return ListedOrder(np.concatenate(parts) if parts else _NO_PLACES)
+        return ListedOrder(np.concatenate(parts) if parts else _NO_ROWS)
 
     def prefix(self, row: int) -> str:
         """Indent, and whether the branch is open."""
@@ -111,7 +111,7 @@ class Outline:
             sign = OPENED if self._filtered or self._is_open(row) else CLOSED
         return " " * _INDENT * int(self._depth[row]) + sign
 
-    def words(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
+    def cell_text(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
         """None: every column has figures."""
         return None
 
@@ -119,7 +119,7 @@ class Outline:
         return self._rows.keys[row] in self.opened
 
     def _ranks(self, table: FrameTable, names: RowNames, sorting: Sorting) -> tuple[NDArray[np.float64], ...]:
-        """Sort keys, the last one first as numpy has it; what has no figure comes last."""
+        """Sort keys in the order of numpy.lexsort (last is primary); missing figures come last."""
         values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
         first = np.zeros(len(table.rows)) if values is None else values
         first = np.where(np.isnan(first), np.inf, -first if sorting.descending else first)
@@ -128,22 +128,22 @@ class Outline:
 
     def _walk(
         self, parent: int, ranks: tuple[NDArray[np.float64], ...], found: NDArray[np.bool_] | None
-    ) -> Iterator[Places]:
-        children = self._children.get(parent, _NO_PLACES)
+    ) -> Iterator[RowNumbers]:
+        children = self._children.get(parent, _NO_ROWS)
         if found is not None:
             children = children[found[children]]
         ordered = children[np.lexsort([rank[children] for rank in ranks])]
         start = 0
-        for place in np.flatnonzero(self._branch[ordered]).tolist():
-            row = int(ordered[place])
+        for position in np.flatnonzero(self._branch[ordered]).tolist():
+            row = int(ordered[position])
             if found is not None or self._is_open(row):
-                yield ordered[start : place + 1]
+                yield ordered[start : position + 1]
                 yield from self._walk(row, ranks, found)
-                start = place + 1
+                start = position + 1
         yield ordered[start:]
 
     def _found(self, names: RowNames, filter_text: str) -> NDArray[np.bool_] | None:
-        """Rows that the filters let through, with all they hang on; None without a filter."""
+        """Rows that match the filters, with their parents; None without a filter."""
         if not filter_text and self.passes is None:
             return None
         found = np.ones(len(self._rows), np.bool_)

@@ -1,4 +1,4 @@
-"""What a grid looks at: one frame table in an order, with a cursor that stays on its key."""
+"""The view of a grid on one frame table: order, filter, and a cursor that stays on its key."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tui.widgets.grid.rows import FLAT, NO_ORDER, Arrangement, RowNames, Sorting
 class RowView:
     """Owns order, filter and cursor of a grid.
 
-    The cursor stays on its key while rows change places. Until it is moved for the first time, and again after
-    `follow_first`, it stays on the first row instead, so that an untouched screen shows what is hottest.
+    The cursor stays on its key while rows move. Until it is first moved, and again after `follow_first`, it stays on
+    the first row instead, so that an untouched screen shows the hottest.
     """
 
     def __init__(self, sorting: Sorting, arrangement: Arrangement = FLAT) -> None:
@@ -22,7 +22,7 @@ class RowView:
         self.names: RowNames | None = None
         self.order = NO_ORDER
         self.cursor = 0
-        """Place of the cursor from the top; 0 where there are no rows."""
+        """Position of the cursor from the top; 0 without rows."""
         self.cursor_key: str | None = None
         self.pinned = False
         self._filter_text = ""
@@ -37,7 +37,7 @@ class RowView:
         self._reorder()
 
     def sort(self, sorting: Sorting) -> None:
-        """Order rows anew."""
+        """Reorder rows."""
         self.sorting = sorting
         self._reorder()
 
@@ -47,35 +47,35 @@ class RowView:
         self._reorder()
 
     def rearrange(self) -> None:
-        """Order rows anew because the arrangement changed."""
+        """Reorder rows because the arrangement changed."""
         self._reorder()
 
-    def move(self, place: int) -> None:
-        """Put the cursor on a place, or as near as there are rows, and keep it on that row."""
+    def move(self, position: int) -> None:
+        """Move the cursor to a position, clipped to the rows, and keep it on that row."""
         self.pinned = True
-        self._settle(place)
+        self._settle(position)
 
     def follow_first(self) -> None:
-        """Keep the cursor on whatever row comes first."""
+        """Keep the cursor on the first row."""
         self.pinned = False
         self._settle(0)
 
     def move_to_key(self, key: str) -> bool:
-        """Put the cursor on the row of a key; false where no shown row has it."""
-        place = self._place_of(key)
-        if place is None:
+        """Move the cursor to the row of a key; false if no shown row has it."""
+        position = self._position_of(key)
+        if position is None:
             return False
-        self.move(place)
+        self.move(position)
         return True
 
-    def key_at(self, place: int) -> str | None:
-        """Key of the row at a place from the top."""
-        row = self.order.row_at(place)
+    def key_at(self, position: int) -> str | None:
+        """Key of the row at a position from the top."""
+        row = self.order.row_at(position)
         return None if self.table is None or row is None else self.table.rows.keys[row]
 
-    def name_at(self, place: int) -> str:
-        """Name, as shown, of the row at a place from the top; empty beyond the end."""
-        row = self.order.row_at(place)
+    def name_at(self, position: int) -> str:
+        """Name, as displayed, of the row at a position from the top; empty beyond the end."""
+        row = self.order.row_at(position)
         return "" if self.names is None or row is None else self.names.shown(row)
 
     def _reorder(self) -> None:
@@ -83,14 +83,14 @@ class RowView:
             self.order = NO_ORDER
         else:
             self.order = self.arrangement.order(self.table, self.names, self.sorting, self._filter_text)
-        place = self._place_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
-        self._settle(self.cursor if place is None else place)
+        position = self._position_of(self.cursor_key) if self.pinned and self.cursor_key is not None else 0
+        self._settle(self.cursor if position is None else position)
 
-    def _settle(self, place: int) -> None:
-        self.cursor = max(0, min(place, len(self.order) - 1))
+    def _settle(self, position: int) -> None:
+        self.cursor = max(0, min(position, len(self.order) - 1))
         self.cursor_key = self.key_at(self.cursor)
 
-    def _place_of(self, key: str) -> int | None:
-        """Place of a key from the top; None where the key is gone or filtered out."""
+    def _position_of(self, key: str) -> int | None:
+        """Position of a key from the top; None if the key is gone or filtered out."""
         row = None if self.names is None else self.names.row_of_key.get(key)
-        return None if row is None else self.order.place_of(row)
+        return None if row is None else self.order.position_of(row)

@@ -1,4 +1,4 @@
-"""Which rows a grid shows and in which order: names, filter and sort, as numpy over all rows."""
+"""Rows and order of a grid: names, filter and sort, vectorised over all rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.numbers import whole_number
 from tui.text.safe import width_of
 
 NAME = "name"
-"""Sort field of the name column, which is no field of the registry."""
+"""Sort field of the name column, which is not in the registry."""
 
 _NO_LABELS: dict[str, str] = {}
 _NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
@@ -26,19 +26,19 @@ _LETTERED = re.compile(r"(x?[hsv]d)([a-z]+)(\d*)")
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """By which field rows are ordered. Natural is largest figure first and names as people count them."""
+    """The field that orders rows. Natural order is largest figure first, and names by the numbers in them."""
 
     field_id: str
     reverse: bool = False
 
     @property
     def descending(self) -> bool:
-        """Whether values fall from the top down."""
+        """Whether values descend from the top."""
         return (self.field_id != NAME) != self.reverse
 
 
 class RowNames:
-    """The names of one set of rows; kept from frame to frame as long as rows and labels stay the same."""
+    """The names of one set of rows; kept between frames while rows and labels are the same."""
 
     def __init__(self, rows: Rows, labels: Mapping[str, str] | None) -> None:
         self.rows = rows
@@ -50,7 +50,7 @@ class RowNames:
         return rows is self.rows and (wanted is self.labels or wanted == self.labels)
 
     def shown(self, row: int) -> str:
-        """Name of a row on screen: its label, or its own."""
+        """Name of a row as displayed: its label, or its own."""
         return self.labels.get(self.rows.keys[row]) or self.rows.names[row]
 
     @functools.cached_property
@@ -71,7 +71,7 @@ class RowNames:
 
     @functools.cached_property
     def ranks(self) -> NDArray[np.float64]:
-        """Place of each row in the natural order of names, in which sdb is before sdaa and nvme2 before nvme10."""
+        """Rank of each row in the natural order of names: sdb before sdaa, nvme2 before nvme10."""
         shown = self.all_shown
         ordered = sorted(range(len(shown)), key=lambda row: natural_key(shown[row]))
         ranks = np.empty(len(shown), dtype=np.float64)
@@ -83,13 +83,13 @@ class RowNames:
         return [name.casefold() for name in self.all_shown]
 
     def containing(self, text: str) -> NDArray[np.intp]:
-        """Rows whose name contains a text, in any case."""
+        """Rows whose name contains a text, ignoring case."""
         needle = text.casefold()
         return np.array([row for row, name in enumerate(self._folded) if needle in name], dtype=np.intp)
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key in which numbers count by value, and letters of the sd series as the kernel counts (sdz, sdaa)."""
+    """Sort key with numbers by value, and sd names in the kernel's order (sdz, sdaa)."""
     folded = name.casefold()
     lettered = _LETTERED.fullmatch(folded)
     if lettered:
@@ -111,19 +111,19 @@ class Order(Protocol):
         """Count the rows."""
 
     def window(self, top: int, height: int) -> NDArray[np.intp]:
-        """Row numbers at the places from `top` on, at most `height` of them."""
+        """Row numbers from position `top` on, at most `height` of them."""
 
-    def row_at(self, place: int) -> int | None:
-        """Row number at a place from the top; None beyond the end."""
+    def row_at(self, position: int) -> int | None:
+        """Row number at a position from the top; None beyond the end."""
 
-    def place_of(self, row: int) -> int | None:
-        """Place of a row from the top; None where it is not shown."""
+    def position_of(self, row: int) -> int | None:
+        """Position of a row from the top; None if it is not shown."""
 
 
 class RowOrder:
-    """Rows from the top down, sorted only as far as they are looked at: of many thousand, few are ever shown.
+    """Rows from the top down, sorted only as far as they are shown: of many thousand, few are.
 
-    What has no figure comes last, and equals stay in the table's order.
+    Missing figures come last, and equals keep the table's order.
     """
 
     def __init__(self, rows: NDArray[np.intp], sort_keys: NDArray[np.float64]) -> None:
@@ -134,24 +134,24 @@ class RowOrder:
         return len(self._rows)
 
     def window(self, top: int, height: int) -> NDArray[np.intp]:
-        """Row numbers at the places from `top` on, at most `height` of them."""
+        """Row numbers from position `top` on, at most `height` of them."""
         stop = min(top + height, len(self))
         if stop <= top:
             return _NO_ROWS
         last = np.partition(self._sort_keys, stop - 1)[stop - 1]
         before = np.flatnonzero(self._sort_keys < last)
         equal = np.flatnonzero(self._sort_keys == last)[: stop - len(before)]
-        places = np.concatenate((before, equal))
-        ordered = places[np.argsort(self._sort_keys[places], kind="stable")]
+        positions = np.concatenate((before, equal))
+        ordered = positions[np.argsort(self._sort_keys[positions], kind="stable")]
         return self._rows[ordered[top:]]
 
-    def row_at(self, place: int) -> int | None:
-        """Row number at a place from the top; None beyond the end."""
-        rows = self.window(place, 1) if place >= 0 else _NO_ROWS
+    def row_at(self, position: int) -> int | None:
+        """Row number at a position from the top; None beyond the end."""
+        rows = self.window(position, 1) if position >= 0 else _NO_ROWS
         return int(rows[0]) if len(rows) else None
 
-    def place_of(self, row: int) -> int | None:
-        """Place of a row from the top; None where the filter holds it back."""
+    def position_of(self, row: int) -> int | None:
+        """Position of a row from the top; None if it is filtered out."""
         index = int(np.searchsorted(self._rows, row))
         if index == len(self) or self._rows[index] != row:
             return None
@@ -160,7 +160,7 @@ class RowOrder:
 
 
 def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> RowOrder:
-    """Put the rows that a filter lets through in an order; a field the table lacks leaves the table's own."""
+    """Order the rows that match a filter; a field the table lacks keeps the table's order."""
     rows = names.containing(filter_text) if filter_text else np.arange(len(table.rows))
     values = names.ranks if sorting.field_id == NAME else table.columns.get(sorting.field_id)
     if values is None:
@@ -170,20 +170,20 @@ def order_rows(table: FrameTable, names: RowNames, sorting: Sorting, filter_text
 
 
 class Arrangement(Protocol):
-    """How the rows of a grid stand: in which order, what is drawn before their names, and words in place of figures."""
+    """The arrangement of a grid's rows: order, prefix of names, and text instead of figures."""
 
     @property
     def prefix_width(self) -> int:
         """Cells of the widest prefix."""
 
     def order(self, table: FrameTable, names: RowNames, sorting: Sorting, filter_text: str) -> Order:
-        """Put the rows that are shown in an order."""
+        """Order the shown rows."""
 
     def prefix(self, row: int) -> str:
-        """Return what stands before the name of a row."""
+        """Return the prefix of a row's name."""
 
-    def words(self, field_id: str, row: int) -> str | None:
-        """Return the text of a cell whose column has words; None leaves it to its figure."""
+    def cell_text(self, field_id: str, row: int) -> str | None:
+        """Return the text of a cell in a text column; None shows its figure."""
 
 
 class FlatArrangement:
@@ -199,7 +199,7 @@ class FlatArrangement:
         """Nothing."""
         return ""
 
-    def words(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
+    def cell_text(self, field_id: str, row: int) -> str | None:  # noqa: ARG002 - of the protocol
         """None: every column has figures."""
         return None
 

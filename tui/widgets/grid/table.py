@@ -1,4 +1,4 @@
-"""The one table of the app: many thousand rows of figures, of which only the visible ones are ever formatted."""
+"""The table widget: many thousand rows of figures, of which only visible ones are formatted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tui.widgets.paged import Paged
 
 _PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
 _UNITS_FROM_HEIGHT = 12
-"""Lines from which on one is spent on units."""
+"""Height from which one line shows units."""
 
 
 class Grid(Paged, can_focus=True, inherit_bindings=False):
-    """A sorted, filtered table over one frame table, with a cursor that keeps to its row (see RowView)."""
+    """A sorted, filtered view of one frame table, with a cursor that stays on its row (see RowView)."""
 
     DEFAULT_CSS = """
     Grid {
@@ -47,7 +47,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         Binding("left", "columns(-1)", "Columns left", show=False, id="columns-left"),
         Binding("right", "columns(1)", "Columns right", show=False, id="columns-right"),
         Binding("enter", "select", "Open", show=False, id="row-select"),
-        Binding("less_than_sign", "sort(-1)", "Sort by the column before", show=False, id="sort-previous"),
+        Binding("less_than_sign", "sort(-1)", "Sort by the previous column", show=False, id="sort-previous"),
         Binding("greater_than_sign", "sort(1)", "Sort by the next column", show=False, id="sort-next"),
         Binding("I", "sort_reverse", "Reverse the order", show=False, id="sort-reverse"),
         Binding("slash", "filter", "Filter by name", show=False, id="filter"),
@@ -55,7 +55,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class RowHighlighted(Message):
-        """The cursor came to another row."""
+        """The cursor moved to another row."""
 
         grid: Grid
         key: str
@@ -80,7 +80,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class FilterChanged(Message):
-        """Another filter is in force."""
+        """The filter changed."""
 
         grid: Grid
         text: str
@@ -92,7 +92,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class SortChanged(Message):
-        """The operator chose another order."""
+        """The operator changed the order."""
 
         grid: Grid
         field_id: str
@@ -120,15 +120,15 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._columns = tuple(columns)
         self._name_title = name_title
         self._name_part = name_part
-        self.nothing = "nothing here"
+        self.empty_text = "nothing here"
         self.waiting = "waiting for the first sample"
-        """What is said while there is no table."""
-        """What is said where there are no rows and no filter is to blame."""
+        """Text shown without a table."""
+        """Text shown without rows, unless a filter is the cause."""
         self._view = RowView(Sorting(sort), arrangement)
         self._filter = FilterLine()
         self._first_column = 0
         self._announced_key: str | None = None
-        self._look: GridStyle | None = None
+        self._style_cache: GridStyle | None = None
 
     @property
     def cursor_key(self) -> str | None:
@@ -147,41 +147,41 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
 
     @property
     def row_count(self) -> int:
-        """Rows that the filter lets through."""
+        """Rows that match the filter."""
         return len(self._view.order)
 
     def show(self, table: FrameTable | None, labels: Mapping[str, str] | None = None) -> None:
-        """Take new figures; repaints the lines whose text or style changed and nothing else.
+        """Take new figures; repaints only lines whose text or style changed.
 
-        `labels` gives names by key to show in place of the table's own.
+        `labels` gives names by key to show instead of the table's own.
         """
         was_visible = self._cursor_is_visible()
         self._view.show(table, labels)
         self._after_change(follow_cursor=self._view.pinned and was_visible)
 
     def rearrange(self) -> None:
-        """Order the rows anew because the arrangement changed: a branch was opened, other rows are wanted."""
+        """Reorder the rows because the arrangement changed: a branch was opened, or other rows are wanted."""
         self._view.rearrange()
         self._after_change(follow_cursor=True)
 
     def set_name_title(self, title: str) -> None:
-        """Say that the names are of other things."""
+        """Set the title of the name column."""
         self._name_title = title
 
     def set_sort(self, field_id: str, reverse: bool = False) -> None:
-        """Order by a field, or by "name"; figures fall and names rise unless reversed."""
+        """Order by a field, or by "name"; figures descend and names ascend unless reversed."""
         self._view.sort(Sorting(field_id, reverse))
         self._after_change(follow_cursor=self._view.pinned)
 
     def set_filter(self, text: str) -> None:
-        """Show only rows whose name contains a text, in any case; empty shows all."""
+        """Show only rows whose name contains a text, ignoring case; empty shows all."""
         self._filter.text = text
         self._view.filter(text)
         self._after_change(follow_cursor=True)
         self.post_message(self.FilterChanged(self, text))
 
     def move_to_key(self, key: str) -> bool:
-        """Put the cursor on the row of a key; false where no shown row has it."""
+        """Move the cursor to the row of a key; false if no shown row has it."""
         found = self._view.move_to_key(key)
         self._after_change(follow_cursor=found)
         return found
@@ -192,11 +192,11 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._after_change(follow_cursor=True)
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by screens of rows."""
+        """Move the cursor by pages."""
         self.action_move(pages * max(1, self._body_height - 1))
 
     def action_first(self) -> None:
-        """Move the cursor to the first row and let it stay there, whichever row that is."""
+        """Move the cursor to the first row, whichever row that becomes."""
         self._view.follow_first()
         self._after_change(follow_cursor=True)
 
@@ -212,7 +212,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self.repaint()
 
     def action_select(self) -> None:
-        """Choose the row under the cursor."""
+        """Select the row under the cursor."""
         if self.cursor_key is not None:
             self.post_message(self.RowSelected(self, self.cursor_key, self._view.name_at(self._view.cursor)))
 
@@ -220,11 +220,11 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         """Order by the next or previous column."""
         fields = [NAME, *(column.field_id for column in self._columns)]
         current = self.sorting.field_id
-        place = fields.index(current) + step if current in fields else 0
-        self._choose_sort(Sorting(fields[place % len(fields)]))
+        position = fields.index(current) + step if current in fields else 0
+        self._choose_sort(Sorting(fields[position % len(fields)]))
 
     def action_sort_reverse(self) -> None:
-        """Turn the order round."""
+        """Reverse the order."""
         self._choose_sort(Sorting(self.sorting.field_id, not self.sorting.reverse))
 
     def action_filter(self) -> None:
@@ -233,11 +233,11 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self.repaint()
 
     def check_consume_key(self, key: str, character: str | None) -> bool:  # noqa: ARG002 - Textual's signature
-        """While the filter is typed, printable keys are its own."""
+        """While the filter is edited, it takes printable keys."""
         return self._filter.editing and character is not None and character.isprintable()
 
     def on_key(self, event: events.Key) -> None:
-        """Type the filter, and let Escape drop one that is in force."""
+        """Edit the filter; Escape clears an active one."""
         drops = event.key == "escape" and bool(self._filter.text)
         if (self._filter.editing or drops) and self._filter.handle(event):
             event.stop()
@@ -245,34 +245,34 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
             self.set_filter(self._filter.text)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Paste into the filter while it is typed."""
+        """Paste into the filter while it is edited."""
         if self._filter.editing:
             event.stop()
             self._filter.add(event.text)
             self.set_filter(self._filter.text)
 
     def on_click(self, event: events.Click) -> None:
-        """Header: sort by that column, again to reverse. Row: put the cursor there, twice to choose it."""
+        """Header: sort by that column, again to reverse. Row: move the cursor there, twice to select it."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
         if offset.y < self._header_height:
             self._sort_by_click(self._fitted().field_at(offset.x))
             return
-        place = offset.y - self._header_height + self.scroll_offset.y
-        if place < self.row_count:
-            self._view.move(place)
+        position = offset.y - self._header_height + self.scroll_offset.y
+        if position < self.row_count:
+            self._view.move(position)
             self._after_change(follow_cursor=True)
             if event.chain == 2:
                 self.action_select()
 
     def on_resize(self) -> None:
-        """Lay out anew and keep the cursor in sight."""
+        """Lay out again and keep the cursor visible."""
         self.forget_lines()
         self._after_change(follow_cursor=True)
 
     def on_blur(self) -> None:
-        """Show the cursor in its quieter form; a filter half typed stays in force."""
+        """Dim the cursor; a partly typed filter stays active."""
         self._filter.editing = False
         super().on_blur()
 
@@ -303,7 +303,7 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         return top <= self._view.cursor < top + self._body_height
 
     def _after_change(self, *, follow_cursor: bool) -> None:
-        """Bring sizes, scroll position and screen in line with the view, and tell of a new row under the cursor."""
+        """Update sizes, scroll position and screen from the view, and report a new row under the cursor."""
         height = self.row_count + self._header_height
         if self.virtual_size.height != height:
             self.virtual_size = Size(0, height)
@@ -317,42 +317,42 @@ class Grid(Paged, can_focus=True, inherit_bindings=False):
         self._announced_key = self.cursor_key
 
     def draw_lines(self) -> list[Strip]:
-        """Draw all lines from top to bottom, from the figures, the order and the cursor as they are."""
-        layout, look, view = self._fitted(), self._looked_up(), self._view
-        lines = [self._draw_header(layout, look)]
+        """Draw all lines from top to bottom."""
+        layout, style, view = self._fitted(), self._cached_style(), self._view
+        lines = [self._draw_header(layout, style)]
         if self._header_height > 1:
-            lines.append(unit_line(layout, look))
+            lines.append(unit_line(layout, style))
         if view.table is None or view.names is None or not self.row_count:
-            lines.append(text_line(self._why_empty(), "empty", layout, look))
+            lines.append(text_line(self._empty_line(), "empty", layout, style))
         else:
             top = self.scroll_offset.y
             rows = view.order.window(top, self._body_height)
-            lines += RowPainter(layout, look, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
-        blank = Strip.blank(layout.width, look.plain["exact"])
+            lines += RowPainter(layout, style, view.arrangement).paint(view.table, view.names, rows, view.cursor - top)
+        blank = Strip.blank(layout.width, style.plain["exact"])
         return (lines + [blank] * self.area.height)[: self.area.height]
 
-    def _draw_header(self, layout: GridLayout, look: GridStyle) -> Strip:
+    def _draw_header(self, layout: GridLayout, style: GridStyle) -> Strip:
         if not self._filter.text and not self._filter.editing:
-            return header_line(layout, self.sorting, self._name_title, look)
-        title = f"/{self._filter.text}{look.glyphs.caret if self._filter.editing else ''}"
-        return header_line(layout, self.sorting, title, look, name_style="filter")
+            return header_line(layout, self.sorting, self._name_title, style)
+        title = f"/{self._filter.text}{style.glyphs.caret if self._filter.editing else ''}"
+        return header_line(layout, self.sorting, title, style, name_style="filter")
 
-    def _why_empty(self) -> str:
+    def _empty_line(self) -> str:
         if self._view.table is None:
             return self.waiting
         if self._filter.text and len(self._view.table.rows):
             return f"no name contains {self._filter.text!r}; Escape drops the filter"
-        return self.nothing
+        return self.empty_text
 
-    def forget_look(self) -> None:
-        """Look styles up again: theme or focus changed."""
-        self._look = None
+    def invalidate_style(self) -> None:
+        """Clear cached styles: theme or focus changed."""
+        self._style_cache = None
 
-    def _looked_up(self) -> GridStyle:
+    def _cached_style(self) -> GridStyle:
         """Styles and marks, looked up once per theme and focus."""
-        if self._look is None:
+        if self._style_cache is None:
             cursor = self.get_component_rich_style("grid--cursor", partial=True)
             plain = {part: self.get_component_rich_style(f"grid--{part}") for part in _PARTS}
             under_cursor = {part: style + cursor for part, style in plain.items()}
-            self._look = GridStyle(glyphs_of(self), plain, under_cursor)
-        return self._look
+            self._style_cache = GridStyle(glyphs_of(self), plain, under_cursor)
+        return self._style_cache

@@ -1,4 +1,4 @@
-"""The latency axis of a heat map: logarithmic, between round numbers, with room for what moves."""
+"""The latency axis of a heat map: logarithmic, between round numbers, with hysteresis."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collectors.latency.heat_map import LatencyRange
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _LEAST_RATIO = 10.0
 _SLACK = 5.5
-"""By what the ends may lie too far out before the axis closes up; about two round numbers."""
+"""Factor by which the limits may be too wide before the axis shrinks; about two round numbers."""
 _NARROWEST = 1.2
-"""The closest look: below it a row would be finer than the buckets of any histogram."""
+"""Smallest range: below it a row would be finer than any histogram bucket."""
 _ROWS_FOR_ALL = 7.0
-"""Rows per factor of ten from which on 2 and 5 get labels too."""
+"""Rows per decade from which on 2 and 5 get labels too."""
 _ROWS_FOR_TENS = 2.0
 
 
 def fitted_range(smallest_ns: float, largest_ns: float, previous: LatencyRange | None) -> LatencyRange:
-    """Choose round ends that hold the latencies; the previous ones are kept while they fit and are not too wide."""
+    """Choose round limits for the latencies; the previous ones are kept while they fit and are not too wide."""
     low, high = _round_down(max(smallest_ns, 1.0)), _round_up(largest_ns)
     high = max(high, low * _LEAST_RATIO)
     if previous is not None and _holds(previous, low, high) and not _is_loose(previous, low, high):
@@ -35,7 +35,7 @@ def zoomed_range(present: LatencyRange, centre_ns: float | None, factor: float) 
 
 
 def label_values_ns(present: LatencyRange, rows: int) -> list[float]:
-    """Latencies that deserve a label: tens, with room also 2 and 5, and where no round one is in sight both ends."""
+    """Latencies to label: decades, with room also 2 and 5, and if no round one is visible both ends."""
     per_ten = rows / math.log10(present.high_ns / present.low_ns)
     mantissas = _ROUND[:3] if per_ten >= _ROWS_FOR_ALL else _ROUND[:1] if per_ten >= _ROWS_FOR_TENS else ()
     first, last = math.floor(math.log10(present.low_ns)), math.ceil(math.log10(present.high_ns))
@@ -45,7 +45,7 @@ def label_values_ns(present: LatencyRange, rows: int) -> list[float]:
 
 
 def round_up_count(count: float) -> float:
-    """Take the next of 1, 2, 5, 10, ...: what a colour scale ends at, so that it seldom changes."""
+    """Round up to 1, 2, 5, 10, ...: the end of a colour scale, so that it seldom changes."""
     return _round_up(count)
 
 

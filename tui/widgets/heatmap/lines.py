@@ -65,7 +65,7 @@ class HeatmapStyle:
     styles: Mapping[str, Style]
 
     def of(self, owner: int) -> Style:
-        """Style of an owner, set off as it says."""
+        """Style of an owner, highlighted if marked."""
         if owner == PLAIN:
             return self.styles["title"]
         style = self.styles[PARTS[owner & OWNER_BITS]]
@@ -80,7 +80,7 @@ class HeatmapStyle:
 
 
 def dimmed_ground(level: Style, line: Style) -> Style:
-    """Ground of a line that crosses a level: its colour, dimmed; none where the terminal's own colours are used."""
+    """Background of a line that crosses a level: its colour, dimmed; none with the terminal's own colours."""
     colour, ground = level.color, line.bgcolor
     if colour is None or ground is None or colour.triplet is None or ground.triplet is None:
         return Style.null()
@@ -89,49 +89,49 @@ def dimmed_ground(level: Style, line: Style) -> Style:
 
 @dataclass(frozen=True, slots=True)
 class HeatMarks:
-    """What stands over a picture: the cursor as column and row (0 lowest), the marked time, whether lines are drawn."""
+    """Overlay of a heat map: the cursor as column and row (0 lowest), the marked time, and percentile lines."""
 
     cursor: tuple[int, int] | None
     marked_ns: tuple[int, int] | None
     lines: bool
 
 
-def empty_heat_lines(text: str, size: Size, look: HeatmapStyle) -> list[Strip]:
-    """Say that there is nothing to show, and why."""
+def empty_heat_lines(text: str, size: Size, map_style: HeatmapStyle) -> list[Strip]:
+    """Draw the text that says why there is nothing to show."""
     lines = ["", text, *[""] * size.height][: size.height]
-    return [Strip([Segment(fit(f" {line}", size.width), look.styles["hint"])], size.width) for line in lines]
+    return [Strip([Segment(fit(f" {line}", size.width), map_style.styles["hint"])], size.width) for line in lines]
 
 
-def heat_lines(data: HeatData, picture: HeatPicture, marks: HeatMarks, look: HeatmapStyle) -> list[Strip]:
+def heat_lines(data: HeatData, picture: HeatPicture, marks: HeatMarks, map_style: HeatmapStyle) -> list[Strip]:
     """Draw legend or cursor, plot and time axis."""
     frame = picture.frame
     events = events_in_sight(data.events, picture.time, frame)
-    lines = [_title_line(picture, marks, look)]
+    lines = [_title_line(picture, marks, map_style)]
     if frame.rows:
-        lines += _plot_lines(picture, _plot(picture, events, marks, look), look)
+        lines += _plot_lines(picture, _plot(picture, events, marks, map_style), map_style)
     if frame.time_axis:
-        axis = TimeAxisStyle(look.glyphs, look.styles["axis"], look.styles["event"])
+        axis = TimeAxisStyle(map_style.glyphs, map_style.styles["axis"], map_style.styles["event"])
         lines.append(time_axis_line(picture.time, frame, events, axis))
     return lines
 
 
-def _title_line(picture: HeatPicture, marks: HeatMarks, look: HeatmapStyle) -> Strip:
+def _title_line(picture: HeatPicture, marks: HeatMarks, map_style: HeatmapStyle) -> Strip:
     width = picture.frame.axis_width + picture.frame.cells
     if marks.cursor is not None:
         text = f" {cursor_text(picture, *marks.cursor)}"
-        return Strip([Segment(fit(text, width, look.glyphs.ellipsis), look.styles["title"])], width)
-    segments, room = [Segment(" ", look.styles["title"])], width - 1
-    for text, owner in legend(picture, look.glyphs, lines=marks.lines):
+        return Strip([Segment(fit(text, width, map_style.glyphs.ellipsis), map_style.styles["title"])], width)
+    segments, room = [Segment(" ", map_style.styles["title"])], width - 1
+    for text, owner in legend(picture, map_style.glyphs, lines=marks.lines):
         if width_of(text) > room:
             break
-        segments.append(Segment(text, look.of(owner)))
+        segments.append(Segment(text, map_style.of(owner)))
         room -= width_of(text)
-    return Strip([*segments, Segment(" " * room, look.styles["title"])], width)
+    return Strip([*segments, Segment(" " * room, map_style.styles["title"])], width)
 
 
-def _plot(picture: HeatPicture, events: list[tuple[int, Event]], marks: HeatMarks, look: HeatmapStyle) -> HeatPlot:
-    """Draw what lies in the plot from back to front."""
-    plot = HeatPlot(picture, look.glyphs)
+def _plot(picture: HeatPicture, events: list[tuple[int, Event]], marks: HeatMarks, map_style: HeatmapStyle) -> HeatPlot:
+    """Draw the plot from back to front."""
+    plot = HeatPlot(picture, map_style.glyphs)
     for row in _labels(picture):
         plot.draw_grid_line(row)
     if len(events) <= picture.frame.cells // _CELLS_PER_EVENT_LINE:
@@ -157,7 +157,7 @@ def _draw_cursor(plot: HeatPlot, picture: HeatPicture, cursor: tuple[int, int]) 
 
 
 def _label_events(plot: HeatPlot, events: list[tuple[int, Event]], cells: int) -> None:
-    """Write the text of each event beside its line, where there is room before the next."""
+    """Write the text of each event next to its line, if there is room before the next."""
     ends = [cell for cell, _ in events] + [cells]
     for (cell, event), end in zip(events, ends[1:], strict=True):
         text = cell_text(event.text)[:_EVENT_LABEL_MOST]
@@ -166,24 +166,26 @@ def _label_events(plot: HeatPlot, events: list[tuple[int, Event]], cells: int) -
 
 
 def _labels(picture: HeatPicture) -> dict[int, float]:
-    """Latencies to write at the rows, from the top, in which they begin."""
+    """Labels by row, counted from the top."""
     rows = picture.columns.rows
     values = label_values_ns(picture.span, picture.frame.rows)
-    places = np.clip(rows.row_of(np.array(values)), 0, len(rows) - 1)
-    return {len(rows) - 1 - int(place): value for place, value in zip(places, values, strict=True)}
+    positions = np.clip(rows.row_of(np.array(values)), 0, len(rows) - 1)
+    return {len(rows) - 1 - int(position): value for position, value in zip(positions, values, strict=True)}
 
 
-def _plot_lines(picture: HeatPicture, plot: HeatPlot, look: HeatmapStyle) -> list[Strip]:
+def _plot_lines(picture: HeatPicture, plot: HeatPlot, map_style: HeatmapStyle) -> list[Strip]:
     labels, frame, lines = _labels(picture), picture.frame, []
     styles: dict[int, Style] = {}
     for row in range(frame.rows):
         segments = []
         if frame.axis_width:
-            segments.append(Segment(_axis_text(labels.get(row), frame.axis_width, look.glyphs), look.styles["axis"]))
+            segments.append(
+                Segment(_axis_text(labels.get(row), frame.axis_width, map_style.glyphs), map_style.styles["axis"])
+            )
         for text, owner in plot.runs(row):
             style = styles.get(owner)
             if style is None:
-                style = styles[owner] = look.of(owner)
+                style = styles[owner] = map_style.of(owner)
             segments.append(Segment(text, style))
         lines.append(Strip(segments, frame.axis_width + frame.cells))
     return lines

@@ -1,4 +1,4 @@
-"""What a heat map shows, and the picture that comes of it at a size."""
+"""The data of a heat map, and the picture at a size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHORTEST_NS = 5 * SECOND_NS
 
 
 class TimeWindow:
-    """Follows the newest moment until it is fixed on another."""
+    """Time window that follows the newest data until it is fixed."""
 
     def __init__(self) -> None:
         self.newest_ns = 0
@@ -31,11 +31,11 @@ class TimeWindow:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it stands still while time goes on."""
+        """Whether the window is fixed."""
         return self._end_ns is not None
 
     def follow(self, newest_ns: int, whole_ns: int) -> None:
-        """Take the newest moment, and how much there is to show; a closer look stays as it is."""
+        """Take the newest time and the available range; a zoomed window is unchanged."""
         self.newest_ns, self._whole_ns = newest_ns, whole_ns
         if self._span_ns is not None and self._span_ns >= whole_ns:
             self._span_ns = None
@@ -43,12 +43,12 @@ class TimeWindow:
             self._end_ns = None
 
     def bounds(self) -> tuple[int, int]:
-        """Begin and end of what is shown."""
+        """Begin and end of the window."""
         end_ns = self.newest_ns if self._end_ns is None else self._end_ns
         return end_ns - self._length_ns, end_ns
 
     def zoom(self, factor: float, around_ns: int | None) -> None:
-        """Show `factor` times as much, around a moment; without one the end stays where it is."""
+        """Scale the window by `factor` around a time; without one its end is kept."""
         wanted = max(round(self._length_ns * factor), SHORTEST_NS)
         self._span_ns = wanted if wanted < self._whole_ns else None
         if self._span_ns is None:
@@ -58,7 +58,7 @@ class TimeWindow:
             self.reach(around_ns)
 
     def reach(self, time_ns: int) -> None:
-        """Move no further than needed to have a moment in sight, with some room around it."""
+        """Scroll as little as needed to show a time, with a margin."""
         start_ns, end_ns = self.bounds()
         if not start_ns < time_ns <= end_ns:
             self._fix(time_ns + self._length_ns // 2)
@@ -76,14 +76,14 @@ class TimeWindow:
 
 
 LEVELS = 8
-"""Steps of fullness besides none."""
+"""Density levels besides none."""
 _TOUCHING = 0.05
-"""Share of its length by which an interval may begin late and still join the one before: clocks differ a little."""
+"""Share of its length by which an interval may begin late and still join the previous one: clocks differ a little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatData:
-    """Intervals of one subject, which of their series count, and the stretch of time to show."""
+    """Intervals of one subject, the series to count, and the time range to show."""
 
     ticks: LatencyTicks
     series: tuple[str, ...]
@@ -103,33 +103,33 @@ class HeatPicture:
     column_of_cell: NDArray[np.int64]
     levels: NDArray[np.int8]
     fullest: float
-    """I/Os in a cell from which on it counts as full."""
+    """I/Os in a cell of the highest level."""
 
     def column_at(self, time_ns: int) -> int | None:
-        """Column that holds the interval of a moment; the last where that is later."""
+        """Column of a time; the last if the time is later."""
         last = len(self.columns) - 1
         return min(int(np.searchsorted(self.columns.ends_ns, time_ns)), last) if last >= 0 else None
 
     def cells_of(self, column: int) -> NDArray[np.intp]:
-        """Cells across that show a column."""
+        """Cells that a column covers."""
         return np.flatnonzero(self.column_of_cell == column)
 
     def least_of(self, level: int) -> float:
-        """I/Os from which on a cell has a level."""
+        """Least I/Os in a cell of a level."""
         return float(self.fullest ** ((level - 1) / LEVELS))
 
 
 def draw_picture(
     data: HeatData, frame: ChartFrame, previous: HeatPicture | None, zoomed: LatencyRange | None
 ) -> HeatPicture:
-    """Bin the intervals in sight; scales change no more than needed."""
+    """Bin the visible intervals; scales change no more than needed."""
     before = None if previous is None else previous.time
     time = scale_to(data.start_ns, data.end_ns, max(frame.cells, 1), before)
     ticks = data.ticks.between(time.start_ns, data.end_ns)
     span = zoomed or _range_of(ticks, data.series, None if previous is None else previous.span)
-    place = (ticks.times_ns - time.start_ns) // time.column_ns
-    columns = heat_columns(ticks, data.series, place, heat_rows(ticks.scale, span, max(frame.rows, 1)))
-    column_of_cell = _spread(ticks, place, time)
+    wanted_column = (ticks.times_ns - time.start_ns) // time.column_ns
+    columns = heat_columns(ticks, data.series, wanted_column, heat_rows(ticks.scale, span, max(frame.rows, 1)))
+    column_of_cell = _spread(ticks, wanted_column, time)
     levels, fullest = _levels(columns)
     shown = np.concatenate((levels, np.zeros((1, levels.shape[1]), np.int8)))[column_of_cell]
     return HeatPicture(frame, time, span, columns, column_of_cell, shown.T[::-1], fullest)
@@ -143,26 +143,26 @@ def _range_of(ticks: LatencyTicks, series: tuple[str, ...], previous: LatencyRan
     return fitted_range(float(low[0]), float(above[1]), previous)
 
 
-def _spread(ticks: LatencyTicks, place: NDArray[np.int64], time: TimeScale) -> NDArray[np.int64]:
-    """Column of each cell; an interval longer than a cell covers all it lasted, and a gap stays one."""
+def _spread(ticks: LatencyTicks, wanted_column: NDArray[np.int64], time: TimeScale) -> NDArray[np.int64]:
+    """Column of each cell; an interval longer than a cell covers its whole length, and gaps are kept."""
     column_of_cell = np.full(time.columns, -1, np.int64)
     if not len(ticks):
         return column_of_cell
-    column = np.cumsum(np.concatenate(([0], np.diff(place) != 0)), dtype=np.int64)
+    column = np.cumsum(np.concatenate(([0], np.diff(wanted_column) != 0)), dtype=np.int64)
     begun_ns = ticks.times_ns - (ticks.spans_ns * (1 + _TOUCHING)).astype(np.int64)
     first = (begun_ns - time.start_ns) // time.column_ns + 1
-    first[1:] = np.maximum(first[1:], place[:-1] + 1)
-    first = np.clip(first, 0, place)
-    length = place - first + 1
-    cell = np.repeat(place - np.cumsum(length) + 1, length) + np.arange(int(length.sum()))
+    first[1:] = np.maximum(first[1:], wanted_column[:-1] + 1)
+    first = np.clip(first, 0, wanted_column)
+    length = wanted_column - first + 1
+    cell = np.repeat(wanted_column - np.cumsum(length) + 1, length) + np.arange(int(length.sum()))
     column_of_cell[cell] = np.repeat(column, length)
     return column_of_cell
 
 
 def _levels(columns: HeatColumns) -> tuple[NDArray[np.int8], float]:
-    """Fullness of the cells by column, by the logarithm of their I/Os, and what the fullest stands for.
+    """Density level of the cells by column, logarithmic in their I/Os, and the I/Os of the highest level.
 
-    Columns may hold unequal times; their I/Os are taken as if all held the usual one.
+    Columns may have unequal lengths; their I/Os are scaled to the usual one.
     """
     if not len(columns):
         return np.zeros((0, len(columns.rows)), np.int8), float(LEVELS)

@@ -1,4 +1,4 @@
-"""The cells of a heat map: characters, and whose style each has."""
+"""The cells of a heat map: characters, and the owner of each cell's style."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui.widgets.heatmap.model import HeatPicture
 P50, P99, PEAK, BEYOND, UNKNOWN, EVENT, GRID = range(16, 23)
 """Owners of cells besides the levels 0 to 8."""
 OWNER_BITS, UNDER_SHIFT = 0x1F, 5
-"""Of an owner: what it is, and above that the level under a line, which shines through."""
+"""Parts of an owner: its kind, and in higher bits the level under a line, which tints its background."""
 MARKED, CROSS, CURSOR = 512, 1024, 2048
 """Added to an owner within the marked range, on the lines through the cursor, and on the cursor itself."""
 _SPACE = ord(" ")
@@ -31,22 +31,22 @@ class HeatPlot:
         unknown = picture.column_of_cell < 0
         if unknown.all():
             return
-        unknown[: int(np.argmin(unknown))] = False  # before the first there is nothing to miss
+        unknown[: int(np.argmin(unknown))] = False  # there is no gap before the first
         self.codes[:, unknown] = ord(glyphs.unknown)
         self.owners[:, unknown] = UNKNOWN
 
     def draw_grid_line(self, row: int) -> None:
-        """Draw a faint line where nothing is."""
+        """Draw a faint line in empty cells."""
         self._where(self.owners[row] == 0, row, self._glyphs.grid_line, GRID)
 
     def draw_event_line(self, cell: int) -> None:
-        """Draw the moment of an event where nothing is."""
+        """Draw the line of an event in empty cells."""
         blank = (self.owners[:, cell] == 0) | (self.owners[:, cell] >= UNKNOWN)
         self.codes[blank, cell] = ord(self._glyphs.event_line)
         self.owners[blank, cell] = EVENT
 
     def draw_label(self, cell: int, text: str) -> None:
-        """Write a label of an event into the top row where it hides no I/O; otherwise leave it out."""
+        """Write an event label into the top row if it hides no I/O."""
         end = cell + len(text)
         own = self.owners[0, cell:end]
         if end <= self.owners.shape[1] and ((own == 0) | (own >= UNKNOWN)).all():
@@ -64,15 +64,15 @@ class HeatPlot:
             self._draw_line(row, owner, glyph)
 
     def highlight_cells(self, cells: NDArray[np.intp] | slice, amount: int) -> None:
-        """Set columns of cells off."""
+        """Highlight columns of cells."""
         self.owners[:, cells] |= amount
 
     def highlight_row(self, row: int, amount: int) -> None:
-        """Set a row off."""
+        """Highlight a row."""
         self.owners[row] |= amount
 
     def runs(self, row: int) -> Iterator[tuple[str, int]]:
-        """Text of a row in runs of one owner; plain blanks go with what is left of them unless that is set off."""
+        """Text of a row in runs of one owner; plain blanks join the run on their left unless that is highlighted."""
         owners = self.owners[row]
         number = np.arange(len(owners))
         after_plain = np.concatenate(([False], owners[:-1] <= OWNER_BITS))

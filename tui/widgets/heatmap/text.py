@@ -1,4 +1,4 @@
-"""What a heat map says in words: its scale of fullness, and what is under the cursor."""
+"""Texts of a heat map: its density scale, and the cell under the cursor."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tui.widgets.heatmap.plot import P50, P99, PEAK
 _NS_PER_MS = 1e6
 _WIDTH = 5
 LEAST_MS_NS = 999.5
-"""From here on a latency is told in milliseconds."""
+"""Latencies from here on are shown in milliseconds, smaller ones in nanoseconds."""
 PLAIN = -1
-"""Owner of text that belongs to no level or line."""
+"""Owner of text without a level or line."""
 
 
 def latency_text(latency_ns: float) -> str:
-    """Milliseconds in at most five cells, with the unit where the figure has none of its own; below 0.001 in ns."""
+    """Milliseconds in at most five cells, with the unit unless a suffix gives it; below 0.001 in ns."""
     if 0 < latency_ns < LEAST_MS_NS:
         return f"{latency_ns:.0f}ns"
     text = format_quantity(latency_ns / _NS_PER_MS, Unit.MILLISECONDS, _WIDTH)
@@ -29,7 +29,7 @@ def latency_text(latency_ns: float) -> str:
 
 
 def legend(picture: HeatPicture, glyphs: Glyphs, *, lines: bool) -> Iterator[tuple[str, int]]:
-    """Yield how many I/Os each glyph stands for, and the glyphs of the lines, as runs with their owners."""
+    """Yield the I/Os of each glyph, and the glyphs of the lines, as runs with their owners."""
     yield "I/Os ", PLAIN
     shown = ""
     for level in range(1, LEVELS + 1):
@@ -42,7 +42,7 @@ def legend(picture: HeatPicture, glyphs: Glyphs, *, lines: bool) -> Iterator[tup
 
 
 def cursor_text(picture: HeatPicture, column: int, row: int) -> str:
-    """Say how many I/Os a cell holds and up to which percentile of their column it reaches; row 0 is the lowest."""
+    """Text of a cell: its I/Os and the percentile of the column that it reaches; row 0 is the lowest."""
     columns, rows = picture.columns, picture.columns.rows
     ios, here = int(columns.ios[column]), int(columns.counts[column, row])
     band = f"{_moment(picture, column)}  {_ms(rows.low_ns[row])}-{latency_text(float(rows.high_ns[row]))}"
@@ -54,7 +54,7 @@ def cursor_text(picture: HeatPicture, column: int, row: int) -> str:
 
 
 def _moment(picture: HeatPicture, column: int) -> str:
-    """When a column ended; of one that holds several seconds also when it began."""
+    """End of a column; if it covers several seconds, also its begin."""
     columns = picture.columns
     end = clock_text(int(columns.ends_ns[column]))
     return f"{clock_text(int(columns.starts_ns[column]))}-{end[3:]}" if columns.seconds[column] >= 2 else end
@@ -69,7 +69,7 @@ def _count(ios: int) -> str:
 
 
 def _percent(share: float) -> str:
-    """Percent; what is short of all or more than nothing never reads as that."""
+    """Percent; a value above 0 is never shown as 0, one below 100 never as 100."""
     if 0.99 < share < 1:
         return f"{min(int(share * 1e4) / 100, 99.99):g}"
     return format_quantity(100 * share, Unit.PERCENT, 4)

@@ -29,14 +29,14 @@ _PAGE = 10
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where the cursor is: the end of the column and a latency in the row."""
+    """The cursor: the end of its column and a latency in its row."""
 
     time_ns: int
     latency_ns: float
 
 
 class HeatMap(Painted, can_focus=True):
-    """I/Os by time and latency: the fuller a cell the more there were; every I/O shows, however rare."""
+    """I/Os by time and latency; cell density is their number, and a single I/O is visible."""
 
     TAKES_ARROWS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"heat--{part}" for part in _STYLES}
@@ -47,12 +47,12 @@ class HeatMap(Painted, can_focus=True):
         Binding("shift+right", f"across({_PAGE})", "Cursor much later", show=False, id="heat-much-later"),
         Binding("up", "along(1)", "Cursor to slower I/Os", show=False, id="heat-slower"),
         Binding("down", "along(-1)", "Cursor to faster I/Os", show=False, id="heat-faster"),
-        Binding("escape", "put_away", "Put the cursor away", show=False, id="heat-cursor-away"),
+        Binding("escape", "put_away", "Remove the cursor", show=False, id="heat-cursor-away"),
     ]
 
     @dataclass
     class Moved(Message):
-        """The cursor came to another interval, or was put away."""
+        """The cursor moved to another interval, or was removed."""
 
         heat_map: HeatMap
 
@@ -66,12 +66,12 @@ class HeatMap(Painted, can_focus=True):
         self._data: HeatData | None = None
         self._picture: HeatPicture | None = None
         self.window = TimeWindow()
-        """What is shown of time."""
+        """The time window."""
         self._zoom: LatencyRange | None = None
         self._spot: Spot | None = None
         self._mark_ns: tuple[int, int] | None = None
         self._lines = True
-        self._look: HeatmapStyle | None = None
+        self._style_cache: HeatmapStyle | None = None
         self._hint = "waiting for data"
 
     # ------------------------------------------------------------------ figures
@@ -79,21 +79,21 @@ class HeatMap(Painted, can_focus=True):
     def show(
         self, ticks: LatencyTicks, series: tuple[str, ...], events: Sequence[Event], end_ns: int, span_ns: int
     ) -> None:
-        """Take new figures: all intervals known up to `end_ns`, of which the last `span_ns` are shown unless zoomed."""
+        """Take new data: all intervals up to `end_ns`, of which the last `span_ns` are shown unless zoomed."""
         self.window.follow(end_ns, span_ns)
         start_ns, end_ns = self.window.bounds()
         self._data = HeatData(ticks.between(0, self.window.newest_ns), series, tuple(events), start_ns, end_ns)
         self.repaint()
 
     def show_nothing(self, why: str) -> None:
-        """Say why there is no picture."""
+        """Set the text shown without data."""
         if self._data is not None or why != self._hint:
             self._data = self._picture = self._spot = None
             self._hint = why
             self.repaint()
 
     def start_over(self) -> None:
-        """Forget scales and zoom of latencies: another subject or part has its own; time, cursor and mark stay."""
+        """Reset scale and zoom of the latencies for another subject or part; time, cursor and mark are kept."""
         self._zoom = self._picture = None
 
     @property
@@ -108,7 +108,7 @@ class HeatMap(Painted, can_focus=True):
 
     @property
     def marked_ns(self) -> tuple[int, int] | None:
-        """Begin and end of the marked range: from the mark to the cursor, both whole, or to now."""
+        """Begin and end of the marked range: from the mark to the cursor, both inclusive, or to now."""
         if self._mark_ns is None or self._data is None:
             return None
         other = self.interval_ns or (self._data.end_ns, self._data.end_ns)
@@ -119,15 +119,15 @@ class HeatMap(Painted, can_focus=True):
         """Begin and end of what is shown."""
         return self.window.bounds()
 
-    # ------------------------------------------------------------------ looks
+    # ------------------------------------------------------------------ view
 
     def toggle_lines(self) -> None:
-        """Draw percentile lines, or not."""
+        """Toggle percentile lines."""
         self._lines = not self._lines
         self.repaint()
 
     def toggle_mark(self) -> None:
-        """Begin a range at the cursor, or at now; or forget the one there is."""
+        """Begin a range at the cursor, or at now; or clear the current one."""
         if self._mark_ns is None and self._data is not None:
             self._mark_ns = self.interval_ns or (self._data.end_ns, self._data.end_ns)
         else:
@@ -150,7 +150,7 @@ class HeatMap(Painted, can_focus=True):
         self.repaint()
 
     def zoom_off(self) -> None:
-        """Show all again."""
+        """Reset both zooms."""
         self._zoom = None
         self.window.reset()
         self._redraw_window()
@@ -158,14 +158,14 @@ class HeatMap(Painted, can_focus=True):
     # ------------------------------------------------------------------ cursor
 
     def go_to(self, time_ns: int, latency_ns: float | None = None) -> None:
-        """Put the cursor on a moment, moving the window there if need be."""
+        """Move the cursor to a time, scrolling if needed."""
         self.window.reach(time_ns)
         self._spot = Spot(time_ns, latency_ns or (0.0 if self._spot is None else self._spot.latency_ns))
         self._redraw_window()
         self._settle()
 
     def action_across(self, columns: int) -> None:
-        """Move the cursor in time; it begins at the newest."""
+        """Move the cursor in time; it starts at the newest."""
         picture = self._picture
         if picture is None or self._data is None or not len(picture.columns):
             return
@@ -181,7 +181,7 @@ class HeatMap(Painted, can_focus=True):
             self._put(min(max(wanted, 0), last))
 
     def action_along(self, rows: int) -> None:
-        """Move the cursor in latency; it begins at the peak of the newest."""
+        """Move the cursor in latency; it starts at the peak of the newest."""
         picture = self._picture
         if picture is None or not len(picture.columns):
             return
@@ -193,7 +193,7 @@ class HeatMap(Painted, can_focus=True):
         self.repaint()
 
     def action_put_away(self) -> None:
-        """Put the cursor away; without one the key goes on to the screen."""
+        """Remove the cursor; without one the key goes to the screen."""
         if self._spot is None:
             raise SkipAction
         self._spot = None
@@ -201,7 +201,7 @@ class HeatMap(Painted, can_focus=True):
         self.post_message(self.Moved(self))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the clicked cell."""
+        """Move the cursor to the clicked cell."""
         offset, picture = event.get_content_offset(self), self._picture
         if offset is None or picture is None:
             return
@@ -214,7 +214,7 @@ class HeatMap(Painted, can_focus=True):
             self._settle()
 
     def _put(self, column: int) -> None:
-        """Put the cursor into a column, first of all at its peak."""
+        """Move the cursor to a column, initially at its peak."""
         picture = self._picture
         assert picture is not None, "asked only with one"
         time_ns = int(picture.columns.ends_ns[column])
@@ -227,12 +227,12 @@ class HeatMap(Painted, can_focus=True):
         self.post_message(self.Moved(self))
 
     def _row(self, picture: HeatPicture, spot: Spot) -> int:
-        """Row of the cursor from below; what lies outside is held to the edge."""
+        """Row of the cursor from below, clipped to the plot."""
         row = int(picture.columns.rows.row_of(np.array([spot.latency_ns]))[0])
         return min(max(row, 0), picture.frame.rows - 1)
 
     def _step_ns(self, picture: HeatPicture) -> int:
-        """Time from one column to the next."""
+        """Length of a column."""
         columns = picture.columns
         return max(1, int((columns.ends_ns[-1] - columns.ends_ns[0]) // max(len(columns) - 1, 1)))
 
@@ -240,18 +240,18 @@ class HeatMap(Painted, can_focus=True):
 
     def draw_lines(self) -> list[Strip]:
         """Draw all lines from top to bottom."""
-        look, frame = self._looked_up(), divide(self.size)
+        map_style, frame = self._cached_style(), divide(self.size)
         if self._data is None or frame.cells < 1 or frame.rows < 1:
-            return empty_heat_lines(self._hint if self._data is None else "", self.size, look)
+            return empty_heat_lines(self._hint if self._data is None else "", self.size, map_style)
         before = self._picture
         if before is not None and before.frame != frame:
             before = None
         self._picture = picture = draw_picture(self._data, frame, before, self._zoom)
-        return heat_lines(self._data, picture, HeatMarks(self._cursor(picture), self.marked_ns, self._lines), look)
+        return heat_lines(self._data, picture, HeatMarks(self._cursor(picture), self.marked_ns, self._lines), map_style)
 
-    def forget_look(self) -> None:
-        """Look styles up again."""
-        self._look = None
+    def invalidate_style(self) -> None:
+        """Clear cached styles."""
+        self._style_cache = None
 
     def _cursor(self, picture: HeatPicture) -> tuple[int, int] | None:
         column = None if self._spot is None else picture.column_at(self._spot.time_ns)
@@ -263,14 +263,14 @@ class HeatMap(Painted, can_focus=True):
             self._data = HeatData(self._data.ticks, self._data.series, self._data.events, start_ns, end_ns)
             self.repaint()
 
-    def _looked_up(self) -> HeatmapStyle:
+    def _cached_style(self) -> HeatmapStyle:
         """Styles and marks, looked up once per theme and focus."""
-        if self._look is None:
+        if self._style_cache is None:
             styles = {part: self.get_component_rich_style(f"heat--{part}") for part in _STYLES}
             for part in ("cross", "cursor", "marked"):
                 styles[part] = self.get_component_rich_style(f"heat--{part}", partial=True)
-            self._look = HeatmapStyle(glyphs_of(self), styles)
-        return self._look
+            self._style_cache = HeatmapStyle(glyphs_of(self), styles)
+        return self._style_cache
 
 
 def _middle_ns(picture: HeatPicture, row: int) -> float:
