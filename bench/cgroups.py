@@ -45,7 +45,7 @@ def _measure(folder: Path, ticks: int) -> None:
             print(f"{words:>10} busy  {_tick_ms(collector, tree, busy, ticks):6.2f} ms")
     finally:
         collector.close()
-    print(f"a look for groups and limits  {_cpu_ms(lambda: scan(hierarchy)):6.2f} ms")
+    print(f"a scan for groups and limits  {_cpu_ms(lambda: scan(hierarchy)):6.2f} ms")
 
 
 class _Tree:

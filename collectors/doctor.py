@@ -1,4 +1,4 @@
-"""What works on this host, which tier its figures get, and what would lift it."""
+"""Checks of this host: what works, which tier its figures get, and how to enable more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.errors import LunscopeError, words_of
 
 
 def exact_time(procfs: Path, sysfs: Path) -> Check:
-    """Attach and detach, or say why that cannot be and what would lift it."""
+    """Attach and detach, or report why that fails and how to enable it."""
     refusal = full_refusal(str(procfs), str(sysfs))
     if not refusal:
         return _attached(sysfs)
@@ -60,7 +60,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: what was found and, unless it is fine, how to mend it."""
+    """Result of one check: what was found and, unless it is fine, the fix."""
 
     id: str
     status: Status
@@ -72,7 +72,7 @@ _MOST_NAMES = 5
 
 
 def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
-    """Run every check; none leaves anything changed and none raises."""
+    """Run every check; none changes anything and none raises."""
     checks: tuple[Callable[[], Check], ...] = (
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
@@ -124,7 +124,7 @@ def _accounting(sysfs: Path) -> Check:
 
 
 def _text(path: Path) -> str:
-    """Content, empty where it cannot be read: devices go at any time."""
+    """Content, empty if it cannot be read: devices may vanish at any time."""
     try:
         return path.read_text(errors="replace")
     except OSError:

@@ -184,13 +184,13 @@ class Graph:
 
     def __post_init__(self) -> None:
         paths_of: dict[str, list[int]] = {lun.key: [] for lun in self.luns}
-        for place, path in enumerate(self.paths):
-            paths_of.setdefault(path.lun, []).append(place)
-        object.__setattr__(self, "paths_of", {lun: tuple(places) for lun, places in paths_of.items()})
+        for position, path in enumerate(self.paths):
+            paths_of.setdefault(path.lun, []).append(position)
+        object.__setattr__(self, "paths_of", {lun: tuple(positions) for lun, positions in paths_of.items()})
 
     def of_lun(self, lun: Lun) -> tuple[Path, ...]:
         """Paths of a LUN."""
-        return tuple(self.paths[place] for place in self.paths_of[lun.key])
+        return tuple(self.paths[position] for position in self.paths_of[lun.key])
 
     @property
     def records(self) -> tuple[tuple[object, ...], ...]:

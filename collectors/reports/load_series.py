@@ -42,8 +42,8 @@ class LoadSeries:
                         epoch,
                         (now_ns - self._first_ns) / _SECOND_NS,
                         (now_ns - before_ns) / _SECOND_NS,
-                        _growth(before, table, "read"),
-                        _growth(before, table, "write"),
+                        _direction_delta(before, table, "read"),
+                        _direction_delta(before, table, "write"),
                         used.ru_utime - used_before.ru_utime,
                         used.ru_stime - used_before.ru_stime,
                     )
@@ -53,7 +53,7 @@ class LoadSeries:
         self._last = table, now_ns, used
 
 
-def _growth(before: Table, after: Table, direction: str) -> DirectionDelta:
+def _direction_delta(before: Table, after: Table, direction: str) -> DirectionDelta:
     columns = (f"{direction}_ios", f"{direction}_bytes", f"{direction}_latency_ns")
     sums = (
         int(after.column(column).sum(dtype=np.uint64) - before.column(column).sum(dtype=np.uint64))

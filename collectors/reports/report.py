@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from collectors.derive.downsample import coarser
+from collectors.derive.downsample import downsample
 from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import Frame, FrameTable, Step, Tier, Topology
 from collectors.rates import derive
@@ -98,11 +98,11 @@ def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
     """
     options = options or ReportOptions()
-    looks = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
-    page = ReportPage(options.tables or ("disks",), looks)
+    page_options = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
+    page = ReportPage(options.tables or ("disks",), page_options)
     averages, peaks, topology = _averages(), AveragePeaks(), Topology()
     if options.interval_s is not None:
-        steps = coarser(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
+        steps = downsample(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
     for step, frame in _intervals(steps, options.count):
         topology = step.current.topology
         for added in averages:
@@ -122,7 +122,7 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     """Yield one JSON document per interval, as `report_line` makes them, without line ends."""
     options = options or ReportOptions()
     if options.interval_s is not None:
-        steps = coarser(steps, options.interval_s)
+        steps = downsample(steps, options.interval_s)
     for _, frame in _intervals(steps, options.count):
         if not math.isnan(frame.elapsed_s):
             line = report_line(frame, options.tables or UNASKED_TABLES)

@@ -37,7 +37,7 @@ def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[st
                 "multipath": lun.multipath,
                 "policy": safe_text(lun.policy),
                 **_facts(topology.devices.get(lun.key), [topology.devices.get(path.key) for path in graph.of_lun(lun)]),
-                "paths": [safe_text(graph.paths[place].name) for place in graph.paths_of[lun.key]],
+                "paths": [safe_text(graph.paths[position].name) for position in graph.paths_of[lun.key]],
             }
             for lun in graph.luns
         ],

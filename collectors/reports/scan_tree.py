@@ -58,13 +58,13 @@ class _Tree:
 
     def _lun(self, lun: Lun) -> Iterator[str]:
         yield self._lun_line(lun)
-        paths = [self._graph.paths[place] for place in self._graph.paths_of[lun.key]]
+        paths = [self._graph.paths[position] for position in self._graph.paths_of[lun.key]]
         yield from self._path_lines(sorted(paths, key=lambda path: natural(path.address)))
         yield from self._stack(lun.key, "  ", frozenset({lun.key}))
 
     def _lun_line(self, lun: Lun) -> str:
         device = self._devices.get(lun.key)
-        paths = [self._graph.paths[place] for place in self._graph.paths_of[lun.key]]
+        paths = [self._graph.paths[position] for position in self._graph.paths_of[lun.key]]
         parts = [_named(lun.name, device)]
         if device is not None:
             # A map has no maker; its paths do.

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Return what the C library keeps for later, some milliseconds beside the ticks; not every library can."""
     trim = _trim()
     if trim is not None:

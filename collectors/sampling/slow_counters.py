@@ -13,7 +13,7 @@ from collectors.sampling.background import BackgroundThread
 from collectors.sampling.reading import Reading
 from engine.events import Event
 
-FIRST_LOOK_S = 0.1
+FIRST_POLL_S = 0.1
 """The graph is looked for so often until there is one."""
 
 
@@ -45,12 +45,12 @@ class SlowCounters:
         graph: Callable[[], Graph],
         take: Callable[[Graph], Table | None],
         pace: SlowPace,
-        tell: Callable[[Table, Table, Graph], Iterable[Event]] = lambda _before, _now, _graph: (),
+        events_of: Callable[[Table, Table, Graph], Iterable[Event]] = lambda _before, _now, _graph: (),
     ) -> None:
         self._graph = graph
         self._take = take
         self._pace = pace
-        self._tell = tell
+        self._events_of = events_of
         self._table: Table | None = None
         self._events: list[Event] = []
         self._lock = threading.Lock()
@@ -85,11 +85,11 @@ class SlowCounters:
             table = self._take(graph)
             taken_s = time.monotonic() - started_s
             self._publish(table, graph)
-            pause_s = self._pace.pause_s(taken_s) if graph.luns else FIRST_LOOK_S
+            pause_s = self._pace.pause_s(taken_s) if graph.luns else FIRST_POLL_S
 
     def _publish(self, table: Table | None, graph: Graph) -> None:
         before = self._table
-        events = [] if before is None or table is None else list(self._tell(before, table, graph))
+        events = [] if before is None or table is None else list(self._events_of(before, table, graph))
         with self._lock:
             self._table = table
             self._events += events

@@ -10,7 +10,7 @@ import stat
 import struct
 from pathlib import Path
 
-from collectors.session.database import COMPANIONS, Database, companions
+from collectors.session.database import WAL_SUFFIXES, Database, wal_files
 from engine.errors import LunscopeError, RefusedError, UsageError
 
 _PLACE = 1 << 62
@@ -71,7 +71,7 @@ def create_private(path: Path) -> RecordingLock:
     """
     refuse_foreign_links(path)
     _refuse_long_name(path)
-    if not os.path.lexists(path) and (left := companions(path)):
+    if not os.path.lexists(path) and (left := wal_files(path)):
         raise RefusedError(f"{path}: {left[0].name} of another recording is beside it; remove it or use another name")
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -87,7 +87,7 @@ def create_private(path: Path) -> RecordingLock:
 def _refuse_long_name(path: Path) -> None:
     """Check that SQLite can keep its log beside the file, which has a longer name."""
     try:
-        longest = os.pathconf(path.parent, "PC_NAME_MAX") - max(map(len, COMPANIONS))
+        longest = os.pathconf(path.parent, "PC_NAME_MAX") - max(map(len, WAL_SUFFIXES))
     except OSError:
         return
     length = len(os.fsencode(path.name))
@@ -95,7 +95,7 @@ def _refuse_long_name(path: Path) -> None:
         raise UsageError(f"{path}: a name of {length} bytes: give one of at most {longest}, for the log beside it")
 
 
-def make_way(path: Path) -> None:
+def remove_existing(path: Path) -> None:
     """Remove a recording that is to be overwritten.
 
     Raises:
@@ -112,7 +112,7 @@ def make_way(path: Path) -> None:
         except LunscopeError as error:
             raise RefusedError(f"{path}: not overwritten: no readable lunscope session; remove it first") from error
     try:
-        for file in (*companions(path), path):
+        for file in (*wal_files(path), path):
             file.unlink(missing_ok=True)
     except OSError as error:
         raise LunscopeError(f"{error.filename}: cannot be removed: {error.strerror}; use another name") from error

@@ -56,13 +56,13 @@ _HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NOT_A_SESSION = "not a lunscope session"
 
 
-COMPANIONS = ("-wal", "-shm", "-journal")
+WAL_SUFFIXES = ("-wal", "-shm", "-journal")
 """Files SQLite keeps beside a database."""
 
 
-def companions(path: Path) -> list[Path]:
+def wal_files(path: Path) -> list[Path]:
     """Companion files that are there."""
-    beside = (path.with_name(path.name + suffix) for suffix in COMPANIONS)
+    beside = (path.with_name(path.name + suffix) for suffix in WAL_SUFFIXES)
     return [file for file in beside if os.path.lexists(file)]
 
 
@@ -82,7 +82,7 @@ class Database:
             LunscopeError: there is no such file, it cannot be opened, or it is no session this version reads.
         """
         self.path = path
-        _refuse_oddities(path)
+        _refuse_other_files(path)
         self._connection, self.notice = _open(path)
         """What the file lacks, in one line; empty if nothing."""
         self.damage = structure_damage(self._connection, self.size_bytes())
@@ -106,7 +106,7 @@ class Database:
 
     def size_bytes(self) -> int:
         """Bytes of the file and its log."""
-        return sum(file.stat().st_size for file in (self.path, *companions(self.path)) if file.exists())
+        return sum(file.stat().st_size for file in (self.path, *wal_files(self.path)) if file.exists())
 
     def close(self) -> None:
         """Release the file; may be called twice."""
@@ -114,7 +114,7 @@ class Database:
 
 
 def _open(path: Path) -> tuple[sqlite3.Connection, str]:
-    for options, notice in _ways_in(path):
+    for options, notice in _open_options(path):
         connection = connect(path, options)
         try:
             _harden(connection)
@@ -131,7 +131,7 @@ def _open(path: Path) -> tuple[sqlite3.Connection, str]:
     raise LunscopeError(f"{path}: cannot be opened; check that you may read the file and its -wal")
 
 
-def _refuse_oddities(path: Path) -> None:
+def _refuse_other_files(path: Path) -> None:
     try:
         status = path.stat()
     except OSError as error:
@@ -152,7 +152,7 @@ def _log_holds_data(path: Path) -> bool:
         return False
 
 
-def _ways_in(path: Path) -> list[tuple[str, str]]:
+def _open_options(path: Path) -> list[tuple[str, str]]:
     """With the log where there is one, else as a file that nobody changes, which leaves no companions behind."""
     if _log_holds_data(path):
         lost = "its -wal cannot be used here: shown up to the last checkpoint"

@@ -42,9 +42,9 @@ _Tables = dict[str, tuple[Schema, Rows, _native.TableCodec]]
 class Decoder:
     """Rebuilds any tick: the next one costs one difference, any other at most a keyframe's run of them."""
 
-    def __init__(self, ticks: TickTable, library: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]) -> None:
+    def __init__(self, ticks: TickTable, objects: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]) -> None:
         self._ticks = ticks
-        self._library = library
+        self._objects = objects
         self._events_at = events_at
         self._cursor: tuple[int, TickState] | None = None
         self._starts: OrderedDict[int, TickState] = OrderedDict()
@@ -101,7 +101,7 @@ class Decoder:
         tables: _Tables = {}
         cells = 0
         for section in record.tables:
-            schema, rows = self._library.schema(section.shape_id), self._library.rows(section.rows_id)
+            schema, rows = self._objects.schema(section.shape_id), self._objects.rows(section.rows_id)
             cells += len(rows) * len(schema.columns)
             if cells > MAX_TICK_CELLS:
                 raise DamageError("tables too large for any host")
@@ -118,7 +118,7 @@ class Decoder:
         sample = Sample(
             time_ns=stored.time_ns,
             monotonic_ns=stored.monotonic_ns,
-            topology=self._library.topology(record.topology_id),
+            topology=self._objects.topology(record.topology_id),
             tables={name: Table(schema, rows, codec.values()) for name, (schema, rows, codec) in tables.items()},
             histograms=dict(self._histograms(section) for section in record.histograms),
             events=self._events_at(stored.tick),
@@ -128,7 +128,7 @@ class Decoder:
         return Moment(sample, record.gap)
 
     def _histograms(self, section: RecordSection) -> tuple[str, Histograms]:
-        shape, rows = self._library.histogram_shape(section.shape_id), self._library.rows(section.rows_id)
+        shape, rows = self._objects.histogram_shape(section.shape_id), self._objects.rows(section.rows_id)
         row, series, bucket, count = _native.decode_cells(section.data)
         if len(row) and (int(row.max()) >= len(rows) or int(series.max()) >= len(shape.series)):
             raise DamageError("a histogram of a row that is not there")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.model import Histograms, Sample, Table
-from collectors.session.format import CHAPTER_TICKS, KEYFRAME_TICKS
+from collectors.session.format import KEYFRAME_TICKS, SEGMENT_TICKS
 from collectors.session.object_writer import ObjectWriter
 from collectors.session.record import Record, RecordSection
 from collectors.session.state import TickState
@@ -27,8 +27,8 @@ class EncodedTick:
 class Encoder:
     """Turns samples into ticks, one after the other; objects they refer to wait on the shelf."""
 
-    def __init__(self, shelf: ObjectWriter) -> None:
-        self._objects = shelf
+    def __init__(self, objects: ObjectWriter) -> None:
+        self._objects = objects
         self._tick = 0
         self._state = TickState()
         self._segment = TickState()
@@ -59,13 +59,13 @@ class Encoder:
     def _base(self) -> int | None:
         """Where the next tick starts from; brings the state there."""
         tick = self._tick
-        if tick % CHAPTER_TICKS == 0:
+        if tick % SEGMENT_TICKS == 0:
             self._objects.start_segment()
             self._state = TickState()
             return tick
         if tick % KEYFRAME_TICKS == 0:
             self._state = self._segment.copy()
-            return tick - tick % CHAPTER_TICKS
+            return tick - tick % SEGMENT_TICKS
         return None
 
     def _table(self, table: Table) -> RecordSection:

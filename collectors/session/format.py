@@ -33,7 +33,7 @@ LARGE_TICK_BYTES = 32 << 10
 MAX_PARTS = 256
 
 KEYFRAME_TICKS = 60
-CHAPTER_TICKS = 30 * KEYFRAME_TICKS
+SEGMENT_TICKS = 30 * KEYFRAME_TICKS
 
 MAX_BLOB_BYTES = 64 << 20
 """Largest value read from a file: 19,200 busy devices need under 1 MiB."""

@@ -74,8 +74,8 @@ class ObjectWriter:
         if last is None or last.chain >= _LONGEST_CHAIN:
             stored = _StoredRows(rows, self._put_json(ObjectKind.ROWS, objects.rows_to_json(rows)), 0)
         else:
-            told = objects.rows_to_json(rows, last.rows, last.number)
-            stored = _StoredRows(rows, self._put_json(ObjectKind.ROWS, told), last.chain + 1)
+            encoded = objects.rows_to_json(rows, last.rows, last.number)
+            stored = _StoredRows(rows, self._put_json(ObjectKind.ROWS, encoded), last.chain + 1)
         self._rows[name] = stored
         return stored.number
 

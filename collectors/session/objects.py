@@ -132,17 +132,19 @@ def rows_to_json(rows: Rows, base: Rows | None = None, base_id: int = 0) -> dict
 
     `runs` counts rows taken from a place of the base, [place, count, ...], with place -1 for rows that are new.
     """
-    places = {} if base is None else {row: place for place, row in enumerate(zip(base.keys, base.names, strict=True))}
+    positions = (
+        {} if base is None else {row: position for position, row in enumerate(zip(base.keys, base.names, strict=True))}
+    )
     runs: list[int] = []
     fresh: list[tuple[str, str]] = []
     for row in zip(rows.keys, rows.names, strict=True):
-        place = places.get(row, -1)
-        if place < 0:
+        position = positions.get(row, -1)
+        if position < 0:
             fresh.append(row)
-        if runs and place == (-1 if runs[-2] < 0 else runs[-2] + runs[-1]):
+        if runs and position == (-1 if runs[-2] < 0 else runs[-2] + runs[-1]):
             runs[-1] += 1
         else:
-            runs += (place, 1)
+            runs += (position, 1)
     return {"base": base_id, "runs": runs, "keys": [row[0] for row in fresh], "names": [row[1] for row in fresh]}
 
 
@@ -163,9 +165,9 @@ def rows_from_json(value: dict[str, Any], base: Rows | None) -> Rows:
     fresh = list(zip(keys, names, strict=True))
     rows: list[tuple[str, str]] = []
     taken = 0
-    for place, count in zip(runs[::2], runs[1::2], strict=True):
-        part = fresh[taken : taken + count] if place < 0 else old[place : place + count]
-        taken += count if place < 0 else 0
+    for position, count in zip(runs[::2], runs[1::2], strict=True):
+        part = fresh[taken : taken + count] if position < 0 else old[position : position + count]
+        taken += count if position < 0 else 0
         rows += part
         if count < 1 or len(part) != count or len(rows) > len(old) + len(fresh):
             raise DamageError("not a row set")

@@ -94,12 +94,12 @@ class SessionReader:
         self.path = Path(path)
         self._lock = threading.RLock()
         self._database = Database(self.path)
-        self._library = ObjectReader(self._database)
-        header = self._library.header()
+        self._objects = ObjectReader(self._database)
+        header = self._objects.header()
         clock_ns, interval_s = header.get("clock_ns"), header.get("interval_s")
         self._ticks = TickTable(self._database, clock_ns if type(clock_ns) is int else 0)
         self._events = RecordedEvents(self._database)
-        self._decoder = Decoder(self._ticks, self._library, self._events.at)
+        self._decoder = Decoder(self._ticks, self._objects, self._events.at)
         self._damage = DamageLog(self._ticks)
         self._kept: OrderedDict[int, Moment] = OrderedDict()
         try:
@@ -107,8 +107,8 @@ class SessionReader:
         except BaseException:
             self._database.close()
             raise
-        told = isinstance(interval_s, float) and 0 < interval_s < _LONGEST_INTERVAL_S
-        self.interval_s: float = float(interval_s or 0) if told else self._timeline.interval_s()
+        is_stored = isinstance(interval_s, float) and 0 < interval_s < _LONGEST_INTERVAL_S
+        self.interval_s: float = float(interval_s or 0) if is_stored else self._timeline.interval_s()
         """Nominal time between samples in seconds, the usual one where the file does not say."""
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ class SessionReader:
         """Whether no more will come: it was closed, or its recorder is gone."""
         with self._lock:
             idle_ns = time.time_ns() - self.end_ns
-            return self._library.ended() or idle_ns > max(_STALE_NS, 10**10 * self.interval_s)
+            return self._objects.ended() or idle_ns > max(_STALE_NS, 10**10 * self.interval_s)
 
     @property
     def notice(self) -> str:
@@ -214,7 +214,7 @@ class SessionReader:
     def _ending(self) -> str:
         if self._ticks.cut_off:
             return f"damaged: cut off after {clock_text(self.end_ns)}, the rest is lost"
-        if self._library.ended():
+        if self._objects.ended():
             return ""
         return self._database.notice or (_UNCLOSED if self.complete else "")
 

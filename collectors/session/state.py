@@ -64,5 +64,5 @@ class TickState:
 
 
 def _sources(old: Rows, new: Rows) -> NDArray[np.int64]:
-    places = {key: place for place, key in enumerate(old.keys)}
-    return np.fromiter((places.get(key, -1) for key in new.keys), np.int64, len(new))
+    positions = {key: position for position, key in enumerate(old.keys)}
+    return np.fromiter((positions.get(key, -1) for key in new.keys), np.int64, len(new))

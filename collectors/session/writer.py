@@ -12,8 +12,8 @@ from typing import Self
 
 from collectors.model import Sample
 from collectors.session import objects
-from collectors.session.create_file import create_private, make_way
-from collectors.session.database import companions, connect
+from collectors.session.create_file import create_private, remove_existing
+from collectors.session.database import connect, wal_files
 from collectors.session.encoder import EncodedTick, Encoder
 from collectors.session.failure import failure_reason, result_code
 from collectors.session.format import APPLICATION_ID, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
@@ -74,7 +74,7 @@ class SessionWriter:
     def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
         self.path = Path(path)
         if overwrite and os.path.lexists(self.path):
-            make_way(self.path)
+            remove_existing(self.path)
         self._recording_lock = create_private(self.path)
         self._lock = threading.Lock()
         self._failure = ""
@@ -98,7 +98,7 @@ class SessionWriter:
     @property
     def size_bytes(self) -> int:
         """What the recording takes on its disk now."""
-        files = [self.path, *companions(self.path)]
+        files = [self.path, *wal_files(self.path)]
         return sum(file.stat().st_size for file in files if file.exists() and not file.name.endswith("-shm"))
 
     def write(self, sample: Sample, *, gap: bool = False) -> None:
@@ -171,7 +171,7 @@ class SessionWriter:
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
-            for file in (*companions(self.path), self.path):
+            for file in (*wal_files(self.path), self.path):
                 file.unlink(missing_ok=True)
             self._recording_lock.release()
             raise self._fail(error) from error

@@ -30,7 +30,7 @@ class Threaded(Protocol):
 class Sampler(Protocol):
     """A collector whose looks are needless while there is exact time."""
 
-    resting: bool
+    paused: bool
     """Whether it looks at nothing."""
 
 
@@ -73,8 +73,8 @@ class HostReaders:
         """CPU time of all threads."""
         return sum(one.cpu_ns for one in self.collectors if isinstance(one, Threaded))
 
-    def rest(self, resting: bool) -> None:
+    def pause_samplers(self, paused: bool) -> None:
         """Have samplers look at nothing, or go on."""
         for one in self.subjects:
             if isinstance(one, Sampler):
-                one.resting = resting
+                one.paused = paused

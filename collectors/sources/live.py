@@ -89,8 +89,8 @@ class LiveSource:
         self._host: HostReaders | None = None
         self._skips = SkipReporter()
         self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
-        self._seen_rows: Rows | None = None
-        self._seen_changes = 0
+        self._scanned_rows: Rows | None = None
+        self._scanned_changes = 0
         self._disks: Table | None = None
         self._background_ns = 0
         self._settings = settings or ReadingSettings()
@@ -178,18 +178,18 @@ class LiveSource:
             events += reading.events
         self._follow_topology(host)
         self._confirm_states(host, tables.get(DISK.name))
-        self._rest_looks(host)
+        self._pause_samplers(host)
         sample = Sample(
             time_ns=time_ns,
             monotonic_ns=monotonic_ns,
-            topology=self._exact.told(host.inventory.topology, self._lesser_tier),
+            topology=self._exact.with_tier(host.inventory.topology, self._lesser_tier),
             tables=tables,
             histograms=histograms,
             late_ns=max(0, monotonic_ns - due_ns),
         )
-        told = (*events, *host.path_watch.look(sample))
+        with_tier = (*events, *host.path_watch.compare(sample))
         cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
-        return replace(sample, events=told, cost_ns=cost_ns)
+        return replace(sample, events=with_tier, cost_ns=cost_ns)
 
     def _confirm_states(self, host: HostReaders, disks: Table | None) -> None:
         """Have the states read again of paths that complete I/O although they are called unusable."""
@@ -198,11 +198,11 @@ class LiveSource:
         if names:
             host.inventory.confirm(names)
 
-    def _rest_looks(self, host: HostReaders) -> None:
+    def _pause_samplers(self, host: HostReaders) -> None:
         """Spare the samplers while exact counters make their looks needless."""
         if self._watch is not None:
-            self._watch.resting = self._exact.delivers
-        host.rest(self._exact.delivers)
+            self._watch.paused = self._exact.delivers
+        host.pause_samplers(self._exact.delivers)
 
     @property
     def _lesser_tier(self) -> Tier:
@@ -214,9 +214,9 @@ class LiveSource:
 
     def _await_topology(self, host: HostReaders, stop: StopFlag, patience_s: float) -> None:
         """Have everything scanned before the schedule starts, so that no tick is late for it."""
-        if self._seen_rows is None:
-            self._seen_rows = self._block.rows
-            host.inventory.request(self._seen_rows)
+        if self._scanned_rows is None:
+            self._scanned_rows = self._block.rows
+            host.inventory.request(self._scanned_rows)
         end_s = time.monotonic() + patience_s
         while not host.inventory.wait(min(_STOP_CHECK_S, patience_s)):
             if stop.is_set() or time.monotonic() >= end_s:
@@ -225,11 +225,11 @@ class LiveSource:
     def _follow_topology(self, host: HostReaders) -> None:
         """Have devices scanned when rows came or went, or uevents said that facts changed."""
         changes = host.hotplug.changes
-        if changes != self._seen_changes:
+        if changes != self._scanned_changes:
             self._block.rescan()
-        if changes != self._seen_changes or self._block.rows is not self._seen_rows:
+        if changes != self._scanned_changes or self._block.rows is not self._scanned_rows:
             host.inventory.request(self._block.rows, host.hotplug.take_touched())
-        self._seen_changes, self._seen_rows = changes, self._block.rows
+        self._scanned_changes, self._scanned_rows = changes, self._block.rows
 
     def _background_cost_ns(self, host: HostReaders) -> int:
         """CPU time the threads have used since the last call."""

@@ -33,7 +33,7 @@ class RecordingSource:
         writer.interval_s = source.interval_s
         self._queue: queue.Queue[_Job | None] = queue.Queue(_MOST_WAITING)
         self._trouble = ""
-        self._told = False
+        self._is_reported = False
         self._missed: list[Sample] = []
         self._left_out = 0
         self._last: Sample | None = None
@@ -123,9 +123,9 @@ class RecordingSource:
 
     def _with_own_event(self, step: Step) -> Step:
         """Tell once that recording stopped."""
-        if not self._trouble or self._told:
+        if not self._trouble or self._is_reported:
             return step
-        self._told = True
+        self._is_reported = True
         event = Event.now(EventKind.MONITOR, f"recording stopped: {self._trouble}")
         return Step(step.previous, replace(step.current, events=(*step.current.events, event)))
 

@@ -79,7 +79,7 @@ def _pause_s(reader: SessionReader, index: int, speed: float) -> float:
 
 
 MIN_SPEED, MAX_SPEED = 0.1, 1000.0
-_LOOK_S = 0.2
+_POLL_S = 0.2
 """How often a waiting replay looks whether it is to stop, or whether the file has grown."""
 
 
@@ -237,11 +237,11 @@ class ReplaySource:
         """Show what is due, or wait a moment for it."""
         shown = self._shown
         if shown is None or self._paused or self._at_end(shown):
-            self._clock.wait(self._changed, _LOOK_S)
+            self._clock.wait(self._changed, _POLL_S)
             return None
         due = next_due(self._reader, shown, self._clock.now_s() - self._shown_s, self._speed)
         if due.index == shown:
-            self._clock.wait(self._changed, min(_LOOK_S, self._shown_s + due.after_s - self._clock.now_s()))
+            self._clock.wait(self._changed, min(_POLL_S, self._shown_s + due.after_s - self._clock.now_s()))
             return None
         self._shown, self._shown_s = due.index, self._shown_s + due.after_s
         return self._reader.step_at(due.index)

@@ -10,16 +10,16 @@ from collectors.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.kernel.class_folder import Facts
 from collectors.kernel.sysfs_location import SysfsLocation
 from collectors.model import Device
-from collectors.tables.tape.drives import SeenTape
+from collectors.tables.tape.drives import TapeRecord
 from collectors.topology.buses import Buses
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
 from collectors.topology.partitions import Partition
 from collectors.topology.ports import PortTable, find_ports, nvme_limit
-from collectors.topology.seen import Seen
+from collectors.topology.seen import DeviceRecord
 from collectors.topology.targets import target_of
 
 
-def controller_of(one: Seen, target: TargetPort | None, buses: Buses) -> str:
+def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:
     """Name the controller, such as "0x5006016080000001 group 2"; empty where nothing tells of it.
 
     Ports of one target port group of one array change their ALUA state together, which is what a controller is to
@@ -38,10 +38,10 @@ MULTIPATH_UUID = "mpath-"
 """What multipathd starts the uuid of its maps with (multipath-tools, libmultipath/devmapper.h)."""
 
 
-def multipath_maps(seen: Mapping[str, Seen]) -> frozenset[str]:
+def multipath_maps(records: Mapping[str, DeviceRecord]) -> frozenset[str]:
     """Keys of all multipath maps: those of multipathd, and those by hand that stand on one disk several times."""
-    devices = {one.device.name: one.device for one in seen.values()}
-    maps = ((key, one.device) for key, one in seen.items() if one.device.kind == "dm")
+    devices = {one.device.name: one.device for one in records.values()}
+    maps = ((key, one.device) for key, one in records.items() if one.device.kind == "dm")
     return frozenset(
         key
         for key, device in maps
@@ -66,7 +66,7 @@ _LAYER_KINDS = (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("part", "partition"))
 class Assembly:
     """Parts of the graph as they are found."""
 
-    seen: Mapping[str, Seen]
+    records: Mapping[str, DeviceRecord]
     buses: Buses
     ports: PortTable
     maps: frozenset[str]
@@ -81,14 +81,14 @@ class Assembly:
     _ways: dict[SysfsLocation, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], buses: Buses, daemon: Mapping[str, DaemonPath]) -> Assembly:
+    def of(cls, records: Mapping[str, DeviceRecord], buses: Buses, daemon: Mapping[str, DaemonPath]) -> Assembly:
         """Start with the ports."""
-        return cls(seen, buses, find_ports(buses), multipath_maps(seen), daemon)
+        return cls(records, buses, find_ports(buses), multipath_maps(records), daemon)
 
     def add_disks(self) -> None:
         """Sort all devices into LUNs, paths and layers."""
-        lun_of = _luns_of_paths(self.seen, self.maps)
-        for key, one in self.seen.items():
+        lun_of = _luns_of_paths(self.records, self.maps)
+        for key, one in self.records.items():
             device = one.device
             if key in lun_of:
                 self.paths.append(self._path(one, lun_of[key]))
@@ -111,14 +111,14 @@ class Assembly:
             self.layers.append(Layer(keys[part.name], part.name, "partition", size_bytes=part.size_bytes, below=disk))
         luns = {lun.key for lun in self.luns}
         paths = {path.key for path in self.paths}
-        for key, one in self.seen.items():
+        for key, one in self.records.items():
             if key not in luns and key not in paths:
                 below = tuple(keys[name] for name in one.device.slaves if name in keys)
                 label = one.device.friendly_name
                 kind = _layer_kind(one)
                 self.layers.append(Layer(key, one.device.name, kind, label, one.device.size_bytes, below))
 
-    def add_tapes(self, tapes: Iterable[SeenTape]) -> None:
+    def add_tapes(self, tapes: Iterable[TapeRecord]) -> None:
         """Add tape drives, each by its way."""
         for one in tapes:
             port, target = self._way(one.location)
@@ -129,7 +129,7 @@ class Assembly:
                 )
             )  # fmt: skip
 
-    def _path(self, one: Seen, lun: str) -> Path:
+    def _path(self, one: DeviceRecord, lun: str) -> Path:
         location = one.location
         port, target = self._way(location)
         controller = self.buses.controllers.get(location.controller, {})
@@ -156,7 +156,7 @@ class Assembly:
             priority=self.daemon.get(one.device.name, UNKNOWN_PATH).priority,
         )
 
-    def _limit(self, one: Seen) -> int | None:
+    def _limit(self, one: DeviceRecord) -> int | None:
         """Commands a path admits: of NVMe those of its controller, whose queues all of its namespaces share."""
         controller = self.buses.controllers.get(one.location.controller)
         return one.device.queue_limit if controller is None else nvme_limit(controller)
@@ -172,22 +172,22 @@ class Assembly:
         return self._ways[location]
 
 
-def is_marginal(one: Seen, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
+def is_marginal(one: DeviceRecord, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
     """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) calls a path marginal."""
     port_state = remote_ports.get(one.location.remote_port, {}).get("port_state", "")
-    told = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
-    known = [answer for answer in told if answer is not None]
+    answers = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
+    known = [answer for answer in answers if answer is not None]
     return any(known) if known else None
 
 
-def _luns_of_paths(seen: Mapping[str, Seen], maps: frozenset[str]) -> dict[str, str]:
+def _luns_of_paths(records: Mapping[str, DeviceRecord], maps: frozenset[str]) -> dict[str, str]:
     """Key of the LUN of every device that is a path of another one; the first where several claim it.
 
     A map is never a path: maps that stand on each other would else be paths of nothing that is shown.
     """
-    keys = {one.device.name: key for key, one in seen.items()}
+    keys = {one.device.name: key for key, one in records.items()}
     found: dict[str, str] = {}
-    for key, one in seen.items():
+    for key, one in records.items():
         if key in maps:
             for name in one.device.slaves:
                 if name in keys and keys[name] not in maps:
@@ -200,7 +200,7 @@ def _luns_of_paths(seen: Mapping[str, Seen], maps: frozenset[str]) -> dict[str, 
     return found
 
 
-def _layer_kind(one: Seen) -> str:
+def _layer_kind(one: DeviceRecord) -> str:
     if one.device.kind == "md":
         return one.level or "md"
     identity = one.device.persistent_id
@@ -215,7 +215,7 @@ def notices(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
 
 
 def _odd_slaves(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
-    for key, one in assembly.seen.items():
+    for key, one in assembly.records.items():
         lost = [name for name in one.device.slaves if name not in keys]
         if lost:
             yield f"{one.device.name}: built on {', '.join(lost)}, which is not there"
@@ -229,7 +229,7 @@ def _same_identity(assembly: Assembly) -> Iterator[str]:
     """LUNs that claim to be the same: one seen twice without multipathing, or a copy with a cloned identity."""
     names: dict[str, list[str]] = {}
     for lun in assembly.luns:
-        identity = assembly.seen[lun.key].device.persistent_id
+        identity = assembly.records[lun.key].device.persistent_id
         if identity and not lun.multipath:
             names.setdefault(identity, []).append(lun.name)
     for identity, same in names.items():
@@ -241,7 +241,7 @@ def _strange_paths(assembly: Assembly) -> Iterator[str]:
     """LUNs whose paths do not lead to the same disk: writing through them destroys data."""
     identities: dict[str, set[str]] = {}
     for path in assembly.paths:
-        identity = assembly.seen[path.key].device.persistent_id
+        identity = assembly.records[path.key].device.persistent_id
         if identity:
             identities.setdefault(path.lun, set()).add(identity)
     for lun in assembly.luns:

@@ -71,10 +71,12 @@ def with_map_states(graph: Graph, devices: Mapping[str, Device], maps: Mapping[N
 
 
 def _with_state(path: Path, devices: Mapping[str, Device], state: MapState | None) -> Path:
-    told = None if state is None else state.paths.get(_number(devices[path.key]))
-    if told is None:
+    map_path = None if state is None else state.paths.get(_number(devices[path.key]))
+    if map_path is None:
         return path
-    return replace(path, map_state=told.state, failures=told.failures, group=told.group, weight=told.weight)
+    return replace(
+        path, map_state=map_path.state, failures=map_path.failures, group=map_path.group, weight=map_path.weight
+    )
 
 
 def _number(device: Device) -> Number:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from collectors.kernel.uevents import Budget
 from collectors.model import HostFacts, Rows, Topology
 from collectors.sampling.background import BackgroundThread
-from collectors.sampling.memory import give_back
+from collectors.sampling.memory import trim_heap
 from collectors.sampling.reading import Reading
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.host.facts import device_notices
@@ -213,7 +213,7 @@ class Inventory:
         cost_s = (time.thread_time_ns() - started_ns) / 1e9
         self._budget.spend(cost_s)
         if cost_s >= DEAR_S:
-            give_back()
+            trim_heap()
 
     def _scan_now(self, rows: Rows, changed: frozenset[str] | None) -> None:
         if self._rows is None:
@@ -228,13 +228,13 @@ class Inventory:
         found = Topology(devices, replace(self._host, notices=notices), graph)
         if not found.same_as(self.topology):
             before = self.topology.graph
-            told = (
+            texts = (
                 *port_changes(before, graph),
                 *path_changes(before, graph, devices),
                 *limit_changes(before, graph, devices),
                 *policy_changes(before, graph, devices),
             )
-            events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in told]
+            events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in texts]
             with self._changed:
                 self._events += events
             self.topology = found

@@ -61,15 +61,15 @@ def _list(control: int) -> dict[Number, int] | None:
 
 def _entries(buffer: bytearray, start: int) -> list[tuple[Number, int]]:
     found: list[tuple[Number, int]] = []
-    place = start
+    position = start
     while True:
-        device, following = _NAME_LIST.unpack_from(buffer, place)
+        device, following = _NAME_LIST.unpack_from(buffer, position)
         if not device:
             return found
-        name_end = buffer.index(0, place + _NAME_LIST.size) + 1
+        name_end = buffer.index(0, position + _NAME_LIST.size) + 1
         aligned = name_end + -(name_end - start) % 8
         (event,) = _EVENT.unpack_from(buffer, aligned)
         found.append((decoded(device), event))
         if not following:
             return found
-        place += following
+        position += following

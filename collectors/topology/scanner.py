@@ -9,7 +9,7 @@ from pathlib import Path
 from collectors.graph import Graph, MountedFilesystem
 from collectors.kernel.class_folder import read_class
 from collectors.kernel.identity import storable_name
-from collectors.kernel.udev_facts import look_up
+from collectors.kernel.udev_facts import read_udev_properties
 from collectors.model import Device, Rows
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.tape.drives import read_tapes
@@ -18,7 +18,7 @@ from collectors.topology.buses import read_buses
 from collectors.topology.device_mapper import AskMaps, with_map_states
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
-from collectors.topology.seen import SeenDevices
+from collectors.topology.seen import DeviceRecords
 from engine.hostfs.names import unescape_octal
 from engine.numbers import whole_number
 from engine.text import safe_text
@@ -113,7 +113,7 @@ class TopologyScanner:
         self._sysfs = sysfs
         self._ask_maps = ask_maps
         self._daemon = MultipathDaemon() if same_kernel(sysfs) else None
-        self._seen = SeenDevices(sysfs, look_up if Path(sysfs) == Path("/sys") else None)
+        self._records = DeviceRecords(sysfs, read_udev_properties if Path(sysfs) == Path("/sys") else None)
 
     def scan(self, rows: Rows, changed: frozenset[str] | None = None) -> tuple[dict[str, Device], Graph]:
         """Facts of the devices of a DISK table by key, and how they hang together.
@@ -124,12 +124,12 @@ class TopologyScanner:
             rows: of the DISK table.
             changed: names of the devices to read again beside new ones; None for all.
         """
-        seen = self._seen.update(rows, changed)
-        devices = {key: one.device for key, one in seen.items()}
+        records = self._records.update(rows, changed)
+        devices = {key: one.device for key, one in records.items()}
         partitions = read_partitions(self._sysfs, rows.names)
         keys = {device.name: key for key, device in devices.items()}
         keys |= partitions_by_name(partitions, keys)
-        assembly = Assembly.of(seen, read_buses(self._sysfs), self._daemon_paths())
+        assembly = Assembly.of(records, read_buses(self._sysfs), self._daemon_paths())
         assembly.add_disks()
         assembly.add_layers(partitions, keys)
         assembly.add_tapes(read_tapes(self._sysfs))
@@ -147,16 +147,16 @@ class TopologyScanner:
 
     def marginal_changes(self, graph: Graph) -> frozenset[str]:
         """Names of the paths of a scanned graph that became marginal or are so no more, or have another priority."""
-        told, remote_ports = self._daemon_paths(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
-        if not told and not remote_ports:
+        daemon_paths, remote_ports = self._daemon_paths(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
+        if not daemon_paths and not remote_ports:
             return frozenset()
-        known = ((path, self._seen.known.get(path.key)) for path in graph.paths)
+        known = ((path, self._records.known.get(path.key)) for path in graph.paths)
         return frozenset(
             path.name
             for path, one in known
             if one is not None
             and (path.marginal, path.priority)
-            != (is_marginal(one, told, remote_ports), told.get(path.name, UNKNOWN_PATH).priority)
+            != (is_marginal(one, daemon_paths, remote_ports), daemon_paths.get(path.name, UNKNOWN_PATH).priority)
         )
 
     def _daemon_paths(self) -> Mapping[str, DaemonPath]:

@@ -16,7 +16,7 @@ from collectors.model import Device, Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DeviceRecord:
     """One device: its facts, where it stands, and what is said of it as a path."""
 
     device: Device
@@ -34,45 +34,45 @@ class Seen:
     """The port of the storage it was reached through."""
 
 
-class SeenDevices:
+class DeviceRecords:
     """Reads devices that are new or were announced; all others are as they were."""
 
     def __init__(self, sysfs: str, udev: UdevLookup | None = None) -> None:
         """Remember where to read; `udev` is asked for what sysfs does not tell."""
         self._sysfs = sysfs
         self._udev = udev
-        self._seen: dict[str, Seen] = {}
+        self._records: dict[str, DeviceRecord] = {}
 
     @property
-    def known(self) -> Mapping[str, Seen]:
+    def known(self) -> Mapping[str, DeviceRecord]:
         """Devices as they were read last, by key."""
-        return self._seen
+        return self._records
 
-    def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, Seen]:
+    def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, DeviceRecord]:
         """Bring up to date and return what is known of the rows, by key.
 
         Args:
             rows: the devices that are there.
             changed: names of those to read again; None for all.
         """
-        old = {} if changed is None else self._seen
+        old = {} if changed is None else self._records
         everyone = list(zip(rows.keys, rows.names, strict=True))
         fresh = [(key, name) for key, name in everyone if key not in old or (changed is not None and name in changed)]
         slaves = {key: one.device.slaves for key, one in old.items() if one.device.slaves}
         slaves |= {key: _slaves(self._sysfs, name) for key, name in fresh if device_kind(name) in STACKED}
         holders = _holders((name, slaves.get(key, ())) for key, name in everyone)
         read = self._read(fresh, slaves, holders)
-        self._seen = {
+        self._records = {
             key: read[key] if key in read else _held_by(old[key], holders.get(name, ())) for key, name in everyone
         }
-        return self._seen
+        return self._records
 
     def _read(
         self,
         wanted: list[tuple[str, str]],
         slaves: Mapping[str, tuple[str, ...]],
         holders: Mapping[str, tuple[str, ...]],
-    ) -> dict[str, Seen]:
+    ) -> dict[str, DeviceRecord]:
         attributes = read_devices(self._sysfs, [name for _, name in wanted])
         ours = {key for key, name in wanted if is_of(key, attributes[name])}
         devices = {}
@@ -83,23 +83,23 @@ class SeenDevices:
         if self._udev is not None:
             devices = with_udev(devices, self._udev)
         return {
-            key: self._see(devices[key], attributes[name]) if key in ours else _lost(devices[key])
+            key: self._record_of(devices[key], attributes[name]) if key in ours else _vanished(devices[key])
             for key, name in wanted
         }
 
-    def _see(self, device: Device, found: Attributes) -> Seen:
+    def _record_of(self, device: Device, found: Attributes) -> DeviceRecord:
         entry = sysfs_name(device.name)
         try:
             link = os.readlink(f"{self._sysfs}/block/{entry}")  # noqa: PTH115 text, thousands
         except OSError:
             link = ""
-        return _see(device, found, *location_of(storable_name(link), entry))
+        return _record_of(device, found, *location_of(storable_name(link), entry))
 
 
-def _see(device: Device, found: Attributes, location: SysfsLocation, address: str) -> Seen:
+def _record_of(device: Device, found: Attributes, location: SysfsLocation, address: str) -> DeviceRecord:
     # What NVMe has as device/state is the subsystem's or the controller's, which is read once for all its paths.
     state = text(found["device/state"]) if address else ""
-    return Seen(
+    return DeviceRecord(
         device=device,
         location=location,
         address=address,
@@ -113,8 +113,10 @@ def _see(device: Device, found: Attributes, location: SysfsLocation, address: st
     )
 
 
-def _lost(device: Device) -> Seen:
-    return Seen(device, NOWHERE, address="", state="", access="", preferred=None, group=None, namespace="", level="")
+def _vanished(device: Device) -> DeviceRecord:
+    return DeviceRecord(
+        device, NOWHERE, address="", state="", access="", preferred=None, group=None, namespace="", level=""
+    )
 
 
 def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
@@ -134,7 +136,7 @@ def _holders(slaves: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[s
     return holders
 
 
-def _held_by(one: Seen, holders: tuple[str, ...]) -> Seen:
+def _held_by(one: DeviceRecord, holders: tuple[str, ...]) -> DeviceRecord:
     if one.device.holders == holders:
         return one
     return replace(one, device=replace(one.device, holders=holders))

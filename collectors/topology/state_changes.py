@@ -25,7 +25,7 @@ _MARKS = (
     ("scsi_tape", "device/state"),
 )
 
-ToldPorts = tuple[str, dict[str, str | int]]
+EventText = tuple[str, dict[str, str | int]]
 
 
 def read_port_marks(sysfs: str) -> PortMarks:
@@ -37,12 +37,12 @@ def read_port_marks(sysfs: str) -> PortMarks:
     )
 
 
-def port_changes(before: Graph, now: Graph) -> Iterator[ToldPorts]:
+def port_changes(before: Graph, now: Graph) -> Iterator[EventText]:
     """Yield text and data of an event per port that came, went or changed its state; none from an empty graph."""
     if not before.ports and not before.luns:
         return
     old, new = {port.key: port for port in before.ports}, {port.key: port for port in now.ports}
-    told = [
+    port_events = [
         *(("removed", port, "") for key, port in old.items() if key not in new),
         *(("added", port, "") for key, port in new.items() if key not in old),
         *(
@@ -51,11 +51,11 @@ def port_changes(before: Graph, now: Graph) -> Iterator[ToldPorts]:
             if key in old and _port_condition(old[key]) != _port_condition(port)
         ),
     ]
-    if len(told) > MOST_PORT_EVENTS:
-        counts = Counter(action for action, _, _ in told)
+    if len(port_events) > MOST_PORT_EVENTS:
+        counts = Counter(action for action, _, _ in port_events)
         yield "ports: " + ", ".join(f"{count:,} {action}" for action, count in counts.items()), dict(counts)
         return
-    for action, port, change in told:
+    for action, port, change in port_events:
         yield f"port {safe_text(port.name)} {action}{change}", {"port": safe_text(port.name), "action": action}
 
 
@@ -71,10 +71,8 @@ def _port_words(port: Port) -> str:
 MOST_EVENTS = 32
 """More changes than this at once (a port that is down) are told in one event."""
 
-Told = tuple[str, dict[str, str | int]]
 
-
-def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
+def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
     """Yield text and data of an event per path whose state changed, or of one event for very many.
 
     Paths that came or went are told as disks that did.
@@ -91,7 +89,7 @@ def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> It
         yield f"{named} {_verdict(old, new)}: {_words(old)} -> {_words(new)}", data
 
 
-def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
+def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
     """Yield text and data of an event per path that admits more or fewer commands than before, or of one for many.
 
     The kernel lowers a limit by itself when the target says that its task set is full, and raises it again later

@@ -1,4 +1,4 @@
-"""Figures of disks, and what paths and HBA ports have of them and beside them."""
+"""Fields of disks, and the shared and additional fields of paths and HBA ports."""
 
 from __future__ import annotations
 

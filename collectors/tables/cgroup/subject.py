@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import Values, aligned, growth, present, ratio, share_pct
+from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import Column, FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
@@ -96,11 +96,11 @@ def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dic
     Pressure and cost begin anew by themselves, as when io.cost is switched on.
     """
     columns = current.schema.columns
-    grown = growth(columns, aligned(previous, current), current.values, source_of=_source)
-    elapsed = np.full(grown.rows, elapsed_s)
-    shares = {f"{name}_s": share_pct(grown[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
+    deltas = column_deltas(columns, aligned(previous, current), current.values, source_of=_source)
+    elapsed = np.full(deltas.rows, elapsed_s)
+    shares = {f"{name}_s": share_pct(deltas[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
     return {
-        **{name: grown[name] for name in (*COUNTS, *COSTS, *_LATEST)},
+        **{name: deltas[name] for name in (*COUNTS, *COSTS, *_LATEST)},
         **shares,
         "elapsed_s": elapsed,
     }

@@ -31,7 +31,7 @@ class ProcessIo:
 
     key: str
     name: str
-    grown: tuple[int, ...]
+    deltas: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class _Mover:
     name: str
     moved_s: float
     moved_bytes: int
-    grown: tuple[int, ...]
+    deltas: tuple[int, ...]
 
 
 class ProcessScanner:
@@ -54,7 +54,7 @@ class ProcessScanner:
 
     def __init__(self, procfs: str = "/proc") -> None:
         self._procfs = procfs
-        self._seen: dict[str, bytes] | None = None
+        self._last_texts: dict[str, bytes] | None = None
         self._movers: dict[str, _Mover] = {}
         self.hidden = 0
         """Processes of the first scan whose counters may not be read."""
@@ -64,37 +64,37 @@ class ProcessScanner:
         now_s = time.monotonic()
         pids = [entry for entry in os.listdir(self._procfs) if whole_number(entry) is not None]  # noqa: PTH208 names only, thousands
         texts = [io for (io,) in read_attributes(self._procfs, pids, ["io"])]
-        seen = {pid: text for pid, text in zip(pids, texts, strict=True) if text is not None}
-        if self._seen is None:
-            self.hidden = sum(Path(self._procfs, pid, "io").exists() for pid in pids if pid not in seen)
+        texts_by_pid = {pid: text for pid, text in zip(pids, texts, strict=True) if text is not None}
+        if self._last_texts is None:
+            self.hidden = sum(Path(self._procfs, pid, "io").exists() for pid in pids if pid not in texts_by_pid)
         else:
-            self._note_movers(self._seen, seen, now_s)
-        self._seen = seen
+            self._note_movers(self._last_texts, texts_by_pid, now_s)
+        self._last_texts = texts_by_pid
         self._movers = {
-            pid: mover for pid, mover in self._movers.items() if pid in seen and now_s - mover.moved_s < KEPT_S
+            pid: mover for pid, mover in self._movers.items() if pid in texts_by_pid and now_s - mover.moved_s < KEPT_S
         }
         latest = sorted(self._movers.values(), key=lambda mover: (-mover.moved_s, -mover.moved_bytes))[:MAX_PROCESSES]
-        return tuple(ProcessIo(mover.key, mover.name, mover.grown) for mover in latest)
+        return tuple(ProcessIo(mover.key, mover.name, mover.deltas) for mover in latest)
 
-    def _note_movers(self, before: Mapping[str, bytes], seen: Mapping[str, bytes], now_s: float) -> None:
+    def _note_movers(self, before: Mapping[str, bytes], texts_by_pid: Mapping[str, bytes], now_s: float) -> None:
         for pid, mover in self._movers.items():
-            mover.grown = (int(pid), *(0 for _ in _COUNTERS))
+            mover.deltas = (int(pid), *(0 for _ in _COUNTERS))
         moved = {}
-        for pid, text in seen.items():
+        for pid, text in texts_by_pid.items():
             if before.get(pid) != text:
-                grown = _growth(_parse_io(before.get(pid, b"")), _parse_io(text))
-                if grown[0] or grown[1]:
-                    moved[pid] = (int(pid), *grown)
+                deltas = _counter_deltas(_parse_io(before.get(pid, b"")), _parse_io(text))
+                if deltas[0] or deltas[1]:
+                    moved[pid] = (int(pid), *deltas)
                 elif pid in self._movers:
-                    self._movers[pid].grown = (int(pid), *grown)
+                    self._movers[pid].deltas = (int(pid), *deltas)
         stats = read_attributes(self._procfs, list(moved), ["stat"])
-        for (pid, grown), (stat,) in zip(moved.items(), stats, strict=True):
+        for (pid, deltas), (stat,) in zip(moved.items(), stats, strict=True):
             name, started = _parse_stat(stat or b"")
             if started:
-                self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, grown[1] + grown[2], grown)
+                self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, deltas[1] + deltas[2], deltas)
 
 
-def _growth(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+def _counter_deltas(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
     """Differences of the counters; a pid that is used again by another process starts from zero."""
     if any(late < early for early, late in zip(before, after, strict=True)):
         before = (0,) * len(after)

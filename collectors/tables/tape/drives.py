@@ -20,7 +20,7 @@ _FACTS = ("device/vendor", "device/model", "device/wwid", "device/vpd_pg80", "de
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTape:
+class TapeRecord:
     """One tape drive as sysfs has it."""
 
     key: str
@@ -58,7 +58,7 @@ def drive_key(name: str, link: str) -> str:
     return f"{name}@{location_of(link, name)[1]}"
 
 
-def read_tapes(sysfs: str) -> list[SeenTape]:
+def read_tapes(sysfs: str) -> list[TapeRecord]:
     """All tape drives with their facts."""
     entries = drive_entries(sysfs)
     if not entries:
@@ -70,10 +70,10 @@ def read_tapes(sysfs: str) -> list[SeenTape]:
     return [_tape(name, link, found) for (name, link), found in zip(drive_links(sysfs, entries), facts, strict=True)]
 
 
-def _tape(name: str, link: str, found: Sequence[bytes | None]) -> SeenTape:
+def _tape(name: str, link: str, found: Sequence[bytes | None]) -> TapeRecord:
     vendor, model, wwid, page, state = found
     location, address = location_of(link, name)
-    return SeenTape(
+    return TapeRecord(
         key=drive_key(name, link),
         name=name,
         location=location,

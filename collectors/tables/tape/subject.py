@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from collectors.derive.counter_deltas import Grown, Values, aligned, growth, instant, ratio
+from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, instant, ratio
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.graph import Graph, Tape
 from collectors.model import FrameTable, Table, Topology
@@ -72,19 +72,19 @@ def tape_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[
     """
     before = aligned(previous, current)
     columns = current.schema.columns
-    grown = growth(columns, before, current.values)
+    deltas = column_deltas(columns, before, current.values)
     held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
     return {
-        **{name: grown[name] for name in _ADDED},
-        "elapsed_s": np.full(grown.rows, elapsed_s),
-        "busy_s": _busy_s(grown, held, elapsed_s),
-        "in_flight": grown["in_flight_now"],
+        **{name: deltas[name] for name in _ADDED},
+        "elapsed_s": np.full(deltas.rows, elapsed_s),
+        "busy_s": _busy_s(deltas, held, elapsed_s),
+        "in_flight": deltas["in_flight_now"],
     }
 
 
-def _busy_s(grown: Grown, held: Values, elapsed_s: float) -> Values:
-    ended = grown["reads"] + grown["writes"] + grown["others"]
-    return np.where((held > 0) & (ended == 0), elapsed_s, np.minimum(grown["io_ns"] / 1e9, elapsed_s))
+def _busy_s(deltas: Deltas, held: Values, elapsed_s: float) -> Values:
+    ended = deltas["reads"] + deltas["writes"] + deltas["others"]
+    return np.where((held > 0) & (ended == 0), elapsed_s, np.minimum(deltas["io_ns"] / 1e9, elapsed_s))
 
 
 def tape_figures(sums: Mapping[str, Values]) -> dict[str, Values]:
