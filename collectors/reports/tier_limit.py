@@ -1,4 +1,4 @@
-"""A recording as it would have been with less to go by: what the other tiers would have said of the same time."""
+"""A recording limited to a lower tier, to compare the tiers over the same time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAMPLED = frozenset(schema.name for subject in SUBJECTS for schema in subject.s
 
 
 def with_tier(steps: Iterable[Step], tier: Tier) -> Iterator[Step]:
-    """Yield steps without what only tiers above `tier` know."""
+    """Yield steps without the data of tiers above `tier`."""
     if tier is Tier.EXACT:
         yield from steps
         return

@@ -1,4 +1,4 @@
-"""Ticks back into samples, by way of the ticks they are told from."""
+"""Decoding of ticks into samples, through the ticks they are delta-encoded against."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_CHAIN = 4096
 
 
 class UnreadableError(DamageError):
-    """A tick cannot be rebuilt; `culprit` is the damaged one it depends on."""
+    """A tick cannot be decoded; `culprit` is the damaged one it depends on."""
 
     def __init__(self, culprit: int, reason: str) -> None:
         super().__init__(reason)
@@ -29,18 +29,18 @@ class UnreadableError(DamageError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """A sample of the file."""
+    """A decoded sample."""
 
     sample: Sample
     gap: bool
-    """Whether it was not measured against the sample before it."""
+    """Whether the sample before it in the file is not its predecessor in time."""
 
 
 _Tables = dict[str, tuple[Schema, Rows, _native.TableCodec]]
 
 
 class Decoder:
-    """Rebuilds any tick: the next one costs one difference, any other at most a keyframe's run of them."""
+    """Decodes any tick: the next one costs one difference, any other at most KEYFRAME_TICKS of them."""
 
     def __init__(self, ticks: TickTable, objects: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]) -> None:
         self._ticks = ticks
@@ -53,7 +53,7 @@ class Decoder:
         """Return the sample of a tick.
 
         Raises:
-            UnreadableError: it or a tick it is told from is damaged.
+            UnreadableError: it or a tick it depends on is damaged.
         """
         chain, state = self._chain(tick)
         self._cursor = None
@@ -69,7 +69,7 @@ class Decoder:
         return moment
 
     def _chain(self, tick: int) -> tuple[list[StoredTick], TickState]:
-        """Return the ticks to go through, last first, and the state to start from."""
+        """Return the ticks to decode, last first, and the state to start from."""
         chain: list[StoredTick] = []
         at = tick
         while True:

@@ -1,4 +1,4 @@
-"""Samples into records: which tick each is told from, and the bytes it becomes."""
+"""Delta encoding of samples: the base tick of each, and its bytes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from engine import _native
 
 @dataclass(frozen=True, slots=True)
 class EncodedTick:
-    """One row of the ticks of a session file, and where it stands."""
+    """One row of the ticks table of a session file."""
 
     tick: int
     base: int | None
-    """The tick it is told from, itself for one that needs no other, None for the one before."""
+    """The tick it is encoded against: itself for a full one, None for the previous one."""
     data: bytes
 
 
 class Encoder:
-    """Turns samples into ticks, one after the other; objects they refer to wait on the shelf."""
+    """Encodes samples to ticks in order; objects they refer to are queued in the object writer."""
 
     def __init__(self, objects: ObjectWriter) -> None:
         self._objects = objects
@@ -37,7 +37,7 @@ class Encoder:
         """Return the next tick.
 
         Raises:
-            ValueError: a table is larger than any host can make it.
+            ValueError: a table exceeds the limits of the format.
         """
         tick, base = self._tick, self._base()
         record = Record(
@@ -57,7 +57,7 @@ class Encoder:
         return EncodedTick(tick, base, record.to_bytes())
 
     def _base(self) -> int | None:
-        """Where the next tick starts from; brings the state there."""
+        """Return the base of the next tick, and set the state to it."""
         tick = self._tick
         if tick % SEGMENT_TICKS == 0:
             self._objects.start_segment()

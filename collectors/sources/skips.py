@@ -1,4 +1,4 @@
-"""Says when ticks were left out, without a line for each."""
+"""Events about skipped ticks, without one for each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ REPORT_EVERY_NS = 60_000_000_000
 
 
 class SkipReporter:
-    """Counts ticks left out; the first is told at once, later ones together once a minute."""
+    """Counts skipped ticks; the first is reported at once, later ones together once a minute."""
 
     def __init__(self) -> None:
         self._unreported = 0
         self._quiet_until_ns = 0
 
     def report(self, skipped: int, now_ns: int) -> tuple[Event, ...]:
-        """Add what was left out before this tick; the event to tell, if any."""
+        """Add the ticks skipped before this one; return the event to report, if any."""
         self._unreported += skipped
         if not self._unreported or now_ns < self._quiet_until_ns:
             return ()

@@ -1,4 +1,4 @@
-"""What was read, put together: which device is a LUN, which a path of one, and which stands on others."""
+"""Assembly of the device graph: LUNs, their paths, and devices built on others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from collectors.topology.targets import target_of
 
 
 def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:
-    """Name the controller, such as "0x5006016080000001 group 2"; empty where nothing tells of it.
+    """Name the controller, such as "0x5006016080000001 group 2"; empty if unknown.
 
-    Ports of one target port group of one array change their ALUA state together, which is what a controller is to
-    multipathing; an iSCSI target portal group is the portals of one target node that a session may span (RFC 7143,
-    4.1). Otherwise every target port stands for itself, under its name of VPD page 83h if it has one.
+    Ports of one target port group of one array change their ALUA state together, which is a controller in terms of
+    multipathing; an iSCSI target portal group is the set of portals of one target node that a session may span (RFC
+    7143, 4.1). Otherwise every target port is its own controller, named by VPD page 83h if possible.
     """
     session = buses.iscsi_sessions.get(one.location.session, {})
     array = (target.array if target is not None else "") or one.far.device
@@ -35,11 +35,11 @@ def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) ->
 
 
 MULTIPATH_UUID = "mpath-"
-"""What multipathd starts the uuid of its maps with (multipath-tools, libmultipath/devmapper.h)."""
+"""Prefix of the uuid of multipathd's maps (multipath-tools, libmultipath/devmapper.h)."""
 
 
 def multipath_maps(records: Mapping[str, DeviceRecord]) -> frozenset[str]:
-    """Keys of all multipath maps: those of multipathd, and those by hand that stand on one disk several times."""
+    """Keys of all multipath maps: those of multipathd, and manual ones built on one disk several times."""
     devices = {one.device.name: one.device for one in records.values()}
     maps = ((key, one.device) for key, one in records.items() if one.device.kind == "dm")
     return frozenset(
@@ -50,7 +50,7 @@ def multipath_maps(records: Mapping[str, DeviceRecord]) -> frozenset[str]:
 
 
 def _stands_on_one_disk(device: Device, devices: Mapping[str, Device]) -> bool:
-    """Whether a map without a uuid has several slaves that are all the same; no other target makes sense on those."""
+    """Whether a map without a uuid has several slaves with one identity; no other target makes sense on those."""
     below = [devices[name] for name in device.slaves if name in devices]
     identities = {one.persistent_id for one in below}
     return not device.persistent_id and len(below) > 1 and len(identities) == 1 and "" not in identities
@@ -59,12 +59,12 @@ def _stands_on_one_disk(device: Device, devices: Mapping[str, Device]) -> bool:
 _HEAD_OF_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
 _HEAD = re.compile(r"nvme\d+n\d+")
 _LAYER_KINDS = (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("part", "partition"))
-"""How the tools that make dm devices start their uuids."""
+"""Uuid prefixes of the tools that create dm devices."""
 
 
 @dataclass(slots=True)
 class Assembly:
-    """Parts of the graph as they are found."""
+    """The graph under construction."""
 
     records: Mapping[str, DeviceRecord]
     buses: Buses
@@ -72,7 +72,7 @@ class Assembly:
     maps: frozenset[str]
     """Keys of dm-multipath maps."""
     daemon: Mapping[str, DaemonPath]
-    """What multipathd says of paths, by kernel name."""
+    """Facts of paths from multipathd, by kernel name."""
     targets: dict[str, TargetPort] = field(default_factory=dict)
     luns: list[Lun] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Assembly:
         return cls(records, buses, find_ports(buses), multipath_maps(records), daemon)
 
     def add_disks(self) -> None:
-        """Sort all devices into LUNs, paths and layers."""
+        """Classify all devices as LUNs, paths and layers."""
         lun_of = _luns_of_paths(self.records, self.maps)
         for key, one in self.records.items():
             device = one.device
@@ -105,7 +105,7 @@ class Assembly:
                     self.paths.append(self._path(one, key))
 
     def add_layers(self, partitions: list[Partition], keys: Mapping[str, str]) -> None:
-        """Add partitions and whatever stands on other devices; `keys` are of all devices by kernel name."""
+        """Add partitions and devices built on others; `keys` are those of all devices by kernel name."""
         for part in partitions:
             disk = tuple(keys[name] for name in (part.disk,) if name in keys)
             self.layers.append(Layer(keys[part.name], part.name, "partition", size_bytes=part.size_bytes, below=disk))
@@ -119,7 +119,7 @@ class Assembly:
                 self.layers.append(Layer(key, one.device.name, kind, label, one.device.size_bytes, below))
 
     def add_tapes(self, tapes: Iterable[TapeRecord]) -> None:
-        """Add tape drives, each by its way."""
+        """Add tape drives with their ports."""
         for one in tapes:
             port, target = self._way(one.location)
             self.tapes.append(
@@ -157,7 +157,7 @@ class Assembly:
         )
 
     def _limit(self, one: DeviceRecord) -> int | None:
-        """Commands a path admits: of NVMe those of its controller, whose queues all of its namespaces share."""
+        """Commands a path admits: for NVMe those of its controller, whose queues all of its namespaces share."""
         controller = self.buses.controllers.get(one.location.controller)
         return one.device.queue_limit if controller is None else nvme_limit(controller)
 
@@ -173,7 +173,7 @@ class Assembly:
 
 
 def is_marginal(one: DeviceRecord, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
-    """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) calls a path marginal."""
+    """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) reports a marginal path."""
     port_state = remote_ports.get(one.location.remote_port, {}).get("port_state", "")
     answers = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
     known = [answer for answer in answers if answer is not None]
@@ -181,9 +181,9 @@ def is_marginal(one: DeviceRecord, daemon: Mapping[str, DaemonPath], remote_port
 
 
 def _luns_of_paths(records: Mapping[str, DeviceRecord], maps: frozenset[str]) -> dict[str, str]:
-    """Key of the LUN of every device that is a path of another one; the first where several claim it.
+    """Key of the LUN of every device that is a path of another one; the first of several LUNs.
 
-    A map is never a path: maps that stand on each other would else be paths of nothing that is shown.
+    A map is never a path: maps built on each other would else be paths of LUNs that do not exist.
     """
     keys = {one.device.name: key for key, one in records.items()}
     found: dict[str, str] = {}
@@ -208,7 +208,7 @@ def _layer_kind(one: DeviceRecord) -> str:
 
 
 def notices(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is odd, one line each; the names are as the kernel has them."""
+    """Yield inconsistencies, one line each, with kernel names."""
     yield from _odd_slaves(assembly, keys)
     yield from _same_identity(assembly)
     yield from _strange_paths(assembly)
@@ -226,7 +226,7 @@ def _odd_slaves(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
 
 
 def _same_identity(assembly: Assembly) -> Iterator[str]:
-    """LUNs that claim to be the same: one seen twice without multipathing, or a copy with a cloned identity."""
+    """LUNs with one identity: one LUN found twice without multipathing, or a copy with a cloned identity."""
     names: dict[str, list[str]] = {}
     for lun in assembly.luns:
         identity = assembly.records[lun.key].device.persistent_id

@@ -1,4 +1,4 @@
-"""The topology of a host as it is at this moment."""
+"""The current topology of a host."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from engine.errors import LunscopeError
 
 
 def read_topology(procfs: Path, sysfs: Path, settings: ReadingSettings | None = None) -> Topology:
-    """Scan once; `settings` has the names the operator gave.
+    """Scan once; `settings` has the operator's aliases.
 
     Raises:
-        LunscopeError: neither procfs nor sysfs list block devices there.
+        LunscopeError: neither procfs nor sysfs lists block devices there.
     """
     collector = BlockCollector(str(procfs), str(sysfs))
     try:

@@ -1,4 +1,4 @@
-"""What was read of each block device, kept so that a change of one device costs one device."""
+"""Cached facts of block devices, so that a change of one device needs reading only that device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collectors.model import Device, Rows
 
 @dataclass(frozen=True, slots=True)
 class DeviceRecord:
-    """One device: its facts, where it stands, and what is said of it as a path."""
+    """One device: its facts, its location, and its state as a path."""
 
     device: Device
     location: SysfsLocation
@@ -35,25 +35,25 @@ class DeviceRecord:
 
 
 class DeviceRecords:
-    """Reads devices that are new or were announced; all others are as they were."""
+    """Reads new and announced devices; all others are cached."""
 
     def __init__(self, sysfs: str, udev: UdevLookup | None = None) -> None:
-        """Remember where to read; `udev` is asked for what sysfs does not tell."""
+        """Set the path to read; `udev` returns facts that sysfs lacks."""
         self._sysfs = sysfs
         self._udev = udev
         self._records: dict[str, DeviceRecord] = {}
 
     @property
     def known(self) -> Mapping[str, DeviceRecord]:
-        """Devices as they were read last, by key."""
+        """Cached devices, by key."""
         return self._records
 
     def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, DeviceRecord]:
-        """Bring up to date and return what is known of the rows, by key.
+        """Update the cache and return the records of the rows, by key.
 
         Args:
-            rows: the devices that are there.
-            changed: names of those to read again; None for all.
+            rows: rows of the present devices.
+            changed: names of devices to read again; None for all.
         """
         old = {} if changed is None else self._records
         everyone = list(zip(rows.keys, rows.names, strict=True))
@@ -77,7 +77,7 @@ class DeviceRecords:
         ours = {key for key, name in wanted if is_of(key, attributes[name])}
         devices = {}
         for key, name in wanted:
-            # A name may be another device's already, which has a row of its own, or nobody's any more.
+            # The name may already be that of another device, which has its own row, or be unused.
             found = attributes[name] if key in ours else dict.fromkeys(attributes[name])
             devices[key] = device_of(key, name, found, slaves=slaves.get(key, ()), holders=holders.get(name, ()))
         if self._udev is not None:
@@ -97,7 +97,7 @@ class DeviceRecords:
 
 
 def _record_of(device: Device, found: Attributes, location: SysfsLocation, address: str) -> DeviceRecord:
-    # What NVMe has as device/state is the subsystem's or the controller's, which is read once for all its paths.
+    # For NVMe device/state is that of the subsystem or controller, which is read once for all its paths.
     state = text(found["device/state"]) if address else ""
     return DeviceRecord(
         device=device,
@@ -128,7 +128,7 @@ def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
 
 
 def _holders(slaves: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Names of the devices that stand on each."""
+    """Names of the devices built on each."""
     holders: dict[str, tuple[str, ...]] = {}
     for name, its_slaves in slaves:
         for slave in its_slaves:

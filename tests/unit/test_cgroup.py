@@ -21,7 +21,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
 from collectors.tables.block.schema import DISK
-from collectors.tables.cgroup import counter_file
+from collectors.tables.cgroup import counter_file, reader, tree
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP
 from collectors.tables.cgroup.subject import CGROUPS
@@ -335,3 +335,32 @@ def test_groups_are_recorded_replayed_and_exported(tmp_path: Path) -> None:
     assert lines[1]["id"] == "/job sda:8:0#1"
     steps = reader.steps(reader.first, len(reader) - 1)
     assert any("/job sda" in line for line in report_text(steps, ReportOptions(("cgroups",))))
+
+
+def test_groups_beyond_the_limit_are_an_event_once(
+    tmp_path: Path, groups: FakeCgroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "MOST_GROUPS", 3)
+    monkeypatch.setattr(reader, "MOST_GROUPS", 3)
+    hierarchy = find_hierarchy(str(tmp_path / "sys"))
+    assert hierarchy is not None
+    collector = CgroupCollector(hierarchy, _disks)
+    try:
+        first, second = collector.read(), collector.read()
+    finally:
+        collector.close()
+    assert [event.text for event in first.events] == ["cgroups: only 3 groups are read, the rest is left out"]
+    assert not second.events
+    assert "/a.slice/one.service sda" not in first.tables["cgroup"].rows.names
+
+
+def test_as_many_groups_as_the_limit_are_no_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = FakeCgroups(tmp_path / "sys")
+    groups.put("/", {SDA: (40960, 8192, 10, 2)})
+    groups.put("/a.slice", {SDA: (40960, 8192, 10, 2)})
+    monkeypatch.setattr(tree, "MOST_GROUPS", 2)
+    hierarchy = find_hierarchy(str(tmp_path / "sys"))
+    assert hierarchy is not None
+    found = scan(hierarchy)
+    assert len(found.groups) == 2
+    assert not found.left_out

@@ -1,4 +1,4 @@
-"""What rows of control groups are called, and what their keys say."""
+"""Names and keys of the rows of control groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def row_key(number: int, disk: str, path: str) -> str:
 
 
 def parts_of(key: str) -> tuple[str, str]:
-    """Key of the disk and path of the group in a key that `row_key` made."""
+    """Return the disk's key and the group's path from a key made by `row_key`."""
     _, _, rest = key.partition(" ")
     disk, _, path = rest.partition(" ")
     return disk, path

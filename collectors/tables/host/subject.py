@@ -57,7 +57,7 @@ def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
 
 
 def _held(columns: tuple[Column, ...], before: Raw, now: Raw) -> Raw:
-    """Hold the counters that may step back a little where they were."""
+    """Clamp the counters that may decrease slightly to their previous values."""
     held = now.copy()
     for position, column in enumerate(columns):
         if column.id in _MAY_FALL:

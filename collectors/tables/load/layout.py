@@ -1,4 +1,4 @@
-"""What the load did over each path of a LUN, and what its logical I/Os took, over an interval."""
+"""I/O of the load over each path of a LUN, and its logical I/Os, over an interval."""
 
 from __future__ import annotations
 

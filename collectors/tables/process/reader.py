@@ -1,4 +1,4 @@
-"""Which processes do the I/O: a slow scan of PROCFS/PID/io beside the ticks."""
+"""I/O by process: a scan of PROCFS/PID/io in the background."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.events import Event, EventKind
 
 CADENCE_S = 2.0
 CPU_SHARE = 0.02
-"""Hosts with very many processes are scanned less often, so that scanning stays below this share of one core."""
+"""Share of one core for scanning; hosts with very many processes are scanned less often."""
 
 _NO_ROWS = Rows((), ())
 
@@ -31,7 +31,7 @@ class _Scan:
 
 
 class ProcessCollector:
-    """Serves the latest scan at every tick: its rates hold until the next one."""
+    """Returns the latest scan at every tick: its rates are valid until the next one."""
 
     def __init__(self, procfs: str = "/proc") -> None:
         self._scanner = ProcessScanner(procfs)
@@ -48,7 +48,7 @@ class ProcessCollector:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Hand over the latest scan, without waiting for one.
+        """Return the latest scan, without waiting.
 
         Raises:
             RuntimeError: the thread has failed.

@@ -1,4 +1,4 @@
-"""One scan over all processes that keeps those whose storage counters moved.
+"""One scan over all processes, selecting those with changed storage counters.
 
 It reads /proc/PID/io and stat itself: psutil makes an object per process and reads its start time again to be sure of
 it, which costs some three times the CPU on every scan.
@@ -19,7 +19,7 @@ from engine.numbers import whole_number
 
 MAX_PROCESSES = 64
 KEPT_S = 30.0
-"""A process that stopped doing I/O stays for so long, so that its rate is seen to fall to 0."""
+"""Time for which a process without further I/O stays listed, so that its rate is shown falling to 0."""
 
 _MISSING = int(MISSING)
 _COUNTERS = ("read_bytes", "write_bytes", "cancelled_write_bytes", "syscr", "syscw")
@@ -27,7 +27,7 @@ _COUNTERS = ("read_bytes", "write_bytes", "cancelled_write_bytes", "syscr", "sys
 
 @dataclass(frozen=True, slots=True)
 class ProcessIo:
-    """What one process did between the last two scans, as columns of the PROCESS schema without its span."""
+    """I/O of one process between the last two scans, as columns of the PROCESS schema without its span."""
 
     key: str
     name: str
@@ -36,7 +36,7 @@ class ProcessIo:
 
 @dataclass(slots=True)
 class _Mover:
-    """A process that did I/O of late."""
+    """A process with recent I/O."""
 
     key: str
     name: str
@@ -46,10 +46,10 @@ class _Mover:
 
 
 class ProcessScanner:
-    """Reads PROCFS/PID/io of all processes; only those whose bytes changed cost more than that.
+    """Reads PROCFS/PID/io of all processes; only those with changed content cost more than that.
 
     The counters are those of proc_pid_io(5): `read_bytes` was fetched from storage, `write_bytes` was dirtied, which is
-    charged to whoever dirtied the page, not to who wrote it back.
+    charged to the process that dirtied the page, not to the one that wrote it back.
     """
 
     def __init__(self, procfs: str = "/proc") -> None:
@@ -57,10 +57,10 @@ class ProcessScanner:
         self._last_texts: dict[str, bytes] | None = None
         self._movers: dict[str, _Mover] = {}
         self.hidden = 0
-        """Processes of the first scan whose counters may not be read."""
+        """Processes of the first scan with unreadable counters."""
 
     def scan(self) -> tuple[ProcessIo, ...]:
-        """Scan once; processes that did storage I/O of late, the last and most first."""
+        """Scan once; return processes with recent storage I/O, the latest and largest first."""
         now_s = time.monotonic()
         pids = [entry for entry in os.listdir(self._procfs) if whole_number(entry) is not None]  # noqa: PTH208 names only, thousands
         texts = [io for (io,) in read_attributes(self._procfs, pids, ["io"])]

@@ -1,4 +1,4 @@
-"""Tape drives: who they are and where they stand. The kernel has no diskseq for them; the location identifies them."""
+"""Identity and location of tape drives. The kernel has no diskseq for them; the location identifies them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FACTS = ("device/vendor", "device/model", "device/wwid", "device/vpd_pg80", "de
 
 @dataclass(frozen=True, slots=True)
 class TapeRecord:
-    """One tape drive as sysfs has it."""
+    """sysfs facts of one tape drive."""
 
     key: str
     name: str
@@ -36,7 +36,7 @@ class TapeRecord:
 
 
 def drive_entries(sysfs: str) -> list[str]:
-    """Drives in the order people count; none where the kernel has no tapes."""
+    """Drives in natural order; none if the kernel has no tapes."""
     try:
         found = [entry for entry in os.listdir(f"{sysfs}/{CLASS}") if _DRIVE.fullmatch(entry)]  # noqa: PTH208 names
     except OSError:
@@ -45,7 +45,7 @@ def drive_entries(sysfs: str) -> list[str]:
 
 
 def drive_links(sysfs: str, entries: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield names of drives with where their entries lead; empty where that cannot be read."""
+    """Yield names of drives with their link targets; empty if unreadable."""
     for entry in entries:
         try:
             yield entry, storable_name(os.readlink(f"{sysfs}/{CLASS}/{entry}"))  # noqa: PTH115 text, not a Path
@@ -54,7 +54,7 @@ def drive_links(sysfs: str, entries: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def drive_key(name: str, link: str) -> str:
-    """Key of a drive: a name that comes back at another location is another drive."""
+    """Key of a drive: a name reused at another location is another drive."""
     return f"{name}@{location_of(link, name)[1]}"
 
 

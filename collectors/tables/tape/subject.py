@@ -1,4 +1,4 @@
-"""Tape drives: what they did over an interval, as sums that add up, and the figures made of them."""
+"""Tape drives: additive sums of an interval, and their figures."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def tape_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
 
 
 def tape_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
-    """Add up an interval, one value per drive, NaN where missing; all but `in_flight` add up over intervals.
+    """Add up an interval, one value per drive, NaN where missing; all but `in_flight` are additive over intervals.
 
     `busy_s` are seconds in which a command ran: the kernel adds the time of a command when it ends, so that of a rewind
     of minutes comes all at once and counts for the interval at most, and an interval in which a command was outstanding
