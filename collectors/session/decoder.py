@@ -81,7 +81,7 @@ class Decoder:
             if stored.base == at:
                 return chain, TickState()
             if not 0 <= stored.base < at or len(chain) > _LONGEST_CHAIN:
-                raise UnreadableError(at, "told from a tick that cannot be")
+                raise UnreadableError(at, "encoded against an unreadable tick")
             at = stored.base
             if self._cursor is not None and self._cursor[0] == at:
                 return chain, self._cursor[1]

@@ -57,7 +57,7 @@ class ObjectReader:
             value = self._json(number, ObjectKind.ROWS)
             waiting.append((number, value))
             if not objects.base_of_rows(value) < number or len(waiting) > _LONGEST_CHAIN:
-                raise DamageError("a row set told from a later one")
+                raise DamageError("a row set encoded against a later one")
             number = objects.base_of_rows(value)
         for number, value in reversed(waiting):
             rows = self._keep(number, self._one_object(objects.rows_from_json(value, rows)))

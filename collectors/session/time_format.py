@@ -10,7 +10,7 @@ from engine.errors import UsageError
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 _OFFSET = re.compile(r"\+(?=\d)(?:(\d{1,12})h)?(?:(\d{1,12})m)?(?:(\d{1,12}(?:\.\d{1,12})?)s?)?", re.ASCII)
 _EPOCH = re.compile(r"\d{9,11}(?:\.\d{1,12})?", re.ASCII)
-_MEND = "write 14:30, 14:30:05, 2025-11-21T14:30:05, seconds since 1970, or +90s after the start"
+_FORMATS = "write 14:30, 14:30:05, 2025-11-21T14:30:05, seconds since 1970, or +90s after the start"
 
 
 def parse_when(text: str, start_ns: int, end_ns: int, zone: tzinfo | None = None) -> int:
@@ -35,7 +35,7 @@ def parse_when(text: str, start_ns: int, end_ns: int, zone: tzinfo | None = None
         moment = datetime.fromisoformat(text)
         return _to_ns(moment if moment.tzinfo else _in_zone(moment, zone))
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"time {text!r}: not a moment; {_MEND}") from None
+        raise UsageError(f"time {text!r}: not a moment; {_FORMATS}") from None
 
 
 def _time_of_day(start_ns: int, end_ns: int, zone: tzinfo | None, time_of_day: time) -> int:

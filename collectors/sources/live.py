@@ -261,5 +261,5 @@ def _probe(block: BlockCollector) -> None:
         block.read()
     except OSError as error:
         block.close()
-        mend = "mount procfs and sysfs, or name them with --procfs and --sysfs"
-        raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error
+        fix = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {fix}") from error

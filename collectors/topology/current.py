@@ -23,8 +23,8 @@ def read_topology(procfs: Path, sysfs: Path, settings: ReadingSettings | None = 
     try:
         rows = collector.read().tables["disk"].rows
     except OSError as error:
-        mend = "mount procfs and sysfs, or name them with --procfs and --sysfs"
-        raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error
+        fix = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {fix}") from error
     finally:
         collector.close()
     scanner = TopologyScanner(str(procfs), str(sysfs), open_maps(str(sysfs)), settings)

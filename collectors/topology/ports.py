@@ -78,12 +78,12 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 def find_ports(buses: Buses) -> PortTable:
     """All ports in sysfs, with or without disks."""
-    book = PortTable()
+    ports = PortTable()
     for name in sorted(buses.scsi_hosts, key=natural):
-        book.add(_scsi_port(name, buses))
+        ports.add(_scsi_port(name, buses))
     for name in sorted(buses.controllers, key=natural):
-        book.add(_nvme_port(name, buses))
-    return book
+        ports.add(_nvme_port(name, buses))
+    return ports
 
 
 def _united(one: Port, other: Port) -> Port:

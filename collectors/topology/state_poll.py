@@ -54,7 +54,7 @@ class StatePoll:
         return self._news(names)
 
     def confirm(self, graph: Graph, names: frozenset[str]) -> frozenset[str]:
-        """Read the states of some paths now; return the names of those with a state or access other than in the graph."""
+        """Read the states of some paths now; return the names of those with a changed state or access."""
         self._follow(graph)
         found = self._scsi.differing(_scsi_differs, names) | self._nvme.differing(self._nvme_differs(), names)
         return self._news(found)

@@ -21,5 +21,5 @@ def row_name(path: str, disk: str) -> str:
 
 
 def short_name(name: str, width: int) -> str:
-    """Shorten a name from the front: of a long path, the last folders tell groups apart."""
+    """Shorten a name from the front: the last folders of a long path distinguish groups."""
     return name if len(name) <= width else f"+{name[1 - width :]}"

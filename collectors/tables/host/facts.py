@@ -64,7 +64,7 @@ def device_notices(devices: Iterable[Device]) -> tuple[str, ...]:
     listed = ", ".join(names[:_MOST_NAMES]) + (
         f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     )
-    return (f"{listed}: counters stand still because queue/iostats is 0; write 1 to it",)
+    return (f"{listed}: counters do not change because queue/iostats is 0; write 1 to it",)
 
 
 def _text(procfs: str, name: str) -> str:
