@@ -14,13 +14,13 @@ class HostTier:
         self._of: tuple[Topology, Tier, str] | None = None
         self._topology = Topology()
 
-    def apply(self, topology: Topology, tier: Tier, hindrance: str) -> Topology:
+    def apply(self, topology: Topology, tier: Tier, refusal: str) -> Topology:
         """Return the topology with these facts; the same object until something changes."""
         host = topology.host
-        if host.tier is tier and not hindrance:
+        if host.tier is tier and not refusal:
             return topology
-        if self._of is None or self._of[0] is not topology or self._of[1:] != (tier, hindrance):
-            notices = (*host.notices, *([f"no exact time: {hindrance}"] if hindrance else []))
-            self._of = topology, tier, hindrance
+        if self._of is None or self._of[0] is not topology or self._of[1:] != (tier, refusal):
+            notices = (*host.notices, *([f"no exact time: {refusal}"] if refusal else []))
+            self._of = topology, tier, refusal
             self._topology = replace(topology, host=replace(host, tier=tier, notices=notices))
         return self._topology

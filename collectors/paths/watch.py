@@ -48,23 +48,25 @@ class PathWatch:
     def _events(self, frame: Frame, judged: PathJudgement) -> Iterator[Event]:
         rows = frame.tables["paths"].rows
         odd = {rows.keys[row]: row for row in judged.odd.tolist()}
-        fresh = {key: row for key, row in odd.items() if key not in self._reported}
-        cured = [key for key in self._reported if key not in odd and _is_active(frame, key)]
+        new = {key: row for key, row in odd.items() if key not in self._reported}
+        recovered = [key for key in self._reported if key not in odd and _is_active(frame, key)]
         gone = [key for key in self._reported if key not in rows.positions]
-        if len(fresh) > MOST_EVENTS:
-            yield Event.now(EventKind.PATH, f"{len(fresh):,} paths are not like their peers", paths=len(fresh))
+        if len(new) > MOST_EVENTS:
+            yield Event.now(EventKind.PATH, f"{len(new):,} paths are not like their peers", paths=len(new))
         else:
-            for row in fresh.values():
+            for row in new.values():
                 yield _event(frame, judged, row)
-        if 0 < len(cured) <= MOST_EVENTS:
-            for key in cured:
+        if 0 < len(recovered) <= MOST_EVENTS:
+            for key in recovered:
                 name = self._reported[key]
                 yield Event.now(EventKind.PATH, f"path {name} is like its peers again", path=name)
-        elif cured:
-            yield Event.now(EventKind.PATH, f"{len(cured):,} paths are like their peers again", paths=len(cured))
-        for key in (*cured, *gone):
+        elif recovered:
+            yield Event.now(
+                EventKind.PATH, f"{len(recovered):,} paths are like their peers again", paths=len(recovered)
+            )
+        for key in (*recovered, *gone):
             del self._reported[key]
-        self._reported |= {key: safe_text(rows.names[row]) for key, row in fresh.items()}
+        self._reported |= {key: safe_text(rows.names[row]) for key, row in new.items()}
 
 
 def _needed(sample: Sample) -> Sample:

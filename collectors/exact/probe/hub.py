@@ -173,7 +173,7 @@ class Hub:
         """
         verb = request.head.get("verb")
         if verb == "turn":
-            return self._turn(reader)
+            return self._end_interval(reader)
         if verb == "regroup":
             self._regroup(reader, _checked_groups(request.head.get("groups")))
         elif verb == "tag_wait":
@@ -195,7 +195,7 @@ class Hub:
         assert self._tracer is not None, "there is a tracer while there are readers"
         return self._tracer
 
-    def _turn(self, reader: Reader) -> Message:
+    def _end_interval(self, reader: Reader) -> Message:
         """End the interval for all readers, and return the backlog of this one."""
         tracer = self._traced()
         values, slow = tracer.read(), tracer.slowest()
