@@ -1,4 +1,4 @@
-"""What works on this host, which tier its figures get, and what would lift it."""
+"""Checks of this host: what works, which tier its figures get, and how to enable more."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from engine.errors import LunscopeError, words_of
 
 
 def exact_time(procfs: Path, sysfs: Path) -> Check:
-    """Attach and detach, or say why that cannot be and what would lift it."""
+    """Attach and detach, or report why that fails and how to enable it."""
     refusal = full_refusal(str(procfs), str(sysfs))
     if not refusal:
         return _attached(sysfs)
     if helper_path().is_socket():
         return _by_helper(helper_path())
-    found, _, mend = refusal.partition(": ")
-    return Check("exact time", Status.MISSING, found, mend)
+    found, _, fix = refusal.partition(": ")
+    return Check("exact time", Status.MISSING, found, fix)
 
 
 def _attached(sysfs: Path) -> Check:
@@ -45,8 +45,8 @@ def _by_helper(path: Path) -> Check:
     except LunscopeError as error:
         return Check("exact time", Status.MISSING, str(error))
     except OSError as error:
-        mend = "start it again: sudo lunscope probe, or systemctl restart lunscope-probe"
-        return Check("exact time", Status.MISSING, f"the probe helper at {path} does not answer: {error}", mend)
+        fix = "start it again: sudo lunscope probe, or systemctl restart lunscope-probe"
+        return Check("exact time", Status.MISSING, f"the probe helper at {path} does not answer: {error}", fix)
     return Check("exact time", Status.OK, f"the probe helper at {path} lets this user read: tier exact")
 
 
@@ -60,7 +60,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: what was found and, unless it is fine, how to mend it."""
+    """Result of one check: what was found and, unless it is fine, the fix."""
 
     id: str
     status: Status
@@ -72,7 +72,7 @@ _MOST_NAMES = 5
 
 
 def examine(procfs: Path, sysfs: Path) -> tuple[Check, ...]:
-    """Run every check; none leaves anything changed and none raises."""
+    """Run every check; none changes anything and none raises."""
     checks: tuple[Callable[[], Check], ...] = (
         lambda: _diskstats(procfs),
         lambda: _in_flight(sysfs),
@@ -96,8 +96,8 @@ def _diskstats(procfs: Path) -> Check:
     try:
         fields = {len(line.split()) for line in path.read_text(errors="replace").splitlines()}
     except OSError as error:
-        mend = "mount procfs, or name it with --procfs"
-        return Check("diskstats", Status.MISSING, f"{path}: {error.strerror}", mend)
+        fix = "mount procfs, or name it with --procfs"
+        return Check("diskstats", Status.MISSING, f"{path}: {error.strerror}", fix)
     if not fields:
         return Check(
             "diskstats", Status.LIMITED, f"{path} lists no device", "in a container give the host's with --procfs"
@@ -108,8 +108,8 @@ def _diskstats(procfs: Path) -> Check:
 def _in_flight(sysfs: Path) -> Check:
     readable = sum(os.access(path, os.R_OK) for path in (sysfs / "block").glob("*/inflight"))
     if not readable:
-        mend = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
-        return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", mend)
+        fix = "mount sysfs, or name it with --sysfs; queue and service time stay unknown without it"
+        return Check("in-flight sampling", Status.MISSING, f"no readable {sysfs}/block/*/inflight", fix)
     return Check("in-flight sampling", Status.OK, f"{readable} devices: tier sampled for busy disks")
 
 
@@ -119,12 +119,12 @@ def _accounting(sysfs: Path) -> Check:
     if not off:
         return Check("accounting", Status.OK, f"{len(queues)} devices count their I/O (queue/iostats)")
     listed = ", ".join(off[:_MOST_NAMES]) + (f" and {len(off) - _MOST_NAMES} more" if len(off) > _MOST_NAMES else "")
-    mend = f"echo 1 > /sys/block/{off[0]}/queue/iostats; exact time sees their service time, queue time is unknown"
-    return Check("accounting", Status.LIMITED, f"{listed}: the kernel does not count (queue/iostats is 0)", mend)
+    fix = f"echo 1 > /sys/block/{off[0]}/queue/iostats; exact time sees their service time, queue time is unknown"
+    return Check("accounting", Status.LIMITED, f"{listed}: the kernel does not count (queue/iostats is 0)", fix)
 
 
 def _text(path: Path) -> str:
-    """Content, empty where it cannot be read: devices go at any time."""
+    """Content, empty if it cannot be read: devices may vanish at any time."""
     try:
         return path.read_text(errors="replace")
     except OSError:
@@ -134,8 +134,8 @@ def _text(path: Path) -> str:
 def _libudev() -> Check:
     if ctypes.util.find_library("udev"):
         return Check("hot-plug events", Status.OK, "libudev found")
-    mend = "install libudev (package libudev1 or systemd-libs)"
-    return Check("hot-plug events", Status.LIMITED, "no libudev: devices are listed again every 60 s", mend)
+    fix = "install libudev (package libudev1 or systemd-libs)"
+    return Check("hot-plug events", Status.LIMITED, "no libudev: devices are listed again every 60 s", fix)
 
 
 def _io_uring() -> Check:
@@ -151,16 +151,16 @@ def _read_only_rings() -> Check:
         return Check("read-only rings", Status.LIMITED, "no io_uring: loads that read have files open for reading only")
     refusal = _native.read_only_ring_refusal()
     if refusal:
-        mend = "needs Linux 5.10 and no filter on io_uring_register; files are open for reading only all the same"
-        return Check("read-only rings", Status.LIMITED, f"not in force: {refusal}", mend)
+        fix = "needs Linux 5.10 and no filter on io_uring_register; files are open for reading only all the same"
+        return Check("read-only rings", Status.LIMITED, f"not in force: {refusal}", fix)
     return Check("read-only rings", Status.OK, "in force: the kernel refused a write on a ring not armed for writing")
 
 
 def _rights() -> Check:
     if os.geteuid() == 0:
         return Check("rights", Status.OK, "root")
-    mend = "sudo, or the group that owns the disks, to load block devices and to see every process"
-    return Check("rights", Status.LIMITED, f"uid {os.geteuid()}", mend)
+    fix = "sudo, or the group that owns the disks, to load block devices and to see every process"
+    return Check("rights", Status.LIMITED, f"uid {os.geteuid()}", fix)
 
 
 def _processes(procfs: Path) -> Check:
@@ -175,8 +175,8 @@ def _locked_memory() -> Check:
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if os.geteuid() == 0 or soft == resource.RLIM_INFINITY or soft >= 64 << 20:
         return Check("locked memory", Status.OK, "enough for registered buffers")
-    mend = "ulimit -l unlimited; larger loads go on with unregistered buffers and more CPU per I/O"
-    return Check("locked memory", Status.LIMITED, f"limit {soft >> 10} KiB", mend)
+    fix = "ulimit -l unlimited; larger loads go on with unregistered buffers and more CPU per I/O"
+    return Check("locked memory", Status.LIMITED, f"limit {soft >> 10} KiB", fix)
 
 
 def _descriptors() -> Check:

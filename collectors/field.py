@@ -1,4 +1,4 @@
-"""What one figure is: its id, unit, title, help and how it was obtained."""
+"""Description of one figure: id, unit, title, help, and how it was obtained."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From which value on a figure is worth a look (`warm`) and worth a call (`hot`), in the field's unit."""
+    """Values from which on a figure is coloured as a warning (`warm`) or critical (`hot`), in the field's unit."""
 
     warm: float
     hot: float
@@ -30,7 +30,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One figure: where it stands, what it is called, and what a person needs to know to trust it."""
+    """One figure: its table, title, unit, help text and tier."""
 
     id: str
     table: str
@@ -39,17 +39,17 @@ class Field:
     unit: Unit
     help: str
     tier: Tier = Tier.KERNEL
-    """Tier where the frame gives none for the row."""
+    """Tier if the frame gives none for the row."""
     hot: Thresholds | None = None
     """When it is coloured."""
     digits: int = 0
-    """Most digits of a figure whose fraction means nothing; 0 for all others."""
+    """Most digits of a figure without a meaningful fraction; 0 for all others."""
     counts: bool = False
-    """Whether it counts things: a whole number as long as it fits."""
+    """Whether it is a count: shown as a whole number if it fits."""
 
 
 class Shown(TypedDict, total=False):
-    """How a figure is shown, as a declaration of a Field takes it."""
+    """Display options of a Field declaration."""
 
     hot: Thresholds
     digits: int

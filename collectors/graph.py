@@ -1,7 +1,7 @@
-"""The device graph as plain frozen records, one list per kind of thing, tied together by keys.
+"""The device graph as frozen records, one list per kind, with references by key.
 
-Keys of block devices are those of the DISK table and of collectors.model.Device, which holds their other facts. All
-fields are plain values, so that a session can keep each list by columns.
+Keys of block devices are those of the DISK table and of collectors.model.Device, which has their other facts. All
+fields are plain values, so that a session can store each list by columns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Port:
     name: str
     """The kernel's name of its first member: host3, nvme0, virtio5."""
     transport: str
-    """fc, iscsi, sas, ata, usb, virtio, nvme-pcie, nvme-tcp, nvme-rdma, nvme-fc, or scsi where it is not known."""
+    """fc, iscsi, sas, ata, usb, virtio, nvme-pcie, nvme-tcp, nvme-rdma, nvme-fc, or scsi if unknown."""
     driver: str = ""
     address: str = ""
     """WWPN, initiator address or interface; empty where the bus has none."""
@@ -37,9 +37,9 @@ class Port:
     members: tuple[str, ...] = ()
     """Kernel names of its SCSI hosts and NVMe controllers."""
     scsi_hosts: tuple[str, ...] = ()
-    """Those of the members that have a host_busy."""
+    """Members that have a host_busy."""
     label: str = ""
-    """What the operator calls it."""
+    """Alias set by the operator."""
     serial: str = ""
     """Of an NVMe controller."""
     subsystem: str = ""
@@ -54,44 +54,44 @@ class TargetPort:
 
     key: str
     name: str
-    """WWPN, IQN with portal, transport address, or the kernel's target where the bus has no names."""
+    """WWPN, IQN with portal, transport address, or the kernel's target if the bus has no names."""
     transport: str
     array: str = ""
-    """What the port belongs to: node name, IQN, NVMe subsystem."""
+    """Owner of the port: node name, IQN, NVMe subsystem."""
     label: str = ""
-    """What the operator calls it."""
+    """Alias set by the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way to a LUN; a disk that is not multipathed is its own only path."""
+    """One path to a LUN; a disk without multipath is its own only path."""
 
     key: str
-    """Of the block device that is the path."""
+    """Key of the block device that is the path."""
     name: str
     lun: str
     port: str = ""
-    """Empty where the graph does not know it."""
+    """Empty if unknown."""
     target: str = ""
     address: str = ""
     """H:C:T:L, or the NVMe controller and namespace."""
     state: str = ""
-    """Of the device or controller: running, offline, blocked, live, connecting, ..."""
+    """State of the device or controller: running, offline, blocked, live, connecting, ..."""
     access: str = ""
     """ALUA or ANA state."""
     preferred: bool | None = None
     """ALUA preferred bit."""
     map_state: str = ""
-    """What the dm-multipath map makes of it: active or failed."""
+    """State in the dm-multipath map: active or failed."""
     failures: int | None = None
-    """Times the map has failed it."""
+    """Number of times the map has failed it."""
     group: int | None = None
     """Priority group in the dm-multipath map, ANA group with NVMe."""
     weight: int | None = None
-    """Weight or repeat count that the selector uses."""
+    """Weight or repeat count for the path selector."""
     queue_limit: int | None = None
     marginal: bool | None = None
-    """Whether multipathd or the FC transport avoids it because it fails now and then; None where neither tells."""
+    """Whether multipathd or the FC transport marks it as marginal (intermittent failures); None if not reported."""
     target_port: str = ""
     """Name of the port of the storage by VPD page 83h: naa., eui. or a SCSI name."""
     relative_port: int | None = None
@@ -99,31 +99,31 @@ class Path:
     port_group: int | None = None
     """Target port group: the ports of one controller change their ALUA state together."""
     controller: str = ""
-    """Controller of the storage, as far as identities tell: its array and port group, else the target port."""
+    """Controller of the storage, derived from identities: array and port group, else the target port."""
     priority: int | None = None
-    """What multipathd orders groups by."""
+    """Priority by which multipathd orders groups."""
 
     @property
     def usable(self) -> bool:
-        """Whether I/O may be sent down this path, as far as is known."""
+        """Whether I/O may be sent down this path, as far as known."""
         return self.state in USABLE_STATES and self.access in USABLE_ACCESS and self.map_state != "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Lun:
-    """One whole disk that ends at storage: what paths lead to."""
+    """One whole disk on storage: the end of paths."""
 
     key: str
     name: str
     multipath: str = ""
     """dm, nvme, or empty for a disk with no path but itself."""
     policy: str = ""
-    """How I/Os are spread: dm path selector or NVMe iopolicy."""
+    """Path policy: dm path selector or NVMe iopolicy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A block device made of others: partition, dm, md, LVM, crypt, bcache."""
+    """A block device built on others: partition, dm, md, LVM, crypt, bcache."""
 
     key: str
     name: str
@@ -133,12 +133,12 @@ class Layer:
     """dm name or array name."""
     size_bytes: int | None = None
     below: tuple[str, ...] = ()
-    """Keys of the devices it stands on."""
+    """Keys of the devices it is built on."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountedFilesystem:
-    """Where a device is in use by a filesystem or as swap."""
+    """Use of a device by a filesystem or as swap."""
 
     key: str
     """Of the device."""
@@ -163,12 +163,12 @@ class Tape:
     persistent_id: str = ""
     """wwid or serial; empty where the drive has none."""
     label: str = ""
-    """What the operator calls it."""
+    """Alias set by the operator."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Everything between HBA ports and filesystems; empty where it was not looked for."""
+    """Everything between HBA ports and filesystems; empty if it was not scanned."""
 
     ports: tuple[Port, ...] = ()
     targets: tuple[TargetPort, ...] = ()
@@ -177,22 +177,22 @@ class Graph:
     layers: tuple[Layer, ...] = ()
     mounts: tuple[MountedFilesystem, ...] = ()
     notices: tuple[str, ...] = ()
-    """What is odd about it, one line each: two disks of one identity, links that lead nowhere."""
+    """Inconsistencies, one line each: two disks of one identity, dangling links."""
     tapes: tuple[Tape, ...] = ()
     paths_of: Mapping[str, tuple[int, ...]] = field(init=False, repr=False)
-    """Places in `paths` of the paths of each LUN, by its key."""
+    """Indices in `paths` of the paths of each LUN, by its key."""
 
     def __post_init__(self) -> None:
         paths_of: dict[str, list[int]] = {lun.key: [] for lun in self.luns}
-        for place, path in enumerate(self.paths):
-            paths_of.setdefault(path.lun, []).append(place)
-        object.__setattr__(self, "paths_of", {lun: tuple(places) for lun, places in paths_of.items()})
+        for position, path in enumerate(self.paths):
+            paths_of.setdefault(path.lun, []).append(position)
+        object.__setattr__(self, "paths_of", {lun: tuple(positions) for lun, positions in paths_of.items()})
 
     def of_lun(self, lun: Lun) -> tuple[Path, ...]:
         """Paths of a LUN."""
-        return tuple(self.paths[place] for place in self.paths_of[lun.key])
+        return tuple(self.paths[position] for position in self.paths_of[lun.key])
 
     @property
     def records(self) -> tuple[tuple[object, ...], ...]:
-        """All that there is to compare."""
+        """All lists, for comparison."""
         return (self.ports, self.targets, self.luns, self.paths, self.layers, self.mounts, self.notices, self.tapes)

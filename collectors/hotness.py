@@ -1,4 +1,4 @@
-"""How hot a disk is, and why, in words; never more than the figures of its tier support."""
+"""Hotness of a disk and its cause in words; no claim goes beyond the figures of the tier."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _Values = NDArray[np.float64]
 BUSY_WEIGHT, QUEUE_WEIGHT, SHARE_WEIGHT = 0.4, 0.3, 0.3
 
 
-def heat(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms: _Values) -> _Values:
-    """Heat of every disk, 0 to 100.
+def hotness(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms: _Values) -> _Values:
+    """Hotness of every disk, 0 to 100.
 
-    `busy_pct * (0.4 + 0.3 * queue share + 0.3 * I/O time share)`: busy is the evidence, and it counts in full only
-    where I/Os queue and the disk carries what its peers do not. Queue share is the part of the await spent queueing;
-    I/O time share is the disk's part of all outstanding I/Os of the given disks. A share that is not known is left out
-    and the others weigh more. NaN where busy is missing.
+    `busy_pct * (0.4 + 0.3 * queue share + 0.3 * I/O time share)`: busy time counts in full only where I/Os queue and
+    the disk carries more than its peers. Queue share is the part of the await spent queueing; I/O time share is the
+    disk's part of all outstanding I/Os of the given disks. An unknown share is left out and the others weigh more. NaN
+    where busy is missing.
 
     Args:
         busy_pct: shape (disks,), as are the others.
@@ -44,7 +44,7 @@ def heat(busy_pct: _Values, in_flight: _Values, queue_ms: _Values, service_ms: _
 
 
 def hottest(disks: FrameTable | None) -> str | None:
-    """Key of the disk with the most heat; None when no disk has any."""
+    """Key of the hottest disk; None if no disk has a hotness."""
     values = None if disks is None else disks.columns.get("heat")
     if disks is None or values is None or not np.isfinite(values).any():
         return None
@@ -62,16 +62,16 @@ def _share(part: _Values, whole: _Values | float) -> _Values:
 
 
 _QUEUE_RULES = 0.5
-"""Share of the await from which the queue, not the disk, is named: esxtop's rule of K and Q against D."""
+"""Share of the await from which on the verdict names the queue, not the disk: esxtop's rule of KAVG, QAVG and DAVG."""
 
 _CARRIES = 0.5
-"""Share of the I/O time of all disks from which a disk is said to carry the load."""
+"""Share of the I/O time of all disks from which on the verdict mentions it."""
 
 
 def verdict(frame: Frame, row: int) -> str:
-    """Why a disk is as hot as it is, in one line for a person.
+    """Explain the hotness of a disk in one line.
 
-    Queue and disk are told apart only where the tier does so, and estimates say "about"; the name is safe to print.
+    Queue and disk are distinguished only where the tier does so, and estimates say "about"; the name is safe to print.
 
     Args:
         frame: any frame with a "disks" table.

@@ -1,4 +1,4 @@
-"""The types that cross folders: raw samples in, derived frames out, and the source that yields them."""
+"""Types shared by all folders: raw samples, derived frames, and the interface of sources."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from collectors.graph import Graph
 from engine.events import Event
 
 MISSING = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-"""Raw value of a counter this kernel, device or tier does not have; derives to NaN."""
+"""Raw value of a counter that the kernel, device or tier does not have; the derived value is NaN."""
 
 
 class Kind(StrEnum):
     """How a raw column behaves from one sample to the next."""
 
     COUNTER = "counter"
-    """Grows by whole events; falls only on reset, or on wrap where the kernel's long has 32 bits."""
+    """Counts events; decreases only on reset, or on wrap if the kernel's long has 32 bits."""
     COUNTER32 = "counter32"
-    """Grows modulo 2^32 (the millisecond fields of the block layer)."""
+    """Wraps at 2^32 (the millisecond fields of the block layer)."""
     GAUGE = "gauge"
     """Valid at the instant of the sample."""
     INTERVAL = "interval"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 
 class Tier(IntEnum):
-    """How a figure was obtained; larger is better, and no figure is shown without it."""
+    """How a figure was obtained; larger is better, and every figure is shown with it."""
 
     NONE = 0
     KERNEL = 1
@@ -71,16 +71,16 @@ class Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Who the rows of a table are; one object is kept as long as nobody came or went, so `is` tells.
+    """Identity of the rows of a table; the same object until a row is added or removed, so compare by `is`.
 
-    Keys are identities and are never given to another thing: a kernel name that returns as another
-    device has another key. Names are what people read and may repeat over time.
+    Keys are unique and never reused: a kernel name reused for another device has another key. Names are for display
+    and may repeat over time.
     """
 
     keys: tuple[str, ...]
     names: tuple[str, ...]
     positions: Mapping[str, int] = field(init=False, repr=False)
-    """Row of each key; made once, so that no tick has to look for rows among thousands."""
+    """Row of each key; computed once."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", dict(zip(self.keys, range(len(self.keys)), strict=True)))
@@ -91,9 +91,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Raw values of one kind of thing at one moment.
+    """Raw values of one subject at one time.
 
-    `values` has shape (len(rows), len(schema.columns)) and dtype uint64; MISSING marks what is not there.
+    `values` has shape (len(rows), len(schema.columns)) and dtype uint64; MISSING marks missing values.
     """
 
     schema: Schema
@@ -140,7 +140,7 @@ class Device:
     """Static facts of one block device, read only when the topology changes (sysfs, udev)."""
 
     key: str
-    """Identity of this incarnation: kernel name, device number and diskseq."""
+    """Identity of this device instance: kernel name, device number and diskseq."""
     name: str
     kind: str
     """disk, partition, loop, zram, dm, md, nvme-path, ..."""
@@ -148,7 +148,7 @@ class Device:
     minor: int
     diskseq: int | None = None
     persistent_id: str = ""
-    """wwid, NGUID/EUI or serial: what survives renaming; empty where the device has none."""
+    """Persistent id: wwid, NGUID/EUI or serial; empty if the device has none."""
     size_bytes: int | None = None
     model: str = ""
     vendor: str = ""
@@ -166,16 +166,16 @@ class Device:
     read_only: bool | None = None
     removable: bool | None = None
     bio_based: bool = False
-    """No driver queue of its own: only the total time is known."""
+    """Whether it has no driver queue of its own: only the total time is known."""
     friendly_name: str = ""
-    """dm name, alias, backing file: what the operator calls it."""
+    """Operator's name: dm name, alias or backing file."""
     holders: tuple[str, ...] = ()
     slaves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a reader of a session must know about the host to judge its numbers."""
+    """Facts of the host needed to interpret its figures."""
 
     hostname: str = ""
     kernel: str = ""
@@ -183,26 +183,26 @@ class HostFacts:
     cpus: int = 0
     memory_bytes: int | None = None
     long_bits: int = 64
-    """Width of the kernel's unsigned long: where block counters wrap."""
+    """Width of the kernel's unsigned long, at which block counters wrap."""
     boot_id: str = ""
     tier: Tier = Tier.KERNEL
     notices: tuple[str, ...] = ()
-    """Kernel caveats and missing rights, one line each, shown on screen and by doctor."""
+    """Kernel caveats and missing rights, one line each, for screens and doctor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topology:
-    """Devices and host facts; one object is kept until something changes, so `is` tells."""
+    """Devices and host facts; the same object until something changes, so compare by `is`."""
 
     devices: Mapping[str, Device] = field(default_factory=dict)
     """By key."""
     host: HostFacts = field(default_factory=HostFacts)
     graph: Graph = field(default_factory=Graph)
-    """How they hang together; empty in recordings of versions that did not look."""
+    """Device graph; empty in recordings of versions without it."""
     bio_based: frozenset[str] = field(init=False, repr=False)
     """Keys of devices without a driver queue of their own."""
     uncounted: frozenset[str] = field(init=False, repr=False)
-    """Keys of devices whose accounting is off (queue/iostats): their counters stand still under load too."""
+    """Keys of devices with accounting off (queue/iostats is 0): their counters do not change under load."""
 
     def __post_init__(self) -> None:
         devices = self.devices.values()
@@ -210,16 +210,16 @@ class Topology:
         object.__setattr__(self, "uncounted", frozenset(device.key for device in devices if device.iostats is False))
 
     def same_as(self, other: Topology) -> bool:
-        """Whether both say the same."""
+        """Whether both are equal."""
         mine, theirs = (self.devices, self.host, self.graph.records), (other.devices, other.host, other.graph.records)
         return mine == theirs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Everything read at one tick: raw and cumulative, exactly what is recorded.
+    """All data read at one tick: raw and cumulative, exactly as recorded.
 
-    Rates divide by differences of `monotonic_ns`; `time_ns` (CLOCK_REALTIME) is for people and may step.
+    Rates divide by differences of `monotonic_ns`; `time_ns` (CLOCK_REALTIME) is for display and may step.
     """
 
     time_ns: int
@@ -229,14 +229,14 @@ class Sample:
     histograms: Mapping[str, Histograms] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     late_ns: int = 0
-    """How far behind its schedule the tick was read."""
+    """Delay of the tick behind its schedule."""
     cost_ns: int = 0
     """CPU time the monitor itself spent since the previous sample."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameTable:
-    """Derived values of one kind of thing over one interval, by field id of the registry.
+    """Derived values of one subject over one interval, by field id of the registry.
 
     Columns are float64 of shape (len(rows),) with NaN for missing. `tiers` holds uint8 codes of Tier per row for
     fields whose tier varies by row; a field without an entry has the tier its registry entry names.
@@ -254,7 +254,7 @@ class FrameTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """What screens, exports and reports show: derived from two samples, never changed afterwards.
+    """Figures for screens, exports and reports: derived from two samples, immutable.
 
     Tables: "disks", "host" (one row), "processes", "load" (one row per target), "load_total" (one row), and with
     multipath "paths" and "hbas".
@@ -271,9 +271,9 @@ class Frame:
     cost_pct: float = float("nan")
     """CPU of the monitor itself, in percent of one core."""
     losses: Mapping[str, int] = field(default_factory=dict)
-    """What exact time missed since it began, by column of the raw table tracer; empty without exact time."""
+    """Losses of exact time since it began, by column of the raw table tracer; empty without exact time."""
     states_age_s: float = float("nan")
-    """How old the states of paths in the topology are at most; NaN where they are not read again and again."""
+    """Largest age of the states of paths in the topology; NaN if they are not polled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,18 +285,18 @@ class Step:
 
 
 class Source(Protocol):
-    """Where samples come from; live, replay and test sources are the same to every screen."""
+    """Interface of all sources of samples: live, replay and test."""
 
     @property
     def seekable(self) -> bool:
-        """Whether the transport bar may move in time; if so the source is a SeekableSource."""
+        """Whether the source can seek; if so it is a SeekableSource."""
 
     @property
     def interval_s(self) -> float:
         """Nominal time between samples, in seconds."""
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
-        """Yield steps as they fall due until `stop` is set or the source ends; blocks in between."""
+        """Yield steps when due until `stop` is set or the source ends; blocks in between."""
 
     def close(self) -> None:
         """Release descriptors, threads and probes; may be called twice."""
@@ -304,10 +304,10 @@ class Source(Protocol):
 
 @runtime_checkable
 class TagWaitWatcher(Protocol):
-    """A source that can time waits for free tags, for which two more probes pass every I/O."""
+    """A source that can time waits for free tags, which takes two more probes on every I/O."""
 
     def watch_tag_wait(self, on: bool | None) -> None:
-        """Watch them from the next sample on, or not; None leaves it to whether a queue is full."""
+        """Time them from the next sample on, or not; None: automatic, while a queue is full."""
 
 
 class SeekableSource(Source, Protocol):
@@ -327,7 +327,7 @@ class SeekableSource(Source, Protocol):
 
     @property
     def paused(self) -> bool:
-        """Whether the cursor stands still."""
+        """Whether replay is paused."""
 
     @property
     def speed(self) -> float:
@@ -338,7 +338,7 @@ class SeekableSource(Source, Protocol):
         """One line about damage found in the file; empty if none."""
 
     def pause(self, paused: bool) -> None:
-        """Stop or go on."""
+        """Pause or resume."""
 
     def set_speed(self, speed: float) -> None:
         """Set recorded seconds per second, 0.1 to 1000."""
@@ -350,7 +350,7 @@ class SeekableSource(Source, Protocol):
         """Go to the sample at or before a wall time."""
 
     def window(self, end_ns: int, count: int) -> list[Step]:
-        """Up to `count` steps ending at a wall time, oldest first; what charts show after a seek."""
+        """Up to `count` steps ending at a wall time, oldest first; for charts after a seek."""
 
     def events(self) -> list[Event]:
         """All events of the recording, by time."""

@@ -1,4 +1,4 @@
-"""Two samples into a frame: the one place where raw counters become figures."""
+"""Derivation of a frame from two samples: the only code that turns raw counters into figures."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collectors.topology.state_age import state_age_s
 def derive(previous: Sample | None, current: Sample) -> Frame:
     """Derive every figure of the interval between two samples; pure.
 
-    NaN marks what is not known: everything but gauges on the first sample, for rows that are new and after a counter
-    reset, and whatever rests on a missing value. Rates divide by CLOCK_MONOTONIC, so that steps of the wall clock do
-    not matter and rates over a gap are right; where that clock did not advance the sample counts as a first one.
-    Peaks and histograms belong to the time since the sample that was read before `current`.
+    NaN marks unknown values: everything but gauges on the first sample, for new rows and after a counter reset, and
+    everything derived from a missing value. Rates divide by CLOCK_MONOTONIC, so that steps of the wall clock do not
+    matter and rates over a gap are right; if that clock did not advance the sample counts as a first one. Peaks and
+    histograms belong to the time since the sample that was read before `current`.
 
     Args:
-        previous: the sample before in the recording, None at a start.
+        previous: the previous sample of the recording, None at a start.
         current: the sample at the end of the interval.
     """
     elapsed_s = interval_s(previous, current)

@@ -1,4 +1,4 @@
-"""Every subject there is. Sampling, reports, exports, charts, grids and help go over this list.
+"""All subjects. Sampling, reports, exports, charts, grids and help iterate over this list.
 
 A new subject is a module in `collectors.tables` and an entry here.
 """
@@ -29,7 +29,7 @@ SUBJECTS: tuple[Subject, ...] = (
     LOAD_PATHS,
     LOAD_LOGICAL_IOS,
 )
-"""In the order in which they are offered and printed."""
+"""In display order."""
 
 SCHEMAS: dict[str, Schema] = {
     schema.name: schema for subject in SUBJECTS for schema in (*subject.raw, *subject.sampled_raw, *subject.exact_raw)
@@ -52,7 +52,7 @@ def subject_of(table: str) -> Subject:
 
 
 def fields_of(table: str) -> tuple[Field, ...]:
-    """All fields of a frame table, in order; none of an unknown one."""
+    """All fields of a frame table, in order; none for an unknown table."""
     subject = _BY_TABLE.get(table)
     return () if subject is None else subject.fields
 
@@ -67,7 +67,7 @@ def get_field(table: str, field_id: str) -> Field:
 
 
 def derive_tables(interval: Interval) -> dict[str, FrameTable]:
-    """Derive the frame tables of everything that was sampled."""
+    """Derive the frame tables of all raw tables of a sample."""
     tables: dict[str, FrameTable] = {}
     for subject in SUBJECTS:
         table = interval.now(subject.raw[0].name) if subject.derive is not None else None

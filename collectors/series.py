@@ -1,4 +1,4 @@
-"""The past of one row of a frame table."""
+"""History of one row of a frame table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """One row's past: wall times of shape (n,), int64, and per field float64 of shape (n,), NaN for gaps."""
+    """History of one row: wall times of shape (n,), int64, and per field float64 of shape (n,), NaN for gaps."""
 
     times_ns: NDArray[np.int64]
     values: Mapping[str, NDArray[np.float64]]

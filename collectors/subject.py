@@ -1,4 +1,4 @@
-"""What the program knows of one kind of thing it measures; `collectors.registry` lists all of them."""
+"""Declaration of a subject, one kind of measured object; `collectors.registry` lists all subjects."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from engine.text import safe_text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interval:
-    """Two samples of a source and the time between them; `previous` is None where there is nothing to compare with."""
+    """Two samples of a source and the time between them; `previous` is None if there is none to compare with."""
 
     previous: Sample | None
     current: Sample
     elapsed_s: float
 
     def before(self, name: str) -> Table | None:
-        """Return a raw table of the sample before; None without one."""
+        """Return a raw table of the previous sample; None without one."""
         return None if self.previous is None else self.previous.tables.get(name)
 
     def now(self, name: str) -> Table | None:
@@ -51,7 +51,7 @@ class Interval:
 
 
 def interval_s(previous: Sample | None, current: Sample) -> float:
-    """Length of the interval between two samples, NaN where there is none."""
+    """Length of the interval between two samples, NaN if there is none."""
     if previous is None or current.monotonic_ns <= previous.monotonic_ns:
         return float("nan")
     return (current.monotonic_ns - previous.monotonic_ns) / 1e9
@@ -59,7 +59,7 @@ def interval_s(previous: Sample | None, current: Sample) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SampledHost:
-    """What readers may know of the host that is sampled."""
+    """Information for readers about the sampled host."""
 
     procfs: str
     sysfs: str
@@ -70,27 +70,27 @@ class SampledHost:
     devices: Callable[[], Mapping[str, Device]]
     """The latest facts of devices, by key."""
     tier: Tier
-    """The best that may be used besides exact time."""
+    """The best tier allowed besides exact time."""
     settings: ReadingSettings
 
 
 Derivation = Callable[[Interval, Table], Mapping[str, FrameTable]]
-"""Frame tables of an interval, made of the raw table at its end."""
+"""Derives frame tables of an interval from the raw table at its end."""
 
 
 class Averages(Protocol):
-    """Adds up the intervals of a report, each row over the time in which it could be measured."""
+    """Adds up the intervals of a report, each row over the time in which it was measured."""
 
     def add(self, step: Step) -> None:
         """Add the interval of a step; one without a previous sample has none."""
 
     def tables(self) -> Mapping[str, FrameTable]:
-        """Figures over the whole report, of everything that was ever there; empty where nothing was."""
+        """Figures over the whole report of all rows ever present; empty if there were none."""
 
 
 Readers = Callable[[SampledHost], Iterable[Collector]]
-"""Makes what reads the raw tables of a subject, at every tick from then on; the modules of readers are to be imported
-in it, since registries are needed before the first screen and readers only after it."""
+"""Makes the collectors of the raw tables of a subject. It must import the modules of readers itself, since registries
+are needed before the first screen and readers only after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +98,28 @@ class Report:
     """How `lunscope report` shows a subject."""
 
     option: str
-    """The flag that asks for it, with its dash."""
+    """Its option, with the dash."""
     help: str
-    """What that flag shows, for --help."""
+    """Help text of that option."""
     columns: tuple[str, ...]
     """Field ids, in order."""
     split_columns: tuple[str, ...]
-    """The same with reads and writes apart (-R)."""
+    """The same with reads and writes separately (-R)."""
     distribution_columns: tuple[str, ...]
-    """Percentiles and largest latencies (-P); the plain columns of a subject that has none."""
+    """Percentiles and largest latencies (-P); the plain columns if the subject has none."""
     averages: Callable[[], Averages]
-    """Makes what adds up a report; subjects with the same one share it."""
+    """Makes the averages of a report; subjects with the same factory share them."""
     unasked: bool = True
-    """Whether JSON has its rows when no subject is asked for by its flag; not where they may be thousands."""
+    """Whether JSON includes its rows if no subject is selected by option; not if there may be thousands."""
     remarks: Callable[[Frame], Iterable[str]] = lambda _: ()
-    """Lines that belong below the rows of an interval."""
+    """Lines printed below the rows of an interval."""
 
 
 Active = Callable[[FrameTable], NDArray[np.bool_]]
 
 
 def any_above(*fields: str) -> Active:
-    """Choose rows in which any of these fields is above 0."""
+    """Return a filter of rows in which any of these fields is above 0."""
 
     def active(table: FrameTable) -> NDArray[np.bool_]:
         found = np.zeros(len(table.rows), np.bool_)
@@ -143,44 +143,44 @@ def _no_facts(key: str, topology: Topology) -> Mapping[str, object]:  # noqa: AR
 
 
 def device_identity(key: str, topology: Topology) -> str:
-    """Name what survives renaming of a device: wwid, NGUID or serial where there is one, else the key."""
+    """Return the persistent id of a device: wwid, NGUID or serial if there is one, else the key."""
     device = topology.devices.get(key)
     return safe_text(device.persistent_id if device is not None and device.persistent_id else key)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One kind of thing that is measured: a row of its frame table is one of them."""
+    """One kind of measured object, with one row per object in its frame table."""
 
     table: str
     """Id of its frame table, and its key in JSON."""
     title: str
-    """What stands over names in reports."""
+    """Header of the name column in reports."""
     one: str
-    """What one of them is called in a text."""
+    """Name of one object in text."""
     fields: tuple[Field, ...]
-    """Figures, in the order in which columns are offered."""
+    """Figures, in column order."""
     raw: tuple[Schema, ...] = ()
-    """Raw tables that are recorded for it; what is derived starts from the first."""
+    """Raw tables recorded for it; derivation starts from the first."""
     sampled_raw: tuple[Schema, ...] = ()
-    """Raw tables that only looks at what is in flight give."""
+    """Raw tables of the in-flight samplers."""
     exact_raw: tuple[Schema, ...] = ()
-    """Raw tables that only exact time gives."""
+    """Raw tables of exact time."""
     readers: Readers = lambda _: ()
-    """Makes what reads them; none for disks and exact time, by which a source knows what else there is to read, and for
-    a load, which is read by whoever drives it."""
+    """Makes its readers; none for disks and exact time, which the source reads itself, and for a load, which is read by
+    its driver."""
     derive: Derivation | None = None
-    """Makes its frame table, and those of other subjects that come of the same raw table and so have none."""
+    """Derives its frame table, and those of other subjects from the same raw table, which have no `derive`."""
     report: Report | None = None
     columns: tuple[str, ...] = ()
     """Field ids of its grid, most important first."""
     active: Active = _DID_IO
-    """Which rows did anything in the interval, or hold something back: those that are worth a line."""
+    """Filter of the rows to show: those with I/O in the interval, or with I/O held back."""
     charts: tuple[str, ...] = ()
-    """Field ids whose recent past is kept for charts."""
+    """Field ids with a history for charts."""
     labels: Callable[[Rows, Topology], tuple[str, ...]] = _names
-    """What the rows are called."""
+    """Display names of the rows."""
     facts: Callable[[str, Topology], Mapping[str, object]] = _no_facts
-    """What a reader of JSON needs beside the figures of a row, by its key; safe to print."""
+    """Additional facts of a row in JSON, by its key; safe to print."""
     identity: Callable[[str, Topology], str] = device_identity
-    """What survives renaming of a row, by its key."""
+    """Persistent id of a row, by its key."""

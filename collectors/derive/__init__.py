@@ -1,1 +1,1 @@
-"""Raw tables into figures, one file per table; collectors.rates is the front."""
+"""Derivation of figures from raw tables; the entry point is collectors.rates."""

@@ -1,4 +1,4 @@
-"""Histogram cells by the row order of a table."""
+"""Histogram cells in the row order of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collectors.model import Histograms, Rows
 
 
 def rows_of_cells(rows: Rows, histograms: Histograms) -> NDArray[np.intp]:
-    """Row in `rows` of every cell, -1 for cells of rows that are not there."""
+    """Row in `rows` of every cell, -1 for cells of rows that are missing there."""
     row = histograms.row.astype(np.intp)
     if histograms.rows is not rows:
         to_row = np.append(positions(rows, histograms.rows.keys), -1)

@@ -1,4 +1,4 @@
-"""How far raw columns went from one sample to the next; NaN wherever that cannot be known."""
+"""Differences of raw columns between two samples; NaN where they are unknown."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Raw = NDArray[np.uint64]
 
 _MODULUS32 = np.uint64(0xFFFF_FFFF)
 _PLAUSIBLE32 = float(1 << 31)
-"""Growth of a 32-bit counter beyond half its range is a step back, not a wrap."""
+"""A delta of a 32-bit counter beyond half its range is a decrease, not a wrap."""
 
 _WRAP_PER_SECOND = float(1 << 27)
-"""Most that a 32-bit counter of I/Os or sectors can grow in a second: 64 GiB/s in sectors of 512 bytes."""
+"""Largest plausible increase per second of a 32-bit counter of I/Os or sectors: 64 GiB/s in sectors of 512 bytes."""
 
 
-class Grown(dict[str, Values]):
-    """Growth of columns by id over `rows` rows; NaN for a column that the table's version does not have."""
+class Deltas(dict[str, Values]):
+    """Deltas of columns by id over `rows` rows; NaN for a column that the table's version does not have."""
 
-    def __init__(self, rows: int, grown: Mapping[str, Values]) -> None:
-        super().__init__(grown)
+    def __init__(self, rows: int, deltas: Mapping[str, Values]) -> None:
+        super().__init__(deltas)
         self.rows = rows
 
     def __missing__(self, column_id: str) -> Values:
@@ -33,12 +33,12 @@ class Grown(dict[str, Values]):
 
 
 def wrap_limit(long_bits: int, elapsed_s: float) -> float:
-    """Largest growth over which a fallen COUNTER counts as wrapped at 2^32; 0 where the kernel's long has 64 bits."""
+    """Largest delta for which a decreased COUNTER counts as wrapped at 2^32; 0 if the kernel's long has 64 bits."""
     return 0.0 if long_bits != 32 else min(_WRAP_PER_SECOND * elapsed_s, _PLAUSIBLE32)
 
 
 def positions(rows: Rows, keys: Sequence[str]) -> NDArray[np.intp]:
-    """Where each key stands in `rows`, -1 where it does not; shape (len(keys),)."""
+    """Position of each key in `rows`, -1 if it is missing; shape (len(keys),)."""
     return np.fromiter(map(rows.positions.get, keys, repeat(-1)), np.intp, len(keys))
 
 
@@ -46,7 +46,7 @@ def aligned(previous: Table | None, current: Table) -> Raw:
     """Values of `previous` in the row order of `current`, all MISSING for rows that are new.
 
     Returns:
-        uint64 of the shape of `current.values`; the array of `previous` itself while nobody came or went.
+        uint64 of the shape of `current.values`; the array of `previous` itself if the rows are the same.
     """
     if previous is None or previous.schema.columns != current.schema.columns:
         return np.full_like(current.values, MISSING)
@@ -59,30 +59,30 @@ def aligned(previous: Table | None, current: Table) -> Raw:
 
 
 def one_source(_: Column) -> str:
-    """Say that all columns of a table begin anew together."""
+    """Treat all columns of a table as one source: they are reset together."""
     return ""
 
 
-def growth(
+def column_deltas(
     columns: Sequence[Column],
     before: Raw,
     now: Raw,
     *,
     source_of: Callable[[Column], str] = one_source,
     wrap: float = 0.0,
-) -> Grown:
-    """Reduce each column to what it did over one interval.
+) -> Deltas:
+    """Reduce each column to its change over one interval.
 
-    Counters give their growth, modulo 2^32 where they wrap; gauges their value now; interval amounts and peaks their
-    value where the row has a previous sample. NaN where a value is missing. When a 64-bit counter fell, its source
-    began anew: everything of that source but the gauges is NaN in that row.
+    Counters give their increase, modulo 2^32 where they wrap; gauges their current value; interval amounts and peaks
+    their value where the row has a previous sample. NaN where a value is missing. A 64-bit counter that decreased means
+    that its source was reset: everything of that source but the gauges is NaN in that row.
 
     Args:
-        columns: what the values are.
+        columns: columns of both arrays.
         before: previous values, shape (rows, len(columns)).
-        now: current values likewise.
-        source_of: names the source of a column.
-        wrap: as `wrap_limit` says.
+        now: current values, same shape.
+        source_of: source of a column; columns of one source are reset together.
+        wrap: result of `wrap_limit`.
     """
     kinds = [column.kind for column in columns]
     steps = now - before
@@ -91,31 +91,31 @@ def growth(
             steps[:, position] &= _MODULUS32
         elif kind is not Kind.COUNTER:
             steps[:, position] = now[:, position]
-    grown = steps.T.astype(np.float64, order="C")
+    deltas = steps.T.astype(np.float64, order="C")
     unknown = (np.maximum(before, now) == MISSING).T
     fell = (now < before).T
     if fell.any():
         counters = np.array([kind is Kind.COUNTER for kind in kinds])[:, np.newaxis]
         wrapped = _wrapped(before.T, steps.T, fell, wrap) & counters
-        grown[wrapped] = (steps.T[wrapped] & _MODULUS32).astype(np.float64)
+        deltas[wrapped] = (steps.T[wrapped] & _MODULUS32).astype(np.float64)
         unknown |= _reset([source_of(column) for column in columns], fell & counters & ~wrapped & ~unknown)
     for position, kind in enumerate(kinds):
         if kind is Kind.COUNTER32:
-            unknown[position] |= grown[position] > _PLAUSIBLE32
+            unknown[position] |= deltas[position] > _PLAUSIBLE32
         elif kind is Kind.GAUGE:
             unknown[position] = now[:, position] == MISSING
     if unknown.any():
-        grown[unknown] = np.nan
-    return Grown(len(now), dict(zip((column.id for column in columns), grown, strict=True)))
+        deltas[unknown] = np.nan
+    return Deltas(len(now), dict(zip((column.id for column in columns), deltas, strict=True)))
 
 
 def _wrapped(before: Raw, steps: Raw, fell: NDArray[np.bool_], wrap: float) -> NDArray[np.bool_]:
-    """Where a counter that fell went round at 2^32, which only a narrow kernel's does."""
+    """Where a counter that decreased wrapped at 2^32, which happens only with a 32-bit long."""
     return fell & (before <= _MODULUS32) & ((steps & _MODULUS32) <= wrap) & (wrap > 0)
 
 
 def _reset(sources: Sequence[str], fell: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Spread a fallen counter over all columns of its source; shape (columns, rows) in and out."""
+    """Extend the reset of one counter to all columns of its source; shape (columns, rows) in and out."""
     reset = np.zeros_like(fell)
     for source in set(sources):
         ours = np.array([other == source for other in sources])
@@ -124,7 +124,7 @@ def _reset(sources: Sequence[str], fell: NDArray[np.bool_]) -> NDArray[np.bool_]
 
 
 def instant(columns: Sequence[Column], values: Raw, column_id: str) -> Values:
-    """One column of a raw table as it stood, NaN where missing or where the table's version does not have it."""
+    """Return the current values of one raw column, NaN where missing or where the table's version lacks it."""
     for position, column in enumerate(columns):
         if column.id == column_id:
             raw = values[:, position]
@@ -133,7 +133,7 @@ def instant(columns: Sequence[Column], values: Raw, column_id: str) -> Values:
 
 
 def present(count: Values, amount: Values) -> Values:
-    """Take the amount of a kind of I/O, 0 where the kernel does not count that kind apart."""
+    """Return the amount of a kind of I/O, 0 where the kernel does not count that kind separately."""
     return np.where(np.isnan(count), 0.0, amount)
 
 
@@ -146,8 +146,8 @@ def ratio(part: Values, whole: Values | float) -> Values:
 def share_pct(part_s: Values, whole_s: Values | float) -> Values:
     """Express a time as a percentage of an interval, at most 100.
 
-    NaN where it exceeds the interval by more than 20 % and 10 ms (a tick of the slowest kernels): such a counter has
-    counted something else, as io_ticks of 6.1 and 6.12 were seen to add whole idle periods.
+    NaN where it exceeds the interval by more than 20 % and 10 ms (a tick of the slowest kernels): such a counter is
+    wrong, as io_ticks of 6.1 and 6.12, which was observed to add whole idle periods.
     """
     believed = part_s <= np.multiply(whole_s, 1.2) + 0.01
     return np.where(believed, np.minimum(100.0, 100.0 * ratio(part_s, whole_s)), np.nan)

@@ -1,4 +1,4 @@
-"""What each disk did in an interval, as sums that add up: two intervals of a disk are one longer interval."""
+"""I/O of each disk in an interval as additive sums: the sums of two intervals are those of one longer interval."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import (
-    Grown,
+    Deltas,
     Raw,
     Values,
     aligned,
-    growth,
+    column_deltas,
     instant,
     present,
     share_pct,
@@ -27,24 +27,24 @@ SECTOR_BYTES = 512
 """Unit of the sector columns whatever the device's block size (Documentation/block/stat.rst)."""
 
 _BLOCK = 2048
-"""Disks reduced at once."""
+"""Disks processed in one block."""
 
 _GAUGE_LIMIT = float(1 << 31)
-"""An in-flight count from here on is a negative one that some kernels print as unsigned."""
+"""In-flight counts from this value on are negative ones that some kernels print as unsigned."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiskInterval:
     """Sums over an interval for some disks of a table.
 
-    `at` says which rows. `sums` maps each quantity to float64, one value per row of `at`, NaN where missing:
+    `at` selects the rows. `sums` maps each quantity to float64, one value per row of `at`, NaN where missing:
 
     - `elapsed_s`; `reads`, `writes`, `discards`, `flushes`, `read_merges`, `write_merges`; `read_bytes`,
       `write_bytes`; `read_ms`, `write_ms`: time of the completed ones
     - `outstanding_io_s`: outstanding I/Os times seconds; `busy_s`: seconds with any
-    - those of collectors.derive.inflight_samples, which are 0 where the in-flight sampler did not look
+    - those of collectors.derive.inflight_samples, which are 0 for disks that were not sampled
 
-    `peaks` is the most outstanding I/Os seen at once, which adds up by taking the larger.
+    `peaks` is the largest number of outstanding I/Os sampled; of two intervals it is the maximum.
     """
 
     at: NDArray[np.intp] | slice
@@ -55,13 +55,13 @@ class DiskInterval:
 def disk_intervals(
     previous: Table | None, current: Table, elapsed_s: float, long_bits: int = 64
 ) -> Iterator[DiskInterval]:
-    """Reduce two raw disk tables to what happened between them, in blocks of the disks that moved.
+    """Compute the sums of the interval between two raw disk tables, in blocks of disks with I/O.
 
-    Blocks keep the arithmetic within the CPU's caches and the allocator's own memory: at 19,200 disks it takes half
-    the time of doing all at once.
+    Blocks keep the arithmetic within the CPU's caches and the allocator's own memory: at 19,200 disks this takes half
+    the time of one pass over all.
 
     Args:
-        previous: table of the sample before, None if there is none.
+        previous: table of the previous sample, None if there is none.
         current: table of the sample at the end of the interval.
         elapsed_s: length of the interval, above 0; NaN if there is no previous table.
         long_bits: width of the kernel's unsigned long.
@@ -74,29 +74,29 @@ def disk_intervals(
 
 
 def _span(rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
-    """Name rows that follow each other by a slice: taking and filling those costs a fraction."""
+    """Return contiguous rows as a slice, which is much cheaper to read and assign than an index array."""
     first, last = int(rows[0]), int(rows[-1])
     return slice(first, last + 1) if last - first + 1 == len(rows) else rows
 
 
 def _interval(before: Raw, current: Table, at: NDArray[np.intp] | slice, elapsed_s: float, wrap: float) -> DiskInterval:
     columns, old, new = current.schema.columns, before[at], current.values[at]
-    grown = growth(columns, old, new, source_of=_source, wrap=wrap)
+    deltas = column_deltas(columns, old, new, source_of=_source, wrap=wrap)
     in_flight = _in_flight(columns, old), _in_flight(columns, new)
-    sums = _counted(grown, elapsed_s) | _outstanding(grown, in_flight, elapsed_s)
+    sums = _counted(deltas, elapsed_s) | _outstanding(deltas, in_flight, elapsed_s)
     unbroken_s = np.maximum(*(instant(columns, values, "driver_unbroken_us") for values in (old, new))) / 1e6
-    sums |= in_flight_sums(grown, np.fmax(*in_flight), unbroken_s, elapsed_s)
-    seen_at_once = np.fmax(grown["driver_in_flight_peak"], in_flight[1])
-    return DiskInterval(at, sums, np.where(sums["looks"] > 0, seen_at_once, np.nan))
+    sums |= in_flight_sums(deltas, np.fmax(*in_flight), unbroken_s, elapsed_s)
+    peak_in_flight = np.fmax(deltas["driver_in_flight_peak"], in_flight[1])
+    return DiskInterval(at, sums, np.where(sums["sample_count"] > 0, peak_in_flight, np.nan))
 
 
 def _source(column: Column) -> str:
-    """Tell the kernel's counters from the sampler's: each begin anew on their own."""
+    """Separate the kernel's counters from the sampler's: each source is reset independently."""
     return "sampler" if column.id.startswith("driver_") else "kernel"
 
 
 def _moved(before: Raw, current: Table) -> NDArray[np.bool_]:
-    """Rows where anything moved, is outstanding or is missing; the others were idle and need no arithmetic."""
+    """Rows with I/O, outstanding I/Os or missing values; the others were idle and need no arithmetic."""
     now, columns = current.values, current.schema.columns
     kernel = np.array([_source(column) == "kernel" for column in columns], np.bool_)
     moved: NDArray[np.bool_] = ((now != before) @ np.ones(len(columns), np.bool_)) | ((now == MISSING) @ kernel)
@@ -112,35 +112,35 @@ def _in_flight(columns: tuple[Column, ...], values: Raw) -> Values:
     return np.where(gauge < _GAUGE_LIMIT, gauge, np.nan)
 
 
-def _counted(grown: Grown, elapsed_s: float) -> dict[str, Values]:
+def _counted(deltas: Deltas, elapsed_s: float) -> dict[str, Values]:
     return {
-        "elapsed_s": np.full(grown.rows, elapsed_s),
-        "reads": grown["reads"],
-        "writes": grown["writes"],
-        "discards": grown["discards"],
-        "flushes": grown["flushes"],
-        "read_merges": grown["reads_merged"],
-        "write_merges": grown["writes_merged"],
-        "read_bytes": grown["read_sectors"] * SECTOR_BYTES,
-        "write_bytes": grown["write_sectors"] * SECTOR_BYTES,
-        "read_ms": grown["read_ms"],
-        "write_ms": grown["write_ms"],
+        "elapsed_s": np.full(deltas.rows, elapsed_s),
+        "reads": deltas["reads"],
+        "writes": deltas["writes"],
+        "discards": deltas["discards"],
+        "flushes": deltas["flushes"],
+        "read_merges": deltas["reads_merged"],
+        "write_merges": deltas["writes_merged"],
+        "read_bytes": deltas["read_sectors"] * SECTOR_BYTES,
+        "write_bytes": deltas["write_sectors"] * SECTOR_BYTES,
+        "read_ms": deltas["read_ms"],
+        "write_ms": deltas["write_ms"],
     }
 
 
-def _outstanding(grown: Grown, in_flight: tuple[Values, Values], elapsed_s: float) -> dict[str, Values]:
+def _outstanding(deltas: Deltas, in_flight: tuple[Values, Values], elapsed_s: float) -> dict[str, Values]:
     """Outstanding I/Os over time and busy time.
 
-    The sum of the per-kind times is taken, not `weighted_ms`: from 5.0 that is the same sum, it wraps sooner, and so in
-    flight stays X * await. Before 4.18 discards were counted as writes and before 5.5 flushes were not accounted, so
-    nothing is lost where these columns are missing.
+    The sum of the per-kind times is used instead of `weighted_ms`: from 5.0 on both are equal, but `weighted_ms` wraps
+    sooner, and in flight remains X * await. Before 4.18 discards were counted as writes and before 5.5 flushes were not
+    accounted, so nothing is lost where these columns are missing.
     """
-    completed, total_ms = grown["reads"] + grown["writes"], grown["read_ms"] + grown["write_ms"]
+    completed, total_ms = deltas["reads"] + deltas["writes"], deltas["read_ms"] + deltas["write_ms"]
     for kind, time in (("discards", "discard_ms"), ("flushes", "flush_ms")):
-        completed = completed + present(grown[kind], grown[kind])
-        total_ms = total_ms + present(grown[kind], grown[time])
+        completed = completed + present(deltas[kind], deltas[kind])
+        total_ms = total_ms + present(deltas[kind], deltas[time])
     held = np.minimum(*in_flight)
-    busy_s = share_pct(grown["busy_ms"] / 1e3, elapsed_s) * elapsed_s / 100.0
+    busy_s = share_pct(deltas["busy_ms"] / 1e3, elapsed_s) * elapsed_s / 100.0
     return {
         "outstanding_io_s": outstanding_io_s(completed, total_ms / 1e3, held, elapsed_s),
         "busy_s": np.where((completed == 0) & (held > 0), elapsed_s, busy_s),

@@ -1,4 +1,4 @@
-"""All disks together, counting every I/O once."""
+"""Totals over all disks, counting every I/O once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _STACKED_KINDS = {"loop", "dm", "md"}
 
 
 def total_disks(disks: FrameTable, topology: Topology) -> FrameTable:
-    """One row over the disks that stand on no other: their parts' I/Os are theirs already.
+    """Totals in one row over the disks not built on others: the I/Os of devices built on them are already included.
 
-    Latencies are weighted by I/Os; busy and peak are the largest, because neither adds up.
+    Latencies are weighted by I/Os; busy and peak are the maximum, because neither is additive.
     """
     base = _base_mask(disks.rows, topology)
     columns: dict[str, NDArray[np.float64]] = {}
@@ -40,7 +40,7 @@ def _base_mask(rows: Rows, topology: Topology) -> NDArray[np.bool_]:
 
 
 def is_base(key: str, topology: Topology) -> bool:
-    """Whether a device stands on no other."""
+    """Whether a device is not built on another one."""
     device = topology.devices.get(key)
     return device is None or not (device.slaves or device.kind in _STACKED_KINDS)
 

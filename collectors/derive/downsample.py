@@ -1,4 +1,4 @@
-"""Longer intervals out of shorter ones, without losing a peak."""
+"""Merging of short intervals into longer ones, keeping every peak."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collectors.model import MISSING, Column, Histograms, Kind, Sample, Step, Ta
 from collectors.sampling.schedule import SECOND_NS
 
 _TOLERANCE = 0.98
-"""A sample read a little early still ends its interval."""
+"""A sample read slightly early still ends its interval."""
 
 
-def coarser(steps: Iterable[Step], interval_s: float) -> Iterator[Step]:
-    """Yield steps at least `interval_s` apart; what came in between is in them.
+def downsample(steps: Iterable[Step], interval_s: float) -> Iterator[Step]:
+    """Yield steps at least `interval_s` apart that include the samples in between.
 
-    Counters are cumulative and need nothing; peaks, interval amounts, histograms and events of the samples left out are
-    handed on to the next one yielded.
+    Counters are cumulative and need no merging; peaks, interval amounts, histograms and events of skipped samples are
+    merged into the next one yielded.
     """
     least_ns = round(interval_s * SECOND_NS * _TOLERANCE)
     start: Sample | None = None
@@ -36,7 +36,7 @@ def coarser(steps: Iterable[Step], interval_s: float) -> Iterator[Step]:
 
 
 def _together(earlier: Sample, later: Sample) -> Sample:
-    """Return the later sample with what only the earlier one saw."""
+    """Return the later sample with the peaks, amounts, histograms and events of the earlier one merged in."""
     tables = {name: _table(earlier.tables.get(name), table) for name, table in later.tables.items()}
     histograms = {name: _cells(earlier.histograms.get(name), cells) for name, cells in later.histograms.items()}
     return replace(
@@ -71,18 +71,18 @@ def _same_rows(earlier: Table, later: Table) -> tuple[NDArray[np.intp], NDArray[
     if earlier.rows is later.rows:
         everyone = np.arange(len(later.rows))
         return everyone, everyone
-    places = {key: place for place, key in enumerate(earlier.rows.keys)}
-    pairs = [(places[key], place) for place, key in enumerate(later.rows.keys) if key in places]
+    positions = {key: position for position, key in enumerate(earlier.rows.keys)}
+    pairs = [(positions[key], position) for position, key in enumerate(later.rows.keys) if key in positions]
     before, after = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     return before, after
 
 
 def _cells(earlier: Histograms | None, later: Histograms) -> Histograms:
-    """Put cells together; those of a row that is gone have nowhere to be shown."""
+    """Merge cells; those of rows missing in the later sample are dropped."""
     if earlier is None or (earlier.scale, earlier.series) != (later.scale, later.series):
         return later
-    places = {key: place for place, key in enumerate(later.rows.keys)}
-    moved = np.array([places.get(key, -1) for key in earlier.rows.keys], dtype=np.int64)
+    positions = {key: position for position, key in enumerate(later.rows.keys)}
+    moved = np.array([positions.get(key, -1) for key in earlier.rows.keys], dtype=np.int64)
     row = moved[earlier.row] if len(moved) else np.empty(0, np.int64)
     kept = row >= 0
     return replace(

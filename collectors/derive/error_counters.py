@@ -1,4 +1,4 @@
-"""Error counters of paths and ports beside their figures: how many are new, and how many there have been."""
+"""Error counters of paths and ports: new errors of the interval, and totals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import Values, aligned, growth, instant, positions
+from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, positions
 from collectors.derive.roles import roles
 from collectors.graph import Graph
 from collectors.model import FrameTable, Rows, Table
@@ -35,16 +35,16 @@ _OF_PORTS = {
 def with_errors(
     frame: Mapping[str, FrameTable], previous: Tables | None, current: Tables, graph: Graph
 ) -> dict[str, FrameTable]:
-    """Add error columns to the frame tables "paths" and "hbas"; others are handed through.
+    """Add error columns to the frame tables "paths" and "hbas"; other tables are unchanged.
 
-    Counters are read more seldom than disks: what is new stands in the interval in which it was read. A port has the
-    sum of its paths, NaN where none of them is counted.
+    These counters are read less often than disks: new errors appear in the interval in which they were read. A port has
+    the sum of its paths, NaN where none of them is counted.
 
     Args:
         frame: with or without these tables.
-        previous: raw tables of the sample before, None if there is none.
+        previous: raw tables of the previous sample, None if there is none.
         current: raw tables of the sample at the end of the interval.
-        graph: that of the current sample.
+        graph: device graph of the current sample.
     """
     if "paths" not in frame or not current.keys() & {"path_errors", "port_errors"}:
         return dict(frame)
@@ -60,27 +60,27 @@ def with_errors(
 def _columns(
     rows: Rows, previous: Tables | None, current: Tables, name: str, fields: Mapping[str, str]
 ) -> dict[str, Values]:
-    """Growth, and of paths the totals too, in the order of `rows`; NaN where nothing is counted."""
+    """Deltas, and for paths the totals too, in the order of `rows`; NaN where nothing is counted."""
     table = current.get(name)
     if table is None:
         return {field_id: np.full(len(rows), np.nan) for field_id in fields}
     columns = table.schema.columns
-    grown = growth(columns, aligned((previous or {}).get(name), table), table.values)
-    found = {field_id: grown[column] for field_id, column in fields.items()}
+    deltas = column_deltas(columns, aligned((previous or {}).get(name), table), table.values)
+    found = {field_id: deltas[column] for field_id, column in fields.items()}
     if name == "path_errors":
         found |= {field_id: instant(columns, table.values, column) for field_id, column in _TOTALS.items()}
-    at = _places(table.rows, rows)
+    at = _row_positions(table.rows, rows)
     return {field_id: np.append(values, np.nan)[at] for field_id, values in found.items()}
 
 
 @lru_cache(maxsize=8)
-def _places(there: Rows, wanted: Rows) -> NDArray[np.intp]:
-    """Where each wanted row stands; -1, the NaN behind the last one, where it does not."""
+def _row_positions(there: Rows, wanted: Rows) -> NDArray[np.intp]:
+    """Position of each wanted row; -1, the index of the trailing NaN, if it is missing."""
     return positions(there, wanted.keys)
 
 
 def _summed(values: Values, group: NDArray[np.intp], groups: int) -> Values:
-    """Add up what is known by group."""
+    """Add up the known values of each group."""
     known = (group >= 0) & ~np.isnan(values)
     total = np.bincount(group[known], values[known], minlength=groups)
     return np.where(np.bincount(group[known], minlength=groups) > 0, total, np.nan)

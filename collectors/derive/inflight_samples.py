@@ -1,11 +1,11 @@
-"""What the in-flight sampler saw of each disk in an interval, paired with the kernel's counters."""
+"""In-flight samples of each disk in an interval, paired with the kernel's counters."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import Grown, Values, present
+from collectors.derive.counter_deltas import Deltas, Values, present
 
 ACCOUNTED = (
     "paired_accounted_sample_count",
@@ -14,10 +14,10 @@ ACCOUNTED = (
     "paired_accounted_squares_s",
     "paired_queued_io_s",
 )
-"""Sums that only looks at single disks have."""
+"""Sums that exist for single disks only, not for groups."""
 
 _SUMS = (
-    "looks",
+    "sample_count",
     "sampled_s",
     "sampled_busy_s",
     "paired_sample_count",
@@ -30,49 +30,50 @@ _SUMS = (
     *ACCOUNTED,
 )
 
-_SEEN_FACTOR = 4.0
-"""How far the outstanding I/Os by Little's law may exceed the most that anyone saw.
+_PEAK_FACTOR = 4.0
+"""How far the outstanding I/Os by Little's law may exceed the most that any sample found.
 
-By default the block layer admits twice what the driver takes (`blk_mq_init_sched`), so more than that means that the
-interval ended I/Os which had waited long before it, and their time must not be taken for queueing.
+By default the block layer admits twice what the driver takes (`blk_mq_init_sched`), so more than that means that I/Os
+completed which had waited since long before the interval; their time must not count as queueing.
 """
 
 _SHORT = 0.03
-"""Share of an interval that an I/O in flight at an end may have taken of it without being missed."""
+"""Share of an interval that an I/O in flight at one of its ends may account for without distorting the sums."""
 
 
-def in_flight_sums(grown: Grown, in_flight: Values, unbroken_s: Values, elapsed_s: float) -> dict[str, Values]:
-    """Sum up the sampler over one interval; all 0 where it did not look, so that sums of any intervals add up.
+def in_flight_sums(deltas: Deltas, in_flight: Values, unbroken_s: Values, elapsed_s: float) -> dict[str, Values]:
+    """Sum up the samples of one interval; all 0 for disks not sampled, so that sums of any intervals are additive.
 
-    - `looks`; `sampled_s`: time it is_sampled over; `sampled_busy_s`: of that, with a request in the driver
-    - of the intervals where looks and counters describe the same I/Os: `paired_sample_count` that saw a request in the
-      driver; `paired_s`: time they speak for; `paired_held_s`: of that, intervals with an I/O in flight at an end that
-      may be a long one, as its time is counted where it completes; `paired_busy_s`: with a request in the driver;
+    - `sample_count`; `sampled_s`: time the samples represent; `sampled_busy_s`: of that, with a request in the driver
+    - of intervals where samples and counters describe the same I/Os: `paired_sample_count`: samples with a request in
+      the driver; `paired_s`: time they represent; `paired_held_s`: of that, intervals with an I/O in flight at one end
+      that may be a long one, as its time is counted where it completes; `paired_busy_s`: with a request in the driver;
       `paired_io_s`: requests in the driver times seconds; `paired_ios` completed and `paired_ms`, their whole time
-    - of the same looks at I/Os that the kernel accounts as in flight: `paired_accounted_sample_count` that saw one,
-      `paired_accounted_busy_s` with one, `paired_accounted_io_s`: I/Os times seconds, `paired_accounted_squares_s`:
-      their squares times seconds, `paired_queued_io_s`: I/Os times seconds that waited for a full driver
+    - of the same samples, for I/Os that the kernel accounts as in flight: `paired_accounted_sample_count`: samples with
+      any, `paired_accounted_busy_s`: time with any, `paired_accounted_io_s`: I/Os times seconds,
+      `paired_accounted_squares_s`: their squares times seconds, `paired_queued_io_s`: I/Os times seconds that waited
+      for a full driver
 
     Args:
-        grown: growth of the disk columns.
+        deltas: deltas of the disk columns.
         in_flight: the larger of the outstanding I/Os at both ends.
-        unbroken_s: for how long at most an I/O that was in flight at an end may have been so; NaN if that is not known.
+        unbroken_s: longest time an I/O in flight at one end may have been in flight; NaN if unknown.
         elapsed_s: length of the interval.
     """
-    looks, total = grown["driver_in_flight_samples"], grown["driver_in_flight_sum"]
-    busy_sample_count = np.minimum(grown["driver_busy_samples"], looks)
-    is_sampled = (looks > 0) & ~np.isnan(busy_sample_count + total)
+    sample_count, total = deltas["driver_in_flight_samples"], deltas["driver_in_flight_sum"]
+    busy_sample_count = np.minimum(deltas["driver_busy_samples"], sample_count)
+    is_sampled = (sample_count > 0) & ~np.isnan(busy_sample_count + total)
     if not is_sampled.any():
-        return dict.fromkeys(_SUMS, np.zeros(grown.rows))
-    ios, time_ms = _sampled_kinds(grown)
-    per_sample_s = elapsed_s / np.where(is_sampled, looks, 1.0)
-    seen = np.fmax(np.fmax(grown["driver_in_flight_peak"], in_flight), total * per_sample_s / elapsed_s)
-    paired = is_sampled & is_paired(ios, time_ms, seen, elapsed_s)
+        return dict.fromkeys(_SUMS, np.zeros(deltas.rows))
+    ios, time_ms = _sampled_kinds(deltas)
+    per_sample_s = elapsed_s / np.where(is_sampled, sample_count, 1.0)
+    peak = np.fmax(np.fmax(deltas["driver_in_flight_peak"], in_flight), total * per_sample_s / elapsed_s)
+    paired = is_sampled & is_paired(ios, time_ms, peak, elapsed_s)
     with np.errstate(invalid="ignore"):
         short = unbroken_s <= _SHORT * elapsed_s
     weight_s = np.where(paired, per_sample_s, 0.0)
     return {
-        "looks": np.where(is_sampled, looks, 0.0),
+        "sample_count": np.where(is_sampled, sample_count, 0.0),
         "sampled_s": np.where(is_sampled, elapsed_s, 0.0),
         "sampled_busy_s": np.where(is_sampled, busy_sample_count * per_sample_s, 0.0),
         "paired_sample_count": np.where(paired, busy_sample_count, 0.0),
@@ -82,36 +83,36 @@ def in_flight_sums(grown: Grown, in_flight: Values, unbroken_s: Values, elapsed_
         "paired_io_s": np.where(paired, total * weight_s, 0.0),
         "paired_ios": np.where(paired, ios, 0.0),
         "paired_ms": np.where(paired, time_ms, 0.0),
-    } | _accounted(grown, paired, weight_s)
+    } | _accounted(deltas, paired, weight_s)
 
 
-def _accounted(grown: Grown, paired: NDArray[np.bool_], weight_s: Values) -> dict[str, Values]:
+def _accounted(deltas: Deltas, paired: NDArray[np.bool_], weight_s: Values) -> dict[str, Values]:
     sources = ("accounted_samples", "accounted_sum", "accounted_samples", "accounted_squares", "queued_sum")
-    columns = [grown[f"driver_{source}"] for source in sources]
+    columns = [deltas[f"driver_{source}"] for source in sources]
     known = paired & ~np.isnan(np.sum(columns, axis=0))
-    weights = [np.ones(grown.rows), *[weight_s] * (len(columns) - 1)]
+    weights = [np.ones(deltas.rows), *[weight_s] * (len(columns) - 1)]
     return {
         name: np.where(known, column * weight, 0.0)
         for name, column, weight in zip(ACCOUNTED, columns, weights, strict=True)
     }
 
 
-def _sampled_kinds(grown: Grown) -> tuple[Values, Values]:
-    """I/Os of the kinds that the sampler sees, and their time.
+def _sampled_kinds(deltas: Deltas) -> tuple[Values, Values]:
+    """I/Os of the kinds that the sampler counts, and their time.
 
     `blk_mq_in_driver_rw` counts accounted requests by data direction: reads, writes and discards, no flushes.
     """
-    discards = grown["discards"]
-    ios = grown["reads"] + grown["writes"] + present(discards, discards)
-    return ios, grown["read_ms"] + grown["write_ms"] + present(discards, grown["discard_ms"])
+    discards = deltas["discards"]
+    ios = deltas["reads"] + deltas["writes"] + present(discards, discards)
+    return ios, deltas["read_ms"] + deltas["write_ms"] + present(discards, deltas["discard_ms"])
 
 
-def is_paired(ios: Values, time_ms: Values, seen: Values, elapsed_s: Values | float) -> NDArray[np.bool_]:
-    """Tell where looks and counters describe the same I/Os, as Little's law needs.
+def is_paired(ios: Values, time_ms: Values, peak: Values, elapsed_s: Values | float) -> NDArray[np.bool_]:
+    """Find the rows where samples and counters describe the same I/Os, as Little's law requires.
 
-    Not where a mean I/O took over half the interval, or where stalled I/Os of earlier intervals completed: their time
-    is in the counters of this one, and nobody saw them waiting in it.
+    Not where a mean I/O took over half the interval, or where stalled I/Os of earlier intervals completed: the counters
+    of this interval contain their time, its samples do not.
     """
     time_s = time_ms / 1e3
     short = time_s <= ios * elapsed_s / 2.0
-    return short & (time_s <= _SEEN_FACTOR * np.fmax(seen, 1.0) * elapsed_s)
+    return short & (time_s <= _PEAK_FACTOR * np.fmax(peak, 1.0) * elapsed_s)

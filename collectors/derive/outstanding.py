@@ -1,4 +1,4 @@
-"""Outstanding I/Os from the time of the completed ones (Little's law), with its two blind spots closed."""
+"""Outstanding I/Os from the time of the completed ones (Little's law), corrected for long I/Os and stalls."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collectors.derive.counter_deltas import Values
 def outstanding_io_s(completed: Values, time_s: Values, held: Values, elapsed_s: float) -> Values:
     """Outstanding I/Os times seconds over an interval.
 
-    A completed I/O was outstanding for the whole interval at most, however long it took. While nothing completes, what
-    was in flight at both ends was so all the time: a stall, on which the time of the completed is mute.
+    A completed I/O was outstanding for the whole interval at most, however long it took. If nothing completes, the I/Os
+    in flight at both ends were outstanding throughout: a stall, which the time of completed I/Os does not show.
 
     Args:
         completed: I/Os that completed in the interval.

@@ -1,4 +1,4 @@
-"""Percentiles from sparse log-linear histograms: many rows at once, and any rows or intervals merged by adding."""
+"""Percentiles of sparse log-linear histograms; histograms of rows or intervals are merged by adding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine import _native
 _Values = NDArray[np.float64]
 
 _LARGEST_OCTAVE = 63
-"""Buckets of a damaged recording may lie beyond any time; they are held to one that is finite."""
+"""Largest bucket used: those of a damaged recording may be beyond any finite time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,12 +27,12 @@ class RowCells:
     count: NDArray[np.uint64]
 
     def together(self) -> RowCells:
-        """Put all cells into row 0, for the percentiles of everything."""
+        """Merge all cells into row 0, for the percentiles of all rows."""
         return RowCells(self.scale, np.zeros_like(self.row), self.bucket, self.count)
 
 
 def bucket_bounds_ns(scale: HistogramScale, bucket: NDArray[np.uint16]) -> tuple[_Values, _Values]:
-    """Bounds of buckets in nanoseconds: the lowest value in, the first value above; shape of `bucket`."""
+    """Bounds of buckets in nanoseconds: the lowest value inside and the first value above; shape of `bucket`."""
     buckets = bucket.astype(np.int64)
     octave = np.maximum((buckets >> scale.sub_bits) - 1, 0)
     mantissa = buckets - (octave << scale.sub_bits)
@@ -42,23 +42,23 @@ def bucket_bounds_ns(scale: HistogramScale, bucket: NDArray[np.uint16]) -> tuple
 
 
 def bucket_midpoints_ns(scale: HistogramScale, bucket: NDArray[np.uint16]) -> _Values:
-    """Middle of the whole nanoseconds of each bucket; a bucket of one nanosecond is exact."""
+    """Midpoint of each bucket in whole nanoseconds; exact for a bucket of one nanosecond."""
     low, above = bucket_bounds_ns(scale, bucket)
     return (low + above - 1.0) / 2.0
 
 
 def minimum_ios(percent: float) -> int:
-    """I/Os a percentile needs: at least one is expected beyond it (p99: 100, p99.9: 1,000); p50 and below: one."""
+    """I/Os a percentile needs so that one is expected beyond it: 100 for p99, 1,000 for p99.9, 1 up to p50."""
     return 1 if percent <= 50 else round(100.0 / (100.0 - percent))
 
 
 def percentiles_ns(cells: RowCells, rows: int, percents: Sequence[float]) -> _Values:
-    """Nearest-rank percentiles of every row: the middle of the bucket that holds the I/O of that rank.
+    """Nearest-rank percentiles of every row: the midpoint of the bucket that holds the I/O of that rank.
 
-    Cells may come in any order and repeat; cells of rows from `rows` on are left out.
+    Cells may be in any order and repeat; cells of rows from `rows` on are ignored.
 
     Returns:
-        Nanoseconds, shape (len(percents), rows); NaN where a row has fewer I/Os than `minimum_ios` says.
+        Nanoseconds, shape (len(percents), rows); NaN where a row has fewer I/Os than `minimum_ios`.
     """
     return _native.percentiles(
         np.ascontiguousarray(cells.row),

@@ -1,4 +1,4 @@
-"""Which disks are worth a line."""
+"""The disks to show: those with a size."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from collectors.model import FrameTable, Rows, Topology
 
 @functools.lru_cache(maxsize=1)
 def present_disks(disks: FrameTable, topology: Topology) -> FrameTable:
-    """Leave out devices of size 0, such as loop devices that were detached; the last result is kept for its frame.
+    """Leave out devices of size 0, such as detached loop devices; the last result is cached for its frame.
 
-    Those that never did any I/O are not even in the table: its reader leaves them out.
+    Those that never did any I/O are not in the table: its reader leaves them out.
     """
     chosen = _chosen(disks.rows, topology)
     if chosen is None:
@@ -26,7 +26,7 @@ def present_disks(disks: FrameTable, topology: Topology) -> FrameTable:
 
 @functools.lru_cache(maxsize=4)
 def _chosen(rows: Rows, topology: Topology) -> tuple[Rows, NDArray[np.intp]] | None:
-    """Rows that stay and their positions; None when all do. The same object as long as nothing changes."""
+    """Rows to keep and their positions; None if all are kept. The same object until something changes."""
     kept = [position for position, key in enumerate(rows.keys) if _has_size(key, topology)]
     if len(kept) == len(rows):
         return None

@@ -1,4 +1,4 @@
-"""Which rows of the disk table are whole disks, which are paths, and which HBA port carries each."""
+"""Roles of the rows of the disk table: whole disks, paths, and the HBA port of each path."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from collectors.graph import Graph
 from collectors.model import Rows
 from engine.text import safe_text
 
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roles:
-    """Places in the disk table of everything the graph names; one object as long as rows and graph stay."""
+    """Positions in the disk table of the devices of the graph; the same object until rows or graph change."""
 
     disks: Rows
     """Whole disks: all rows but those that are paths of another one."""
-    disk_at: Places
+    disk_at: Positions
     paths: Rows
     """All paths, a disk that is its own only path among them."""
-    path_at: Places
+    path_at: Positions
     ports: Rows
     """Ports that carry a path."""
     port_limits: NDArray[np.float64]
-    """Commands each port admits, NaN where that is not known."""
-    lun_of_row: Places
+    """Commands each port admits, NaN where unknown."""
+    lun_of_row: Positions
     """Row of the LUN of each row that is a path of another one, -1 for all others."""
-    port_of_row: Places
-    """SysfsLocation in `ports` of the port of each row that is a path, -1 for all others."""
+    port_of_row: Positions
+    """Index in `ports` of the port of each row that is a path, -1 for all others."""
     path_limits: NDArray[np.float64]
-    """Outstanding commands each path admits, NaN where that is not known."""
-    nvme_heads: Places
-    """Rows of NVMe multipath heads that have paths in the table: some kernels do not count on them."""
+    """Outstanding commands each path admits, NaN where unknown."""
+    nvme_heads: Positions
+    """Rows of NVMe multipath heads that have paths in the table: some kernels do not count the I/O of heads."""
 
 
 @lru_cache(maxsize=8)
 def roles(rows: Rows, graph: Graph) -> Roles:
-    """Sort the rows; thousands of look-ups, done once for each pair of objects."""
+    """Classify the rows; thousands of lookups, so cached by the pair of objects."""
     at = rows.positions
     paths = [path for path in graph.paths if path.key in at]
     lun_of_row = np.full(len(rows), -1, np.intp)
@@ -50,10 +50,10 @@ def roles(rows: Rows, graph: Graph) -> Roles:
             lun_of_row[at[path.key]] = at.get(path.lun, -1)
     carrying = {path.port for path in paths if path.port}
     ports = [port for port in graph.ports if port.key in carrying]
-    place_of_port = {port.key: place for place, port in enumerate(ports)}
+    position_of_port = {port.key: position for position, port in enumerate(ports)}
     path_at = np.array([at[path.key] for path in paths], np.intp)
     port_of_row = np.full(len(rows), -1, np.intp)
-    port_of_row[path_at] = [place_of_port.get(path.port, -1) for path in paths]
+    port_of_row[path_at] = [position_of_port.get(path.port, -1) for path in paths]
     disk_at = np.flatnonzero(lun_of_row < 0)
     heads = {at[lun.key] for lun in graph.luns if lun.multipath == "nvme" and lun.key in at}
     return Roles(
@@ -72,11 +72,13 @@ def roles(rows: Rows, graph: Graph) -> Roles:
     )
 
 
-def _taken(rows: Rows, at: Places) -> Rows:
+def _taken(rows: Rows, at: Positions) -> Rows:
     if len(at) == len(rows) and (at == np.arange(len(rows))).all():
         return rows
-    places = at.tolist()
-    return Rows(tuple(rows.keys[place] for place in places), tuple(rows.names[place] for place in places))
+    positions = at.tolist()
+    return Rows(
+        tuple(rows.keys[position] for position in positions), tuple(rows.names[position] for position in positions)
+    )
 
 
 def _limits(limits: list[int | None]) -> NDArray[np.float64]:

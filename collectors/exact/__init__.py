@@ -1,1 +1,1 @@
-"""The exact tier: what the kernel's block tracepoints count, as tables beside those of the disks."""
+"""The exact tier: counters of the kernel's block tracepoints as additional tables."""

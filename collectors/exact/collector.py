@@ -1,4 +1,4 @@
-"""Tables of exact time at every tick, as soon as a tracer is there."""
+"""Tables of exact time at every tick while a tracer is attached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collectors.exact.losses import LossReporter, tracer_table
 from collectors.exact.members import TracedMembers
 from collectors.exact.traced_groups import TracedGroups
 from collectors.exact.tracer import SCALE, SLOW_COLUMNS, Cells, Tracer
-from collectors.exact.tracer_supervisor import Attachment
+from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.model import MISSING, Histograms, Rows, Table, Topology
 from collectors.sampling.reading import Reading
 from collectors.tables.block.trace_schema import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
@@ -28,15 +28,15 @@ _ROW = SLOW_COLUMNS.index("row")
 
 
 def slow_table(values: NDArray[np.uint64], commands: Sequence[str], numbers: NDArray[np.uint32]) -> Table:
-    """Choose the slowest of each device, as many devices as there is room for, and lay them out.
+    """Make the table of the slowest I/Os, at least one of each device while there is room.
 
     Args:
         values: shape (n, len(SLOW_COLUMNS)), slowest first.
-        commands: of each, as the kernel spells it.
+        commands: command name (comm) of each.
         numbers: device numbers of the tracer's rows, shape (rows, 2).
     """
     chosen = _chosen(values)
-    known = {name: values[chosen, place] for place, name in enumerate(SLOW_COLUMNS)}
+    known = {name: values[chosen, position] for position, name in enumerate(SLOW_COLUMNS)}
     number = numbers[known["row"].astype(np.intp)].astype(np.uint64).reshape(-1, 2)
     names = [_command(commands[row]) for row in chosen.tolist()]
     known |= {"completed_ns": known["done_ns"], "pid": known["process"]}
@@ -48,7 +48,7 @@ def slow_table(values: NDArray[np.uint64], commands: Sequence[str], numbers: NDA
 
 
 def _chosen(values: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """First the slowest of every device, then the second, until there are enough; in the order they came."""
+    """Take the slowest of every device, then the second slowest, up to the limit; in the given order."""
     order = np.argsort(values[:, _ROW], kind="stable")
     row = values[order, _ROW]
     first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else np.zeros(0, np.intp)
@@ -69,31 +69,31 @@ def _words(names: Sequence[bytes], half: int) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=MOST + 1)
 def _ranks(count: int) -> Rows:
-    """One object per count, so that a session tells ranks once."""
+    """Return one object per count, so that a session stores ranks once."""
     ranks = tuple(str(rank) for rank in range(1, count + 1))
     return Rows(ranks, ranks)
 
 
 STAY_TICKS = 30
-"""Ticks without a full queue after which the probes are taken off again."""
+"""Ticks without a full queue after which the probes are detached."""
 
 
 class TagWaitSwitch:
-    """Says on while a queue is seen full, and some time after; the operator's word counts for more."""
+    """Decides when to time waits for tags: while a queue is full and shortly after, or as the operator set it."""
 
     def __init__(self) -> None:
         self.wanted: bool | None = None
-        """What the operator asked for; None leaves it to the queues."""
+        """Setting of the operator: on, off, or None for automatic."""
         self._left = 0
         self._limits = np.zeros(0)
         self._of: tuple[Rows, Topology] | None = None
 
     def decide(self, trace: Table, topology: Topology) -> bool:
-        """Whether the probes are to be on, by the most requests each driver held since the last tick and those now."""
+        """Return whether to attach the probes, from the requests in each driver: the peak of the last tick and now."""
         if self._of is None or self._of[0] is not trace.rows or self._of[1] is not topology:
             self._of = trace.rows, topology
             self._limits = np.array([_limit(topology, key) for key in trace.rows.keys], np.float64)
-        # A scheduler admits more requests than the driver holds: its queue is full with some of them waiting in it.
+        # A scheduler admits more requests than the driver holds: its queue is full while some of them wait in it.
         full = any(self._is_full(trace.column(name)) for name in ("in_driver_peak", "in_flight_now"))
         self._left = STAY_TICKS if full else max(0, self._left - 1)
         return self._left > 0 if self.wanted is None else self.wanted
@@ -103,7 +103,7 @@ class TagWaitSwitch:
 
 
 def _limit(topology: Topology, key: str) -> float:
-    """Tell how many requests a queue admits (queue/nr_requests): one more has to wait for a tag."""
+    """Return the number of requests a queue admits (queue/nr_requests); a further one waits for a tag."""
     device = topology.devices.get(key)
     return np.inf if device is None or not device.nr_requests else float(device.nr_requests)
 
@@ -112,14 +112,16 @@ _COUNTED = [TRACE.index(name) for name in ("reads", "writes", "others")]
 
 
 class ExactCollector:
-    """Reads the tracer of an attachment; hands over nothing while there is none.
+    """Reads the tracer of a supervisor; returns no tables while there is none.
 
-    It is to be read after the disk table, whose rows say who the traced devices are. When the tracer fails, the next
-    reading says so and another one is opened beside the ticks.
+    Read it after the disk table, which identifies the traced devices. When the tracer fails, the next reading reports
+    an event and another tracer is opened in the background.
     """
 
-    def __init__(self, attachment: Attachment, disks: Callable[[], Rows], topology: Callable[[], Topology]) -> None:
-        self._attachment = attachment
+    def __init__(
+        self, supervisor: TracerSupervisor, disks: Callable[[], Rows], topology: Callable[[], Topology]
+    ) -> None:
+        self._supervisor = supervisor
         self._disks = disks
         self._topology = topology
         self._session: _Session | None = None
@@ -133,35 +135,35 @@ class ExactCollector:
     @property
     def cpu_ns(self) -> int:
         """CPU time spent on attaching."""
-        return self._attachment.cpu_ns
+        return self._supervisor.cpu_ns
 
     def ask_tag_wait(self, on: bool | None) -> None:
-        """Watch waits for tags from the next tick on, or not; None leaves it to whether a queue is full."""
+        """Time waits for tags from the next tick on, or not; None: automatic, while a queue is full."""
         self._tag_wait.wanted = on
 
     def read(self) -> Reading:
         """Read all counters and histograms."""
-        tracer = self._attachment.tracer
+        tracer = self._supervisor.tracer
         if tracer is None:
             self._session = None
-            return Reading(events=self._attachment.take_events())
+            return Reading(events=self._supervisor.take_events())
         if self._session is None or self._session.tracer is not tracer:
             self._session = _Session(tracer, self._tag_wait)
         try:
             reading = self._session.read(self._disks(), self._topology())
         except OSError as error:
             self._session = None
-            self._attachment.lost(words_of(error))
-            return Reading(events=self._attachment.take_events())
-        return Reading(reading.tables, reading.histograms, (*self._attachment.take_events(), *reading.events))
+            self._supervisor.lost(words_of(error))
+            return Reading(events=self._supervisor.take_events())
+        return Reading(reading.tables, reading.histograms, (*self._supervisor.take_events(), *reading.events))
 
     def close(self) -> None:
         """Detach everything; may be called twice."""
-        self._attachment.close()
+        self._supervisor.close()
 
 
 class _Session:
-    """Everything that begins anew with another tracer."""
+    """State that is reset with each new tracer."""
 
     def __init__(self, tracer: Tracer, tag_wait: TagWaitSwitch) -> None:
         self.tracer = tracer
@@ -195,14 +197,14 @@ class _Session:
 
     def _histograms(self, cells: Cells) -> Histograms:
         row, series, bucket, count = cells
-        place = self._members.place(row)
-        kept = np.flatnonzero(place >= 0)
+        position = self._members.position(row)
+        kept = np.flatnonzero(position >= 0)
         if len(kept) < len(row):
-            place, series, bucket, count = place[kept], series[kept], bucket[kept], count[kept]
-        return Histograms(SCALE, self._members.rows, TRACE_SERIES, place.astype(np.uint32), series, bucket, count)
+            position, series, bucket, count = position[kept], series[kept], bucket[kept], count[kept]
+        return Histograms(SCALE, self._members.rows, TRACE_SERIES, position.astype(np.uint32), series, bucket, count)
 
     def _follow_bio_based(self, topology: Topology) -> None:
-        """Have the probes of devices without a driver queue put on or off when some came or went."""
+        """Attach or detach the probes of devices without a driver queue when such devices were added or removed."""
         there = topology.bio_based
         if self._bio_based is not None and there != self._bio_based:
             self.tracer.rescan()

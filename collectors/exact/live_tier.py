@@ -1,4 +1,4 @@
-"""The exact tier of a live source: when it is attached, and what the samples say of it."""
+"""The exact tier of a live source: when it is attached, and how samples report it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from collectors.exact.collector import ExactCollector
 from collectors.exact.host_tier import HostTier
 from collectors.exact.tracer import Tracer
-from collectors.exact.tracer_supervisor import Attachment
+from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.model import Rows, Tier, Topology
 from engine.errors import LunscopeError
 
 
 class LiveTier:
-    """Attaches a tracer if `wanted` is "auto" or "exact", and never before the first sample unless it may wait for it.
+    """Attaches a tracer if `wanted` is "auto" or "exact"; before the first sample only if that sample may wait.
 
-    Attaching takes a tenth of a second of CPU, which a first screen is not to wait for; a report is, up to
-    `patience_s`, so that all its figures are of one tier.
+    Attaching takes 0.1 s of CPU. A first screen does not wait for it; a report waits up to `patience_s`, so that all
+    its figures are of one tier.
     """
 
     def __init__(
@@ -29,10 +29,10 @@ class LiveTier:
     ) -> None:
         self._wanted = wanted
         self._patience_s = patience_s
-        self._attachment = Attachment(open_tracer)
-        self._teller = HostTier()
+        self._supervisor = TracerSupervisor(open_tracer)
+        self._host_tier = HostTier()
         self._started = False
-        self.collector = ExactCollector(self._attachment, disks, topology)
+        self.collector = ExactCollector(self._supervisor, disks, topology)
 
     @property
     def delivers(self) -> bool:
@@ -43,27 +43,27 @@ class LiveTier:
         """Attach now if the first sample may wait for it.
 
         Raises:
-            LunscopeError: the exact tier is insisted on and is not to be had.
+            LunscopeError: the exact tier is required and unavailable.
         """
         if not self._patience_s or not self._start():
             return
-        if not self._attachment.wait(self._patience_s) and self._wanted == "exact":
-            raise LunscopeError(f"tier exact: {self._attachment.refusal or 'not ready in time'}")
+        if not self._supervisor.wait(self._patience_s) and self._wanted == "exact":
+            raise LunscopeError(f"tier exact: {self._supervisor.refusal or 'not ready in time'}")
 
     def after_first_sample(self) -> None:
-        """Attach beside the ticks."""
+        """Attach in the background."""
         self._start()
 
-    def told(self, topology: Topology, otherwise: Tier) -> Topology:
-        """Return the topology with the tier that figures have now; `otherwise` is that without exact counters."""
+    def with_tier(self, topology: Topology, otherwise: Tier) -> Topology:
+        """Return the topology with the current tier; `otherwise` is the tier without exact counters."""
         if self.delivers:
-            return self._teller.tell(topology, Tier.EXACT, "")
-        return self._teller.tell(topology, otherwise, self._attachment.refusal)
+            return self._host_tier.apply(topology, Tier.EXACT, "")
+        return self._host_tier.apply(topology, otherwise, self._supervisor.refusal)
 
     def _start(self) -> bool:
-        """Start attaching, once; whether it was started by this call."""
+        """Start attaching, once; return whether this call started it."""
         if self._started or self._wanted not in {"auto", "exact"}:
             return False
         self._started = True
-        self._attachment.start()
+        self._supervisor.start()
         return True

@@ -1,4 +1,4 @@
-"""What exact time has missed, as one row and in words."""
+"""Losses of exact time, as one row and as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.events import Event, EventKind
 
 TELL_EVERY_NS = 60_000_000_000
 TELL_SHARE = 0.001
-"""Of the I/Os traced in a minute: losses below it change no figure that anyone reads."""
+"""Share of the I/Os traced in a minute; smaller losses do not change any figure visibly."""
 
 _ROWS = Rows(("tracer",), ("tracer",))
 _WORDS = {
@@ -22,7 +22,7 @@ _WORDS = {
     "healed": "completion missed, found ended later",
     "untracked_devices": "devices not tracked (table full)",
 }
-"""Losses a person is told of. What the kernel skipped one copy of a program for the other one mostly saw."""
+"""Losses that are reported. Of the runs that the kernel skips, the second copy of a program catches most."""
 
 
 _SAVED_WORDS = {
@@ -33,7 +33,7 @@ _SAVED_WORDS = {
 
 
 def loss_lines(losses: Mapping[str, int]) -> Iterator[str]:
-    """Yield every count since exact time began with its meaning, also where it is 0."""
+    """Yield every count since exact time began with its meaning, including counts of 0."""
     for name, words in (_WORDS | _SAVED_WORDS).items():
         if name in losses:
             yield f"{losses[name]:>12,}  {words}"
@@ -47,27 +47,27 @@ def tracer_table(started_ns: int, clock_ns: int, losses: Mapping[str, int], *, t
 
 
 class LossReporter:
-    """Tells losses that matter, at most once a minute."""
+    """Reports relevant losses, at most once a minute."""
 
     def __init__(self) -> None:
-        self._told: dict[str, int] | None = None
+        self._reported: dict[str, int] | None = None
         self._ios = 0
         self._quiet_until_ns = 0
 
     def report(self, losses: Mapping[str, int], ios: int, now_ns: int) -> tuple[Event, ...]:
-        """Compare with what was told last; the event to tell, if any.
+        """Compare with the last report; return the event to report, if any.
 
-        What is lost before the first call is not told: I/Os that were under way when the programs were attached.
+        Losses before the first call are not reported: I/Os in flight when the programs were attached.
 
         Args:
-            losses: since the start, by name.
-            ios: I/Os traced since the start by the devices that are there; fewer than before when one has left.
+            losses: counts since the start, by name.
+            ios: I/Os traced since the start on present devices; fewer than before when a device was removed.
             now_ns: CLOCK_MONOTONIC.
         """
         if now_ns < self._quiet_until_ns:
             return ()
         now = {name: losses.get(name, 0) for name in _WORDS}
-        before, self._told = self._told or now, now
+        before, self._reported = self._reported or now, now
         since, self._ios = ios - self._ios, ios
         new = {name: count - before[name] for name, count in now.items()}
         devices_left = since < 0

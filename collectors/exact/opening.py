@@ -1,4 +1,4 @@
-"""Where exact counters come from here: programs of this process, or those of the probe helper."""
+"""Opening of a tracer: programs of this process, or those of the probe helper."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _HELPER = "or have root start `lunscope probe`"
 
 
 def refusal_of(procfs: str, sysfs: str) -> str:
-    """Say why there can be no exact time here, with the mend; empty if there can, by whatever way."""
+    """Return why exact time is unavailable, and the fix; empty if it is available, directly or by the helper."""
     return "" if helper_path().is_socket() else full_refusal(procfs, sysfs)
 
 
 def full_refusal(procfs: str, sysfs: str) -> str:
-    """Say why this process cannot attach, with the mend, which is the helper's help where only rights are missing."""
+    """Return why this process cannot attach, and the fix: the probe helper where only rights are missing."""
     refusal = _native.tracer_refusal(procfs, sysfs)
     helps = refusal and not _native.tracer_refusal(procfs, sysfs, rights=False)
     return f"{refusal}; {_HELPER}" if helps else refusal
 
 
 def open_tracer(procfs: str, sysfs: str) -> Tracer:
-    """Attach, which takes a tenth of a second, or be let in by the probe helper where this process may not.
+    """Attach, which takes 0.1 s, or connect to the probe helper if this process has no right to attach.
 
     Raises:
-        LunscopeError: this host or this process's rights do not allow it, and no helper helps.
+        LunscopeError: this host or this process's rights do not allow it, and no helper is available.
         OSError: the kernel refuses a step; the text names it.
     """
     refusal = _native.tracer_refusal(procfs, sysfs)

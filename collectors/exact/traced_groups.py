@@ -1,4 +1,4 @@
-"""Keeps the groups of a tracer those of the topology."""
+"""Groups of a tracer, kept equal to those of the topology."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Groups:
 
     @classmethod
     def none(cls) -> Groups:
-        """Make the groups of a host that knows none."""
+        """Return no groups."""
         return cls(Rows((), ()), ())
 
 
 def groups_of(graph: Graph) -> Groups:
-    """All groups of the graph that have a device; those of one device too, since it may get company."""
+    """All groups of the graph that have a device, including groups of one device, which may grow."""
     members: dict[str, list[str]] = {}
     for path in graph.paths:
         if path.port:
@@ -38,33 +38,35 @@ def groups_of(graph: Graph) -> Groups:
 
 
 def _heads(graph: Graph) -> Iterator[tuple[str, list[str]]]:
-    """NVMe heads, whose own I/Os no tracepoint shows; dm-multipath devices are traced themselves."""
+    """NVMe heads, for which no tracepoint fires; dm-multipath devices are traced directly."""
     for lun in graph.luns:
         if lun.multipath == "nvme":
-            yield group_key("lun", lun.key), [graph.paths[place].name for place in graph.paths_of[lun.key]]
+            yield group_key("lun", lun.key), [graph.paths[position].name for position in graph.paths_of[lun.key]]
 
 
 class TracedGroups:
-    """Regroups when the graph changed, and reads."""
+    """Reads the groups, and regroups when the graph changes."""
 
     def __init__(self) -> None:
         self._graph: Graph | None = None
         self._groups = Groups.none()
 
     def read(self, tracer: Tracer, graph: Graph) -> Table:
-        """Read all groups; one whose devices changed is missing this time, so that no interval spans the change."""
+        """Read all groups; a group with changed devices is missing this time, so that no interval spans the change."""
         changed = self._follow(tracer, graph) if graph is not self._graph else ()
         values = tracer.read_groups().copy()
         values[list(changed)] = MISSING
         return Table(TRACE_GROUP, self._groups.rows, values)
 
     def _follow(self, tracer: Tracer, graph: Graph) -> tuple[int, ...]:
-        """Take over the groups of a graph; places of those whose devices are others than before."""
+        """Apply the groups of a graph; return the positions of those with changed devices."""
         before, groups = self._groups, groups_of(graph)
         self._graph = graph
         if groups.members == before.members and groups.rows.keys == before.rows.keys:
             return ()
         tracer.regroup(groups.members)
         self._groups = groups
-        old = {key: before.members[place] for key, place in before.rows.positions.items()}
-        return tuple(place for key, place in groups.rows.positions.items() if old.get(key) != groups.members[place])
+        old = {key: before.members[position] for key, position in before.rows.positions.items()}
+        return tuple(
+            position for key, position in groups.rows.positions.items() if old.get(key) != groups.members[position]
+        )

@@ -1,4 +1,4 @@
-"""What counts at the block tracepoints, whoever has attached it: this process or the probe helper."""
+"""Interface of a tracer of the block tracepoints, run by this process or by the probe helper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.model import HistogramScale
 
 SCALE = HistogramScale(unit_ns=64, sub_bits=4)
-"""Of the histograms that the programs keep: buckets at most 6.25 % wide."""
+"""Scale of the programs' histograms: buckets at most 6.25 % wide."""
 
 SLOW_COLUMNS = (
     "done_ns",
@@ -27,20 +27,20 @@ SLOW_COLUMNS = (
     "cgroup",
     "latency_ns",
 )
-"""Of a slow I/O as the programs keep it."""
+"""Columns of a slow I/O in the programs' buffer."""
 
 Cells = tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint16], NDArray[np.uint64]]
 
 
 class Tracer(Protocol):
-    """Counters and histograms of all devices that did I/O since they were attached; engine._native.BlockTracer is one.
+    """Counters and histograms of all devices with I/O since attaching; implemented by engine._native.BlockTracer.
 
-    All calls come from one thread. They raise OSError when the tracer is gone.
+    All calls come from one thread. They raise OSError when the tracer has ended.
     """
 
     @property
     def generation(self) -> int:
-        """Grows when a row came or now means another device."""
+        """Incremented when a row is added or assigned to another device."""
 
     def names(self) -> list[str]:
         """Kernel names of the rows."""
@@ -52,7 +52,7 @@ class Tracer(Protocol):
         """Shape (n, columns of TRACE); peaks are those since the last call."""
 
     def cells(self) -> Cells:
-        """Growth of the histograms since the last call: row, place in TRACE_SERIES, bucket, count."""
+        """Return the counts added to the histograms since the last call: row, index in TRACE_SERIES, bucket, count."""
 
     def regroup(self, groups: Sequence[Sequence[str]]) -> object:
         """Count busy time of these groups of devices, by kernel name, from now on."""
@@ -61,16 +61,16 @@ class Tracer(Protocol):
         """Shape (groups, columns of TRACE_GROUP), in the order of the last regroup."""
 
     def watch_tag_wait(self, on: bool) -> None:
-        """Attach or detach the pair of probes that sees waits for tags."""
+        """Attach or detach the pair of probes that time waits for tags."""
 
     def rescan(self) -> None:
-        """Look again whether there are devices without a driver queue, which need probes of their own."""
+        """Check again for devices without a driver queue, which need separate probes."""
 
     def slowest(self) -> tuple[NDArray[np.uint64], list[str]]:
         """Take the slowest I/Os of the interval that `read` closed: shape (n, len(SLOW_COLUMNS)), and commands."""
 
     def losses(self) -> Mapping[str, int]:
-        """Tell what was lost since the start, by name."""
+        """Losses since the start, by name."""
 
     def close(self) -> None:
         """Detach everything; may be called twice."""

@@ -1,4 +1,4 @@
-"""Attaches a tracer beside the ticks, and again when it was lost."""
+"""Background thread that attaches a tracer, and attaches again after a failure."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from engine.events import Event, EventKind
 
 FIRST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 300.0
-"""A probe helper may be started later; each attempt that fails makes the next one rarer."""
+"""First pause between attempts, since a probe helper may be started later; it grows with each failure."""
 
 
-class Attachment:
-    """A thread that opens a tracer; `tracer` is None until it is there and after it was lost."""
+class TracerSupervisor:
+    """A thread that opens a tracer; `tracer` is None until it is attached and after it failed."""
 
     def __init__(self, open_tracer: Callable[[], Tracer], first_pause_s: float = FIRST_PAUSE_S) -> None:
         self._open = open_tracer
         self._first_pause_s = first_pause_s
         self._changed = threading.Condition()
         self._events: list[Event] = []
-        self._told = ""
+        self._reported = ""
         self._attempts = 0
         self._closed = False
         self.tracer: Tracer | None = None
         self.refusal = ""
-        """Why there is none, in one line; empty before the first attempt has ended and while there is one."""
+        """Why there is no tracer, in one line; empty before the first attempt ends and while there is one."""
         self._thread = BackgroundThread("tracer", self._run)
 
     @property
@@ -38,23 +38,23 @@ class Attachment:
         return self._thread.cpu_ns
 
     def start(self) -> None:
-        """Begin; once."""
+        """Start the thread; once."""
         self._thread.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the first attempt has ended; whether there is a tracer."""
+        """Wait until the first attempt ends; return whether there is a tracer."""
         with self._changed:
             self._changed.wait_for(lambda: self._attempts > 0, timeout_s)
             return self.tracer is not None
 
     def take_events(self) -> tuple[Event, ...]:
-        """Take what happened since the last call."""
+        """Return and clear the events since the last call."""
         with self._changed:
             events, self._events = tuple(self._events), []
         return events
 
     def lost(self, reason: str) -> None:
-        """Give up the tracer, which has failed, and open another one soon."""
+        """Drop the failed tracer and open another one soon."""
         with self._changed:
             tracer, self.tracer = self.tracer, None
             self._refuse(reason)
@@ -99,19 +99,19 @@ class Attachment:
         with self._changed:
             self._attempts += 1
             if not self._closed:
-                self.tracer, self.refusal, self._told = tracer, "", ""
-                self._tell(f"exact time: block tracepoints are watched, ready after {took_ms:.0f} ms")
+                self.tracer, self.refusal, self._reported = tracer, "", ""
+                self._report(f"exact time: block tracepoints are watched, ready after {took_ms:.0f} ms")
             self._changed.notify_all()
         if self._closed:
             tracer.close()
         return True
 
     def _refuse(self, reason: str) -> None:
-        """Tell a reason once, however often it comes again."""
+        """Report a reason once, however often it repeats."""
         self.refusal = reason
-        if reason != self._told:
-            self._told = reason
-            self._tell(f"no exact time: {reason}")
+        if reason != self._reported:
+            self._reported = reason
+            self._report(f"no exact time: {reason}")
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self._events.append(Event.now(EventKind.MONITOR, text))

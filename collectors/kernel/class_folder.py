@@ -13,13 +13,13 @@ from engine._native import read_attributes
 Facts = Mapping[str, str]
 
 _UNSET = frozenset({"(null)", "<NULL>", "unknown", "Unknown"})
-"""What drivers print for an attribute they do not have."""
+"""Values that drivers print for an unsupported attribute."""
 
 
 def read_class(sysfs: str, name: str, attributes: Sequence[str]) -> dict[str, Facts]:
     """Attributes of every entry of SYSFS/class/NAME, by entry; empty text where one is missing or not set.
 
-    Entries that vanish meanwhile have empty attributes; a class the kernel does not have has no entries.
+    Entries that vanish meanwhile have empty attributes; a class missing from the kernel has no entries.
     """
     folder = Path(sysfs, "class", name)
     try:
@@ -39,7 +39,7 @@ def _set_text(value: bytes | None) -> str:
 
 
 def class_entries(sysfs: str, name: str) -> list[str]:
-    """Names of the entries of a class; none where the kernel does not have it."""
+    """Names of the entries of a class; none if the kernel does not have it."""
     try:
         return sorted(os.listdir(Path(sysfs, "class", name)))  # noqa: PTH208 names only
     except OSError:
@@ -47,7 +47,7 @@ def class_entries(sysfs: str, name: str) -> list[str]:
 
 
 def class_link(sysfs: str, name: str, entry: str) -> str:
-    """Where an entry of a class leads; empty if it cannot be read."""
+    """Link target of an entry of a class; empty if it cannot be read."""
     try:
         return storable_name(os.readlink(Path(sysfs, "class", name, entry)))  # noqa: PTH115 text, not a Path
     except OSError:

@@ -1,4 +1,4 @@
-"""What names a disk for good: WWID, NGUID, EUI, UUID or serial."""
+"""Persistent identifiers of disks: WWID, NGUID, EUI, UUID or serial."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _IDS = ("wwid", "device/wwid", "nguid", "eui", "uuid", "dm/uuid", "md/uuid")
 """NVMe has `wwid` at the namespace, SCSI below the device (naa., eui., t10.), device mapper and md have their own."""
 
 VIRTIO_VENDOR = "0x1af4"
-"""Red Hat's number, which all virtio devices have (virtio 1.2, 4.1.2)."""
+"""Red Hat's PCI vendor id, which all virtio devices have (virtio 1.2, 4.1.2)."""
 
 _NO_IDS = frozenset({"", "00000000-0000-0000-0000-000000000000", "none"})
 
 
 def persistent_id(found: Mapping[str, bytes | None]) -> str:
-    """Return the first identity that is really set, else the serial; empty if the device has none."""
+    """Return the first identity that is set, else the serial; empty if the device has none."""
     for attribute in _IDS:
         value = " ".join(text(found[attribute]).split())
         if value not in _NO_IDS:
@@ -30,14 +30,14 @@ def serial(found: Mapping[str, bytes | None]) -> str:
 
 
 def vendor_name(vendor: str) -> str:
-    """Name the vendor of a virtio disk, of which sysfs has the PCI number; others have a name."""
+    """Return the vendor name; for virtio disks sysfs has only the PCI vendor id."""
     return "Red Hat (virtio)" if vendor.lower() == VIRTIO_VENDOR else vendor
 
 
 def plain_wwid(identity: str) -> str:
-    """Write an identity as `multipath -ll` and `scsi_id` do: 36000... for naa.6000... and for mpath-36000...
+    """Format an identity as `multipath -ll` and `scsi_id` do: 36000... for naa.6000... and for mpath-36000...
 
-    Identities of other kinds (NVMe, serials) are as they are.
+    Identities of other kinds (NVMe, serials) are unchanged.
     """
     plain = identity.removeprefix("mpath-")
     return f"3{plain.removeprefix('naa.')}" if plain.startswith("naa.") else plain

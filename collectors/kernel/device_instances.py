@@ -1,4 +1,4 @@
-"""DeviceInstances of all block devices, read again only where another device may have come under a name."""
+"""Device instances of all block devices; read again only where a name may denote another device."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from collectors.kernel.sysfs_text import number
 from engine._native import is_sysfs, read_attributes
 
 MADE_ONCE = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+(c\d+)?n\d+)")
-"""Devices that keep their diskseq as long as they are there, if their medium cannot be changed. Others, such as loop,
-get another one with every medium or backing file while their entry in sysfs stays."""
+"""Devices that keep their diskseq while they exist, if their medium is not removable. Others, such as loop, get a
+new one with every medium or backing file while their entry in sysfs stays."""
 
 
 class DeviceInstanceReader:
-    """Reads incarnations; of thousands of devices only those whose entry in SYSFS/block is not the one that was known.
+    """Reads device instances; of thousands of devices only those with a new entry in SYSFS/block.
 
-    The kernel numbers the entries of sysfs and gives no number twice (kernfs_new_node, 64 bits from 5.5), and one
-    listing tells the numbers of all: 20,000 devices take hundredths of a second instead of a quarter.
+    The kernel never reuses the inode numbers of sysfs entries (kernfs_new_node, 64 bits from 5.5), and one listing
+    gives the numbers of all entries: 20,000 devices take hundredths of a second instead of a quarter.
     """
 
     def __init__(self, sysfs: str, *, unique_inodes: bool | None = None) -> None:
-        """Remember where to read.
+        """Set the paths to read.
 
         Args:
-            sysfs: where sysfs is mounted.
-            unique_inodes: whether inode numbers are never given again there; None: if it is a kernel's sysfs.
+            sysfs: mount point of sysfs.
+            unique_inodes: whether inode numbers are never reused there; None: if it is a kernel's sysfs.
         """
         self._sysfs = sysfs
         self._unique = is_sysfs(sysfs) if unique_inodes is None else unique_inodes
         self._known: dict[str, tuple[int, DeviceInstance]] = {}
 
     def read(self, names: Sequence[str]) -> list[DeviceInstance]:
-        """DeviceInstances by kernel name, in the same order; missing facts are None.
+        """Return the instances of devices given by kernel name, in the same order; missing facts are None.
 
         Raises:
             OSError: SYSFS/block cannot be listed.
@@ -56,7 +56,7 @@ class DeviceInstanceReader:
     def _lasting(
         self, fresh: Mapping[str, DeviceInstance], inodes: Mapping[str, int]
     ) -> dict[str, tuple[int, DeviceInstance]]:
-        """Pick those that stay as they are until their entry goes; a listing from before may not have them yet."""
+        """Select instances that stay unchanged until their entry is removed; an older listing may not have them yet."""
         names = [
             name
             for name, life in fresh.items()

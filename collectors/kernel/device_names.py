@@ -1,4 +1,4 @@
-"""What people call a device."""
+"""Display names of devices."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collectors.model import Device
 
 
 def label_of(device: Device | None, otherwise: str) -> str:
-    """Alias or dm name where there is one, else the kernel's name."""
+    """Return the alias or dm name if there is one, else the kernel name."""
     return otherwise if device is None else device.friendly_name or device.name
 
 
 def both_names(device: Device) -> str:
-    """Write the kernel's name, then what the operator calls the device, of a file its last part."""
+    """Return the kernel name followed by the operator's name; for a backing file its last part."""
     other = PurePosixPath(device.friendly_name).name
     return device.name if other in {"", device.name} else f"{device.name} {other}"

@@ -1,4 +1,4 @@
-"""Static facts of block devices, from the attributes sysfs has of them."""
+"""Static facts of block devices, from sysfs attributes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _OF_OTHERS = (
     "ana_grpid",
     "nsid",
 )
-"""What SCSI disks never have: a host with thousands of them would look for it in vain for half a second."""
+"""Attributes that SCSI disks never have: trying to read them from thousands of disks would take half a second."""
 
 ATTRIBUTES = (*_COMMON, *_OF_OTHERS)
 """Below SYSFS/block/X (Documentation/ABI/stable/sysfs-block); most devices have about half of them."""
@@ -66,13 +66,13 @@ _KINDS = (
     (re.compile(r"(loop|zram|ram|nbd|rbd|drbd|bcache|zd)\d+"), ""),
 )
 STACKED = frozenset({"dm", "md", "bcache", "drbd"})
-"""Kinds that may stand on other devices."""
+"""Kinds that may be built on other devices."""
 _THREADS = 4
 _KEY = re.compile(r":(\d{1,20}):(\d{1,20})#(\d{0,20})", re.ASCII)
 
 
 def read_devices(sysfs: str, names: Sequence[str]) -> dict[str, Attributes]:
-    """Attributes of devices by kernel name; None where one is missing or has vanished."""
+    """Attributes of devices by kernel name; None where an attribute is missing or the device has vanished."""
     scsi = [name for name in names if _SCSI_DISK.fullmatch(name)]
     others = sorted(set(names).difference(scsi))
     return _read(sysfs, scsi, _COMMON) | _read(sysfs, others, ATTRIBUTES)
@@ -90,12 +90,12 @@ def _read(sysfs: str, names: Sequence[str], attributes: Sequence[str]) -> dict[s
 
 
 def is_of(key: str, found: Attributes) -> bool:
-    """Whether what was read is of this incarnation, and not of another device that has the name already."""
+    """Whether the attributes are of this device instance, and not of another device that already has its name."""
     return number(found["diskseq"]) == _numbers(key)[2]
 
 
 def device_kind(name: str) -> str:
-    """Tell what a device is by its kernel name: disk, loop, dm, md, nvme-path, ..."""
+    """Kind of a device by its kernel name: disk, loop, dm, md, nvme-path, ..."""
     for pattern, kind in _KINDS:
         match = pattern.fullmatch(name)
         if match:
@@ -106,7 +106,7 @@ def device_kind(name: str) -> str:
 def device_of(
     key: str, name: str, found: Attributes, *, slaves: tuple[str, ...] = (), holders: tuple[str, ...] = ()
 ) -> Device:
-    """Facts of one device from its attributes, and its relatives by kernel name."""
+    """Facts of one device from its attributes, and its related devices by kernel name."""
     major, minor, diskseq = _numbers(key)
     sectors = number(found["size"])
     return Device(
@@ -139,7 +139,7 @@ def device_of(
 
 
 def _numbers(key: str) -> tuple[int, int, int | None]:
-    """Numbers out of a key; see collectors.kernel.identity.device_key."""
+    """Parse the numbers in a key; see collectors.kernel.identity.device_key."""
     match = _KEY.search(key)
     if match is None:
         return 0, 0, None
@@ -147,16 +147,16 @@ def _numbers(key: str) -> tuple[int, int, int | None]:
 
 
 def _scheduler(value: bytes | None) -> str:
-    """Pick the one in use: "none [mq-deadline] kyber"."""
+    """Return the scheduler in use, the one in brackets: "none [mq-deadline] kyber"."""
     words = text(value)
     chosen = re.search(r"\[([^\]]+)\]", words)
     return chosen[1] if chosen else words
 
 
 def _is_bio_based(found: Attributes) -> bool:
-    """No hardware queue and no scheduler to choose: the driver takes bios (dm, md, zram, NVMe multipath heads).
+    """Whether the driver takes bios: no hardware queue and no scheduler (dm, md, zram, NVMe multipath heads).
 
-    Before Linux 5.0 drivers without `mq` could have a request queue; its scheduler stands in brackets.
+    Before Linux 5.0 drivers without `mq` could have a request queue; its scheduler is in brackets.
     """
     has_queue = found["queue/logical_block_size"] is not None
     return has_queue and found["mq/0/nr_tags"] is None and "[" not in text(found["queue/scheduler"])

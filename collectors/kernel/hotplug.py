@@ -1,4 +1,4 @@
-"""Disks that come, go or change while lunscope runs, as events."""
+"""Hot-plug: disks that are added, removed or changed while lunscope runs, as events."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from engine._native import is_sysfs
 from engine.events import Event, EventKind
 
 LISTING_SHARE = 0.01
-"""Of one core; 20,000 entries take some 20 ms."""
+"""Share of one core; 20,000 entries take about 20 ms."""
 
 
 class BlockListing:
-    """Compares names and inode numbers of SYSFS/block with those of the listing before.
+    """Compares names and inode numbers of SYSFS/block with the previous listing.
 
-    A kernel numbers the entries of its sysfs and counts every uevent, heard or not, in SYSFS/kernel/uevent_seqnum: as
-    long as that stands still there is nothing to list. Containers in another network namespace hear no uevents, and
-    trees that are no kernel's sysfs have none.
+    The kernel counts every uevent, received or not, in SYSFS/kernel/uevent_seqnum: while that is unchanged no listing
+    is needed. Containers in another network namespace receive no uevents, and test trees have none.
     """
 
     def __init__(self, sysfs: str) -> None:
@@ -38,7 +37,7 @@ class BlockListing:
         self._known = self._inodes()
 
     def changed(self) -> frozenset[str]:
-        """Kernel names of disks that came, went or were replaced, and of those whose medium can be changed."""
+        """Kernel names of disks that were added, removed or replaced, and of all with a removable medium."""
         if not self._budget.allows() or not (self._uevents is None or self._uevents.moved()):
             return frozenset()
         started_s = time.thread_time()
@@ -50,11 +49,11 @@ class BlockListing:
 
     @property
     def lasting(self) -> frozenset[str]:
-        """Kernel names of the disks listed last that stay as they are for as long as they are listed."""
+        """Kernel names of the listed disks that cannot change while they are listed."""
         return frozenset(kernel_name(entry) for entry in self._known if MADE_ONCE.fullmatch(entry))
 
     def close(self) -> None:
-        """Close the counter of uevents."""
+        """Close the uevent counter."""
         if self._uevents is not None:
             self._uevents.close()
 
@@ -67,34 +66,34 @@ class BlockListing:
 
 
 RESCAN_S = 60.0
-"""Everything is looked at again so often, whatever the kernel announced."""
+"""Interval of a full check of all disks, independent of uevents."""
 LIST_S = 1.0
-"""The listing of disks is compared so often, for those that come and go without an announcement."""
+"""Interval of comparing the listing, for disks added or removed without a uevent."""
 SETTLE_S = 0.05
-"""Uevents come in bursts, some before the attributes are there; they are looked at together after this pause."""
+"""Uevents come in bursts, some before the attributes exist; they are handled together after this pause."""
 
 STORM_SHARE = 0.25
-"""Of one core, for looking at disks while uevents never end."""
+"""Share of one core for checking disks during continuous uevents."""
 
 
 class Listener(Protocol):
-    """What UeventListener offers."""
+    """Interface of UeventListener."""
 
     def fileno(self) -> int:
-        """Descriptor that becomes readable when uevents wait."""
+        """Descriptor that becomes readable when uevents are pending."""
 
     def pending(self) -> bool:
-        """Whether uevents wait or were lost."""
+        """Whether uevents are pending or were lost."""
 
     def take(self) -> frozenset[str] | None:
         """Names announced since the last call; None if some were lost."""
 
 
 class HotplugMonitor:
-    """Listens to the kernel's uevents on a thread of its own; each only says which disk to look at again.
+    """Listens to the kernel's uevents on a thread of its own; each one only triggers a check of its disk.
 
-    Disks that come and go without one are noticed by their listing; without libudev or netlink, changes of size are
-    noticed within a minute only, and `notice` says so.
+    Disks added or removed without a uevent are detected by the listing; without libudev or netlink, changes of size are
+    detected only within a minute, and `notice` reports that.
     """
 
     def __init__(
@@ -110,12 +109,12 @@ class HotplugMonitor:
         self._lock = threading.Lock()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.changes = 0
-        """Grows whenever facts of a disk may be other than before."""
+        """Incremented whenever facts of a disk may have changed."""
         self._touched: frozenset[str] | None = frozenset()
         self.notice = ""
-        """Why changes are seen late; empty if they are not."""
+        """Why changes are detected late; empty if they are not."""
         self._unready: frozenset[str] = frozenset()
-        """Disks that are listed and have no size yet."""
+        """Listed disks without a size so far."""
         self._rescan_s = rescan_s
         self._list_s = list_s
         self._budget = Budget(STORM_SHARE)
@@ -133,7 +132,7 @@ class HotplugMonitor:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Hand over what happened since the last call.
+        """Return the events since the last call.
 
         Raises:
             RuntimeError: the thread has failed.
@@ -144,7 +143,7 @@ class HotplugMonitor:
         return Reading(events=events)
 
     def take_touched(self) -> frozenset[str] | None:
-        """Names of the disks announced since the last call; None if all may be other than before."""
+        """Return names of the disks announced since the last call; None if any disk may have changed."""
         with self._lock:
             touched, self._touched = self._touched, frozenset()
         return touched
@@ -166,18 +165,18 @@ class HotplugMonitor:
             names = self._announced(stop)
             if names is None or time.monotonic() >= rescan_at:
                 rescan_at = time.monotonic() + self._rescan_s
-                self._look_at(None)
+                self._check(None)
                 continue
             if names:
-                self._look_at(names)
+                self._check(names)
             if self._budget.allows():
-                self._look_at_listed(listing)
+                self._check_listed(listing)
         listing.close()
 
-    def _look_at_listed(self, listing: BlockListing) -> None:
+    def _check_listed(self, listing: BlockListing) -> None:
         names = listing.changed() | self._unready
         if names:
-            self._look_at(names, announced=False)
+            self._check(names, announced=False)
             self._unready = (names & listing.lasting) - self._known.keys()
 
     def _sleep(self, timeout_s: float) -> None:
@@ -188,21 +187,21 @@ class HotplugMonitor:
         poller.poll(max(0.0, timeout_s) * 1000)
 
     def _announced(self, stop: threading.Event) -> frozenset[str] | None:
-        """Names in the uevents that are waiting; None if some were lost."""
+        """Names in the pending uevents; None if some were lost."""
         if self._listener is None or not self._listener.pending():
             return frozenset()
         stop.wait(max(SETTLE_S, self._budget.pause_s))
         return self._listener.take()
 
-    def _look_at(self, names: frozenset[str] | None, *, announced: bool = True) -> None:
-        """Compare some disks, or all, with what was known of them; an announced one may have other facts now."""
+    def _check(self, names: frozenset[str] | None, *, announced: bool = True) -> None:
+        """Compare some or all disks with their last known state; facts of an announced disk may have changed."""
         started_s = time.thread_time()
         now = snapshot(self._sysfs, names)
         others = {name: life for name, life in self._known.items() if names is not None and name not in names}
         before = {name: life for name, life in self._known.items() if name not in others}
         self._known = others | now
         changes = changes_between(before, now)
-        # What never was there, an empty loop device or one of another sysfs, is no news.
+        # Devices that were never present, such as an empty loop device or one of another sysfs, are no change.
         if changes or (announced and names is not None and (before or now)):
             events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in describe(self._sysfs, changes)]
             with self._lock:
@@ -213,7 +212,7 @@ class HotplugMonitor:
 
 
 def snapshot(sysfs: str, names: frozenset[str] | None) -> dict[str, DeviceInstance]:
-    """Disks that are there now, all or those named; a device of size 0 (no medium, no backing file) is not there."""
+    """Disks present now, all or those named; a device of size 0 (no medium, no backing file) is not present."""
     there = {kernel_name(entry) for entry in os.listdir(Path(sysfs, "block"))}  # noqa: PTH208 names only, thousands
     wanted = sorted(there if names is None else there & names)
     incarnations = read_device_instances(sysfs, wanted)

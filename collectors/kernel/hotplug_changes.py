@@ -1,4 +1,4 @@
-"""What happened to disks between two looks, and how to say it."""
+"""Changes of disks between two snapshots, and their event texts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collectors.kernel.sysfs_text import text
 from engine._native import read_attributes
 
 MOST_EVENTS = 32
-"""More changes than this at once (a port with its thousand paths) are told in one event."""
+"""More changes than this at once (a port with its thousand paths) are reported in one event."""
 
 
 class DiskChange(StrEnum):
-    """What happened to a disk."""
+    """Kind of change of a disk."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -27,7 +27,7 @@ class DiskChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One disk that is not as it was."""
+    """One changed disk."""
 
     action: DiskChange
     name: str
@@ -35,7 +35,7 @@ class Change:
 
 
 def changes_between(before: Mapping[str, DeviceInstance], now: Mapping[str, DeviceInstance]) -> list[Change]:
-    """Compare two looks, by name."""
+    """Compare two snapshots, by name."""
     changes = []
     for name in sorted(before.keys() | now.keys()):
         action = _action(before.get(name), now.get(name))
@@ -56,7 +56,7 @@ def _action(before: DeviceInstance | None, now: DeviceInstance | None) -> DiskCh
 
 
 def describe(sysfs: str, changes: Sequence[Change]) -> Iterator[tuple[str, dict[str, str | int]]]:
-    """Text and data of an event per change, or of one event for very many."""
+    """Yield text and data of an event per change, or of one event for very many."""
     if len(changes) > MOST_EVENTS:
         counts = Counter(str(change.action) for change in changes)
         yield "disks: " + ", ".join(f"{count:,} {action}" for action, count in counts.items()), dict(counts)
@@ -86,7 +86,7 @@ def _about(sysfs: str, change: Change) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Write a size as people say it: "64 MiB", "1.5 TiB"."""
+    """Format a size with a binary unit: "64 MiB", "1.5 TiB"."""
     amount = float(size_bytes)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if amount < 1024:

@@ -1,4 +1,4 @@
-"""Who a block device is: kernel names and numbers are given again after hot-plug, incarnations never are."""
+"""Identity of block devices: the kernel reuses names and numbers after hot-plug, keys of instances are unique."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SECTOR_BYTES = 512
 
 @dataclass(frozen=True, slots=True)
 class DeviceInstance:
-    """What tells one life of a device name from the next."""
+    """Facts that distinguish successive devices of one name."""
 
     diskseq: int | None
-    """Grows with every device and every change of medium or backing file; Linux 5.15 and later."""
+    """Increases with every device and every change of medium or backing file; Linux 5.15 and later."""
     size_bytes: int | None
 
 
@@ -36,26 +36,26 @@ def kernel_name(entry: str) -> str:
 
 
 def storable_name(name: str) -> str:
-    r"""Make a name that any file can hold: bytes that are not UTF-8 become `\xNN`."""
+    r"""Return a name that any file can store: bytes that are not UTF-8 become `\xNN`."""
     if name.isascii():
         return name
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def device_key(name: str, major: int, minor: int, diskseq: int | None) -> str:
-    """Key of one incarnation of a device in tables and topology."""
+    """Key of one device instance in tables and topology."""
     return f"{storable_name(name)}:{major}:{minor}#{'' if diskseq is None else diskseq}"
 
 
 def number_of(key: str) -> tuple[int, int] | None:
-    """Device number in a key that `device_key` made; None where it is none."""
+    """Device number in a key made by `device_key`; None for other keys."""
     _, major, minor = ("::" + key.rpartition("#")[0]).rsplit(":", 2)
     numbers = whole_number(major), whole_number(minor)
     return None if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 
 def read_device_instances(sysfs: str, names: Sequence[str]) -> list[DeviceInstance]:
-    """DeviceInstances of devices by kernel name, in the same order; missing facts are None."""
+    """Return the instances of devices given by kernel name, in the same order; missing facts are None."""
     entries = [sysfs_name(name) for name in names]
     values = _native.read_attributes(str(Path(sysfs, "block")), entries, ["diskseq", "size"])
     return [DeviceInstance(_number(diskseq), _bytes(size)) for diskseq, size in values]
@@ -70,8 +70,8 @@ def _bytes(sectors: bytes | None) -> int | None:
     return None if count is None else count * SECTOR_BYTES
 
 
-class Lives:
-    """Gives keys to devices; without diskseq, a name that was away gets another one than before."""
+class InstanceKeys:
+    """Assigns keys to devices; without diskseq, a name that was absent gets a new key."""
 
     def __init__(self) -> None:
         self._present: set[str] = set()
@@ -80,7 +80,7 @@ class Lives:
     def keys(
         self, names: Sequence[str], numbers: NDArray[np.uint32], incarnations: Sequence[DeviceInstance]
     ) -> tuple[str, ...]:
-        """Keys of the devices present now, in order."""
+        """Return the keys of the devices present now, in order."""
         for name in self._present.difference(names):
             self._returns[name] = self._returns.get(name, 0) + 1
         self._present = set(names)

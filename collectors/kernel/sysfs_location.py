@@ -1,6 +1,6 @@
-"""Location of a device, read from the path its sysfs link leads to: one readlink instead of many files.
+"""Location of a device, parsed from the target of its sysfs link: one readlink instead of many files.
 
-The folders on the way name the PCI function, the SCSI host, the session or remote port, the target and the LUN
+The folders of the path name the PCI function, the SCSI host, the session or remote port, the target and the LUN
 (drivers/scsi/scsi_sysfs.c, scsi_transport_*.c; drivers/nvme/host/core.c, multipath.c).
 """
 
@@ -29,38 +29,38 @@ _GROUPS = frozenset({"block", "virtual", "platform", "net", "nvme-fabrics", "nvm
 
 @dataclass(frozen=True, slots=True)
 class SysfsLocation:
-    """Kernel names of what a device hangs on; empty where it has no such."""
+    """Kernel names of the parents of a device; empty where it has none."""
 
     parent: str = ""
-    """The PCI function nearest to the device, else what its bus calls it."""
+    """The PCI function nearest to the device, else its name on its bus."""
     host: str = ""
-    """The SCSI host of the physical port: a virtual one (NPIV) stands below it."""
+    """The SCSI host of the physical port; a virtual one (NPIV) is below it."""
     remote_port: str = ""
     session: str = ""
     end_device: str = ""
     target: str = ""
     controller: str = ""
     subsystem: str = ""
-    """Of a multipath head, which stands below no controller."""
+    """The subsystem of a multipath head, which is below no controller."""
     virtio: str = ""
     ata: str = ""
     usb: str = ""
     virtual: bool = False
-    """Not backed by any bus: loop, dm, md, zram."""
+    """Whether it is on no bus: loop, dm, md, zram."""
 
 
 NOWHERE = SysfsLocation()
 
 
 def location_of(link: str, entry: str) -> tuple[SysfsLocation, str]:
-    """Read a link such as `../devices/pci0000:00/0000:00:03.0/virtio1/host0/target0:0:1/0:0:1:0/block/sda`.
+    """Parse a link such as `../devices/pci0000:00/0000:00:03.0/virtio1/host0/target0:0:1/0:0:1:0/block/sda`.
 
     Args:
-        link: where the entry in SYSFS/block leads; empty if it cannot be read.
-        entry: the name of that entry.
+        link: link target of the entry in SYSFS/block; empty if it cannot be read.
+        entry: name of that entry.
 
     Returns:
-        The location, one object for all the disks on it, and the SCSI address H:C:T:L, empty if it has none.
+        The location, one object for all disks at it, and the SCSI address H:C:T:L, empty if it has none.
     """
     head, _, last = link.rpartition("/")
     if last != entry:
@@ -71,13 +71,13 @@ def location_of(link: str, entry: str) -> tuple[SysfsLocation, str]:
 
 @lru_cache(maxsize=4096)
 def _location_in(folder: str) -> SysfsLocation:
-    """Everything but the LUN, which many disks share."""
+    """Return all parts but the LUN; many disks share them."""
     parts = folder.rsplit("/devices/", maxsplit=1)[-1].split("/")
     found: dict[str, str] = {}
     for name, pattern in _PARTS:
         matches = [part for part in parts if pattern.fullmatch(part)]
         if matches:
-            # The first host is the physical one; of all else the nearest to the device counts.
+            # The first host is the physical one; of all other parts the nearest to the device counts.
             found[name] = matches[0] if name == "host" else matches[-1]
     functions = [part for part in parts if _PCI.fullmatch(part)]
     virtual = parts[0] == "virtual" and found.keys() <= {"subsystem"}
@@ -85,6 +85,6 @@ def _location_in(folder: str) -> SysfsLocation:
 
 
 def _bus_parent(parts: list[str]) -> str:
-    """Name what is not on PCI by the first folder that is not one of the kernel's groups."""
+    """Name a parent that is not on PCI: the first folder that is not one of the kernel's groups."""
     named = next((part for part in parts if part not in _GROUPS), "")
     return "" if _PARTS[0][1].fullmatch(named) else named

@@ -1,4 +1,4 @@
-"""Values of sysfs attributes as Python values; what is missing or odd is None or empty."""
+"""Values of sysfs attributes as Python values; missing or invalid ones are None or empty."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.numbers import whole_number
 
 
 def text(value: bytes | None) -> str:
-    """Decode text without the padding drivers leave; bytes that are not UTF-8 are escaped."""
+    """Decode text without the padding of drivers; bytes that are not UTF-8 are escaped."""
     return "" if value is None else storable_name(value.decode("utf-8", "surrogateescape")).strip(" \t\n\0")
 
 

@@ -1,4 +1,4 @@
-"""What udev knows of disks beyond sysfs: the whole model and the serial of ATA disks, and WWNs."""
+"""Facts from udev that sysfs lacks: the full model and the serial of ATA disks, and WWNs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from collectors.kernel.identity import sysfs_name
 from collectors.model import Device
 
 UdevLookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, Mapping[str, str]]]
-"""Properties of devices by kernel name; names without any may be left out."""
+"""Properties of devices by kernel name; names without properties may be missing."""
 
 
 def with_udev(devices: Mapping[str, Device], udev: UdevLookup) -> dict[str, Device]:
-    """Complete the facts of disks that sysfs tells in part."""
+    """Complete facts of disks that are incomplete in sysfs."""
     poor = {key: device for key, device in devices.items() if _is_poor(device)}
     found = udev([device.name for device in poor.values()]) if poor else {}
     completed = {key: _complete(device, found[device.name]) for key, device in poor.items() if device.name in found}
     return {**devices, **completed}
 
 
-def look_up(names: Sequence[str]) -> dict[str, Mapping[str, str]]:
-    """Ask libudev; nothing where there is none or udevd never ran."""
+def read_udev_properties(names: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """Read properties from libudev; none if there is no libudev or udevd never ran."""
     try:
         import pyudev  # noqa: PLC0415 loads libudev, which a host may not have
 
@@ -40,7 +40,7 @@ def look_up(names: Sequence[str]) -> dict[str, Mapping[str, str]]:
 
 
 def _is_poor(device: Device) -> bool:
-    """ATA models are cut to the 16 bytes of a SCSI inquiry; disks without any identity may have one in udev."""
+    """Whether udev may know more: ATA models are cut to the 16 bytes of a SCSI inquiry, or there is no identity."""
     return device.kind == "disk" and (device.vendor == "ATA" or not device.persistent_id)
 
 

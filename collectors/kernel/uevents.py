@@ -1,4 +1,4 @@
-"""Whether the kernel has announced anything, without listening, and how often to look into it."""
+"""Uevents: a netlink listener, the kernel's uevent counter, and a CPU budget for reacting to them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from collectors.kernel.identity import kernel_name
 
 BUFFER_BYTES = 8 << 20
-"""Room for the uevents of some ten thousand paths; needs CAP_NET_ADMIN beyond net.core.rmem_max."""
+"""Socket buffer for the uevents of about ten thousand paths; needs CAP_NET_ADMIN beyond net.core.rmem_max."""
 _MOST_AT_ONCE = 20_000
 
 
 class UeventListener:
-    """Collects the names of whole disks the kernel announces.
+    """Collects the names of whole disks announced by uevents.
 
     Raises:
         ImportError: there is no libudev.
@@ -28,7 +28,7 @@ class UeventListener:
 
         self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
         self._monitor.filter_by("block", device_type="disk")
-        # Without the right to it the default has to do; losses are noticed.
+        # Without the right to raise it the default size is used; losses are detected.
         with suppress(OSError):
             self._monitor.set_receive_buffer_size(BUFFER_BYTES)
         self._monitor.start()
@@ -40,13 +40,13 @@ class UeventListener:
         return int(self._monitor.fileno())
 
     def pending(self) -> bool:
-        """Whether a uevent of a disk waits, or some were lost."""
+        """Whether a uevent of a disk is pending, or some were lost."""
         if self._first is None and not self._lost:
             self._first = self._receive()
         return self._first is not None or self._lost
 
     def take(self) -> frozenset[str] | None:
-        """Names announced since the last call; None if the kernel had to drop some or there are too many."""
+        """Return names announced since the last call; None if the kernel dropped some or there are too many."""
         names = set()
         for _ in range(_MOST_AT_ONCE):
             if not self.pending() or self._first is None:
@@ -68,25 +68,25 @@ class UeventListener:
 
 
 class UeventCounter:
-    """SYSFS/kernel/uevent_seqnum: how many uevents the kernel has sent; silent where it cannot be read."""
+    """SYSFS/kernel/uevent_seqnum: number of uevents the kernel has sent; never changes if it cannot be read."""
 
     def __init__(self, sysfs: str) -> None:
-        self._seen = b""
+        self._last = b""
         try:
             self._file: int | None = os.open(Path(sysfs, "kernel/uevent_seqnum"), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._file = None
 
     def moved(self) -> bool:
-        """Whether uevents came since the last call."""
+        """Return whether uevents were sent since the last call."""
         now = self._read()
-        moved = now != self._seen
-        self._seen = now
+        moved = now != self._last
+        self._last = now
         return moved
 
     def pending(self) -> bool:
-        """Whether uevents came since the last call of `moved`."""
-        return self._read() != self._seen
+        """Return whether uevents were sent since the last call of `moved`."""
+        return self._read() != self._last
 
     def close(self) -> None:
         """Close the file."""
@@ -99,26 +99,26 @@ class UeventCounter:
 
 
 CHEAP_S = 0.005
-"""What costs no more than this may happen at every tick."""
+"""Work that costs no more than this is allowed at every tick."""
 
 
 class Budget:
-    """Lets something dear happen as often as keeps it within a share of the time."""
+    """Limits expensive work to a share of the time."""
 
     def __init__(self, share: float) -> None:
         self._share = share
         self._next_s = 0.0
 
     def allows(self) -> bool:
-        """Whether it may happen now."""
+        """Whether the work is allowed now."""
         return time.monotonic() >= self._next_s
 
     @property
     def pause_s(self) -> float:
-        """How long until it may happen."""
+        """Seconds until the work is allowed."""
         return max(0.0, self._next_s - time.monotonic())
 
     def spend(self, cost_s: float) -> None:
-        """Note what it has just cost."""
+        """Account the cost of the work just done."""
         pause_s = 0.0 if cost_s <= CHEAP_S else cost_s / self._share
         self._next_s = time.monotonic() + pause_s

@@ -1,4 +1,4 @@
-"""What VPD page 83h says of the port a disk was reached through (SPC-4, 7.8.6): its name, its number, its group."""
+"""Identifiers in VPD page 83h of the port a disk was reached through (SPC-4, 7.8.6): name, number and group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIXES = {_NAA: "naa.", _EUI: "eui."}
 
 @dataclass(frozen=True, slots=True)
 class TargetIds:
-    """Identities of the far end of a path; empty or None where the page does not say."""
+    """Identifiers of the target port of a path; empty or None if missing in the page."""
 
     port: str = ""
     """naa., eui. or a SCSI name such as iqn.2001-04.com.example,t,0x0001."""
@@ -26,14 +26,14 @@ class TargetIds:
     group: int | None = None
     """Target port group: the ports of one controller change their ALUA state together."""
     device: str = ""
-    """Name of the whole target."""
+    """Name of the target device."""
 
 
 NO_IDS = TargetIds()
 
 
 def target_ids(page: bytes | None) -> TargetIds:
-    """Read the designators of a page; a page that is cut short or of another kind says nothing."""
+    """Parse the designators of a page; a truncated page or one of another kind gives none."""
     if page is None or len(page) < _HEADER or page[1] != 0x83:
         return NO_IDS
     found = list(_designators(page))
@@ -46,18 +46,18 @@ def target_ids(page: bytes | None) -> TargetIds:
 
 
 def _designators(page: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield association, type and value of each designator that is there whole."""
-    place, end = _HEADER, min(len(page), _HEADER + int.from_bytes(page[2:4], "big"))
-    while place + _DESIGNATOR <= end:
-        start = place + _DESIGNATOR
-        place = start + page[place + 3]
-        if place > end:
+    """Yield association, type and value of each complete designator."""
+    position, end = _HEADER, min(len(page), _HEADER + int.from_bytes(page[2:4], "big"))
+    while position + _DESIGNATOR <= end:
+        start = position + _DESIGNATOR
+        position = start + page[position + 3]
+        if position > end:
             return
-        yield page[start - 3] >> 4 & 3, page[start - 3] & 15, page[start:place]
+        yield page[start - 3] >> 4 & 3, page[start - 3] & 15, page[start:position]
 
 
 def _name(found: list[tuple[int, int, bytes]], association: int) -> str:
-    """Pick the name that is unique in the world: NAA, then EUI, then a SCSI name."""
+    """Return the worldwide unique name: NAA, then EUI, then a SCSI name."""
     values = {kind: value for its, kind, value in reversed(found) if its == association}
     for kind in (_NAA, _EUI):
         if kind in values:

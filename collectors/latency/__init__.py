@@ -1,1 +1,1 @@
-"""Distributions of latencies: percentiles, heat maps, peaks, the slowest I/Os, and who owns the time."""
+"""Distributions of latencies: percentiles, heat maps, peaks, the slowest I/Os, and latency by stage."""

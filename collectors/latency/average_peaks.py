@@ -1,4 +1,4 @@
-"""Average peak latency: the mean of the largest latency of each second, over any range of frames."""
+"""Average peak latency: the mean of the largest latency of each second, over a range of frames."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TABLES = tuple(subject.table for subject in REPORTED if any(field.id == "max_ms
 
 
 class AveragePeaks:
-    """Takes frames in order, live or from a recording; seconds without I/O do not count.
+    """Averages frames in order, live or from a recording; seconds without I/O are ignored.
 
-    Where an interval is longer than a second, its largest latency stands for one.
+    An interval longer than a second counts as one second.
     """
 
     def __init__(self, tables: tuple[str, ...] = _TABLES) -> None:
@@ -26,11 +26,11 @@ class AveragePeaks:
 
     @property
     def each_s(self) -> float:
-        """Length of the longest time that one largest latency stands for, a second at least."""
+        """Longest interval that one peak covers, at least a second."""
         return max(self._longest_s, 1.0)
 
     def add(self, frame: Frame) -> None:
-        """Take the largest latencies of a frame in."""
+        """Add the largest latencies of a frame."""
         if not math.isnan(frame.elapsed_s):
             self._longest_s = max(self._longest_s, frame.elapsed_s)
         for name, peaks in self._peaks.items():
@@ -38,13 +38,13 @@ class AveragePeaks:
                 peaks.add(frame.monotonic_ns // SECOND_NS, frame.tables[name])
 
     def of(self, table: str, rows: Rows) -> NDArray[np.float64]:
-        """Average peak latency in milliseconds of each row, NaN where none was seen; shape (len(rows),)."""
+        """Average peak latency in milliseconds of each row, NaN where there was none; shape (len(rows),)."""
         return self._peaks[table].of(rows)
 
 
 class _TablePeaks:
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
         self._second: int | None = None
@@ -54,7 +54,7 @@ class _TablePeaks:
         if second != self._second:
             self._close_second()
             self._second = second
-        self._place(table.rows)
+        self._assign_slots(table.rows)
         largest = table.columns.get("max_ms")
         if largest is not None:
             self._largest[self._at] = np.fmax(self._largest[self._at], largest)
@@ -63,7 +63,7 @@ class _TablePeaks:
         self._close_second()
         with np.errstate(invalid="ignore"):
             means = np.append(self._sum / self._seconds, np.nan)
-        return means[[self._places.get(key, -1) for key in rows.keys]] if len(rows) else np.zeros(0)
+        return means[[self._positions.get(key, -1) for key in rows.keys]] if len(rows) else np.zeros(0)
 
     def _close_second(self) -> None:
         known = ~np.isnan(self._largest)
@@ -72,13 +72,13 @@ class _TablePeaks:
         self._largest[:] = np.nan
         self._second = None
 
-    def _place(self, rows: Rows) -> None:
+    def _assign_slots(self, rows: Rows) -> None:
         if rows is self._rows:
             return
         for key in rows.keys:
-            self._places.setdefault(key, len(self._places))
+            self._positions.setdefault(key, len(self._positions))
         self._rows = rows
-        self._at = np.fromiter((self._places[key] for key in rows.keys), np.intp, len(rows))
-        new = (0, len(self._places) - len(self._largest))
+        self._at = np.fromiter((self._positions[key] for key in rows.keys), np.intp, len(rows))
+        new = (0, len(self._positions) - len(self._largest))
         self._largest = np.pad(self._largest, new, constant_values=np.nan)
         self._sum, self._seconds = np.pad(self._sum, new), np.pad(self._seconds, new)

@@ -1,4 +1,4 @@
-"""Time by latency: histogram cells counted into the columns and rows of a picture."""
+"""Heat map of latency over time: histogram cells counted into columns and rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from collectors.model import HistogramScale
 _Values = NDArray[np.float64]
 
 OVERLAY_PERCENTS = (50.0, 99.0)
-"""Percentiles that are drawn over the picture; the peak comes with them."""
+"""Percentiles drawn over the heat map, together with the peak."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyRange:
-    """From which latency to which a picture goes, by equal ratios from row to row."""
+    """Range of latencies of a heat map, with equal ratios from row to row."""
 
     low_ns: float
     high_ns: float
@@ -28,9 +28,9 @@ class LatencyRange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatRows:
-    """Whole histogram buckets of each row, lowest row first: from `first` up to `after`.
+    """Whole histogram buckets of each row, lowest row first: from `first` up to, not including, `after`.
 
-    Rows end where buckets end, so that every count is a whole number of I/Os. Rows within one bucket show the same.
+    Rows end at bucket bounds, so that every count is a whole number of I/Os. Rows within one bucket are equal.
     """
 
     first: NDArray[np.int64]
@@ -49,10 +49,10 @@ class HeatRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatColumns:
-    """I/Os by column and row; a column is the intervals that ended within one step of the time axis.
+    """I/Os by column and row; a column contains the intervals that ended within one step of the time axis.
 
-    `counts` has shape (columns, rows), and so has `at_most`: the I/Os in a cell and all cells under it and below the
-    picture. `below` and `above` are the I/Os beyond the rows, `ios` all of a column.
+    `counts` has shape (columns, rows), and so has `at_most`: the I/Os in a cell, all cells under it and below all rows.
+    `below` and `above` are the I/Os beyond the rows, `ios` all of a column.
     `percentiles_ns` has a row per entry of OVERLAY_PERCENTS; NaN where a column has too few I/Os.
     """
 
@@ -90,10 +90,10 @@ def heat_columns(
     """Count the I/Os of some series into columns.
 
     Args:
-        ticks: what to show.
-        series: which of its series.
+        ticks: histograms to show.
+        series: series of them to show.
         column_of_tick: step of the time axis in which each interval ended; does not decrease.
-        rows: as `heat_rows` divides the latencies.
+        rows: result of `heat_rows`.
     """
     starts = np.concatenate(([0], np.flatnonzero(np.diff(column_of_tick)) + 1)).astype(np.intp)
     starts = starts[: len(ticks)]
@@ -134,9 +134,9 @@ def _running_counts(
         return np.zeros((columns, 1), np.int64), 0
     least, most = int(cells.bucket.min()), int(cells.bucket.max())
     width = most - least + 1
-    place = (column_of_tick * width - least)[cells.tick]
-    place += cells.bucket
-    flat = np.bincount(place, cells.count, columns * width)
+    position = (column_of_tick * width - least)[cells.tick]
+    position += cells.bucket
+    flat = np.bincount(position, cells.count, columns * width)
     reached = np.zeros((columns, width + 1), np.int64)
     np.cumsum(flat.reshape(columns, width).astype(np.int64), axis=1, out=reached[:, 1:])
     return reached, least
@@ -155,7 +155,7 @@ def _percentiles(scale: HistogramScale, reached: NDArray[np.int64], least: int, 
 
 
 def _bucket_of(scale: HistogramScale, latency_ns: _Values) -> NDArray[np.int64]:
-    """Bucket that holds each latency, by the definition in HistogramScale."""
+    """Bucket of each latency, as defined in HistogramScale."""
     units = np.maximum(latency_ns / scale.unit_ns, 0.0)
     exponent = np.frexp(np.maximum(units, 1.0))[1] - 1
     octave = np.maximum(exponent - scale.sub_bits, -1)

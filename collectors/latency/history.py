@@ -1,4 +1,4 @@
-"""The recent histograms of every row within bounded memory, and for an hour those of one subject."""
+"""History of latency histograms: recent ones of every row in bounded memory, an hour of one subject."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from collectors.model import Device, Histograms, Step, Topology
 from collectors.tables.load.schema import LOAD
 
 BUDGET_BYTES = 32 << 20
-"""For the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
+"""Memory for the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
 
 
 @dataclass(slots=True)
 class _Source:
-    """What is kept of one set of histograms."""
+    """Stored ticks of one set of histograms."""
 
     newest: Histograms
     ticks: deque[LatencyTick] = field(default_factory=deque)
     size_bytes: int = 0
     forgotten: bool = False
-    """Whether ticks were let go for the budget, so that another subject cannot reach as far back."""
+    """Whether old ticks were dropped to stay within the budget, so that another subject has a shorter history."""
 
     def add(self, tick: LatencyTick, budget_bytes: int) -> None:
         self.newest = tick.histograms
@@ -43,18 +43,18 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """What is kept of every tick besides histograms."""
+    """Data of one tick besides histograms."""
 
     time_ns: int
     peaks: tuple[Peak, ...]
     slow: tuple[SlowIo, ...]
     load: tuple[LoadIo, ...]
     matched: tuple[MatchedIo, ...]
-    """Slow I/Os of the load with what the kernel saw of them, in this interval or the one before."""
+    """Slow I/Os of the load matched with those of the kernel, in this interval or the previous one."""
 
 
 class LatencyHistory:
-    """Filled by one thread with every sample of a source, read by any; the reader chooses whom to follow."""
+    """Filled by one thread with every sample of a source, read by any thread; the reader chooses the subject."""
 
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self._lock = threading.Lock()
@@ -67,13 +67,13 @@ class LatencyHistory:
         self._track: LatencyTrack | None = None
 
     def add(self, step: Step) -> None:
-        """Take the histograms of one sample in; those of an interval of unknown length are a gap."""
+        """Add the histograms of one sample; an interval of unknown length is a gap."""
         kept = self._kept_of(step)
         with self._lock:
             self._take(*kept)
 
     def replace(self, steps: Iterable[Step]) -> None:
-        """Exchange the past for another one, oldest first: what a seek does."""
+        """Replace the history, oldest first, as after a seek."""
         past = [self._kept_of(step) for step in steps]
         with self._lock:
             self._sources, self._track = {}, None
@@ -82,7 +82,7 @@ class LatencyHistory:
                 self._take(*kept)
 
     def follow(self, subject: LatencySubject) -> bool:
-        """Keep this subject from now on; whether its past reaches as far back as there is any."""
+        """Follow this subject from now on; return whether its history is as long as that of all rows."""
         with self._lock:
             if subject == self._subject:
                 return True
@@ -93,24 +93,24 @@ class LatencyHistory:
             return source is None or not source.forgotten
 
     def ticks(self) -> LatencyTicks | None:
-        """Give what is kept of the followed subject; None while there is nothing."""
+        """Return the history of the followed subject; None while there is none."""
         with self._lock:
             return None if self._track is None else self._track.view()
 
     def offered(self) -> Mapping[str, Histograms]:
-        """Newest histograms by the name of their source: what may be followed."""
+        """Newest histograms by source: the subjects to choose from."""
         with self._lock:
             return {name: source.newest for name, source in self._sources.items()}
 
     def peaks(self, start_ns: int, end_ns: int, most: int) -> list[Peak]:
-        """Give the largest peaks of a stretch of time, of whichever disk or target, the largest first."""
+        """Return the largest peaks of a time range over all disks and targets, the largest first."""
         moments = self._moments_between(start_ns, end_ns)
         return largest((peak for moment in moments for peak in moment.peaks), most)
 
     def slow_ios(self, start_ns: int, end_ns: int, most: int, subject: LatencySubject | None = None) -> list[SlowIo]:
-        """Give the slowest I/Os of a stretch of time that the kernel told of, the slowest first.
+        """Return the slowest I/Os of a time range that the kernel traced, the slowest first.
 
-        Of a subject those on its devices; of the load those on the devices it drove then, whoever they came from.
+        For a subject only those on its devices; for the load all I/Os on the devices it drove then, of any process.
         """
         moments = self._moments_between(start_ns, end_ns)
         wanted = _wanted(moments, subject)
@@ -118,12 +118,12 @@ class LatencyHistory:
         return list(itertools.islice(slowest_first, most))
 
     def load_numbers(self, start_ns: int, end_ns: int) -> set[tuple[int, int]]:
-        """Give the numbers of the devices that the load drove in a stretch of time."""
+        """Return the numbers of the devices that the load drove in a time range."""
         moments = self._moments_between(start_ns, end_ns)
         return {(io.major, io.minor) for moment in moments for io in moment.load}
 
     def matched_ios(self, start_ns: int, end_ns: int, most: int) -> list[MatchedIo]:
-        """Give the slowest I/Os of the load that the kernel told of too, the slowest first."""
+        """Return the slowest I/Os of the load that the kernel traced too, the slowest first."""
         moments = self._moments_between(start_ns, end_ns)
         slowest_first = heapq.merge(*(moment.matched for moment in moments), key=lambda one: -one.load.latency_ns)
         return list(itertools.islice(slowest_first, most))
@@ -133,7 +133,7 @@ class LatencyHistory:
             return [moment for moment in self._moments if start_ns < moment.time_ns <= end_ns]
 
     def _kept_of(self, step: Step) -> tuple[dict[str, LatencyTick], _Moment]:
-        """Choose what is kept of a step; only the thread that fills it comes here."""
+        """Select the data of a step to store; called only by the filling thread."""
         ticks = ticks_of(step)
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
         slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()
@@ -159,7 +159,7 @@ class LatencyHistory:
 
 
 def _wanted(moments: Sequence[_Moment], subject: LatencySubject | None) -> Callable[[SlowIo], bool]:
-    """Tell which I/Os belong to a subject."""
+    """Return a filter for the I/Os of a subject."""
     if subject is not None and subject.source == LOAD.name:
         load = (io for moment in moments for io in moment.load if not subject.keys or io.target in subject.keys)
         numbers = {(io.major, io.minor) for io in load}
@@ -170,7 +170,7 @@ def _wanted(moments: Sequence[_Moment], subject: LatencySubject | None) -> Calla
 
 
 class _DevicesByNumber:
-    """Devices by number, indexed once per topology."""
+    """Index of devices by number, cached per topology."""
 
     def __init__(self) -> None:
         self._topology: Topology | None = None
@@ -184,7 +184,7 @@ class _DevicesByNumber:
 
 
 def ticks_of(step: Step) -> dict[str, LatencyTick]:
-    """Histograms and peaks of a step by their source; none where the interval has no length."""
+    """Histograms and peaks of a step by source; none if the interval has no length."""
     sample, previous = step.current, step.previous
     if previous is None or sample.monotonic_ns <= previous.monotonic_ns:
         return {}

@@ -1,4 +1,4 @@
-"""The waterfall of the load over a stretch of time: its own mean beside those of the devices it drives."""
+"""Waterfall of the load over a time range: its mean latency compared with those of its devices."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from collectors.series import Series
 _NS_PER_MS = 1e6
 MOST_MATCHED = 20
 FEWER, SHARED, TOO_MANY = 0.95, 1.1, 1.5
-"""I/Os of the devices per I/O of the load: below, memory answers some; above, others share them, or I/Os are split."""
+"""I/Os of the devices per I/O of the load: below, a cache answers some; above, others use the devices, or I/Os are
+split."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadWaterfall:
-    """Means, or why there are none; and the slowest I/Os of which both sides are known."""
+    """Mean times, or why there are none; and the slowest I/Os matched with the kernel's."""
 
     mean: Waterfall | None
     caveat: str
-    """Why there is no mean, or what to know about it; empty where it stands for itself."""
+    """Why there is no mean, or caveats about it; empty if there are none."""
     slowest: tuple[MatchedIo, ...]
 
 
 SeriesOf = Callable[[str, str], Series | None]
-"""Past of a row by frame table and key."""
+"""Returns the history of a row by frame table and key."""
 
 
 def load_waterfall(
     past: LatencyHistory, series_of: SeriesOf, frame: Frame, start_ns: int, end_ns: int
 ) -> LoadWaterfall:
-    """Compare the load with its devices over the intervals that ended in a stretch of time."""
+    """Compare the load with its devices over the intervals that ended in a time range."""
     matched = tuple(past.matched_ios(start_ns, end_ns, MOST_MATCHED))
     numbers = past.load_numbers(start_ns, end_ns)
     keys = _device_keys(numbers, frame)
@@ -84,7 +85,7 @@ def _caveats(frame: Frame, keys: Iterable[str], ratio: float) -> Iterator[str]:
 
 
 def _device_keys(numbers: Iterable[tuple[int, int]], frame: Frame) -> tuple[str, ...]:
-    """Keys of whole devices by number; of a partition that of its disk. None at all if one is not known."""
+    """Keys of whole devices by number, for a partition that of its disk; empty if one is unknown."""
     devices = by_number(frame.topology.devices)
     layers = {layer.key: layer for layer in frame.topology.graph.layers if layer.kind == "partition"}
     found = []
@@ -98,7 +99,7 @@ def _device_keys(numbers: Iterable[tuple[int, int]], frame: Frame) -> tuple[str,
 
 
 def _weighted(many: Iterable[Series], field_id: str, stretch: tuple[int, int]) -> tuple[float, float]:
-    """I/Os per interval, summed, and the mean of a figure per I/O over some rows; NaN where it is never known."""
+    """Sum of the I/Os, and the mean of a figure per I/O over some rows; NaN if it is never known."""
     weights, values = [], []
     for series in many:
         kept = _within(series, stretch)

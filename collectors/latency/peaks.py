@@ -1,4 +1,4 @@
-"""The largest latencies of each interval, with whose they were."""
+"""The largest latencies of each interval, with their rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from collectors.latency.ticks import PEAK_COLUMNS, LatencyTick
 
 PER_TICK = 3
-"""Peaks kept of an interval; the same moment is seldom worth more lines."""
+"""Peaks stored per interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Peak:
     key: str
     name: str
     what: str
-    """Of which I/Os or which part: read, write, queue, service or total."""
+    """Direction or part: read, write, queue, service or total."""
 
 
 def peaks_of(tick: LatencyTick, source: str) -> Iterator[Peak]:
-    """Yield the largest peaks of an interval, each row once, with the part or direction that says most of it.
+    """Yield the largest peaks of an interval, each row once, with its most relevant part or direction.
 
-    A total is the whole of an I/O, so parts are named only where the total is not known.
+    A total is the whole time of an I/O, so parts are named only if the total is unknown.
     """
     peaks = tick.peaks
     if not len(peaks.row):
@@ -42,15 +42,17 @@ def peaks_of(tick: LatencyTick, source: str) -> Iterator[Peak]:
         total = named.index("total")
         values = np.where((values[:, [total]] > 0) & (np.arange(len(named)) != total), 0.0, values)
     largest = values.max(axis=1)
-    for place in np.argsort(-largest)[:PER_TICK]:
-        if largest[place] > 0:
-            row = int(peaks.row[place])
-            what = named[int(values[place].argmax())]
-            yield Peak(tick.time_ns, float(largest[place]), source, peaks.rows.keys[row], peaks.rows.names[row], what)
+    for position in np.argsort(-largest)[:PER_TICK]:
+        if largest[position] > 0:
+            row = int(peaks.row[position])
+            what = named[int(values[position].argmax())]
+            yield Peak(
+                tick.time_ns, float(largest[position]), source, peaks.rows.keys[row], peaks.rows.names[row], what
+            )
 
 
 def largest(peaks: Iterable[Peak], most: int) -> list[Peak]:
-    """Choose the largest, the largest first."""
+    """Return the largest, in descending order."""
     return heapq.nlargest(most, peaks, key=lambda peak: (peak.latency_ns, peak.time_ns))
 
 

@@ -1,4 +1,4 @@
-"""The largest peaks of a whole recording, found by a thread of its own while whoever asked goes on."""
+"""The largest peaks of a whole recording, found by a background thread."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collectors.model import SeekableSource
 from engine.errors import LunscopeError
 
 CHUNK = 32
-"""Samples read at once; in between, others that read the recording get their turn."""
+"""Samples per batch; between batches other readers of the recording can proceed."""
 BREATH_S = 0.005
 
 
 class RecordingPeaks:
-    """Reads a recording from its end backwards, again when it grew; every member may be called from any thread."""
+    """Reads a recording backwards from its end, again when it has grown; all members are thread-safe."""
 
     def __init__(self, recording: SeekableSource, most: int) -> None:
         self._recording = recording
@@ -30,16 +30,16 @@ class RecordingPeaks:
 
     @property
     def share(self) -> float:
-        """Share of the recording that is read, 0 to 1."""
+        """Share of the recording read so far, 0 to 1."""
         return self._share
 
     def peaks(self) -> list[Peak]:
-        """Give the largest found so far, the largest first."""
+        """Return the largest found so far, the largest first."""
         with self._lock:
             return list(self._peaks)
 
     def begin(self) -> None:
-        """Read what was not read yet, unless that goes on already."""
+        """Start reading the unread part, unless that is in progress."""
         if (self._thread is None or not self._thread.is_alive()) and self._recording.end_ns > self._read_to_ns:
             self._thread = threading.Thread(target=self._run, name="lunscope-peaks", daemon=True)
             self._thread.start()
@@ -54,7 +54,7 @@ class RecordingPeaks:
         try:
             self._read(self._read_to_ns, self._recording.end_ns)
         except LunscopeError:
-            # Whoever shows the recording reads the same file and says what is wrong with it.
+            # The screen that shows the recording reads the same file and reports the error.
             self._share = 1.0
 
     def _read(self, after_ns: int, end_ns: int) -> None:

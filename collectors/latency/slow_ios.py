@@ -1,4 +1,4 @@
-"""The slowest I/Os of an interval as the kernel saw them: from rows of numbers to something to read."""
+"""The slowest I/Os of an interval as traced in the kernel, decoded from raw rows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _UNKNOWN = int(MISSING)
 
 @dataclass(frozen=True, slots=True)
 class SlowIo:
-    """One I/O and where its time went; None where the kernel did not say."""
+    """One I/O and its times; None where unknown."""
 
     time_ns: int
-    """Wall time of its completion."""
+    """Wall time of completion."""
     major: int
     minor: int
     device_key: str
@@ -39,12 +39,12 @@ class SlowIo:
 
     @property
     def latency_ns(self) -> int:
-        """All that is known of its time."""
+        """Sum of its known times."""
         return (self.tag_wait_ns or 0) + (self.queue_ns or 0) + (self.service_ns or 0)
 
 
 def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
-    """List the slowest I/Os that a sample brought, slowest first; none where the tier has none."""
+    """List the slowest I/Os of a sample, slowest first; none if the tier has none."""
     table = sample.tables.get(SLOW_IO.name)
     if table is None or not {column.id for column in table.schema.columns} >= _NEEDED:
         return ()
@@ -87,7 +87,7 @@ def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tupl
 
 
 def _command(low: int | None, high: int | None) -> str:
-    """Undo the two numbers that hold the 16 bytes of the kernel's comm."""
+    """Decode the two numbers that hold the 16 bytes of the kernel's comm."""
     if low is None or high is None:
         return ""
     name = (low.to_bytes(8, "little") + high.to_bytes(8, "little")).partition(b"\0")[0]

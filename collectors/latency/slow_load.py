@@ -1,4 +1,4 @@
-"""The slowest I/Os of the load as its engine saw them."""
+"""The slowest I/Os of the load as timed by its engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LoadIo:
 
 
 def slow_load_ios(sample: Sample) -> tuple[LoadIo, ...]:
-    """List them, slowest first; none where there is no load."""
+    """List the slowest I/Os of the load, slowest first; none if there is no load."""
     table, load = sample.tables.get(SLOW_LOAD.name), sample.tables.get("load")
     if table is None or load is None or table.schema.columns != SLOW_LOAD.columns:
         return ()

@@ -1,4 +1,4 @@
-"""The stretches of the way of an I/O."""
+"""Stages of an I/O."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """Where an I/O of the load can spend its time, in the order it passes."""
+    """Stages in which an I/O of the load spends time, in order."""
 
     SUBMIT = "submit"
     TAG = "tag wait"
@@ -14,4 +14,4 @@ class Stage(StrEnum):
     SERVICE = "service"
     REAP = "reap"
     OUTSIDE = "outside"
-    """Before and after the block layer together, where the two cannot be told apart."""
+    """Before and after the block layer together, where the two cannot be separated."""

@@ -1,4 +1,4 @@
-"""Whose latencies a heat map shows, and which part of them."""
+"""Subject and part of the latencies of a heat map."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Part(StrEnum):
-    """Part of an I/O's time; what a source calls by the direction alone is the whole of it."""
+    """Part of an I/O's time; a series named by direction alone is the total."""
 
     TOTAL = "total"
     QUEUE = "queue"
@@ -16,7 +16,7 @@ class Part(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which I/Os count."""
+    """Direction of the I/Os to count."""
 
     BOTH = "both"
     READ = "read"
@@ -25,23 +25,23 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LatencySubject:
-    """Rows of one set of histograms that are added up: a disk, the paths of a LUN or port, the targets of the load."""
+    """Rows of one set of histograms to add up: a disk, the paths of a LUN or port, the targets of the load."""
 
     title: str
     source: str
     """Name of the histograms in a sample: "load", "trace"."""
     keys: frozenset[str]
-    """Empty: all rows there are."""
+    """Empty: all rows."""
 
 
 def parts_of(series: Sequence[str]) -> tuple[Part, ...]:
-    """Parts that these series hold, in the order of `Part`."""
+    """Parts in these series, in the order of `Part`."""
     held = {_split(name)[0] for name in series}
     return tuple(part for part in Part if part in held)
 
 
 def series_of(series: Sequence[str], part: Part, direction: Direction) -> tuple[str, ...]:
-    """Those of the series that belong to a part and a direction."""
+    """Select the series of a part and a direction."""
     return tuple(name for name in series if _belongs(name, part, direction))
 
 
@@ -51,6 +51,6 @@ def _belongs(name: str, part: Part, direction: Direction) -> bool:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Take "queue_read" apart; "read" is the total of reads."""
+    """Split "queue_read" into part and direction; "read" is the total of reads."""
     part, _, direction = name.rpartition("_")
     return part or Part.TOTAL, direction

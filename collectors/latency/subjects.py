@@ -1,4 +1,4 @@
-"""Whose latencies can be looked at: the load and its targets, disks, paths, LUNs, ports."""
+"""Subjects of the latency screen: the load and its targets, disks, paths, LUNs, ports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHOLE_LOAD = LatencySubject("the load", LOAD, frozenset())
 
 
 def disk_subject(key: str, frame: Frame) -> LatencySubject | None:
-    """Follow a disk; None when it is not known."""
+    """Return the subject of a disk; None if the disk is unknown."""
     device = frame.topology.devices.get(key)
     if device is None:
         return None
@@ -25,14 +25,14 @@ def disk_subject(key: str, frame: Frame) -> LatencySubject | None:
 
 
 def port_subject(key: str, topology: Topology) -> LatencySubject | None:
-    """Follow all paths of an HBA port; None when it has none."""
+    """Return the subject of all paths of an HBA port; None if it has none."""
     keys = frozenset(path.key for path in topology.graph.paths if path.port == key)
     port = next((port for port in topology.graph.ports if port.key == key), None)
     return _of_paths("HBA port", port.name, keys) if port is not None and keys else None
 
 
 def first_subject(frame: Frame, offered: Mapping[str, Histograms]) -> LatencySubject | None:
-    """Choose what to begin with: the load if one runs, else the hottest disk."""
+    """Return the default subject: the load if one runs, else the hottest disk."""
     if LOAD in offered:
         return WHOLE_LOAD
     disks = frame.tables.get("disks")
@@ -41,7 +41,7 @@ def first_subject(frame: Frame, offered: Mapping[str, Histograms]) -> LatencySub
 
 
 def offered_subjects(frame: Frame, offered: Mapping[str, Histograms]) -> Iterator[LatencySubject]:
-    """Yield all that has histograms now, the load first."""
+    """Yield all subjects with current histograms, the load first."""
     load = offered.get(LOAD)
     if load is not None:
         yield from _load_subjects(load.rows)
@@ -76,7 +76,7 @@ def _lun_subjects(lun: Lun, frame: Frame) -> Iterator[LatencySubject]:
         yield whole
     paths = frame.topology.graph.paths_of.get(lun.key, ())
     if lun.multipath == "dm" and paths:
-        keys = frozenset(frame.topology.graph.paths[place].key for place in paths)
+        keys = frozenset(frame.topology.graph.paths[position].key for position in paths)
         yield LatencySubject(f"{safe_text(lun.name)}: its {len(paths)} paths together", TRACE, keys)
 
 
@@ -107,9 +107,9 @@ def _path_subjects(topology: Topology) -> Iterator[LatencySubject]:
 
 
 def _members(key: str, topology: Topology) -> frozenset[str]:
-    """Rows whose I/Os are those of a disk: its own, of an NVMe head those of its paths."""
+    """Rows with the I/Os of a disk: its own, for an NVMe head those of its paths."""
     graph = topology.graph
     lun = next((lun for lun in graph.luns if lun.key == key), None)
     if lun is None or lun.multipath != "nvme":
         return frozenset({key})
-    return frozenset(graph.paths[place].key for place in graph.paths_of.get(key, ()))
+    return frozenset(graph.paths[position].key for position in graph.paths_of.get(key, ()))

@@ -1,4 +1,4 @@
-"""What a stretch of time says about latencies as a whole: percentiles, peaks, average peak."""
+"""Latency summary of a time range: percentiles, peaks, average peak."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PERCENTS = (50.0, 99.0, 99.9)
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """One stretch; NaN where there were too few I/Os, or none."""
+    """One time range; NaN where there were too few I/Os, or none."""
 
     ios: int
     p50_ns: float
@@ -25,9 +25,9 @@ class LatencySummary:
     p999_ns: float
     max_ns: float
     average_peak_ns: float
-    """Mean of the largest latencies of every second, or of every interval where those are longer."""
+    """Mean of the largest latency of every second, or of every interval if those are longer."""
     peaks: int
-    """How many of them there were."""
+    """Number of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class SeriesCells:
 
 
 def cells_of(ticks: LatencyTicks, series: Sequence[str]) -> SeriesCells:
-    """Choose the cells of some series."""
+    """Select the cells of some series."""
     tick = np.repeat(np.arange(len(ticks)), np.diff(ticks.first_cell))
     if set(series) >= set(ticks.series):
         return SeriesCells(tick, ticks.bucket, ticks.count)
@@ -50,12 +50,12 @@ def cells_of(ticks: LatencyTicks, series: Sequence[str]) -> SeriesCells:
 
 
 def peaks_ns(ticks: LatencyTicks, series: tuple[str, ...], cells: SeriesCells) -> NDArray[np.float64]:
-    """Largest latency of each interval: exact, or where no counter says the middle of the highest bucket; else NaN."""
+    """Largest latency of each interval: the exact counter, else the midpoint of the highest bucket, else NaN."""
     exact = ticks.exact_peaks_ns(series)
-    untold = np.isnan(exact) & (np.diff(ticks.first_cell) > 0)
-    if not untold.any():
+    without_peak = np.isnan(exact) & (np.diff(ticks.first_cell) > 0)
+    if not without_peak.any():
         return exact
-    of_these = untold[cells.tick]
+    of_these = without_peak[cells.tick]
     highest = np.full(len(ticks), -1, np.int64)
     np.maximum.at(highest, cells.tick[of_these], cells.bucket[of_these].astype(np.int64))
     middle = bucket_midpoints_ns(ticks.scale, np.maximum(highest, 0).astype(np.uint16))
@@ -63,7 +63,7 @@ def peaks_ns(ticks: LatencyTicks, series: tuple[str, ...], cells: SeriesCells) -
 
 
 def summarize(ticks: LatencyTicks, series: tuple[str, ...]) -> LatencySummary:
-    """Put a stretch into figures; percentiles come from the sum of all its histograms."""
+    """Summarize a time range; percentiles are those of the sum of all its histograms."""
     cells = cells_of(ticks, series)
     count = np.bincount(cells.bucket, cells.count).astype(np.uint64)
     bucket = np.flatnonzero(count)
@@ -78,7 +78,7 @@ def summarize(ticks: LatencyTicks, series: tuple[str, ...]) -> LatencySummary:
 
 
 def _by_second(times_ns: NDArray[np.int64], peaks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Largest of each second that had any."""
+    """Largest latency of each second with any."""
     known = ~np.isnan(peaks)
     if not known.any():
         return np.zeros(0)

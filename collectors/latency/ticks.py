@@ -1,4 +1,4 @@
-"""The latencies of one subject tick by tick, in arrays that grow at the end: what a heat map is made of."""
+"""Latencies of one subject by tick, in arrays that grow at the end: the input of a heat map."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ PEAK_COLUMNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "latency_max_ns": ("total",),
     },
 }
-"""By source: columns of its table with the exact largest latency of an interval, and the series each is the peak of.
+"""By source: columns of its table with the exact largest latency of an interval, and the series of each.
 
 There is a peak of queue and service time together, but no histogram of them."""
 
 MOST_TICKS = 3600
 MOST_CELLS = 1 << 20
-"""Histogram cells kept of a subject: 12 MiB; a busy second of the engine fills some hundred."""
+"""Histogram cells stored per subject: 12 MiB; a busy second of the engine fills some hundred."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPeaks:
-    """Exact peaks of an interval, of the rows that had any: `peak_ns` has shape (len(row), columns), float64."""
+    """Exact peaks of an interval, for rows that had any: `peak_ns` has shape (len(row), columns), float64."""
 
     rows: Rows
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ class RowPeaks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatencyTick:
-    """What all rows of one source did in the interval that ended at `time_ns` and lasted `span_ns`."""
+    """Histograms and peaks of one source in the interval that ended at `time_ns` and lasted `span_ns`."""
 
     time_ns: int
     span_ns: int
@@ -59,7 +59,7 @@ class LatencyTick:
 
 
 def row_peaks(source: str, table: Table | None) -> RowPeaks:
-    """Keep of a raw table what is known of exact peaks; no rows where the source has none."""
+    """Extract the exact peaks of a raw table; no rows if the source has none."""
     known = {column.id for column in table.schema.columns} if table is not None else set()
     columns = tuple(column for column in PEAK_COLUMNS.get(source, {}) if column in known)
     if table is None or not columns:
@@ -67,7 +67,7 @@ def row_peaks(source: str, table: Table | None) -> RowPeaks:
     raw = np.stack([table.column(column) for column in columns], axis=1)
     raw = np.where(raw == MISSING, 0, raw)
     if "unstamped" in known:
-        # Without queue times the whole time is not known; what needs no queue has no unstamped I/Os.
+        # Without queue times the whole time is unknown; sources without queue times have no unstamped I/Os.
         unknown = (table.column("unstamped") > 0) & (raw[:, columns.index("queue_max_ns")] == 0)
         raw[unknown, columns.index("latency_max_ns")] = 0
     row = np.flatnonzero(raw.any(axis=1))
@@ -78,7 +78,7 @@ def row_peaks(source: str, table: Table | None) -> RowPeaks:
 class LatencyTicks:
     """Histogram cells of one subject over many intervals, oldest first.
 
-    Interval i ended at `times_ns[i]`, lasted `spans_ns[i]` and has the cells from `first_cell[i]` up to
+    Interval i ended at `times_ns[i]`, lasted `spans_ns[i]` and has the cells from `first_cell[i]` up to, not including,
     `first_cell[i + 1]`; without cells it had no I/O. Times do not decrease. `peaks_ns` has a column per entry of
     `peak_columns`, 0 where there was none.
     """
@@ -99,7 +99,7 @@ class LatencyTicks:
         return len(self.times_ns)
 
     def between(self, start_ns: int, end_ns: int) -> LatencyTicks:
-        """Those intervals that ended after `start_ns` and no later than `end_ns`."""
+        """Select the intervals that ended after `start_ns` and no later than `end_ns`."""
         first, last = np.searchsorted(self.times_ns, (start_ns, end_ns), side="right")
         cells = slice(int(self.first_cell[first]), int(self.first_cell[last]))
         return replace(
@@ -114,9 +114,9 @@ class LatencyTicks:
         )
 
     def exact_peaks_ns(self, series: tuple[str, ...]) -> NDArray[np.float64]:
-        """Largest latency of each interval over some series, NaN where no I/O came or no counter says.
+        """Largest latency of each interval over some series, NaN without I/O or without a counter.
 
-        A peak over more than was asked for is not the peak of that.
+        A peak counter that also covers other series is not used.
         """
         wanted = set(series)
         covers = PEAK_COLUMNS.get(self.source, {})
@@ -129,9 +129,9 @@ class LatencyTicks:
 
 
 class LatencyTrack:
-    """Follows one subject: takes ticks of all rows in and keeps the cells of its own; has one owner.
+    """Collects the cells of one subject from ticks of all rows; has one owner.
 
-    Arrays are only ever written behind what was handed out, so a view stays valid while the track grows.
+    Arrays are only appended to, so a returned view stays valid while the track grows.
     """
 
     def __init__(self, subject: LatencySubject, scale: HistogramScale, series: tuple[str, ...]) -> None:
@@ -139,18 +139,18 @@ class LatencyTrack:
         self.scale = scale
         self.series = series
         self._peak_columns = tuple(PEAK_COLUMNS.get(subject.source, {}))
-        self._times = _Growing(np.int64)
-        self._spans = _Growing(np.int64)
-        self._first = _Growing(np.int64)
+        self._times = _GrowableArray(np.int64)
+        self._spans = _GrowableArray(np.int64)
+        self._first = _GrowableArray(np.int64)
         self._first.extend(np.zeros(1, np.int64))
-        self._series = _Growing(np.uint8)
-        self._bucket = _Growing(np.uint16)
-        self._count = _Growing(np.uint64)
-        self._peaks = _Growing(np.float64)
+        self._series = _GrowableArray(np.uint8)
+        self._bucket = _GrowableArray(np.uint16)
+        self._count = _GrowableArray(np.uint64)
+        self._peaks = _GrowableArray(np.float64)
         self._chooser = _Chooser(subject.keys)
 
     def add(self, tick: LatencyTick) -> None:
-        """Take an interval in; one in which the subject did not exist leaves a gap."""
+        """Add an interval; one in which the subject did not exist is a gap."""
         chosen = self._chooser.of(tick.histograms.rows)
         if not chosen.any():
             return
@@ -169,7 +169,7 @@ class LatencyTrack:
             self._forget()
 
     def view(self) -> LatencyTicks:
-        """All that is kept."""
+        """All stored intervals."""
         return LatencyTicks(
             self.subject.source,
             self.scale,
@@ -193,7 +193,7 @@ class LatencyTrack:
         return own
 
     def _forget(self) -> None:
-        """Let go of the oldest, a fifth at once, so that it is not done at every tick."""
+        """Drop the oldest fifth at once, so that this is not needed at every tick."""
         first = self._first.values
         oldest = max(len(first) - 1 - MOST_TICKS, int(np.searchsorted(first, int(first[-1]) - MOST_CELLS)))
         cells = int(first[oldest])
@@ -201,21 +201,21 @@ class LatencyTrack:
         self._spans = self._spans.without(oldest)
         self._peaks = self._peaks.without(oldest * len(self._peak_columns))
         rest = first[oldest:] - cells
-        self._first = _Growing(np.int64)
+        self._first = _GrowableArray(np.int64)
         self._first.extend(rest)
         self._series, self._bucket = self._series.without(cells), self._bucket.without(cells)
         self._count = self._count.without(cells)
 
 
 class _Chooser:
-    """Which rows are the subject's; looked up once per set of rows."""
+    """Selects the rows of the subject; cached per set of rows."""
 
     def __init__(self, keys: frozenset[str]) -> None:
         self._keys = keys
         self._known: list[tuple[Rows, NDArray[np.bool_]]] = []
 
     def of(self, rows: Rows) -> NDArray[np.bool_]:
-        """Mask over the rows and one more that is false, for cells of a row that is not there."""
+        """Mask over the rows with a trailing false, for cells of a missing row."""
         for known, mask in self._known:
             if known is rows:
                 return mask
@@ -228,7 +228,7 @@ class _Chooser:
         return mask
 
 
-class _Growing(Generic[Item]):
+class _GrowableArray(Generic[Item]):
     """An array that grows at its end."""
 
     def __init__(self, dtype: type[Item]) -> None:
@@ -249,7 +249,7 @@ class _Growing(Generic[Item]):
         self._room[self._used : needed] = values
         self._used = needed
 
-    def without(self, count: int) -> _Growing[Item]:
-        rest = _Growing(self._dtype)
+    def without(self, count: int) -> _GrowableArray[Item]:
+        rest = _GrowableArray(self._dtype)
         rest.extend(self.values[count:])
         return rest

@@ -1,1 +1,1 @@
-"""Paths to LUNs: grouped, added up, compared with their peers, and judged in words."""
+"""Paths to LUNs: grouped, added up, compared with their peers, and described in words."""

@@ -1,4 +1,4 @@
-"""The device graph as branches that open one by one: HBA port, target port, path, LUN, what stands on it, mounts."""
+"""The device graph as a tree expanded on demand: HBA port, target port, path, LUN, devices built on it, mounts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from collectors.topology.rootless import layers_above, rootless_layers
 from engine.text import safe_text
 
 _BETWEEN = "\n"
-"""Parts the steps of a node's key; no key of a thing has a line break."""
+"""Separator of the steps in a node's key; keys of devices contain no line break."""
 
 
 class NodeKind(StrEnum):
-    """What a node stands for."""
+    """Kind of a node."""
 
     PORT = "HBA port"
     TARGET = "target port"
@@ -31,21 +31,21 @@ class NodeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One thing at one place of the tree; a LUN stands below each of its paths."""
+    """One element at one position of the tree; a LUN appears below each of its paths."""
 
     key: str
-    """Of this place: all steps from the top."""
+    """Key of this position: all steps from the root."""
     kind: NodeKind
     of: str
-    """Key of the thing; of a target port that of the way from the HBA port above it."""
+    """Key of the element; for a target port that of the connection from the HBA port above it."""
     name: str
     """Safe to print."""
     branch: bool
-    """Whether anything hangs on it."""
+    """Whether it has children."""
 
 
 class Branches:
-    """Look-ups of one topology, made once; nodes only when their branch is opened."""
+    """Lookup tables of one topology; nodes are made when their branch is expanded."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -62,7 +62,7 @@ class Branches:
         self._way_paths: dict[str, list[Path]] = {}
 
     def roots(self) -> Iterator[Node]:
-        """Yield the HBA ports, those without paths last, and then what hangs on none."""
+        """Yield the HBA ports, those without paths last, then devices on no port."""
         graph = self._topology.graph
         for port in sorted(graph.ports, key=lambda port: port.key not in self._ways):
             yield Node(port.key, NodeKind.PORT, port.key, port_name(port), port.key in self._ways)
@@ -72,7 +72,7 @@ class Branches:
             yield Node("virtual", NodeKind.REST, "", "virtual devices: loop, zram and others", branch=True)
 
     def children(self, node: Node) -> Iterator[Node]:
-        """Yield what hangs on a node."""
+        """Yield the children of a node."""
         if not node.branch:
             return
         if node.kind is NodeKind.PORT:
@@ -87,7 +87,7 @@ class Branches:
             yield from self._on(node)
 
     def _of_port(self, node: Node) -> Iterator[Node]:
-        """Target ports; where the far end is the port itself, or not known, its paths at once."""
+        """Yield target ports; if the target is the port itself or unknown, its paths directly."""
         ports = {port.key: port.name for port in self._topology.graph.ports}
         for target, paths in sorted(self._ways.get(node.of, {}).items(), key=lambda way: natural(way[0])):
             far = self._targets.get(target)
@@ -104,7 +104,7 @@ class Branches:
         return self._way_paths.get(way, [])
 
     def _path(self, above: Node, path: Path) -> Node:
-        """Make the node of a path; a disk that is its own only path is its LUN as well."""
+        """Make the node of a path; a disk that is its own only path is also its LUN."""
         if path.lun == path.key:
             return self._lun(above, path.lun)
         name = " ".join(filter(None, (path.name, path.address)))
@@ -117,7 +117,7 @@ class Branches:
         return bool(self._above.get(key) or self._mounts.get(key))
 
     def _on(self, node: Node) -> Iterator[Node]:
-        """Mounts of a device, then what stands on it; a device that is built on itself is not followed."""
+        """Yield mounts of a device, then devices built on it; a device built on itself is not followed."""
         for mount in self._mounts.get(node.of, ()):
             key = _step(node, mount.point)
             yield Node(key, NodeKind.MOUNT, node.of, safe_text(f"{mount.point} ({mount.filesystem})"), branch=False)
@@ -132,7 +132,7 @@ class Branches:
         return Node(_step(above, layer.key), NodeKind.LAYER, layer.key, safe_text(name), branch)
 
     def _rest(self, above: str) -> Iterator[Node]:
-        """Yield LUNs without a path, those of size 0 left out, and layers that stand on nothing that is known."""
+        """Yield LUNs without a path, except those of size 0, and layers built on no known device."""
         root = Node(above, NodeKind.REST, "", "", branch=True)
         graph = self._topology.graph
         for lun in graph.luns:

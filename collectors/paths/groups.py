@@ -1,4 +1,4 @@
-"""Paths put together by what they share: a LUN, an HBA port, a target port, a policy."""
+"""Groups of paths with a common LUN, HBA port, target port or policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.text import safe_text
 
 
 class GroupBy(StrEnum):
-    """What the paths of a group have in common."""
+    """Common property of the paths of a group."""
 
     LUN = "LUN"
     PORT = "HBA port"
@@ -29,7 +29,7 @@ class GroupBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathGroups:
-    """Groups of the rows of a "paths" table; one object as long as rows and topology stay."""
+    """Groups of the rows of a "paths" table; the same object until rows or topology change."""
 
     by: GroupBy
     rows: Rows
@@ -37,7 +37,7 @@ class PathGroups:
     of: tuple[str, ...]
     """Key of the LUN, port or target, or the policy, of each group."""
     group_of_row: NDArray[np.intp]
-    """Group of each path, -1 for a disk that is its own only path where LUNs are the groups."""
+    """Group of each path, -1 for a disk that is its own only path if grouped by LUN."""
 
 
 _ARROW = " -> "
@@ -46,7 +46,7 @@ NO_TARGET, NO_PORT, NO_CONTROLLER = "no target port", "no HBA port", "controller
 
 @lru_cache(maxsize=8)
 def path_groups(rows: Rows, topology: Topology, by: GroupBy) -> PathGroups:
-    """Sort the paths of a table into groups, in the order in which they first come."""
+    """Group the paths of a table, groups in order of first appearance."""
     graph = topology.graph
     policies = {lun.key: policy_name(lun) for lun in graph.luns}
     of_group: dict[str, int] = {}
@@ -70,29 +70,29 @@ _SHARED: Mapping[GroupBy, Callable[[Path], str]] = {
 
 
 def way_key(port: str, target: str) -> str:
-    """Make the key of what lies between an HBA port and a target port."""
+    """Make the key of the connection between an HBA port and a target port."""
     return f"{port}{_ARROW}{target}"
 
 
 def policy_name(lun: Lun) -> str:
-    """Say how the I/Os of a LUN are spread over its paths."""
+    """Describe how the I/Os of a LUN are spread over its paths."""
     if not lun.multipath:
         return "no multipath"
     return f"{lun.multipath} {safe_text(lun.policy) or 'policy not known'}"
 
 
 def port_name(port: Port) -> str:
-    """Name all members of a port and what it is called, or what it speaks: host0+nvme0 fc."""
+    """Name all members of a port and its alias or transport: host0+nvme0 fc."""
     return safe_text(f"{'+'.join(port.members) or port.name} {port.label or port.transport}")
 
 
 def target_name(target: TargetPort) -> str:
-    """Name a target port as the operator calls it, or by its address."""
+    """Name a target port by its alias, or by its address."""
     return safe_text(target.label or target.name)
 
 
 def lun_name(key: str, topology: Topology) -> str:
-    """Name a LUN as the kernel does, then as people call it."""
+    """Name a LUN by its kernel name and its alias."""
     device = topology.devices.get(key)
     if device is None:
         return safe_text(key)

@@ -1,4 +1,4 @@
-"""Figures of groups of paths from those of their paths: amounts add up, means are weighed, the rest is missing."""
+"""Figures of groups of paths: amounts are added up, means are weighted, all others are missing."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _WEIGHTS: Mapping[str, str] = {
     "read_bytes_per_io": "reads_per_s",
     "write_bytes_per_io": "writes_per_s",
 }
-"""Means per I/O, and how many I/Os they are of."""
+"""Means per I/O, and the field with the number of I/Os of each."""
 _LARGEST = frozenset({"max_ms", "service_max_ms", "queue_max_ms"})
 _NOT_ADDED = frozenset({"in_flight_peak", "queue_limit"})
-"""Counts whose sum means nothing: peaks are not at once, and the limit of a port is not that of its paths."""
+"""Counts without a meaningful sum: peaks are not simultaneous, and the limit of a port is not that of its paths."""
 _SPOKEN_FOR = 0.9
-"""Share of a group's I/Os whose mean must be known to speak for all of them."""
+"""Share of a group's I/Os with a known mean needed to give a mean of the group."""
 _SAME_PCT = 0.5
-"""Percentage points within which least and most busy time are one figure."""
+"""Largest difference in percentage points of least and most busy time to show them as one figure."""
 ONLY_OF_PORTS = tuple(field.id for field in PORT_FIELDS if field.id not in {one.id for one in PATH_FIELDS})
-"""Fields that ports have and paths have not: errors of links, resets of controllers."""
+"""Fields of ports that paths do not have: errors of links, resets of controllers."""
 _OF_A_PORT = ("busy_pct", "queue_limit", "limit_pct", *ONLY_OF_PORTS)
 _OF_A_LUN = ("busy_pct",)
 
@@ -42,9 +42,10 @@ _OF_A_LUN = ("busy_pct",)
 def roll_up(frame: Frame, groups: PathGroups) -> FrameTable:
     """Derive one row per group from the "paths" table of a frame.
 
-    A path of an unknown amount makes the amount of its group unknown. Busy times of paths may overlap, so that of a
-    group is a range, `busy_low_pct` to `busy_high_pct`; `busy_pct` is there where both are one, and where the frame
-    has the union: for ports in "hbas", for LUNs in "disks". Percentiles cannot be had from percentiles.
+    An unknown amount of one path makes that of its group unknown. Busy times of paths may overlap, so that of a group
+    is a range, `busy_low_pct` to `busy_high_pct`; `busy_pct` is present if both are about equal, or if the frame has
+    the union: for ports in "hbas", for LUNs in "disks". Percentiles of a group cannot be derived from those of its
+    paths.
     """
     paths = frame.tables["paths"]
     member = groups.group_of_row >= 0
@@ -65,7 +66,7 @@ def roll_up(frame: Frame, groups: PathGroups) -> FrameTable:
 
 
 class _Members:
-    """Which rows belong to which group."""
+    """Rows of each group."""
 
     def __init__(self, at: NDArray[np.intp], group: NDArray[np.intp], count: int) -> None:
         self.at = at
@@ -76,7 +77,7 @@ class _Members:
         return np.bincount(self._group, values[self.at], minlength=self._count).astype(np.float64)
 
     def largest(self, values: Values) -> Values:
-        """NaN where there is none."""
+        """Maximum per group, NaN without values."""
         found = np.full(self._count, np.nan)
         np.fmax.at(found, self._group, values[self.at])
         return found
@@ -92,7 +93,7 @@ def _rolled(field: Field, values: Values, paths: FrameTable, of: _Members) -> Va
 
 
 def _mean(values: Values, ios: Values, of: _Members) -> Values:
-    """Weigh means by their I/Os; missing where too many I/Os have none."""
+    """Weight means by their I/Os; missing if too many I/Os have no mean."""
     known = ~np.isnan(values)
     spoken, total = of.sum(np.where(known, ios, 0.0)), of.sum(ios)
     mean = ratio(of.sum(np.where(known, values * ios, 0.0)), spoken)
@@ -101,14 +102,14 @@ def _mean(values: Values, ios: Values, of: _Members) -> Values:
 
 
 def _worst(codes: Codes, values: Values, of: _Members, rolled: Values) -> Codes:
-    """Tier of a group: that of its worst figure."""
+    """Tier of a group: the lowest tier of its figures."""
     worth = np.where(np.isnan(values), np.nan, -codes.astype(np.float64))
     worst = -of.largest(worth)
     return np.where(np.isnan(worst) | np.isnan(rolled), np.float64(Tier.NONE), worst).astype(np.uint8)
 
 
 def _with_own(frame: Frame, groups: PathGroups, rolled: FrameTable) -> FrameTable:
-    """Put in what the frame knows of a port or a LUN itself and no sum of its paths can tell."""
+    """Add figures that the frame has for a port or LUN itself and that no sum of its paths gives."""
     names = {GroupBy.PORT: ("hbas", _OF_A_PORT), GroupBy.LUN: ("disks", _OF_A_LUN)}
     table_name, field_ids = names.get(groups.by, ("", ()))
     own = frame.tables.get(table_name)
@@ -127,13 +128,13 @@ def _with_own(frame: Frame, groups: PathGroups, rolled: FrameTable) -> FrameTabl
 
 
 def joined(rows: Rows, groups: FrameTable, paths: FrameTable, field_ids: tuple[str, ...]) -> FrameTable:
-    """Put groups and their paths in one table, groups first; a path's busy time is a range of one figure.
+    """Join groups and their paths in one table, groups first; a path's busy range is its busy time.
 
     Args:
-        rows: of the joined table: those of the groups, then those of the paths.
-        groups: as `roll_up` made them.
+        rows: rows of the joined table: those of the groups, then those of the paths.
+        groups: result of `roll_up`.
         paths: the "paths" table of the same frame.
-        field_ids: columns that are wanted.
+        field_ids: columns of the result.
     """
     columns, tiers = {}, {}
     for field_id in field_ids:

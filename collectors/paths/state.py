@@ -1,4 +1,4 @@
-"""Whether a path takes I/O, in one word and a level to sort and filter by."""
+"""State of a path as one word and a level to sort and filter by."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _COMPLETED = ("reads", "writes")
 
 
 def contradicted_paths(before: Table | None, now: Table, graph: Graph) -> frozenset[str]:
-    """Names of the paths that the graph calls unusable and that completed reads or writes between two samples.
+    """Names of the paths that are unusable in the graph but completed reads or writes between two samples.
 
     Args:
-        before: DISK table of the sample before, None at a start.
+        before: DISK table of the previous sample, None at a start.
         now: DISK table of this one.
-        graph: as it is known now.
+        graph: latest device graph.
     """
     if before is None:
         return frozenset()
@@ -44,19 +44,19 @@ def _unusable(graph: Graph) -> tuple[tuple[str, str], ...]:
 
 _SECOND_CHOICE = frozenset({"non-optimized", "active/non-optimized"})
 _BY_DESIGN = frozenset({"standby", "lba-dependent", "active/lba-dependent", "inaccessible"})
-"""ALUA and ANA states in which a healthy controller refuses I/O because its partner serves it."""
+"""ALUA and ANA states in which a healthy controller refuses I/O because its partner controller serves it."""
 
 
 class PathLevel(IntEnum):
-    """How far a path is from taking its part of the I/O."""
+    """Health of a path; larger is worse."""
 
     ACTIVE = 0
     SECONDARY = 1
-    """Takes I/O, but the storage would rather have it elsewhere."""
+    """Takes I/O, but is not preferred by the storage."""
     STANDBY = 2
-    """Takes none, as is meant."""
+    """Takes no I/O, as intended."""
     MARGINAL = 3
-    """Fails now and then, and is used only while no other works."""
+    """Fails intermittently, and is used only if no other path works."""
     DOWN = 4
 
 
@@ -65,11 +65,11 @@ class PathState(NamedTuple):
 
     level: PathLevel
     word: str
-    """As the kernel or the map calls it, safe to print; empty where nothing is known."""
+    """Name used by the kernel or the map, safe to print; empty if unknown."""
 
 
 def state_of(path: Path) -> PathState:
-    """Judge by what hinders most: the map, the device or controller, the access state."""
+    """Return the worst of the states of the map, the device or controller, and the access state."""
     if path.map_state == "failed":
         return PathState(PathLevel.DOWN, "failed")
     if path.state not in USABLE_STATES:
@@ -86,7 +86,7 @@ def state_of(path: Path) -> PathState:
 
 
 def access_mix(paths: Iterable[Path]) -> str:
-    """Say how many usable paths the storage prefers: "3 optimized + 1 non-optimized"; empty where all are alike."""
+    """Count usable paths by access state: "3 optimized + 1 non-optimized"; empty if all are equal."""
     states = (path.access.removeprefix("active/") for path in paths if path.usable)
     counts = Counter(states)
     return " + ".join(f"{count} {safe_text(access) or 'without access state'}" for access, count in _ordered(counts))
@@ -98,7 +98,7 @@ def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:
 
 @lru_cache(maxsize=4)
 def path_states(rows: Rows, graph: Graph) -> tuple[PathState, ...]:
-    """State of the path of each row; thousands, so done once for each pair of objects."""
+    """State of the path of each row; thousands, so cached by the pair of objects."""
     found = {path.key: state_of(path) for path in graph.paths}
     unknown = PathState(PathLevel.ACTIVE, "")
     return tuple(found.get(key, unknown) for key in rows.keys)

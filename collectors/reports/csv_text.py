@@ -1,4 +1,4 @@
-"""Lines of CSV, one at a time, that no spreadsheet takes for formulas."""
+"""Lines of CSV that spreadsheets do not interpret as formulas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@")
 
 
 class _LineEcho:
-    """Hands a written line back: csv.writer returns what `write` returns."""
+    """Returns each written line: csv.writer returns the result of `write`."""
 
     def write(self, line: str) -> str:
         return line
@@ -24,5 +24,5 @@ def csv_line(cells: Iterable[object]) -> str:
 
 
 def text_cell(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    """Put an apostrophe before a text that a spreadsheet would interpret as a formula."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

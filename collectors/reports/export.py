@@ -1,4 +1,4 @@
-"""Recorded figures for other programs: one row per device and sample, by the ids of the field registry."""
+"""Export of recorded figures: one row per device and sample, with field ids of the registry as columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.text import safe_text
 
 SCHEMA = "lunscope.export/1"
 TABLES = tuple(subject.table for subject in SUBJECTS)
-"""What can be exported."""
+"""Tables that can be exported."""
 
 _HEAD = ("time", "time_ns", "interval_s", "table", "name", "id")
 
@@ -28,13 +28,13 @@ Derive = Callable[[Sample | None, Sample], Frame]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which figures of which tables; no fields means all of them."""
+    """Selected tables and fields; no fields means all of them."""
 
     tables: tuple[str, ...] = ("disks",)
     fields: tuple[str, ...] = ()
 
     def checked(self) -> Selection:
-        """Return the selection with every field once, in the order of the registry where none are named.
+        """Return the selection with every field once, in the order of the registry if none are named.
 
         Raises:
             UsageError: a table or field is not in the registry.
@@ -51,14 +51,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ExportRow:
-    """One device at one sample, whatever the format."""
+    """One device at one sample, independent of the format."""
 
     head: tuple[str | None, int, float, str, str, str]
-    """As the columns time, time_ns, interval_s, table, name, id."""
+    """Values of the columns time, time_ns, interval_s, table, name, id."""
     values: tuple[float, ...]
     """In the order of the selection; NaN where missing."""
     tiers: dict[str, str]
-    """How figures were obtained whose tier varies by device, by field id."""
+    """Tiers by field id, of fields with a tier that varies by device."""
 
 
 def export_lines(
@@ -86,10 +86,10 @@ def export_lines(
 
 
 def _range(reader: SessionReader, start_ns: int | None, end_ns: int | None) -> tuple[int, int]:
-    """First and last sample of a time.
+    """Return the first and last sample of a time range.
 
     Raises:
-        UsageError: nothing was recorded in it.
+        UsageError: nothing was recorded in that range.
     """
     first = reader.first if start_ns is None else reader.index_at(start_ns - 1) + (start_ns > reader.start_ns)
     last = len(reader) - 1 if end_ns is None else reader.index_at(end_ns)

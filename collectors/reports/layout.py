@@ -1,4 +1,4 @@
-"""Columns of the text report: which fields, how wide, in which unit a person reads them."""
+"""Columns of the text report: fields, widths and display units."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from engine.text import safe_text
 
 
 def report_of(subject: Subject) -> Report:
-    """Return how a subject is reported.
+    """Return the report of a subject.
 
     Raises:
-        KeyError: it is in no report.
+        KeyError: the subject has no report.
     """
     if subject.report is None:
         raise KeyError(subject.table)
@@ -30,9 +30,9 @@ def report_fields(report: Report, *, split: bool, distribution: bool = False) ->
     """Columns of a subject in the report.
 
     Args:
-        report: how the subject is shown.
-        split: reads and writes apart.
-        distribution: percentiles and largest latencies instead of means, where there are any.
+        report: report of the subject.
+        split: reads and writes separately.
+        distribution: percentiles and largest latencies instead of means, if there are any.
     """
     if distribution:
         return report.distribution_columns
@@ -50,22 +50,22 @@ _READ_AS = {
     Unit.COUNT: ("", 1.0, 7),
     Unit.BYTES: ("KiB", 1024.0, 8),
 }
-"""Unit as printed, what a value is divided by, and the width of the column."""
+"""Printed unit, divisor of a value, and column width."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Lays out the lines of one table; a figure whose tier varies carries its mark behind it."""
+    """Formats the lines of one table; figures with a varying tier are followed by their tier mark."""
 
     subject: Subject
     fields: tuple[str, ...]
     names: tuple[str, ...]
-    """What the rows are called, safe to print."""
+    """Names of the rows, safe to print."""
     name_width: int
 
     @classmethod
     def of(cls, subject: Subject, fields: tuple[str, ...], names: Sequence[str]) -> Layout:
-        """Make the name column as wide as the names need, within reason."""
+        """Make the name column as wide as the names, up to a limit."""
         safe = tuple(safe_text(name) for name in names)
         longest = max(map(len, safe), default=0)
         return cls(subject, fields, safe, min(max(_NAME_WIDTH, longest), _NAME_LIMIT))
@@ -99,7 +99,7 @@ class Layout:
 
 
 def shown_rows(subject: Subject, table: FrameTable, *, every: bool) -> list[int]:
-    """Rows to report: those that did I/O or hold some back, or all of them."""
+    """Rows to report: those with I/O or with I/O held back, or all of them."""
     if every:
         return list(range(len(table.rows)))
     return [int(row) for row in np.flatnonzero(subject.active(table))]
@@ -110,7 +110,7 @@ def _shortened(name: str) -> str:
 
 
 def _number(value: float, unit: Unit) -> str:
-    """Digits enough to tell values apart, in a width that holds."""
+    """Format with enough digits to distinguish values, within the column width."""
     if math.isnan(value):
         return "-"
     if unit is Unit.MILLISECONDS:

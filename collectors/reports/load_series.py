@@ -1,4 +1,4 @@
-"""A running load second by second, kept as samples go by."""
+"""Per-second series of a running load, collected from samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECOND_NS = 1e9
 
 
 class LoadSeries:
-    """Keeps the intervals of the last load; `observe` is called with every step, from one thread."""
+    """Collects the intervals of the last load; `observe` is called with every step, from one thread."""
 
     def __init__(self) -> None:
         self._intervals: list[LoadInterval] = []
@@ -27,7 +27,7 @@ class LoadSeries:
         return tuple(self._intervals)
 
     def observe(self, step: Step) -> None:
-        """Take what the load did since the step before."""
+        """Add the interval since the previous step."""
         table, now_ns = step.current.tables.get(LOAD.name), step.current.monotonic_ns
         if table is None or not len(table.rows):
             self._last = None
@@ -42,8 +42,8 @@ class LoadSeries:
                         epoch,
                         (now_ns - self._first_ns) / _SECOND_NS,
                         (now_ns - before_ns) / _SECOND_NS,
-                        _growth(before, table, "read"),
-                        _growth(before, table, "write"),
+                        _direction_delta(before, table, "read"),
+                        _direction_delta(before, table, "write"),
                         used.ru_utime - used_before.ru_utime,
                         used.ru_stime - used_before.ru_stime,
                     )
@@ -53,7 +53,7 @@ class LoadSeries:
         self._last = table, now_ns, used
 
 
-def _growth(before: Table, after: Table, direction: str) -> DirectionDelta:
+def _direction_delta(before: Table, after: Table, direction: str) -> DirectionDelta:
     columns = (f"{direction}_ios", f"{direction}_bytes", f"{direction}_latency_ns")
     sums = (
         int(after.column(column).sum(dtype=np.uint64) - before.column(column).sum(dtype=np.uint64))

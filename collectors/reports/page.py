@@ -1,4 +1,4 @@
-"""The text report as it goes down the page: banner, headers, a line per disk, averages."""
+"""Lines of the text report: banner, headers, a line per disk, averages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TABLES = frozenset(subject.table for subject in REPORTED)
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """How a page looks."""
+    """Display options of a text report."""
 
     split: bool
-    """Reads and writes apart."""
+    """Reads and writes separately."""
     all_rows: bool
-    """Also what did no I/O."""
+    """Also rows without I/O."""
     header_every: int
     """Lines after which a header is repeated."""
     distribution: bool = False
@@ -32,7 +32,7 @@ class PageOptions:
 
 
 class ReportPage:
-    """Where a text report stands: what was printed last decides on banner and headers."""
+    """State of a text report: the last printed lines decide on banner and headers."""
 
     def __init__(self, tables: Sequence[str], options: PageOptions) -> None:
         self._sections = [PageSection(table, options) for table in tables]
@@ -40,7 +40,7 @@ class ReportPage:
         self._measured = False
 
     def lines(self, step: Step, frame: Frame) -> Iterator[str]:
-        """Lines of one step: its events and figures; the first of a report brings the banner."""
+        """Yield the lines of one step: its events and figures, preceded by the banner on the first step."""
         stamp = clock_text(frame.time_ns)
         if not self._started:
             yield _banner(frame.topology.host, frame.time_ns)
@@ -56,7 +56,7 @@ class ReportPage:
         self._started = True
 
     def averages(self, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
-        """Lines that close a report."""
+        """Yield the averages at the end of a report."""
         for section in self._sections:
             yield from section.averages(tables, topology)
 
@@ -100,7 +100,7 @@ class PageSection:
         self._since_header += max(1, len(shown))
 
     def averages(self, tables: Mapping[str, FrameTable], topology: Topology) -> Iterator[str]:
-        """Lines of the averages, none where nothing was shown."""
+        """Yield the lines of the averages, none if nothing was shown."""
         table = tables.get(self.table)
         shown = [] if table is None else shown_rows(self._subject, table, every=self._options.all_rows)
         if table is not None and shown:
@@ -110,7 +110,7 @@ class PageSection:
             yield from (layout.row("Average:", table, row) for row in shown)
 
     def average_peaks(self, table: FrameTable, peaks: AveragePeaks, topology: Topology) -> Iterator[str]:
-        """Lines of the mean of the largest latency of each second, or of what was recorded as one."""
+        """Yield the mean of the largest latency of each second, or of each longer recorded interval."""
         means_ms = peaks.of(self.table, table.rows)
         known = [row for row in range(len(table.rows)) if not math.isnan(means_ms[row])]
         if known:

@@ -1,4 +1,4 @@
-"""The report: steps of any source into sar-like text, or one JSON document per interval."""
+"""The report: steps of any source as sar-like text, or as one JSON document per interval."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from collectors.derive.downsample import coarser
+from collectors.derive.downsample import downsample
 from collectors.latency.average_peaks import AveragePeaks
 from collectors.model import Frame, FrameTable, Step, Tier, Topology
 from collectors.rates import derive
@@ -22,19 +22,19 @@ SCHEMA = "lunscope.report/1"
 
 ALL_TABLES = tuple(subject.table for subject in REPORTED)
 UNASKED_TABLES = tuple(subject.table for subject in REPORTED if subject.report is not None and subject.report.unasked)
-"""Those of which a report has rows when none is asked for by its flag."""
+"""Tables with rows in a JSON report if no subject is selected by its option."""
 
 
 def report_line(frame: Frame, tables: Sequence[str] = ALL_TABLES) -> dict[str, object]:
     """One interval as a document of numbers, strings and null only.
 
-    Idle disks, paths and ports are rows as well: a program that reads many lines finds the same rows in each. `id` is
-    what survives renaming (wwid, NGUID, serial) where the disk has one; `tiers` in a row says how the figures were
-    obtained whose tier varies by disk; `states_age_s` how long before `time` the states of paths were read.
+    Idle disks, paths and ports are included, so that all lines have the same rows. `id` is persistent (wwid, NGUID,
+    serial) if the disk has one; `tiers` in a row are the tiers of fields that vary by disk; `states_age_s` is the age
+    of the states of paths at `time`.
 
     Args:
         frame: any frame; it may have no disks.
-        tables: those of which the rows are wanted; the others are empty.
+        tables: tables with rows; the others are empty.
     """
     return {
         "schema": SCHEMA,
@@ -77,32 +77,32 @@ class ReportOptions:
     """What `lunscope report` shows."""
 
     tables: tuple[str, ...] = ()
-    """Of subjects with a report; nothing chosen is disks in text and UNASKED_TABLES in JSON."""
+    """Selected subjects with a report; default: disks in text and UNASKED_TABLES in JSON."""
     split: bool = False
-    """Reads and writes apart (-R)."""
+    """Reads and writes separately (-R)."""
     distribution: bool = False
     """Percentiles and peaks instead of means, and average peak latencies at the end (-P)."""
     all_disks: bool = False
     """Also disks without I/O in text; JSON always has them, so that all its lines have the same rows."""
     count: int | None = None
-    """Intervals after which it ends; None: as many as the source has."""
+    """Number of intervals; None: all intervals of the source."""
     header_every: int = 20
     """Lines after which the header is repeated."""
     interval_s: float | None = None
-    """Least length of what a line tells; None: as long as the steps are."""
+    """Shortest interval of a line; None: that of the steps."""
 
 
 def report_text(steps: Iterable[Step], options: ReportOptions | None = None) -> Iterator[str]:
     """Yield the lines of a report: a line per disk, path, port or tape and interval, then the averages.
 
-    The averages come when `steps` ends or `options.count` is reached, over the whole time and not over the lines.
+    The averages follow when `steps` ends or `options.count` is reached; they are over the whole time, not the lines.
     """
     options = options or ReportOptions()
-    looks = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
-    page = ReportPage(options.tables or ("disks",), looks)
+    page_options = PageOptions(options.split, options.all_disks, options.header_every, options.distribution)
+    page = ReportPage(options.tables or ("disks",), page_options)
     averages, peaks, topology = _averages(), AveragePeaks(), Topology()
     if options.interval_s is not None:
-        steps = coarser(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
+        steps = downsample(_noting(steps, peaks) if options.distribution else steps, options.interval_s)
     for step, frame in _intervals(steps, options.count):
         topology = step.current.topology
         for added in averages:
@@ -122,7 +122,7 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
     """Yield one JSON document per interval, as `report_line` makes them, without line ends."""
     options = options or ReportOptions()
     if options.interval_s is not None:
-        steps = coarser(steps, options.interval_s)
+        steps = downsample(steps, options.interval_s)
     for _, frame in _intervals(steps, options.count):
         if not math.isnan(frame.elapsed_s):
             line = report_line(frame, options.tables or UNASKED_TABLES)
@@ -130,13 +130,13 @@ def report_json(steps: Iterable[Step], options: ReportOptions | None = None) -> 
 
 
 def _averages() -> list[Averages]:
-    """One of each kind, whatever is shown: those of disks give the tables of paths and ports, too."""
+    """Make one of each kind, whatever is shown: those of disks also give the tables of paths and ports."""
     makers = dict.fromkeys(subject.report.averages for subject in REPORTED if subject.report is not None)
     return [make() for make in makers]
 
 
 def _noting(steps: Iterable[Step], peaks: AveragePeaks) -> Iterator[Step]:
-    """Note the peaks of steps before they are put together: of a longer time the largest is another figure."""
+    """Collect the peaks of steps before they are merged: the peak of a longer interval is another figure."""
     for step in steps:
         peaks.add(derive(step.previous, step.current))
         yield step

@@ -1,4 +1,4 @@
-"""The device graph as `lunscope.scan/1`: plain JSON, tied together by keys."""
+"""The device graph as `lunscope.scan/1`: JSON with references by key."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Record = Port | TargetPort | Path | Layer | MountedFilesystem | Tape
 
 
 def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[str, object]:
-    """Lay out a topology; texts from outside are safe to print, what is not known is null or empty.
+    """Convert a topology; external texts are safe to print, unknown values are null or empty.
 
     Args:
-        topology: any; it may be empty.
-        states_age_s: how long ago the states of paths were read, or before the sample of a recording; NaN if unknown.
+        topology: any topology; it may be empty.
+        states_age_s: age of the states of paths, now or at the sample of a recording; NaN if unknown.
     """
     graph = topology.graph
     return {
@@ -37,7 +37,7 @@ def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[st
                 "multipath": lun.multipath,
                 "policy": safe_text(lun.policy),
                 **_facts(topology.devices.get(lun.key), [topology.devices.get(path.key) for path in graph.of_lun(lun)]),
-                "paths": [safe_text(graph.paths[place].name) for place in graph.paths_of[lun.key]],
+                "paths": [safe_text(graph.paths[position].name) for position in graph.paths_of[lun.key]],
             }
             for lun in graph.luns
         ],
@@ -51,7 +51,7 @@ def scan_document(topology: Topology, states_age_s: float = math.nan) -> dict[st
 
 
 def _facts(device: Device | None, paths: Sequence[Device | None]) -> dict[str, object]:
-    """Tell what a LUN is beside its place; a map has no maker and no serial number, its paths do."""
+    """Return the facts of a LUN; a map has no vendor, model or serial number, but its paths do."""
     if device is None:
         return {}
     known = [one for one in (device, *paths) if one is not None]

@@ -22,7 +22,7 @@ def tree_lines(topology: Topology) -> Iterator[str]:
 
 
 class _Tree:
-    """Look-ups of one graph, made once."""
+    """Lookup tables of one graph."""
 
     def __init__(self, topology: Topology) -> None:
         self._devices = topology.devices
@@ -58,16 +58,16 @@ class _Tree:
 
     def _lun(self, lun: Lun) -> Iterator[str]:
         yield self._lun_line(lun)
-        paths = [self._graph.paths[place] for place in self._graph.paths_of[lun.key]]
+        paths = [self._graph.paths[position] for position in self._graph.paths_of[lun.key]]
         yield from self._path_lines(sorted(paths, key=lambda path: natural(path.address)))
         yield from self._stack(lun.key, "  ", frozenset({lun.key}))
 
     def _lun_line(self, lun: Lun) -> str:
         device = self._devices.get(lun.key)
-        paths = [self._graph.paths[place] for place in self._graph.paths_of[lun.key]]
+        paths = [self._graph.paths[position] for position in self._graph.paths_of[lun.key]]
         parts = [_named(lun.name, device)]
         if device is not None:
-            # A map has no maker; its paths do.
+            # A map has no vendor and model; its paths do.
             maker = next((made for one in (device, *map(self._device, paths)) if (made := _maker(one))), "")
             parts += [_size(device.size_bytes), maker, plain_wwid(device.persistent_id)]
         if lun.multipath:
@@ -103,7 +103,7 @@ class _Tree:
         return self._devices.get(path.key)
 
     def _path_lines(self, paths: Sequence[Path]) -> Iterator[str]:
-        """Yield the paths of a LUN, what names them in columns."""
+        """Yield the paths of a LUN, with their names in columns."""
         cells = [(path.name, path.address, self._way(path)) for path in paths]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         for path, named in zip(paths, cells, strict=True):
@@ -134,7 +134,7 @@ class _Tree:
         yield from filter(None, words)
 
     def _stack(self, key: str, indent: str, seen: frozenset[str]) -> Iterator[str]:
-        """Yield what stands on a device; a device that stands on itself is named once."""
+        """Yield the devices built on a device; one that is built on itself is named once."""
         for layer in self._above.get(key, ()):
             if layer.key in seen:
                 yield f"{indent}{layer.name}  built on itself"

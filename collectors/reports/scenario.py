@@ -1,4 +1,4 @@
-"""A recorded load as a scenario: its job, and every turn of a knob at its time."""
+"""A recorded load as a scenario: its job, and every knob change at its time."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def recorded_loads(events: Sequence[Event]) -> tuple[RecordedLoad, ...]:
 
 
 def scenario_of(events: Sequence[Event], number: int | None, end_ns: int, path: str) -> Scenario:
-    """Make a scenario of a load in a recording; it runs as long as it did there.
+    """Make a scenario of a load in a recording, with the same duration.
 
     Args:
-        events: all of the recording.
-        number: which load, from 1; None is the only one.
+        events: all events of the recording.
+        number: number of the load, from 1; None: the only one.
         end_ns: monotonic time of the end of the recording.
-        path: names the recording in errors.
+        path: path of the recording, for errors.
 
     Raises:
         UsageError: there is no such load, there are several, or an event cannot be read.
@@ -75,12 +75,12 @@ def _chosen(loads: Sequence[RecordedLoad], number: int | None, path: str) -> Rec
 
 
 def _after(load: RecordedLoad, moment_ns: int) -> float:
-    """Seconds of the run, to the microsecond; never 0, for a load has a length."""
+    """Seconds since the start of the run, to the microsecond; never 0."""
     return max(round((moment_ns - load.start.monotonic_ns) / _NS, 6), 1e-6)
 
 
 def _turns(load: RecordedLoad, path: str) -> tuple[Turn, ...]:
-    """Put changes of one epoch together: one turn of several knobs is one event each."""
+    """Merge changes of one epoch: a change of several knobs has one event per knob."""
     by_epoch: dict[object, list[Event]] = {}
     for event in load.turns:
         by_epoch.setdefault(event.data.get("epoch"), []).append(event)

@@ -1,4 +1,4 @@
-"""The slowest I/Os of a recording for other programs: a row per I/O."""
+"""Export of the slowest I/Os of a recording: one row per I/O."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS: dict[str, Callable[[SlowIo], _Value]] = {
     "command": lambda io: safe_text(io.command),
     "cgroup": lambda io: io.cgroup,
 }
-"""What is told of each; times in milliseconds, sectors of 512 bytes, the cgroup by its inode number."""
+"""Columns; times in milliseconds, sectors of 512 bytes, the cgroup by its inode number."""
 
 
 def slow_io_lines(steps: Iterable[Step], format_: str, fields: Sequence[str] = ()) -> Iterator[str]:

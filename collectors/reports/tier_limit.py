@@ -1,4 +1,4 @@
-"""A recording as it would have been with less to go by: what the other tiers would have said of the same time."""
+"""A recording limited to a lower tier, to compare the tiers over the same time."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ _SAMPLED = frozenset(schema.name for subject in SUBJECTS for schema in subject.s
 
 
 def with_tier(steps: Iterable[Step], tier: Tier) -> Iterator[Step]:
-    """Yield steps without what only tiers above `tier` know."""
+    """Yield steps without the data of tiers above `tier`."""
     if tier is Tier.EXACT:
         yield from steps
         return
-    teller = HostTier()
+    host_tier = HostTier()
     for step in steps:
-        previous = None if step.previous is None else _limited(step.previous, tier, teller)
-        yield Step(previous, _limited(step.current, tier, teller))
+        previous = None if step.previous is None else _limited(step.previous, tier, host_tier)
+        yield Step(previous, _limited(step.current, tier, host_tier))
 
 
-def _limited(sample: Sample, tier: Tier, teller: HostTier) -> Sample:
+def _limited(sample: Sample, tier: Tier, host_tier: HostTier) -> Sample:
     dropped = _EXACT if tier is Tier.SAMPLED else _EXACT | _SAMPLED
     tables = {name: table for name, table in sample.tables.items() if name not in dropped}
     if tier is Tier.KERNEL and DISK.name in tables:
-        tables[DISK.name] = _without_looks(tables[DISK.name])
+        tables[DISK.name] = _without_samples(tables[DISK.name])
     histograms = {name: cells for name, cells in sample.histograms.items() if name not in dropped}
-    told = teller.tell(sample.topology, min(tier, sample.topology.host.tier), "")
-    return replace(sample, tables=tables, histograms=histograms, topology=told)
+    topology = host_tier.apply(sample.topology, min(tier, sample.topology.host.tier), "")
+    return replace(sample, tables=tables, histograms=histograms, topology=topology)
 
 
-def _without_looks(table: Table) -> Table:
+def _without_samples(table: Table) -> Table:
     values = table.values.copy()
-    values[:, [place for place, column in enumerate(table.schema.columns) if column.id.startswith("driver_")]] = MISSING
+    values[:, [position for position, column in enumerate(table.schema.columns) if column.id.startswith("driver_")]] = (
+        MISSING
+    )
     return Table(table.schema, table.rows, values)

@@ -1,1 +1,1 @@
-"""What all readers share: what one hands over at a tick, threads, due times, settings."""
+"""Common parts of all readers: the reading of a tick, threads, schedule, settings."""

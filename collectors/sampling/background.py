@@ -1,4 +1,4 @@
-"""Threads for what must not hold up a tick, with the CPU time they use on the bill."""
+"""Background threads for work that must not delay a tick, with accounting of their CPU time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 
 class BackgroundThread:
-    """A daemon thread that runs `body(stop)` until it returns; the body watches the stop flag.
+    """A daemon thread that runs `body(stop)` until it returns; the body checks the stop flag.
 
-    What the body raises is kept for `check`, so that the owner tells it instead of the interpreter.
+    An error of the body is stored for `check`, so that the owner reports it instead of the interpreter.
     """
 
     def __init__(self, name: str, body: Callable[[threading.Event], None]) -> None:
@@ -33,7 +33,7 @@ class BackgroundThread:
             return self._final_cpu_ns if self._clock is None else time.clock_gettime_ns(self._clock)
 
     def check(self) -> None:
-        """Raise what has ended the thread.
+        """Raise the error that ended the thread.
 
         Raises:
             RuntimeError: the body has failed; the cause says why.
@@ -42,7 +42,7 @@ class BackgroundThread:
             raise RuntimeError(str(self._failure) or type(self._failure).__name__) from self._failure
 
     def stop(self, timeout_s: float = 2.0) -> None:
-        """Ask the body to end and wait for it; may be called twice, and before `start`."""
+        """Request the body to end and wait for it; may be called twice, and before `start`."""
         self.stop_flag.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
@@ -55,7 +55,7 @@ class BackgroundThread:
         except Exception as failure:
             self._failure = failure
         finally:
-            # The clock dies with the thread and must not be asked afterwards.
+            # The thread's clock is invalid after the thread has ended.
             with self._lock:
                 self._final_cpu_ns = time.thread_time_ns()
                 self._clock = None

@@ -1,4 +1,4 @@
-"""Memory that was freed goes back to the kernel: after a look at thousands of devices it is tens of megabytes."""
+"""Return of freed memory to the kernel: after a scan of thousands of devices it is tens of megabytes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 
 
-def give_back() -> None:
-    """Return what the C library keeps for later, some milliseconds beside the ticks; not every library can."""
+def trim_heap() -> None:
+    """Return memory cached by the C library, which takes some milliseconds; does nothing without glibc."""
     trim = _trim()
     if trim is not None:
         trim(0)

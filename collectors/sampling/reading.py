@@ -1,4 +1,4 @@
-"""What one collector hands over at one tick."""
+"""Result of reading one collector at one tick."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.events import Event
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """Tables and histograms by schema name, and what happened since the reading before."""
+    """Tables and histograms by schema name, and events since the previous reading."""
 
     tables: Mapping[str, Table] = field(default_factory=dict)
     histograms: Mapping[str, Histograms] = field(default_factory=dict)

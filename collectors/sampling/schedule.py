@@ -1,4 +1,4 @@
-"""When samples fall due: on a grid of absolute times, so that lateness never adds up."""
+"""Due times of samples: a grid of absolute times, so that delays do not accumulate."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 
 SECOND_NS = 1_000_000_000
 WARM_UP_NS = SECOND_NS // 4
-"""A second sample soon after the first gives screens their first rates."""
+"""Delay of a second sample, which gives screens their first rates."""
 
 
 class Clock(Protocol):
-    """Both clocks of a sample, and waiting on the first of them."""
+    """The two clocks of a sample, and waiting on the first."""
 
     def monotonic_ns(self) -> int:
         """CLOCK_MONOTONIC."""
@@ -22,7 +22,7 @@ class Clock(Protocol):
         """CLOCK_REALTIME."""
 
     def wait(self, stop: StopFlag, seconds: float) -> bool:
-        """Wait until the time is over or `stop` is set; whether it is set."""
+        """Wait until the timeout or until `stop` is set; return whether it is set."""
 
 
 class SystemClock:
@@ -49,9 +49,9 @@ class Schedule:
     interval_ns: int
 
     def next(self, due_ns: int, now_ns: int) -> tuple[int, int]:
-        """Time of the tick after the one due at `due_ns`, and how many ticks it leaves out.
+        """Return the time of the tick after the one due at `due_ns`, and the number of skipped ticks.
 
-        If more than one is overdue only the latest is read: reading them all at once would give intervals of nothing.
+        If more than one is overdue only the latest is read: reading all at once would give intervals of zero length.
         """
         due_ns = self._after(due_ns)
         overdue = max(0, now_ns - due_ns)

@@ -1,4 +1,4 @@
-"""What the operator set about reading in `config.toml`: names of their own, and what is to be left alone."""
+"""The operator's settings of readers in `config.toml`: aliases, and counters not to be read."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from engine.config import config_file
 from engine.text import safe_text, short_text
 
 SECTIONS = frozenset({"aliases", "fabric_counters"})
-"""Settings that are read here; all others are of the screens."""
+"""Settings read here; all others belong to the screens."""
 LONGEST_ALIAS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """Settings in force; what could not be used is told in `problems` and left out."""
+    """Settings in force; invalid ones are ignored and listed in `problems`."""
 
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Names by identity as `plain_identity` writes it."""
+    """Aliases by identity in the form of `plain_identity`."""
     fabric_counters: bool = True
-    """Whether error counters of FC, SAS and NVMe ports may be read: some drivers ask their firmware for each."""
+    """Whether error counters of FC, SAS and NVMe ports may be read: some drivers query their firmware for each."""
     problems: tuple[str, ...] = ()
 
     def alias_of(self, *identities: str) -> str:
-        """Find the name the operator gave to something of one of these identities; empty if none."""
+        """Return the alias of one of these identities; empty if there is none."""
         plain = (plain_identity(identity) for identity in identities if identity)
         return next((self.aliases[identity] for identity in plain if identity in self.aliases), "")
 
 
 def plain_identity(identity: str) -> str:
-    """Write an identity so that all its spellings are one.
+    """Normalize an identity, so that all its spellings are equal.
 
-    sysfs says naa.6000..., udev and multipath 36000... (the type of the designator before it, SPC-4, 7.8.6), a map's
-    uuid mpath-36000..., and WWPNs may be 0x10000090..., 10:00:00:90:... or bare.
+    sysfs has naa.6000..., udev and multipath 36000... (prefixed with the designator type, SPC-4, 7.8.6), a map's
+    uuid mpath-36000..., and WWPNs may be 0x10000090..., 10:00:00:90:... or plain.
     """
     plain = identity.strip().lower().removeprefix("mpath-").removeprefix("0x")
     for start, type_ in (("naa.", "3"), ("eui.", "2"), ("t10.", "1")):
@@ -47,7 +47,7 @@ def plain_identity(identity: str) -> str:
 
 
 def load_reading_settings(path: Path | None = None) -> ReadingSettings:
-    """Read the settings; a broken file costs what it breaks, never the start."""
+    """Read the settings; errors in the file are listed in `problems` and do not prevent the start."""
     file = path or config_file()
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))

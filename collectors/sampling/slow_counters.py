@@ -1,4 +1,4 @@
-"""Counters that cost too much for every tick: read by a thread of their own, as often as a budget allows."""
+"""Counters too expensive for every tick, read by a background thread as often as a budget allows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from collectors.sampling.background import BackgroundThread
 from collectors.sampling.reading import Reading
 from engine.events import Event
 
-FIRST_LOOK_S = 0.1
-"""The graph is looked for so often until there is one."""
+FIRST_POLL_S = 0.1
+"""Interval of checking for the device graph until there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowPace:
-    """How often to read: a share of one core, and of the time a device takes to answer."""
+    """Rate of reading: limited by a share of one core and by the response time of the device."""
 
     least_s: float
-    """Pause between readings that cost nothing."""
+    """Shortest pause between readings."""
     share: float
-    """Most of the time that reading may take, by CPU and by the clock."""
+    """Largest share of time that reading may take, by CPU time and by the clock."""
     longest_s: float
 
     def pause_s(self, cost_s: float) -> float:
-        """Pause after a reading that took so long."""
+        """Pause after a reading of this cost."""
         return min(max(self.least_s, cost_s / self.share), self.longest_s)
 
 
 class SlowCounters:
-    """Publishes the table of the last reading at every tick; until the next reading it is the same object.
+    """Returns the table of the last reading at every tick; the same object until the next reading.
 
-    `take` makes a table of a graph, None where there is nothing to count, and may block: a driver may ask its firmware.
-    `tell` compares two tables of one graph and yields what is worth an event.
+    `take` reads a table for a graph, None if there is nothing to count; it may block, as a driver may query its
+    firmware. `events_of` compares two tables of one graph and yields events.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class SlowCounters:
         graph: Callable[[], Graph],
         take: Callable[[Graph], Table | None],
         pace: SlowPace,
-        tell: Callable[[Table, Table, Graph], Iterable[Event]] = lambda _before, _now, _graph: (),
+        events_of: Callable[[Table, Table, Graph], Iterable[Event]] = lambda _before, _now, _graph: (),
     ) -> None:
         self._graph = graph
         self._take = take
         self._pace = pace
-        self._tell = tell
+        self._events_of = events_of
         self._table: Table | None = None
         self._events: list[Event] = []
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class SlowCounters:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Hand over the last table and what happened since the call before.
+        """Return the last table and the events since the previous call.
 
         Raises:
             RuntimeError: the thread has failed.
@@ -74,7 +74,7 @@ class SlowCounters:
         return Reading({} if table is None else {table.schema.name: table}, events=events)
 
     def close(self) -> None:
-        """Stop the thread; one that waits for a driver is left behind."""
+        """Stop the thread; one that is blocked in a driver is abandoned."""
         self._thread.stop()
 
     def _run(self, stop: threading.Event) -> None:
@@ -85,11 +85,11 @@ class SlowCounters:
             table = self._take(graph)
             taken_s = time.monotonic() - started_s
             self._publish(table, graph)
-            pause_s = self._pace.pause_s(taken_s) if graph.luns else FIRST_LOOK_S
+            pause_s = self._pace.pause_s(taken_s) if graph.luns else FIRST_POLL_S
 
     def _publish(self, table: Table | None, graph: Graph) -> None:
         before = self._table
-        events = [] if before is None or table is None else list(self._tell(before, table, graph))
+        events = [] if before is None or table is None else list(self._events_of(before, table, graph))
         with self._lock:
             self._table = table
             self._events += events

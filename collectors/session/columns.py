@@ -1,4 +1,4 @@
-"""Many records of one kind as JSON: a list per field, which thousands of records share a reader for."""
+"""Many records of one dataclass as JSON, stored by columns: one list per field."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _T = TypeVar("_T")
 
 
 def columns_of(cls: type[_T], records: Iterable[_T]) -> dict[str, list[Any]]:
-    """Lay records of a dataclass out by columns."""
+    """Convert records of a dataclass to columns."""
     everyone = tuple(records)
     return {name: [getattr(record, name) for record in everyone] for name in get_type_hints(cls)}
 
 
 def records_of(cls: type[_T], columns: object) -> list[_T]:
-    """Undo `columns_of`; fields of later versions are passed over, those of earlier ones have their default.
+    """Undo `columns_of`; unknown fields of later versions are ignored, missing ones get their default.
 
     Raises:
         DamageError: a column is missing, too short or of another type.
@@ -50,7 +50,7 @@ def _typed_column(hint: object, values: object) -> list[Any]:
 
 
 def typed(hint: object, value: object) -> Any:  # noqa: ANN401 the hint says what it is
-    """Return one value of a field as its type says; lists become tuples.
+    """Return a value checked against the type of its field; lists become tuples.
 
     Raises:
         DamageError: it is of another type.

@@ -1,4 +1,4 @@
-"""Making the file of a recording, so that nobody else reads it and nothing else is harmed."""
+"""Creation of the file of a recording: private, locked, and without damage to other files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import stat
 import struct
 from pathlib import Path
 
-from collectors.session.database import COMPANIONS, Database, companions
+from collectors.session.database import WAL_SUFFIXES, Database, wal_files
 from engine.errors import LunscopeError, RefusedError, UsageError
 
 _PLACE = 1 << 62
-"""Far beyond the bytes that SQLite locks (os_unix.c, PENDING_BYTE) and beyond any content."""
+"""Offset of the lock: far beyond the bytes that SQLite locks (os_unix.c, PENDING_BYTE) and beyond any content."""
 _FLOCK = struct.Struct("hhqqi4x")
 """struct flock of fcntl(2) on 64-bit Linux: type, whence, start, len, pid."""
 
@@ -22,15 +22,15 @@ _FLOCK = struct.Struct("hhqqi4x")
 class RecordingLock:
     """Holds one byte of a session file by an open file description lock (fcntl(2), F_OFD_SETLK).
 
-    The kernel drops it with the last descriptor, also after a kill -9. A record lock would be SQLite's as well: it is
-    lost when any descriptor of the file is closed. Where the filesystem has no locks there is none.
+    The kernel releases it with the last descriptor, also after a kill -9. A POSIX record lock would conflict with
+    SQLite's: it is lost when any descriptor of the file is closed. On filesystems without locks there is none.
     """
 
     def __init__(self, descriptor: int) -> None:
         """Take over a descriptor that is open for writing, and lock its file.
 
         Raises:
-            BlockingIOError: another one holds the lock.
+            BlockingIOError: another process holds the lock.
         """
         self._descriptor: int | None = descriptor
         try:
@@ -41,7 +41,7 @@ class RecordingLock:
                 raise BlockingIOError(error.errno, error.strerror) from None
 
     def release(self) -> None:
-        """Let go; may be called twice. To be called after SQLite has closed the file."""
+        """Release the lock; may be called twice. To be called after SQLite has closed the file."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
@@ -49,7 +49,7 @@ class RecordingLock:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a process records to this file now, as far as can be told."""
+    """Whether a process records to this file now, as far as can be detected."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -62,16 +62,16 @@ def is_recording(path: Path) -> bool:
 
 
 def create_private(path: Path) -> RecordingLock:
-    """Make an empty file that only its owner may read, locked as a recording in progress.
+    """Create an empty file that only its owner may read, locked as a recording in progress.
 
     Raises:
-        RefusedError: the way there leads through another user's link, or companions of another recording are there.
-        UsageError: something of that name is there.
+        RefusedError: the path leads through another user's link, or a -wal or -shm file of another recording exists.
+        UsageError: the file exists.
         LunscopeError: the folder is missing or not writable.
     """
     refuse_foreign_links(path)
     _refuse_long_name(path)
-    if not os.path.lexists(path) and (left := companions(path)):
+    if not os.path.lexists(path) and (left := wal_files(path)):
         raise RefusedError(f"{path}: {left[0].name} of another recording is beside it; remove it or use another name")
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -85,9 +85,9 @@ def create_private(path: Path) -> RecordingLock:
 
 
 def _refuse_long_name(path: Path) -> None:
-    """Check that SQLite can keep its log beside the file, which has a longer name."""
+    """Check that SQLite can create its log next to the file, which has a longer name."""
     try:
-        longest = os.pathconf(path.parent, "PC_NAME_MAX") - max(map(len, COMPANIONS))
+        longest = os.pathconf(path.parent, "PC_NAME_MAX") - max(map(len, WAL_SUFFIXES))
     except OSError:
         return
     length = len(os.fsencode(path.name))
@@ -95,7 +95,7 @@ def _refuse_long_name(path: Path) -> None:
         raise UsageError(f"{path}: a name of {length} bytes: give one of at most {longest}, for the log beside it")
 
 
-def make_way(path: Path) -> None:
+def remove_existing(path: Path) -> None:
     """Remove a recording that is to be overwritten.
 
     Raises:
@@ -112,17 +112,17 @@ def make_way(path: Path) -> None:
         except LunscopeError as error:
             raise RefusedError(f"{path}: not overwritten: no readable lunscope session; remove it first") from error
     try:
-        for file in (*companions(path), path):
+        for file in (*wal_files(path), path):
             file.unlink(missing_ok=True)
     except OSError as error:
         raise LunscopeError(f"{error.filename}: cannot be removed: {error.strerror}; use another name") from error
 
 
 def refuse_foreign_links(path: Path) -> None:
-    """Check links on the way as the kernel does with fs.protected_symlinks, which may be off.
+    """Check links in the path as the kernel does with fs.protected_symlinks, which may be off.
 
     Raises:
-        RefusedError: a link in a folder where anybody may make one belongs neither to us nor to the folder's owner.
+        RefusedError: a link in a world-writable folder belongs neither to this user nor to the folder's owner.
     """
     walked = Path(path.anchor or ".")
     for part in path.parts[1 if path.anchor else 0 :]:

@@ -1,4 +1,4 @@
-"""Which stretches of a file cannot be read, and how to say so."""
+"""Unreadable ranges of a file, and the notice about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LOOK_BACK = 100
 
 
 class DamageLog:
-    """Unreadable stretches found so far, each from the damaged tick to the first that does not depend on it."""
+    """Unreadable ranges found so far, each from the damaged tick to the first that does not depend on it."""
 
     def __init__(self, ticks: TickTable) -> None:
         self._ticks = ticks
@@ -21,11 +21,11 @@ class DamageLog:
         return any(start <= tick < end for start, end in self._spans.items())
 
     def past(self, tick: int) -> int:
-        """Return the first tick from here on that may be readable."""
+        """Return the first tick from this one on that may be readable."""
         return max((end for start, end in self._spans.items() if start <= tick < end), default=tick)
 
     def add(self, culprit: int) -> None:
-        """Note that a tick is damaged, and with it those told from it."""
+        """Mark a tick as damaged, together with those encoded against it."""
         lost = {culprit}
         end = culprit + 1
         count = self._ticks.count()
@@ -41,7 +41,7 @@ class DamageLog:
         self._spans[culprit] = end
 
     def notice(self) -> str:
-        """One line for people, empty if nothing was found."""
+        """Notice in one line, empty if nothing was found."""
         if not self._spans:
             return ""
         first = min(self._spans)

@@ -1,4 +1,4 @@
-"""Opening session files with SQLite: hardened for reading what came by mail, and turned into errors people can mend."""
+"""Opening of session files with SQLite: hardened against untrusted files, with actionable errors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VE
 from engine.errors import LunscopeError
 
 LARGEST_BYTES = 32 << 20
-"""SQLite checks more than 1 GB/s of what is in memory; a disk that has to be read first is slower."""
+"""Largest file to check: SQLite checks more than 1 GB/s of cached data; reading a disk first is slower."""
 _LONGEST_S = 0.1
 _INSTRUCTIONS = 1000
 
 
 def structure_damage(connection: sqlite3.Connection, size_bytes: int) -> str:
-    """Say what a quick check finds first; empty if nothing, or if it would take too long."""
+    """Return the first finding of a quick check; empty if there is none, or if it would take too long."""
     if size_bytes > LARGEST_BYTES:
         return ""
     end_s = time.monotonic() + _LONGEST_S
@@ -56,13 +56,13 @@ _HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NOT_A_SESSION = "not a lunscope session"
 
 
-COMPANIONS = ("-wal", "-shm", "-journal")
-"""Files SQLite keeps beside a database."""
+WAL_SUFFIXES = ("-wal", "-shm", "-journal")
+"""Suffixes of the files SQLite keeps next to a database."""
 
 
-def companions(path: Path) -> list[Path]:
-    """Companion files that are there."""
-    beside = (path.with_name(path.name + suffix) for suffix in COMPANIONS)
+def wal_files(path: Path) -> list[Path]:
+    """Existing log files of a database."""
+    beside = (path.with_name(path.name + suffix) for suffix in WAL_SUFFIXES)
     return [file for file in beside if os.path.lexists(file)]
 
 
@@ -79,20 +79,20 @@ class Database:
         """Open it.
 
         Raises:
-            LunscopeError: there is no such file, it cannot be opened, or it is no session this version reads.
+            LunscopeError: the file does not exist, cannot be opened, or is no session this version can read.
         """
         self.path = path
-        _refuse_oddities(path)
+        _refuse_other_files(path)
         self._connection, self.notice = _open(path)
-        """What the file lacks, in one line; empty if nothing."""
+        """Missing parts of the file, in one line; empty if none."""
         self.damage = structure_damage(self._connection, self.size_bytes())
-        """What a check of a small file finds first; empty if nothing, or if the file is too large to check it now."""
+        """First finding of a check of a small file; empty if none, or if the file is too large to check."""
 
     def select(self, query: str, *values: int) -> list[tuple[Any, ...]]:
         """All rows of a query.
 
         Raises:
-            DamageError: SQLite finds the pages that hold them broken.
+            DamageError: SQLite finds their pages damaged.
             LunscopeError: another program holds the file.
         """
         try:
@@ -106,7 +106,7 @@ class Database:
 
     def size_bytes(self) -> int:
         """Bytes of the file and its log."""
-        return sum(file.stat().st_size for file in (self.path, *companions(self.path)) if file.exists())
+        return sum(file.stat().st_size for file in (self.path, *wal_files(self.path)) if file.exists())
 
     def close(self) -> None:
         """Release the file; may be called twice."""
@@ -114,7 +114,7 @@ class Database:
 
 
 def _open(path: Path) -> tuple[sqlite3.Connection, str]:
-    for options, notice in _ways_in(path):
+    for options, notice in _open_options(path):
         connection = connect(path, options)
         try:
             _harden(connection)
@@ -131,7 +131,7 @@ def _open(path: Path) -> tuple[sqlite3.Connection, str]:
     raise LunscopeError(f"{path}: cannot be opened; check that you may read the file and its -wal")
 
 
-def _refuse_oddities(path: Path) -> None:
+def _refuse_other_files(path: Path) -> None:
     try:
         status = path.stat()
     except OSError as error:
@@ -152,8 +152,8 @@ def _log_holds_data(path: Path) -> bool:
         return False
 
 
-def _ways_in(path: Path) -> list[tuple[str, str]]:
-    """With the log where there is one, else as a file that nobody changes, which leaves no companions behind."""
+def _open_options(path: Path) -> list[tuple[str, str]]:
+    """Open with the WAL if present, else immutable, which creates no -wal or -shm files."""
     if _log_holds_data(path):
         lost = "its -wal cannot be used here: shown up to the last checkpoint"
         return [("mode=ro", ""), ("mode=rw", ""), ("mode=ro&immutable=1", lost)]
@@ -161,15 +161,15 @@ def _ways_in(path: Path) -> list[tuple[str, str]]:
 
 
 def _worth_another_try(error: sqlite3.DatabaseError) -> bool:
-    # A log without its index, or a folder where none can be made, has nothing to do with what the file is.
+    # A log without its index, or a folder where none can be created, does not mean that the file is no session.
     return result_code(error) in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR}
 
 
 def _harden(connection: sqlite3.Connection) -> None:
     for limit, value in _LIMITS.items():
         connection.setlimit(limit, value)
-    # Only this makes SQLite read a file that is shorter than its header says; it must come before the first look at the
-    # file, and nothing is ever written through it.
+    # Only this makes SQLite read a file that is shorter than its header states; it must come before the first read of
+    # the file, and nothing is ever written through it.
     pragmas = ("writable_schema=ON", "query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0")
     for pragma in pragmas:
         connection.execute(f"PRAGMA {pragma}")

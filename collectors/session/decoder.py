@@ -1,4 +1,4 @@
-"""Ticks back into samples, by way of the ticks they are told from."""
+"""Decoding of ticks into samples, through the ticks they are delta-encoded against."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_CHAIN = 4096
 
 
 class UnreadableError(DamageError):
-    """A tick cannot be rebuilt; `culprit` is the damaged one it depends on."""
+    """A tick cannot be decoded; `culprit` is the damaged one it depends on."""
 
     def __init__(self, culprit: int, reason: str) -> None:
         super().__init__(reason)
@@ -29,22 +29,22 @@ class UnreadableError(DamageError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """A sample of the file."""
+    """A decoded sample."""
 
     sample: Sample
     gap: bool
-    """Whether it was not measured against the sample before it."""
+    """Whether the sample before it in the file is not its predecessor in time."""
 
 
 _Tables = dict[str, tuple[Schema, Rows, _native.TableCodec]]
 
 
 class Decoder:
-    """Rebuilds any tick: the next one costs one difference, any other at most a keyframe's run of them."""
+    """Decodes any tick: the next one costs one difference, any other at most KEYFRAME_TICKS of them."""
 
-    def __init__(self, ticks: TickTable, library: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]) -> None:
+    def __init__(self, ticks: TickTable, objects: ObjectReader, events_at: Callable[[int], tuple[Event, ...]]) -> None:
         self._ticks = ticks
-        self._library = library
+        self._objects = objects
         self._events_at = events_at
         self._cursor: tuple[int, TickState] | None = None
         self._starts: OrderedDict[int, TickState] = OrderedDict()
@@ -53,7 +53,7 @@ class Decoder:
         """Return the sample of a tick.
 
         Raises:
-            UnreadableError: it or a tick it is told from is damaged.
+            UnreadableError: it or a tick it depends on is damaged.
         """
         chain, state = self._chain(tick)
         self._cursor = None
@@ -69,7 +69,7 @@ class Decoder:
         return moment
 
     def _chain(self, tick: int) -> tuple[list[StoredTick], TickState]:
-        """Return the ticks to go through, last first, and the state to start from."""
+        """Return the ticks to decode, last first, and the state to start from."""
         chain: list[StoredTick] = []
         at = tick
         while True:
@@ -81,7 +81,7 @@ class Decoder:
             if stored.base == at:
                 return chain, TickState()
             if not 0 <= stored.base < at or len(chain) > _LONGEST_CHAIN:
-                raise UnreadableError(at, "told from a tick that cannot be")
+                raise UnreadableError(at, "encoded against an unreadable tick")
             at = stored.base
             if self._cursor is not None and self._cursor[0] == at:
                 return chain, self._cursor[1]
@@ -101,7 +101,7 @@ class Decoder:
         tables: _Tables = {}
         cells = 0
         for section in record.tables:
-            schema, rows = self._library.schema(section.shape_id), self._library.rows(section.rows_id)
+            schema, rows = self._objects.schema(section.shape_id), self._objects.rows(section.rows_id)
             cells += len(rows) * len(schema.columns)
             if cells > MAX_TICK_CELLS:
                 raise DamageError("tables too large for any host")
@@ -118,7 +118,7 @@ class Decoder:
         sample = Sample(
             time_ns=stored.time_ns,
             monotonic_ns=stored.monotonic_ns,
-            topology=self._library.topology(record.topology_id),
+            topology=self._objects.topology(record.topology_id),
             tables={name: Table(schema, rows, codec.values()) for name, (schema, rows, codec) in tables.items()},
             histograms=dict(self._histograms(section) for section in record.histograms),
             events=self._events_at(stored.tick),
@@ -128,7 +128,7 @@ class Decoder:
         return Moment(sample, record.gap)
 
     def _histograms(self, section: RecordSection) -> tuple[str, Histograms]:
-        shape, rows = self._library.histogram_shape(section.shape_id), self._library.rows(section.rows_id)
+        shape, rows = self._objects.histogram_shape(section.shape_id), self._objects.rows(section.rows_id)
         row, series, bucket, count = _native.decode_cells(section.data)
         if len(row) and (int(row.max()) >= len(rows) or int(series.max()) >= len(shape.series)):
             raise DamageError("a histogram of a row that is not there")

@@ -1,4 +1,4 @@
-"""Samples into records: which tick each is told from, and the bytes it becomes."""
+"""Delta encoding of samples: the base tick of each, and its bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.model import Histograms, Sample, Table
-from collectors.session.format import CHAPTER_TICKS, KEYFRAME_TICKS
+from collectors.session.format import KEYFRAME_TICKS, SEGMENT_TICKS
 from collectors.session.object_writer import ObjectWriter
 from collectors.session.record import Record, RecordSection
 from collectors.session.state import TickState
@@ -16,19 +16,19 @@ from engine import _native
 
 @dataclass(frozen=True, slots=True)
 class EncodedTick:
-    """One row of the ticks of a session file, and where it stands."""
+    """One row of the ticks table of a session file."""
 
     tick: int
     base: int | None
-    """The tick it is told from, itself for one that needs no other, None for the one before."""
+    """The tick it is encoded against: itself for a full one, None for the previous one."""
     data: bytes
 
 
 class Encoder:
-    """Turns samples into ticks, one after the other; objects they refer to wait on the shelf."""
+    """Encodes samples to ticks in order; objects they refer to are queued in the object writer."""
 
-    def __init__(self, shelf: ObjectWriter) -> None:
-        self._objects = shelf
+    def __init__(self, objects: ObjectWriter) -> None:
+        self._objects = objects
         self._tick = 0
         self._state = TickState()
         self._segment = TickState()
@@ -37,7 +37,7 @@ class Encoder:
         """Return the next tick.
 
         Raises:
-            ValueError: a table is larger than any host can make it.
+            ValueError: a table exceeds the limits of the format.
         """
         tick, base = self._tick, self._base()
         record = Record(
@@ -57,15 +57,15 @@ class Encoder:
         return EncodedTick(tick, base, record.to_bytes())
 
     def _base(self) -> int | None:
-        """Where the next tick starts from; brings the state there."""
+        """Return the base of the next tick, and set the state to it."""
         tick = self._tick
-        if tick % CHAPTER_TICKS == 0:
+        if tick % SEGMENT_TICKS == 0:
             self._objects.start_segment()
             self._state = TickState()
             return tick
         if tick % KEYFRAME_TICKS == 0:
             self._state = self._segment.copy()
-            return tick - tick % CHAPTER_TICKS
+            return tick - tick % SEGMENT_TICKS
         return None
 
     def _table(self, table: Table) -> RecordSection:

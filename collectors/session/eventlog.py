@@ -1,4 +1,4 @@
-"""Events of an open file, read once and topped up while it grows."""
+"""Events of an open file, read once and extended while it grows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BATCH = 256
 
 
 class RecordedEvents:
-    """All events by the tick they appear with."""
+    """All events, by tick."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -31,7 +31,7 @@ class RecordedEvents:
         return sorted((event for events in self._by_tick.values() for event in events), key=lambda event: event.time_ns)
 
     def notice(self) -> str:
-        """One line on events that cannot be read, empty if none."""
+        """Notice about unreadable events, empty if none."""
         if self._cut:
             return "some events cannot be read"
         return f"{self._damaged} damaged events left out" if self._damaged else ""
@@ -43,7 +43,7 @@ class RecordedEvents:
             try:
                 rows = self._database.select(query, self._last_id, batch)
             except DamageError:
-                # Broken pages come as errors of the whole batch: go up to them one by one.
+                # A damaged page fails the whole batch: read up to it one by one.
                 self._cut, batch = batch == 1, 1
                 continue
             for number, tick, data in rows:

@@ -1,4 +1,4 @@
-"""What people are told when a session file takes no more."""
+"""Error messages for a session file that can no longer be written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def result_code(error: Exception) -> int:
 
 
 def failure_reason(error: Exception) -> str:
-    """Say what happened and the mend, for the line that begins with the path."""
+    """Return reason and fix, for a message that begins with the path."""
     if isinstance(error, sqlite3.Error):
         match result_code(error):
             case sqlite3.SQLITE_FULL:

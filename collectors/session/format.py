@@ -1,16 +1,16 @@
-"""What a session file looks like, in one place for both sides.
+"""Format of a session file, shared by reader and writer.
 
-One SQLite database in WAL mode while it is written, one plain file once it is closed:
+One SQLite database in WAL mode while it is written, one plain file after closing:
 
-- `ticks`: one row per sample, numbered from 0 without holes. `data` (layout in `record`) holds the tables as
-  differences from the tick `base`: from the tick before where it is NULL, from nothing where it is the tick itself.
-  Every KEYFRAME_TICKS a tick is told from the start of its chapter, so any tick is at most that many differences away;
-  every CHAPTER_TICKS a chapter starts from nothing, so damage never reaches further. `drift_ns` is wall time minus
-  monotonic time, less the constant in the header. Of a long tick `data` is the beginning.
-- `parts`: the rest of long ticks: as many rows from tick * MAX_PARTS on as `parts` of the tick says.
-- `objects`: what ticks refer to by number: header, schemas, row sets, topologies, the mark of a clean close. Stored
-  again in each chapter, so that one bad page cannot take the whole file.
-- `events`: JSON, by the tick they appear with.
+- `ticks`: one row per sample, numbered from 0 without gaps. `data` (layout in `record`) holds the tables as
+  differences from the tick `base`: NULL is the previous tick, the tick itself means a full encoding.
+  Every KEYFRAME_TICKS a tick is encoded against the start of its segment, so any tick is at most that many differences
+  away; every SEGMENT_TICKS a segment starts with a full tick, so damage never reaches further. `drift_ns` is wall time
+  minus monotonic time, less the constant in the header. Of a long tick `data` is the first part.
+- `parts`: the rest of long ticks: rows from tick * MAX_PARTS on, as many as `parts` of the tick.
+- `objects`: objects that ticks refer to by number: header, schemas, row sets, topologies, the mark of a clean close.
+  Stored again in each segment, so that one damaged page cannot make the whole file unreadable.
+- `events`: JSON, by tick.
 
 Every `data` starts with a CRC-32 over itself and the numbers of its row: SQLite checks structure, not content.
 """
@@ -22,18 +22,18 @@ import zlib
 from enum import IntEnum
 
 APPLICATION_ID = 0x4C554E53
-"""`LUNS` in the header of the database, so that `file` and other programs can tell."""
+"""`LUNS` in the database header, so that file(1) and other programs can identify it."""
 VERSION = 1
-"""Grows when older readers could misread a file; new tables and columns of samples do not need it."""
+"""Incremented when older readers could misread a file; not for new tables and columns of samples."""
 
 PART_BYTES = 480
-"""Ticks are cut into parts of which several fit a page of 4 KiB: a tick of half a page would waste the other half."""
+"""Size of the parts of a tick; several fit a page of 4 KiB, since a tick of half a page would waste the other half."""
 LARGE_TICK_BYTES = 32 << 10
-"""From here on the waste does not count, and a tick stays in one part."""
+"""From this size on the waste is negligible, and a tick stays in one part."""
 MAX_PARTS = 256
 
 KEYFRAME_TICKS = 60
-CHAPTER_TICKS = 30 * KEYFRAME_TICKS
+SEGMENT_TICKS = 30 * KEYFRAME_TICKS
 
 MAX_BLOB_BYTES = 64 << 20
 """Largest value read from a file: 19,200 busy devices need under 1 MiB."""
@@ -42,7 +42,7 @@ MAX_JSON_BYTES = 16 << 20
 """Largest object: the topology of 19,200 paths takes 5 MB."""
 MAX_JSON_ITEMS = 1_500_000
 MAX_JSON_CONTAINERS = 300_000
-"""Python needs twenty times the bytes of `[[],[],...]`: what may be in an object is bounded before it is read."""
+"""Largest number of JSON elements, checked before parsing: Python needs twenty times the bytes of `[[],[],...]`."""
 MAX_TICK_CELLS = 1 << 21
 """Numbers in all tables of a tick; 19,200 disks with exact figures have a million."""
 
@@ -56,11 +56,11 @@ TABLES = {
     "objects": "CREATE TABLE objects (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, data BLOB NOT NULL)",
     "events": "CREATE TABLE events (id INTEGER PRIMARY KEY, tick INTEGER NOT NULL, data BLOB NOT NULL)",
 }
-"""Exactly these; a file with anything else in its schema is not read."""
+"""The exact schema; a file with any other schema is not read."""
 
 
 class ObjectKind(IntEnum):
-    """What an object is; kinds this version does not know are left alone."""
+    """Kind of an object; unknown kinds are ignored."""
 
     HEADER = 1
     SCHEMA = 2
@@ -71,16 +71,16 @@ class ObjectKind(IntEnum):
 
 
 class DamageError(ValueError):
-    """A row of a session file is not what was written."""
+    """A row of a session file is damaged."""
 
 
 def seal(data: bytes, *numbers: int) -> bytes:
-    """Return data with the checksum over it and the numbers stored beside it."""
+    """Return data preceded by a checksum over it and the numbers of its row."""
     return struct.pack("<I", _checksum(data, numbers)) + data
 
 
 def cut(sealed: bytes) -> list[bytes]:
-    """Cut a tick into its parts, at most one more than MAX_PARTS."""
+    """Split a tick into its parts, at most one more than MAX_PARTS."""
     step = PART_BYTES if len(sealed) <= LARGE_TICK_BYTES else len(sealed)
     return [sealed[start : start + step] for start in range(0, len(sealed), step)]
 

@@ -1,4 +1,4 @@
-"""Objects of a session file by number: read when first needed, checked, and the same object while it stays the same."""
+"""Objects of a session file by number: read when first needed, checked, and cached; equal ones are one object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = 64
 _KEPT_BYTES = MAX_JSON_BYTES
 _LONGEST_CHAIN = 64
 _MOST_EXPANSION = 512
-"""How much longer than stored an object may be: JSON of many like devices shrinks to a 100th, a bomb to a 10,000th."""
+"""Largest compression ratio: JSON of many similar devices shrinks to a 100th, a decompression bomb to a 10,000th."""
 
 _T = TypeVar("_T")
 
@@ -29,23 +29,23 @@ class ObjectReader:
         self._database = database
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._bytes: dict[int, int] = {}
-        """How long the JSON of each kept object was."""
+        """JSON length of each cached object."""
         self._latest_topology: Topology | None = None
 
     def schema(self, number: int) -> Schema:
         """Return a schema.
 
         Raises:
-            DamageError: it is not there or not what was written; so for all others here.
+            DamageError: it is missing or damaged; so for all other methods here.
         """
         return self._get(number, ObjectKind.SCHEMA, objects.schema_from_json, Schema)
 
     def histogram_shape(self, number: int) -> HistogramShape:
-        """Return what all histograms of a name have in common."""
+        """Return the scale and series shared by all histograms of a name."""
         return self._get(number, ObjectKind.HISTOGRAM_SHAPE, objects.shape_from_json, HistogramShape)
 
     def rows(self, number: int) -> Rows:
-        """Return a row set, with those it is told from."""
+        """Return a row set, decoded through the sets it is encoded against."""
         waiting: list[tuple[int, dict[str, Any]]] = []
         rows: Rows | None = None
         while number:
@@ -57,7 +57,7 @@ class ObjectReader:
             value = self._json(number, ObjectKind.ROWS)
             waiting.append((number, value))
             if not objects.base_of_rows(value) < number or len(waiting) > _LONGEST_CHAIN:
-                raise DamageError("a row set told from a later one")
+                raise DamageError("a row set encoded against a later one")
             number = objects.base_of_rows(value)
         for number, value in reversed(waiting):
             rows = self._keep(number, self._one_object(objects.rows_from_json(value, rows)))
@@ -106,7 +106,7 @@ class ObjectReader:
         return rows
 
     def _topology_from_json(self, value: dict[str, Any]) -> Topology:
-        """Each chapter stores it again; who compares by `is` must not see a change where there is none."""
+        """Return the same object for equal topologies: each segment stores it again, and users compare by `is`."""
         topology, latest = objects.topology_from_json(value), self._latest_topology
         if latest is None or not topology.same_as(latest):
             self._latest_topology = topology

@@ -1,4 +1,4 @@
-"""Objects on their way into a session file: each distinct one is written once per chapter and then named by number."""
+"""Objects to be written to a session file: each distinct one once per segment, then referred to by number."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collectors.session.objects import HistogramShape
 from engine import _native
 
 _LONGEST_CHAIN = 16
-"""Row sets told from one another before one is told in full again."""
+"""Longest chain of delta-encoded row sets before a full one."""
 
 StoredObject = tuple[int, ObjectKind, bytes]
-"""Number, kind and bytes, ready to be sealed."""
+"""Number, kind and bytes, before sealing."""
 
 
 class ObjectWriter:
-    """Numbers for objects, and the objects that the next tick must bring along."""
+    """Assigns numbers to objects, and queues objects to be written with the next tick."""
 
     def __init__(self) -> None:
         self._next_id = 1
@@ -29,18 +29,18 @@ class ObjectWriter:
         self._topology_id = 0
 
     def start_segment(self) -> None:
-        """Forget what was written: a chapter holds all it refers to."""
+        """Forget written objects: a segment contains all objects it refers to."""
         self._by_value.clear()
         self._rows.clear()
         self._topology_id = 0
 
     def take_pending(self) -> list[StoredObject]:
-        """Objects not written yet, in the order of their numbers."""
+        """Return and clear the objects to be written, in the order of their numbers."""
         pending, self._pending = self._pending, []
         return pending
 
     def put(self, kind: ObjectKind, data: bytes) -> int:
-        """Return a new object; returns its number."""
+        """Queue a new object; return its number."""
         number = self._next_id
         self._next_id += 1
         self._pending.append((number, kind, data))
@@ -55,7 +55,7 @@ class ObjectWriter:
         return known
 
     def histogram_shape(self, name: str, histograms: Histograms) -> int:
-        """Return the number of what all histograms of a name have in common."""
+        """Return the number of the shape shared by all histograms of a name."""
         shape = HistogramShape(name, histograms.scale, histograms.series)
         known = self._by_value.get(shape)
         if known is None:
@@ -64,7 +64,7 @@ class ObjectWriter:
         return known
 
     def rows(self, name: str, rows: Rows) -> int:
-        """Return the number of the row set of a table; processes come and go, so sets are told by what changed."""
+        """Return the number of the row set of a table; sets are delta-encoded, since processes start and end."""
         last = self._rows.get(name)
         if last is not None and last.same(rows):
             return last.number
@@ -74,8 +74,8 @@ class ObjectWriter:
         if last is None or last.chain >= _LONGEST_CHAIN:
             stored = _StoredRows(rows, self._put_json(ObjectKind.ROWS, objects.rows_to_json(rows)), 0)
         else:
-            told = objects.rows_to_json(rows, last.rows, last.number)
-            stored = _StoredRows(rows, self._put_json(ObjectKind.ROWS, told), last.chain + 1)
+            encoded = objects.rows_to_json(rows, last.rows, last.number)
+            stored = _StoredRows(rows, self._put_json(ObjectKind.ROWS, encoded), last.chain + 1)
         self._rows[name] = stored
         return stored.number
 
@@ -101,7 +101,7 @@ class _StoredRows:
         self.chain = chain
 
     def same(self, rows: Rows) -> bool:
-        """Whether these are the rows, also as another object."""
+        """Whether the rows are equal."""
         if self.rows is not rows:
             if self.rows.keys != rows.keys or self.rows.names != rows.names:
                 return False

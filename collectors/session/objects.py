@@ -1,6 +1,6 @@
-"""JSON forms of what ticks refer to and of events, checked field by field on the way back.
+"""JSON encoding of events and of objects that ticks refer to, checked field by field when decoding.
 
-A session file may come by mail: nothing of it becomes an object of ours before its type was looked at.
+A session file is untrusted input: every value is type-checked before use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.events import Event, EventKind
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:
-    """Return each list of the graph by columns."""
+    """Encode each list of the graph by columns."""
     return {
         "ports": columns_of(Port, graph.ports),
         "targets": columns_of(TargetPort, graph.targets),
@@ -32,10 +32,10 @@ def graph_to_json(graph: Graph) -> dict[str, Any]:
 
 
 def graph_from_json(value: object) -> Graph:
-    """Undo `graph_to_json`; what is not there is empty.
+    """Undo `graph_to_json`; missing lists are empty.
 
     Raises:
-        DamageError: a part is not what it should be.
+        DamageError: a part has another type.
     """
     if not isinstance(value, dict):
         raise DamageError("not a graph")
@@ -63,7 +63,7 @@ _MAX_COLUMNS = 1024
 
 @dataclass(frozen=True, slots=True)
 class HistogramShape:
-    """What all histograms of one name have in common."""
+    """Scale and series shared by all histograms of one name."""
 
     name: str
     scale: HistogramScale
@@ -71,7 +71,7 @@ class HistogramShape:
 
 
 def dump(value: object) -> bytes:
-    """Compact ASCII JSON; what is not UTF-8 in a name survives as an escaped surrogate."""
+    """Encode as compact ASCII JSON; bytes of names that are not UTF-8 are kept as escaped surrogates."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
@@ -98,7 +98,7 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 
 
 def schema_from_json(value: dict[str, Any]) -> Schema:
-    """Undo `schema_to_json`; a kind of a later version is carried along as a gauge, which derives nothing."""
+    """Undo `schema_to_json`; a kind of a later version is read as a gauge, from which nothing is derived."""
     columns = _list(value, "columns")
     if len(columns) > _MAX_COLUMNS:
         raise DamageError("too many columns")
@@ -128,26 +128,28 @@ def shape_from_json(value: dict[str, Any]) -> HistogramShape:
 
 
 def rows_to_json(rows: Rows, base: Rows | None = None, base_id: int = 0) -> dict[str, Any]:
-    """Row names, told by what changed against an earlier set where there is one.
+    """Encode row names, as differences from an earlier set if there is one.
 
-    `runs` counts rows taken from a place of the base, [place, count, ...], with place -1 for rows that are new.
+    `runs` lists rows copied from a position of the base, [position, count, ...], with position -1 for new rows.
     """
-    places = {} if base is None else {row: place for place, row in enumerate(zip(base.keys, base.names, strict=True))}
+    positions = (
+        {} if base is None else {row: position for position, row in enumerate(zip(base.keys, base.names, strict=True))}
+    )
     runs: list[int] = []
     fresh: list[tuple[str, str]] = []
     for row in zip(rows.keys, rows.names, strict=True):
-        place = places.get(row, -1)
-        if place < 0:
+        position = positions.get(row, -1)
+        if position < 0:
             fresh.append(row)
-        if runs and place == (-1 if runs[-2] < 0 else runs[-2] + runs[-1]):
+        if runs and position == (-1 if runs[-2] < 0 else runs[-2] + runs[-1]):
             runs[-1] += 1
         else:
-            runs += (place, 1)
+            runs += (position, 1)
     return {"base": base_id, "runs": runs, "keys": [row[0] for row in fresh], "names": [row[1] for row in fresh]}
 
 
 def base_of_rows(value: dict[str, Any]) -> int:
-    """Return the number of the row set that this one is told from; 0 if none."""
+    """Return the number of the row set that this one is encoded against; 0 if none."""
     base = value.get("base")
     if type(base) is not int or base < 0:
         raise DamageError("not a row set")
@@ -163,9 +165,9 @@ def rows_from_json(value: dict[str, Any], base: Rows | None) -> Rows:
     fresh = list(zip(keys, names, strict=True))
     rows: list[tuple[str, str]] = []
     taken = 0
-    for place, count in zip(runs[::2], runs[1::2], strict=True):
-        part = fresh[taken : taken + count] if place < 0 else old[place : place + count]
-        taken += count if place < 0 else 0
+    for position, count in zip(runs[::2], runs[1::2], strict=True):
+        part = fresh[taken : taken + count] if position < 0 else old[position : position + count]
+        taken += count if position < 0 else 0
         rows += part
         if count < 1 or len(part) != count or len(rows) > len(old) + len(fresh):
             raise DamageError("not a row set")
@@ -173,13 +175,13 @@ def rows_from_json(value: dict[str, Any], base: Rows | None) -> Rows:
 
 
 def topology_to_json(topology: Topology) -> dict[str, Any]:
-    """Host facts by field name, and for each field of the devices a list: 19,200 of them are read at once."""
+    """Encode host facts by field name and devices by columns, since there may be 19,200 of them."""
     devices = columns_of(Device, topology.devices.values())
     return {"host": _plain(topology.host), "devices": devices, "graph": graph_to_json(topology.graph)}
 
 
 def topology_from_json(value: dict[str, Any]) -> Topology:
-    """Undo `topology_to_json`; fields of later versions are passed over, recordings of earlier ones have no graph."""
+    """Undo `topology_to_json`; unknown fields of later versions are ignored; earlier recordings have no graph."""
     devices = records_of(Device, value.get("devices"))
     graph = graph_from_json(value.get("graph", {}))
     return Topology({device.key: device for device in devices}, _revive(HostFacts, value.get("host")), graph)

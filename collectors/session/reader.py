@@ -1,4 +1,4 @@
-"""A session file as a store of samples: any moment of it, also while it is being written."""
+"""Random access to the samples of a session file, also while it is being written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INTERVALS_LOOKED_AT = 16
 
 
 class TickTimeline:
-    """Ticks by time, past those that are damaged; `first` is one that can be read."""
+    """Lookup of ticks by time, skipping damaged ones; `first` is readable."""
 
     def __init__(self, ticks: TickTable, first: int) -> None:
         self._ticks = ticks
@@ -42,7 +42,7 @@ class TickTimeline:
     def at(self, time_ns: int) -> int:
         """Return the last stored tick at or before a wall time, the first of all if there is none.
 
-        Where the wall clock was set back a time happens twice, and this is one of them.
+        If the wall clock was set back, a time occurs twice; this returns one of them.
         """
         low, high = self.first, self._ticks.count() - 1
         while low < high:
@@ -80,26 +80,26 @@ _MOMENTS_KEPT = 4
 _LONGEST_INTERVAL_S = 86_400
 _SUSPEND_NS = 5 * 10**9
 _STALE_NS = 60 * 10**9
-"""A file that was not closed and got no tick for so long, and for ten intervals, has lost its recorder."""
+"""The recorder of an unclosed file is assumed to have ended after this time and ten intervals without a tick."""
 
 
 class SessionReader:
-    """Samples of one file by their index, which counts from 0 and names damaged ones too; safe to share by threads.
+    """Samples of one file by index, which counts from 0 and includes damaged ones; thread-safe.
 
     Raises:
-        LunscopeError: there is no such file, it is no session, of a newer version, or nothing of it can be read.
+        LunscopeError: the file does not exist, is no session, has a newer version, or cannot be read at all.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
         self._database = Database(self.path)
-        self._library = ObjectReader(self._database)
-        header = self._library.header()
+        self._objects = ObjectReader(self._database)
+        header = self._objects.header()
         clock_ns, interval_s = header.get("clock_ns"), header.get("interval_s")
         self._ticks = TickTable(self._database, clock_ns if type(clock_ns) is int else 0)
         self._events = RecordedEvents(self._database)
-        self._decoder = Decoder(self._ticks, self._library, self._events.at)
+        self._decoder = Decoder(self._ticks, self._objects, self._events.at)
         self._damage = DamageLog(self._ticks)
         self._kept: OrderedDict[int, Moment] = OrderedDict()
         try:
@@ -107,9 +107,9 @@ class SessionReader:
         except BaseException:
             self._database.close()
             raise
-        told = isinstance(interval_s, float) and 0 < interval_s < _LONGEST_INTERVAL_S
-        self.interval_s: float = float(interval_s or 0) if told else self._timeline.interval_s()
-        """Nominal time between samples in seconds, the usual one where the file does not say."""
+        is_stored = isinstance(interval_s, float) and 0 < interval_s < _LONGEST_INTERVAL_S
+        self.interval_s: float = float(interval_s or 0) if is_stored else self._timeline.interval_s()
+        """Nominal time between samples in seconds; measured if not stored in the file."""
 
     def __len__(self) -> int:
         """Index after the last; grows while the file is being written."""
@@ -134,14 +134,14 @@ class SessionReader:
 
     @property
     def complete(self) -> bool:
-        """Whether no more will come: it was closed, or its recorder is gone."""
+        """Whether the file no longer grows: it was closed, or its recorder has ended."""
         with self._lock:
             idle_ns = time.time_ns() - self.end_ns
-            return self._library.ended() or idle_ns > max(_STALE_NS, 10**10 * self.interval_s)
+            return self._objects.ended() or idle_ns > max(_STALE_NS, 10**10 * self.interval_s)
 
     @property
     def notice(self) -> str:
-        """One line on what of the file is missing, as far as it was read; empty if nothing."""
+        """Notice about missing parts of the file read so far; empty if none."""
         with self._lock:
             parts = [part for part in (self._ending(), self._damage.notice(), self._events.notice()) if part]
             if self._database.damage and not any("damaged" in part for part in parts):
@@ -149,7 +149,7 @@ class SessionReader:
             return "; ".join(parts)
 
     def sample_at(self, index: int) -> Sample | None:
-        """Return a sample, None where it cannot be read.
+        """Return a sample, None if it cannot be read.
 
         Raises:
             IndexError: the file has no such index.
@@ -158,7 +158,7 @@ class SessionReader:
         return None if moment is None else moment.sample
 
     def step_at(self, index: int) -> Step | None:
-        """Return a sample with the one it was measured against, None where it cannot be read.
+        """Return a sample with its predecessor, None if it cannot be read.
 
         Raises:
             IndexError: the file has no such index.
@@ -214,7 +214,7 @@ class SessionReader:
     def _ending(self) -> str:
         if self._ticks.cut_off:
             return f"damaged: cut off after {clock_text(self.end_ns)}, the rest is lost"
-        if self._library.ended():
+        if self._objects.ended():
             return ""
         return self._database.notice or (_UNCLOSED if self.complete else "")
 
@@ -237,7 +237,7 @@ class SessionReader:
             return moment
 
     def _cells(self) -> int:
-        """Count the numbers in the samples that are kept."""
+        """Count the numbers in the cached samples."""
         return sum(table.values.size for moment in self._kept.values() for table in moment.sample.tables.values())
 
     def _find_first(self) -> int:
@@ -256,5 +256,5 @@ _UNCLOSED = "not closed by its recorder: at most the last tick is missing"
 
 
 def _slept(before: Sample, after: Sample) -> bool:
-    """Whether the host was suspended in between: the monotonic clock stands still then, the wall clock goes on."""
+    """Whether the host was suspended in between: the monotonic clock stops then, the wall clock does not."""
     return (after.time_ns - before.time_ns) - (after.monotonic_ns - before.monotonic_ns) > _SUSPEND_NS

@@ -1,4 +1,4 @@
-"""The bytes of one tick: a short head and the encoded tables and histograms."""
+"""Binary encoding of one tick: a short head and the encoded tables and histograms."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class RecordSection:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One tick as stored; what it means depends on the tick it is told from."""
+    """One tick as stored, encoded against another tick."""
 
     gap: bool
-    """Whether the sample before it in the file is not the one it was measured against."""
+    """Whether the sample before it in the file is not its predecessor in time."""
     late_ns: int
     cost_ns: int
     topology_id: int
@@ -34,7 +34,7 @@ class Record:
     histograms: Sequence[RecordSection]
 
     def to_bytes(self) -> bytes:
-        """As numbers of 7-bit groups, low first, and byte strings after their length."""
+        """Encode as numbers in 7-bit groups, low first, and length-prefixed byte strings."""
         out = bytearray([_GAP if self.gap else 0])
         for number in (self.late_ns, self.cost_ns, self.topology_id):
             _put(out, number)

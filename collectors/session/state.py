@@ -1,4 +1,4 @@
-"""The tables of one tick as their codecs hold them: what the next tick is told from, on both sides."""
+"""Codec state of the tables of one tick, the base of the next one, in encoder and decoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Held:
 
 
 class TickState:
-    """Values by table; writer and reader move it through the same steps."""
+    """Values by table; writer and reader apply the same steps to it."""
 
     def __init__(self) -> None:
         self._tables: dict[str, _Held] = {}
@@ -37,7 +37,7 @@ class TickState:
         return other
 
     def codec(self, schema: Schema, rows: Rows) -> TableCodec:
-        """Return the codec of a table for these rows, carrying over the values of rows that were there before.
+        """Return the codec of a table for these rows, with the values of rows that existed before.
 
         Raises:
             ValueError: more cells than a table may have.
@@ -58,11 +58,11 @@ class TickState:
         self._tables = {name: held for name, held in self._tables.items() if name in wanted}
 
     def settle(self) -> None:
-        """To be called on both sides after a tick that was not told from the one before it."""
+        """To be called by both sides after a tick that was not encoded against the previous one."""
         for held in self._tables.values():
             held.codec.settle()
 
 
 def _sources(old: Rows, new: Rows) -> NDArray[np.int64]:
-    places = {key: place for place, key in enumerate(old.keys)}
-    return np.fromiter((places.get(key, -1) for key in new.keys), np.int64, len(new))
+    positions = {key: position for position, key in enumerate(old.keys)}
+    return np.fromiter((positions.get(key, -1) for key in new.keys), np.int64, len(new))

@@ -1,4 +1,4 @@
-"""Rows of the ticks of an open file by number, each checked before anything believes it."""
+"""Tick rows of an open file by number, each checked before use."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _SMALLEST_ROW_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class StoredTick:
-    """One row as found; its checksum was right."""
+    """One row with a valid checksum."""
 
     tick: int
     time_ns: int
     monotonic_ns: int
     base: int
-    """The tick it is told from; itself if it needs no other."""
+    """The tick it is encoded against; itself for a full one."""
     data: bytes
 
 
 class TickTable:
-    """Ticks 0 to `count` - 1, of which some may be damaged."""
+    """Ticks 0 to `count` - 1, some of which may be damaged."""
 
     def __init__(self, database: Database, clock_ns: int) -> None:
         self._database = database
@@ -36,7 +36,7 @@ class TickTable:
         return self._salvaged is not None
 
     def count(self) -> int:
-        """How many ticks there are, readable or not; grows while the file is being written."""
+        """Count of ticks, readable or not; grows while the file is being written."""
         if self._salvaged is not None:
             return self._salvaged
         try:
@@ -50,7 +50,7 @@ class TickTable:
         """One tick.
 
         Raises:
-            DamageError: it is not there, or not what was written.
+            DamageError: it is missing or damaged.
         """
         query = "SELECT time_ns, drift_ns, base, parts, data FROM ticks WHERE tick = ?"
         match self._database.select(query, tick):
@@ -73,7 +73,7 @@ class TickTable:
         return b"".join(parts)
 
     def readable(self, tick: int) -> bool:
-        """Whether the row of a tick is what was written."""
+        """Whether the row of a tick is undamaged."""
         try:
             self.get(tick)
         except DamageError:
@@ -81,11 +81,11 @@ class TickTable:
         return True
 
     def _most(self) -> int:
-        """No more than fit into the file, whatever number its last tick claims."""
+        """Upper bound from the file size, whatever the number of its last tick."""
         return self._database.size_bytes() // _SMALLEST_ROW_BYTES
 
     def _find_end(self) -> int:
-        """Return the end of a file that lost its tail: pages fill in order, so what can be read comes first."""
+        """Return the end of a truncated file: pages fill in order, so readable ticks come first."""
         known, beyond = 0, 1
         while beyond < self._most() and self.readable(beyond):
             known, beyond = beyond, beyond * 2

@@ -1,4 +1,4 @@
-"""Wall-clock times of samples as text; a damaged recording may hold times that no calendar knows."""
+"""Wall-clock times of samples as text; a damaged recording may contain times out of range."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from engine.errors import UsageError
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 _OFFSET = re.compile(r"\+(?=\d)(?:(\d{1,12})h)?(?:(\d{1,12})m)?(?:(\d{1,12}(?:\.\d{1,12})?)s?)?", re.ASCII)
 _EPOCH = re.compile(r"\d{9,11}(?:\.\d{1,12})?", re.ASCII)
-_MEND = "write 14:30, 14:30:05, 2025-11-21T14:30:05, seconds since 1970, or +90s after the start"
+_FORMATS = "write 14:30, 14:30:05, 2025-11-21T14:30:05, seconds since 1970, or +90s after the start"
 
 
 def parse_when(text: str, start_ns: int, end_ns: int, zone: tzinfo | None = None) -> int:
-    """Wall time in nanoseconds of a moment within or near a recording.
+    """Parse a time within or near a recording; returns wall time in nanoseconds.
 
-    A time of day is the first of its kind in a recording that goes past midnight. Times without a zone are in `zone`,
-    the machine's own if None.
+    A time of day is its first occurrence in a recording that passes midnight. Times without a zone are in `zone`, local
+    time if None.
 
     Raises:
-        UsageError: the text is no moment.
+        UsageError: the text is no valid time.
     """
     text = text.strip()
     try:
@@ -35,7 +35,7 @@ def parse_when(text: str, start_ns: int, end_ns: int, zone: tzinfo | None = None
         moment = datetime.fromisoformat(text)
         return _to_ns(moment if moment.tzinfo else _in_zone(moment, zone))
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"time {text!r}: not a moment; {_MEND}") from None
+        raise UsageError(f"time {text!r}: not a moment; {_FORMATS}") from None
 
 
 def _time_of_day(start_ns: int, end_ns: int, zone: tzinfo | None, time_of_day: time) -> int:
@@ -54,7 +54,7 @@ def _to_ns(moment: datetime) -> int:
 
 
 def iso_time(time_ns: int) -> str | None:
-    """ISO 8601 in UTC with milliseconds, None where there is no such time."""
+    """ISO 8601 in UTC with milliseconds, None for a time out of range."""
     moment = _moment(time_ns)
     return None if moment is None else moment.isoformat(timespec="milliseconds")
 

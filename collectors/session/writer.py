@@ -1,4 +1,4 @@
-"""Samples into a session file, one commit per tick."""
+"""Writer of a session file, one commit per tick."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Self
 
 from collectors.model import Sample
 from collectors.session import objects
-from collectors.session.create_file import create_private, make_way
-from collectors.session.database import companions, connect
+from collectors.session.create_file import create_private, remove_existing
+from collectors.session.database import connect, wal_files
 from collectors.session.encoder import EncodedTick, Encoder
 from collectors.session.failure import failure_reason, result_code
 from collectors.session.format import APPLICATION_ID, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
@@ -38,7 +38,7 @@ class Checkpointer:
         self._wanted.set()
 
     def close(self) -> None:
-        """Finish the checkpoint in hand and end the thread."""
+        """Finish the current checkpoint and end the thread."""
         self._stop = True
         self._wanted.set()
         self._thread.join()
@@ -50,7 +50,7 @@ class Checkpointer:
                 self._wanted.clear()
                 if self._stop:
                     return
-                # A full or broken disk shows at the next commit too; until then the log holds every tick.
+                # A full or failing disk also fails the next commit; until then the log holds every tick.
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -61,20 +61,19 @@ _CHECKPOINT_NS = 60 * 10**9
 class SessionWriter:
     """Writes one recording; safe to be called from several threads.
 
-    When `write` has returned, the tick survives the death of this process; a power cut costs what came after the last
-    checkpoint, as does taking the file without its `-wal`: what a minute brings, and the sync that ends it. `close`
-    leaves one single file.
+    After `write` returns, the tick survives a crash of this process; a power failure loses ticks since the last
+    checkpoint, about a minute, and so does copying the file without its `-wal`. `close` leaves one single file.
 
     Raises:
         UsageError: the file exists and may not be overwritten.
-        RefusedError: what would be overwritten is no session, or the path leads through another user's link.
-        LunscopeError: the file cannot be made.
+        RefusedError: the file to overwrite is no session, or the path leads through another user's link.
+        LunscopeError: the file cannot be created.
     """
 
     def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
         self.path = Path(path)
         if overwrite and os.path.lexists(self.path):
-            make_way(self.path)
+            remove_existing(self.path)
         self._recording_lock = create_private(self.path)
         self._lock = threading.Lock()
         self._failure = ""
@@ -82,7 +81,7 @@ class SessionWriter:
         self._ticks = 0
         self._checkpoint_ns = 0
         self.interval_s: float | None = None
-        """Nominal time between samples, told to readers if set before the first; else they measure it."""
+        """Nominal time between samples, stored if set before the first; else readers measure it."""
         self._objects = ObjectWriter()
         self._encoder = Encoder(self._objects)
         self._checkpointer: Checkpointer | None
@@ -97,16 +96,16 @@ class SessionWriter:
 
     @property
     def size_bytes(self) -> int:
-        """What the recording takes on its disk now."""
-        files = [self.path, *companions(self.path)]
+        """Current size of the recording on disk."""
+        files = [self.path, *wal_files(self.path)]
         return sum(file.stat().st_size for file in files if file.exists() and not file.name.endswith("-shm"))
 
     def write(self, sample: Sample, *, gap: bool = False) -> None:
-        """Commit one sample; `gap` says that it was not measured against the sample written before it.
+        """Commit one sample; `gap`: the sample written before is not its predecessor in time.
 
         Raises:
-            LunscopeError: the file is gone, the disk full or broken; nothing more can be written, but all ticks before
-                stay readable.
+            LunscopeError: the file was removed, the disk is full or failed; nothing more can be written, but all
+                previous ticks remain readable.
         """
         with self._lock:
             self._check()
@@ -171,7 +170,7 @@ class SessionWriter:
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
-            for file in (*companions(self.path), self.path):
+            for file in (*wal_files(self.path), self.path):
                 file.unlink(missing_ok=True)
             self._recording_lock.release()
             raise self._fail(error) from error
@@ -219,12 +218,12 @@ class SessionWriter:
         try:
             self._connection.execute("PRAGMA journal_mode=DELETE")
         except sqlite3.OperationalError as error:
-            # Someone reads it at this moment: the file is complete, its empty companions go with the last reader.
+            # A reader has it open: the file is complete, and the last reader removes its empty -wal and -shm files.
             if result_code(error) not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
                 raise
 
     def _check(self) -> None:
-        """Refuse to go on without the file: it would take ticks that nobody finds again."""
+        """Fail if the file was removed: further ticks would be lost."""
         if self._failure:
             raise LunscopeError(self._failure)
         if self._checkpointer is None:
@@ -242,7 +241,7 @@ class SessionWriter:
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    # Nothing is in the file yet that a power cut could take: it waits for no disk before its first tick.
+    # The file has no content to lose in a power failure yet, so no sync is needed before its first tick.
     for pragma in ("synchronous=OFF", "journal_mode=WAL", "wal_autocheckpoint=0"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("BEGIN")
@@ -251,6 +250,6 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     for statement in TABLES.values():
         connection.execute(statement)
     connection.execute("COMMIT")
-    # From here on the main file alone tells what it is.
+    # From here on the main file alone identifies it as a session.
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     connection.execute("PRAGMA synchronous=NORMAL")

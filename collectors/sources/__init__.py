@@ -1,1 +1,1 @@
-"""Where samples come from: this host on schedule, or a recording; and the file they go to."""
+"""Sources of samples: this host on schedule, or a recording; and recording to a file."""

@@ -1,4 +1,4 @@
-"""A collector that fails is left out for a while instead of ending the source."""
+"""Error handling of collectors: a failing one is skipped for some time instead of ending the source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST_PAUSE_NS = 320_000_000_000
 
 
 class Guarded:
-    """Reads one collector; after a failure it rests, longer each time, and says so once."""
+    """Reads one collector; after a failure it pauses, longer each time, and reports it once."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
@@ -20,10 +20,10 @@ class Guarded:
         self._failing = False
 
     def read(self, now_ns: int) -> Reading:
-        """Read, or hand over nothing while the collector rests."""
+        """Read, or return an empty reading during a pause."""
         if self._failing and now_ns < self._resume_ns:
             return Reading()
-        try:  # Whatever goes wrong in one collector, the others go on.
+        try:  # An error in one collector must not stop the others.
             reading = self._collector.read()
         except Exception as error:
             return self._rest(error, now_ns)

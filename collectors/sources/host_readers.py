@@ -1,4 +1,4 @@
-"""Everything a live source reads beside the block counters, most of it by threads of its own."""
+"""Readers of a live source besides the block counters, most of them with threads of their own."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Threaded(Protocol):
 
 @runtime_checkable
 class Sampler(Protocol):
-    """A collector whose looks are needless while there is exact time."""
+    """A collector whose samples are not needed while exact time is available."""
 
-    resting: bool
-    """Whether it looks at nothing."""
+    paused: bool
+    """Whether it takes no samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostReaders:
-    """Hot-plug, the device graph, and the readers of all subjects; what the paths of a LUN say about each other."""
+    """Hot-plug, the device graph, the readers of all subjects, and the comparison of paths with their peers."""
 
     hotplug: HotplugMonitor
     inventory: Inventory
@@ -65,7 +65,7 @@ class HostReaders:
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
-        """What is read at every tick."""
+        """Collectors read at every tick."""
         return self.hotplug, self.inventory, *self.subjects
 
     @property
@@ -73,8 +73,8 @@ class HostReaders:
         """CPU time of all threads."""
         return sum(one.cpu_ns for one in self.collectors if isinstance(one, Threaded))
 
-    def rest(self, resting: bool) -> None:
-        """Have samplers look at nothing, or go on."""
+    def pause_samplers(self, paused: bool) -> None:
+        """Pause or resume samplers."""
         for one in self.subjects:
             if isinstance(one, Sampler):
-                one.resting = resting
+                one.paused = paused

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["Collector", "LiveSource", "Reading"]
 
 TIERS = ("auto", "exact", "sampled", "kernel")
-"""What may be asked for."""
+"""Values of --tier."""
 MIN_INTERVAL_S = 0.1
 MAX_INTERVAL_S = 86_400.0
 FIRST_TOPOLOGY_S = 0.2
-"""The first sample on a screen waits at most so long for the facts of its devices; it has them with the next one."""
+"""Longest wait of the first sample on a screen for the facts of devices; otherwise they come with the next one."""
 WHOLE_TOPOLOGY_S = 60.0
-"""What is printed or recorded has no next one: its first sample waits until all devices are known, within reason."""
+"""Longest wait of the first printed or recorded sample, which should have the facts of all devices."""
 
 _STOP_CHECK_S = 0.2
 
@@ -45,10 +45,10 @@ _STOP_CHECK_S = 0.2
 class LiveSource:
     """Samples this host; implements collectors.model.Source.
 
-    `tier` is what may be used: the best there is for "auto", or that one of TIERS. `extra_collectors` are read at every
-    tick after the disks and closed with the source. The first sample waits up to `patience_s` for exact counters and up
-    to `first_topology_s` for the device graph; with `sample_at_once` one more is taken before, when the source is made,
-    which nothing is measured against. `settings` are the operator's about reading.
+    `tier` is one of TIERS; "auto" is the best available. `extra_collectors` are read at every tick after the disks and
+    closed with the source. The first sample waits up to `patience_s` for exact counters and up to `first_topology_s`
+    for the device graph; with `sample_at_once` another one is taken before, when the source is created, against which
+    nothing is derived. `settings` are those of the operator for reading.
     """
 
     seekable = False
@@ -68,11 +68,11 @@ class LiveSource:
         open_tracer: Callable[[str, str], Tracer] = open_tracer,
         settings: ReadingSettings | None = None,
     ) -> None:
-        """Open what is needed; nothing is read yet, but for a sample that is wanted at once.
+        """Open the readers; nothing is read yet, except with `sample_at_once`.
 
         Raises:
-            UsageError: the interval or tier cannot be.
-            LunscopeError: the kernel's block counters cannot be read, or the tier asked for is not to be had here.
+            UsageError: the interval or tier is invalid.
+            LunscopeError: the kernel's block counters cannot be read, or the requested tier is unavailable.
         """
         if not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
             raise UsageError(f"interval {interval_s:g} s: give {MIN_INTERVAL_S:g} s to 1 day")
@@ -89,8 +89,8 @@ class LiveSource:
         self._host: HostReaders | None = None
         self._skips = SkipReporter()
         self._collectors = [Guarded(collector) for collector in (self._block, *extra_collectors)]
-        self._seen_rows: Rows | None = None
-        self._seen_changes = 0
+        self._scanned_rows: Rows | None = None
+        self._scanned_changes = 0
         self._disks: Table | None = None
         self._background_ns = 0
         self._settings = settings or ReadingSettings()
@@ -100,8 +100,8 @@ class LiveSource:
     def steps(self, stop: StopFlag) -> Iterator[Step]:
         """Yield a first step at once, one soon after, then one per interval until `stop` is set.
 
-        The threads start here and not before, so that they do not compete with a screen that is being drawn. Who
-        wants a sample at once has no screen: the threads started with the source.
+        The threads start here and not before, so that they do not compete with the drawing of the first screen. With
+        `sample_at_once` there is no screen: the threads started with the source.
         """
         host = self._start()
         if self._first is not None:
@@ -121,9 +121,9 @@ class LiveSource:
                 return
 
     def counters_now(self) -> Sample:
-        """Read the disks without what takes time, their facts: for a recording, whose file is to hold a sample at once.
+        """Read the disks without their facts, which take time: for a recording, so that its file has a sample at once.
 
-        To be called before `steps`, which gives a whole sample first and measures nothing against this one.
+        To be called before `steps`, which yields a complete sample first and derives nothing against this one.
         """
         from collectors.tables.host.facts import read_host_facts  # noqa: PLC0415 (as HostReaders)
 
@@ -142,7 +142,7 @@ class LiveSource:
         self._exact.collector.close()
 
     def watch_tag_wait(self, on: bool | None) -> None:
-        """Watch waits for free tags from the next tick on, or not; None leaves it to whether a queue is full."""
+        """Time waits for free tags from the next tick on, or not; None: automatic, while a queue is full."""
         self._exact.collector.ask_tag_wait(on)
 
     def _start(self) -> HostReaders:
@@ -160,7 +160,7 @@ class LiveSource:
         return self._host
 
     def _sample_now(self) -> Sample:
-        """Take a sample that is there when the file of a recording is made, so that none is without."""
+        """Take a sample before the file of a recording is created, so that no recording is empty."""
         host = self._start()
         self._await_topology(host, StopFlag(), FIRST_TOPOLOGY_S)
         return self._sample(host, self._clock.monotonic_ns(), 0)
@@ -178,31 +178,31 @@ class LiveSource:
             events += reading.events
         self._follow_topology(host)
         self._confirm_states(host, tables.get(DISK.name))
-        self._rest_looks(host)
+        self._pause_samplers(host)
         sample = Sample(
             time_ns=time_ns,
             monotonic_ns=monotonic_ns,
-            topology=self._exact.told(host.inventory.topology, self._lesser_tier),
+            topology=self._exact.with_tier(host.inventory.topology, self._lesser_tier),
             tables=tables,
             histograms=histograms,
             late_ns=max(0, monotonic_ns - due_ns),
         )
-        told = (*events, *host.path_watch.look(sample))
+        with_tier = (*events, *host.path_watch.compare(sample))
         cost_ns = time.thread_time_ns() - cpu_ns + self._background_cost_ns(host)
-        return replace(sample, events=told, cost_ns=cost_ns)
+        return replace(sample, events=with_tier, cost_ns=cost_ns)
 
     def _confirm_states(self, host: HostReaders, disks: Table | None) -> None:
-        """Have the states read again of paths that complete I/O although they are called unusable."""
+        """Read the states again of paths that complete I/O although their state is unusable."""
         before, self._disks = self._disks, disks
         names = frozenset() if disks is None else contradicted_paths(before, disks, host.inventory.topology.graph)
         if names:
             host.inventory.confirm(names)
 
-    def _rest_looks(self, host: HostReaders) -> None:
-        """Spare the samplers while exact counters make their looks needless."""
+    def _pause_samplers(self, host: HostReaders) -> None:
+        """Pause the samplers while there are exact counters."""
         if self._watch is not None:
-            self._watch.resting = self._exact.delivers
-        host.rest(self._exact.delivers)
+            self._watch.paused = self._exact.delivers
+        host.pause_samplers(self._exact.delivers)
 
     @property
     def _lesser_tier(self) -> Tier:
@@ -213,23 +213,23 @@ class LiveSource:
         return Topology() if self._host is None else self._host.inventory.topology
 
     def _await_topology(self, host: HostReaders, stop: StopFlag, patience_s: float) -> None:
-        """Have everything scanned before the schedule starts, so that no tick is late for it."""
-        if self._seen_rows is None:
-            self._seen_rows = self._block.rows
-            host.inventory.request(self._seen_rows)
+        """Scan the topology before the schedule starts, so that it delays no tick."""
+        if self._scanned_rows is None:
+            self._scanned_rows = self._block.rows
+            host.inventory.request(self._scanned_rows)
         end_s = time.monotonic() + patience_s
         while not host.inventory.wait(min(_STOP_CHECK_S, patience_s)):
             if stop.is_set() or time.monotonic() >= end_s:
                 return
 
     def _follow_topology(self, host: HostReaders) -> None:
-        """Have devices scanned when rows came or went, or uevents said that facts changed."""
+        """Request a scan if rows were added or removed, or uevents announced changes."""
         changes = host.hotplug.changes
-        if changes != self._seen_changes:
+        if changes != self._scanned_changes:
             self._block.rescan()
-        if changes != self._seen_changes or self._block.rows is not self._seen_rows:
+        if changes != self._scanned_changes or self._block.rows is not self._scanned_rows:
             host.inventory.request(self._block.rows, host.hotplug.take_touched())
-        self._seen_changes, self._seen_rows = changes, self._block.rows
+        self._scanned_changes, self._scanned_rows = changes, self._block.rows
 
     def _background_cost_ns(self, host: HostReaders) -> int:
         """CPU time the threads have used since the last call."""
@@ -256,10 +256,10 @@ def _start_watch(tier: str, procfs: str, sysfs: str) -> InflightWatch | None:
 
 
 def _probe(block: BlockCollector) -> None:
-    """Read once, so that wrong roots are told at once and in one line."""
+    """Read once, so that wrong paths are reported at once and in one line."""
     try:
         block.read()
     except OSError as error:
         block.close()
-        mend = "mount procfs and sysfs, or name them with --procfs and --sysfs"
-        raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error
+        fix = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {fix}") from error

@@ -1,4 +1,4 @@
-"""Counters of lunscope's own load as one more collector, so that load and devices share one time axis."""
+"""Collector of the counters of lunscope's own load, so that load and devices share one time axis."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from engine.running.status import LoadReading
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)
 SERIES = ("read", "write")
 SERVICE = "load_service"
-"""Name of the histograms of service times, which an open loop has beside its latencies."""
+"""Name of the histograms of service times, which an open loop has besides its latencies."""
 
 
 class LoadCollector:
-    """Reads what a control runs; the control belongs to somebody else and stays open.
+    """Reads the load of a control, which is owned by the caller and not closed here.
 
     It is the one caller of the control's `reading` and `take_events`.
     """
@@ -34,7 +34,7 @@ class LoadCollector:
         self._logical_rows = Rows((), ())
 
     def read(self) -> Reading:
-        """Take the counters and events since the last call; no tables while there is no load."""
+        """Read counters and events since the last call; no tables while there is no load."""
         reading = self._control.reading()
         events = self._control.take_events()
         if reading is None:
@@ -60,7 +60,7 @@ class LoadCollector:
         return tables
 
     def close(self) -> None:
-        """Hold nothing open."""
+        """Do nothing: nothing is open."""
 
     def _rows_of(self, reading: LoadReading) -> Rows:
         if reading.keys is not self._rows.keys:
@@ -69,14 +69,14 @@ class LoadCollector:
 
 
 def _histograms(rows: Rows, cells: Cells, first: int) -> Histograms:
-    """Those of two directions, the first of which has this number."""
+    """Make the histograms of reads and writes; `first` is the series number of reads."""
     row, series, bucket, count = cells
     kept = (series >= first) & (series < first + len(SERIES))
     return Histograms(SCALE, rows, SERIES, row[kept], series[kept] - np.uint8(first), bucket[kept], count[kept])
 
 
 def _slowest(reading: LoadReading) -> Table:
-    """Slowest I/Os with the device each went to."""
+    """Make the table of the slowest I/Os with their devices."""
     numbers = np.array(reading.device_numbers, np.uint64).reshape(-1, 2)
     values = np.hstack((reading.slowest, numbers[reading.slowest[:, 0].astype(np.intp)]))
     return Table(SLOW_LOAD, _ranks(len(values)), values)

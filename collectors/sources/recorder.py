@@ -1,4 +1,4 @@
-"""Recording beside watching: every sample goes to the file, whether or not a screen ever shows it."""
+"""Recording of a source: every sample is written to the file, whether or not a screen shows it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from engine.errors import LunscopeError
 from engine.events import Event, EventKind
 
 _PATIENCE_S = 0.05
-"""How long a sample waits for its commit (0.1 ms as a rule) before the screen goes on without it."""
+"""Longest wait of the screen for the commit of a sample, which usually takes 0.1 ms."""
 _MOST_WAITING = 64
-"""Samples held for a disk that takes no writes; beyond it they are left out, and said to be."""
+"""Samples buffered while the disk takes no writes; further ones are left out and reported."""
 
 
 class RecordingSource:
     """A source that records what it passes on.
 
-    A sample is in the file before it is yielded, unless the disk needs longer than 50 ms for it: then the screen goes
-    on and the sample follows. When the file fails, recording stops with one event, and watching goes on. `first` is
-    recorded at once: what ends the process from then on leaves a file that is no empty one.
+    A sample is in the file before it is yielded, unless the disk takes longer than 50 ms: then the screen continues and
+    the sample follows. When the file fails, recording stops with one event, and the source continues. `first` is
+    recorded at once, so that the file is not empty even if the process ends early.
     """
 
     def __init__(self, source: Source, writer: SessionWriter, first: Sample | None = None) -> None:
@@ -33,7 +33,7 @@ class RecordingSource:
         writer.interval_s = source.interval_s
         self._queue: queue.Queue[_Job | None] = queue.Queue(_MOST_WAITING)
         self._trouble = ""
-        self._told = False
+        self._is_reported = False
         self._missed: list[Sample] = []
         self._left_out = 0
         self._last: Sample | None = None
@@ -44,7 +44,7 @@ class RecordingSource:
 
     @property
     def seekable(self) -> bool:
-        """Whether the source underneath is."""
+        """Whether the underlying source is."""
         return self._source.seekable
 
     @property
@@ -64,26 +64,26 @@ class RecordingSource:
 
     @property
     def size_bytes(self) -> int:
-        """What the recording takes on its disk now."""
+        """Current size of the recording on disk."""
         return self._writer.size_bytes
 
     @property
     def waiting(self) -> int:
-        """Samples read but not yet in the file, because its disk is slow."""
+        """Samples not yet in the file because its disk is slow."""
         return self._queue.qsize()
 
     @property
     def left_out(self) -> int:
-        """Samples that never come into the file, because its disk took none for too long."""
+        """Samples not recorded because the disk took no writes for too long."""
         return self._left_out
 
     @property
     def trouble(self) -> str:
-        """Why nothing is written any more, or that not all was, in one line; empty while all is well."""
+        """Why recording stopped, or how many samples were left out, in one line; else empty."""
         return self._trouble or (f"{self.path}: {self._left_out} samples left out" if self._left_out else "")
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
-        """Yield the steps of the source underneath, each recorded."""
+        """Yield the steps of the underlying source, each recorded."""
         for step in self._source.steps(stop):
             gap = step.previous is None or step.previous is not self._last
             self._last = step.current
@@ -91,11 +91,11 @@ class RecordingSource:
             yield self._with_own_event(step)
 
     def add_event(self, event: Event) -> None:
-        """Record an event that comes with no sample, such as a note; it waits for nothing."""
+        """Record an event outside any sample, such as a note; does not wait."""
         self._offer(_Job(event=event))
 
     def watch_tag_wait(self, on: bool | None) -> None:
-        """Have the source underneath watch waits for free tags, if it can."""
+        """Make the underlying source time waits for free tags, if it can."""
         if isinstance(self._source, TagWaitWatcher):
             self._source.watch_tag_wait(on)
 
@@ -111,7 +111,7 @@ class RecordingSource:
             self.finish()
 
     def finish(self) -> None:
-        """Complete the file while the other source may still be read; what it gives then is not recorded.
+        """Complete the file; further samples of the underlying source are not recorded.
 
         Raises:
             LunscopeError: the file could not be completed.
@@ -122,10 +122,10 @@ class RecordingSource:
         self._writer.close()
 
     def _with_own_event(self, step: Step) -> Step:
-        """Tell once that recording stopped."""
-        if not self._trouble or self._told:
+        """Report once that recording stopped."""
+        if not self._trouble or self._is_reported:
             return step
-        self._told = True
+        self._is_reported = True
         event = Event.now(EventKind.MONITOR, f"recording stopped: {self._trouble}")
         return Step(step.previous, replace(step.current, events=(*step.current.events, event)))
 
@@ -135,12 +135,12 @@ class RecordingSource:
             self._missed.clear()
             job.done.wait(_PATIENCE_S)
         elif not self._trouble:
-            # Only the events are of use later; the tables of a long stall would fill the memory.
+            # Keep only the events: the tables of a long stall would fill the memory.
             self._missed.append(replace(sample, tables={}, histograms={}))
             self._left_out += 1
 
     def _after_missed(self, sample: Sample) -> Sample:
-        """Hand the events of samples that were left out to the next one, with one that says so."""
+        """Add the events of left-out samples to the next one, with an event that reports them."""
         if not self._missed:
             return sample
         text = f"{len(self._missed)} samples not recorded: the disk of {self._writer.path} took no write"
@@ -164,7 +164,9 @@ class RecordingSource:
                     job.write(self._writer)
             except LunscopeError as error:
                 self._trouble = str(error)
-            except BaseException as error:  # a thread has nobody above it; the file is not to go on without it
+            except (
+                BaseException
+            ) as error:  # the thread has no caller to report to, and recording must not continue without it
                 self._trouble = f"{self.path}: cannot be recorded: {type(error).__name__}: {error}"
             finally:
                 job.done.set()

@@ -1,4 +1,4 @@
-"""A recording as a source: the same steps in the same pace, or faster, slower, back and forth."""
+"""A recording as a source: the same steps at recorded speed, faster or slower, with seeking."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from engine.errors import UsageError
 from engine.events import Event
 
 _LEAST_PAUSE_S = 0.05
-"""No more than 20 steps a second: what comes between them is passed over, not shown late."""
+"""Shortest time between steps: at most 20 a second; samples in between are skipped, not shown late."""
 _LONGEST_PAUSE_S = 2.0
-"""A gap in the recording is not waited out."""
+"""Longest pause at a gap in the recording."""
 
 
 class ReplayClock(Protocol):
-    """What replay measures and waits with; tests bring their own."""
+    """Clock of a replay; tests use their own."""
 
     def now_s(self) -> float:
         """Seconds on a clock that never steps."""
 
     def wait(self, changed: threading.Condition, timeout_s: float) -> None:
-        """Wait until told of a change, or so long."""
+        """Wait for a change, or until the timeout."""
 
 
 class MonotonicClock:
@@ -46,18 +46,18 @@ class MonotonicClock:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What is to be shown next, seen from the sample that is shown."""
+    """The next sample to show, relative to the current one."""
 
     index: int
-    """The sample to show; the one shown if none is due yet."""
+    """The sample to show; the current one if none is due yet."""
     after_s: float
-    """When it fell due, or when the next will, in seconds after the shown one."""
+    """When it was due, or the next one will be, in seconds after the current one."""
 
 
 def next_due(reader: SessionReader, shown: int, elapsed_s: float, speed: float) -> Due:
-    """Find the last sample that is due, passing over those before it rather than showing them late.
+    """Find the last sample that is due, skipping earlier ones instead of showing them late.
 
-    Samples keep the distances of CLOCK_MONOTONIC at recording, divided by the speed, but none stays longer than two
+    Samples are spaced by their CLOCK_MONOTONIC differences divided by the speed, but none is shown longer than two
     seconds or one and a half intervals.
     """
     due_s, last = 0.0, len(reader) - 1
@@ -79,15 +79,15 @@ def _pause_s(reader: SessionReader, index: int, speed: float) -> float:
 
 
 MIN_SPEED, MAX_SPEED = 0.1, 1000.0
-_LOOK_S = 0.2
-"""How often a waiting replay looks whether it is to stop, or whether the file has grown."""
+_POLL_S = 0.2
+"""Interval at which a waiting replay checks for a stop request or growth of the file."""
 
 
 class ReplaySource:
-    """A seekable source over one session file.
+    """A seekable source of one session file.
 
-    `steps` runs in the feed's thread; everything else may be called from any other and wakes it. `window` and `events`
-    use a reader of their own, so that the one never waits for the other.
+    `steps` runs in the feed's thread; all other methods may be called from any thread and wake it. `window` and
+    `events` use a second reader, so that neither waits for the other.
 
     Raises:
         LunscopeError: the file cannot be read.
@@ -136,7 +136,7 @@ class ReplaySource:
 
     @property
     def paused(self) -> bool:
-        """Whether the cursor stands still; at the end of a finished recording it does."""
+        """Whether replay is paused, as at the end of a finished recording."""
         return self._paused
 
     @property
@@ -146,11 +146,11 @@ class ReplaySource:
 
     @property
     def notice(self) -> str:
-        """One line about what of the file is missing; empty if nothing."""
+        """Notice about missing parts of the file; empty if none."""
         return self._reader.notice or self._history.notice
 
     def pause(self, paused: bool) -> None:
-        """Stop or go on."""
+        """Pause or resume."""
         with self._changed:
             self._paused = paused
             self._restart_clock()
@@ -189,7 +189,7 @@ class ReplaySource:
         return self._history.events()
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
-        """Yield steps as they fall due or are asked for, until `stop` is set; at the end it waits for either."""
+        """Yield steps when due or requested, until `stop` is set; at the end of the recording it waits for either."""
         while (step := self._next(stop)) is not None:
             yield step
 
@@ -211,7 +211,7 @@ class ReplaySource:
         self._changed.notify_all()
 
     def _next(self, stop: StopFlag) -> Step | None:
-        """Wait for the next step to show; None when it is over."""
+        """Wait for the next step to show; None when stopped."""
         with self._changed:
             while not (stop.is_set() or self._closed):
                 step = self._asked_for() if self._wanted is not None else self._fallen_due()
@@ -221,7 +221,7 @@ class ReplaySource:
         return None
 
     def _asked_for(self) -> Step | None:
-        """Go where a seek or step leads, past what cannot be read."""
+        """Return the step requested by a seek or step, skipping unreadable ones."""
         assert self._wanted is not None, "asked only when it is"
         wanted, self._wanted = self._wanted, None
         back = range(wanted, self._reader.first - 1, -1)
@@ -234,20 +234,20 @@ class ReplaySource:
         return None
 
     def _fallen_due(self) -> Step | None:
-        """Show what is due, or wait a moment for it."""
+        """Return the step that is due, or wait briefly."""
         shown = self._shown
         if shown is None or self._paused or self._at_end(shown):
-            self._clock.wait(self._changed, _LOOK_S)
+            self._clock.wait(self._changed, _POLL_S)
             return None
         due = next_due(self._reader, shown, self._clock.now_s() - self._shown_s, self._speed)
         if due.index == shown:
-            self._clock.wait(self._changed, min(_LOOK_S, self._shown_s + due.after_s - self._clock.now_s()))
+            self._clock.wait(self._changed, min(_POLL_S, self._shown_s + due.after_s - self._clock.now_s()))
             return None
         self._shown, self._shown_s = due.index, self._shown_s + due.after_s
         return self._reader.step_at(due.index)
 
     def _at_end(self, shown: int) -> bool:
-        """Whether nothing follows; a finished recording pauses there, one that grows goes on."""
+        """Whether this is the last sample; a finished recording pauses there, a growing one continues."""
         if shown + 1 < len(self._reader):
             return False
         self._paused = self._reader.complete

@@ -1,4 +1,4 @@
-"""Says when ticks were left out, without a line for each."""
+"""Events about skipped ticks, without one for each."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ REPORT_EVERY_NS = 60_000_000_000
 
 
 class SkipReporter:
-    """Counts ticks left out; the first is told at once, later ones together once a minute."""
+    """Counts skipped ticks; the first is reported at once, later ones together once a minute."""
 
     def __init__(self) -> None:
-        self._untold = 0
+        self._unreported = 0
         self._quiet_until_ns = 0
 
     def report(self, skipped: int, now_ns: int) -> tuple[Event, ...]:
-        """Add what was left out before this tick; the event to tell, if any."""
-        self._untold += skipped
-        if not self._untold or now_ns < self._quiet_until_ns:
+        """Add the ticks skipped before this one; return the event to report, if any."""
+        self._unreported += skipped
+        if not self._unreported or now_ns < self._quiet_until_ns:
             return ()
-        ticks = "1 tick was" if self._untold == 1 else f"{self._untold:,} ticks were"
+        ticks = "1 tick was" if self._unreported == 1 else f"{self._unreported:,} ticks were"
         text = f"{ticks} left out: this host or the screen was too busy"
-        event = Event.now(EventKind.MONITOR, text, skipped=self._untold)
-        self._untold, self._quiet_until_ns = 0, now_ns + REPORT_EVERY_NS
+        event = Event.now(EventKind.MONITOR, text, skipped=self._unreported)
+        self._unreported, self._quiet_until_ns = 0, now_ns + REPORT_EVERY_NS
         return (event,)

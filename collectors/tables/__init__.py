@@ -1,1 +1,1 @@
-"""One module per subject: raw columns, derivation, fields, report and facts of a kind of thing that is measured."""
+"""One package per subject: raw columns, reader, derivation, fields, report and facts."""

@@ -1,4 +1,4 @@
-"""Averages over a whole report of a subject whose intervals add up: from added-up growth, never a mean of means."""
+"""Averages over a whole report of a subject with additive sums: from summed deltas, never a mean of means."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Figures = Callable[[Mapping[str, Values]], Mapping[str, Values]]
 
 
 class AddedSums:
-    """Adds up the sums of intervals, each row over the time in which it could be measured.
+    """Adds up the sums of intervals, each row over the time in which it was measured.
 
-    `sums` makes the quantities of an interval, one value per row, and `figures` the fields of such sums. `counted` is
-    the quantity that is NaN where a row could not be measured; `latest` do not add up: the last value stands.
+    `sums` computes the quantities of an interval, one value per row, and `figures` the fields of such sums. `counted`
+    is a quantity that is NaN for rows that were not measured; `latest` are not additive: the last value is used.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class AddedSums:
                     total[quantity] = value if quantity in self._latest else total[quantity] + value
 
     def tables(self) -> dict[str, FrameTable]:
-        """Figures of everything that was ever there; no table if nothing was."""
+        """Figures of all rows ever present; no table if there were none."""
         if not self._names:
             return {}
         quantities = next(iter(self._sums.values()))

@@ -1,4 +1,4 @@
-"""Things of the device graph by key; made once for each graph."""
+"""Elements of the device graph by key; cached per graph."""
 
 from __future__ import annotations
 

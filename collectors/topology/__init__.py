@@ -1,1 +1,1 @@
-"""What hangs on what: HBA ports, target ports, paths, LUNs, the devices stacked on them, and mounts."""
+"""Device topology: HBA ports, target ports, paths, LUNs, the devices stacked on them, and mounts."""

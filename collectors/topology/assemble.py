@@ -1,4 +1,4 @@
-"""What was read, put together: which device is a LUN, which a path of one, and which stands on others."""
+"""Assembly of the device graph: LUNs, their paths, and devices built on others."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collectors.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.kernel.class_folder import Facts
 from collectors.kernel.sysfs_location import SysfsLocation
 from collectors.model import Device
-from collectors.tables.tape.drives import SeenTape
+from collectors.tables.tape.drives import TapeRecord
 from collectors.topology.buses import Buses
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
 from collectors.topology.partitions import Partition
 from collectors.topology.ports import PortTable, find_ports, nvme_limit
-from collectors.topology.seen import Seen
+from collectors.topology.seen import DeviceRecord
 from collectors.topology.targets import target_of
 
 
-def controller_of(one: Seen, target: TargetPort | None, buses: Buses) -> str:
-    """Name the controller, such as "0x5006016080000001 group 2"; empty where nothing tells of it.
+def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:
+    """Name the controller, such as "0x5006016080000001 group 2"; empty if unknown.
 
-    Ports of one target port group of one array change their ALUA state together, which is what a controller is to
-    multipathing; an iSCSI target portal group is the portals of one target node that a session may span (RFC 7143,
-    4.1). Otherwise every target port stands for itself, under its name of VPD page 83h if it has one.
+    Ports of one target port group of one array change their ALUA state together, which is a controller in terms of
+    multipathing; an iSCSI target portal group is the set of portals of one target node that a session may span (RFC
+    7143, 4.1). Otherwise every target port is its own controller, named by VPD page 83h if possible.
     """
     session = buses.iscsi_sessions.get(one.location.session, {})
     array = (target.array if target is not None else "") or one.far.device
@@ -35,13 +35,13 @@ def controller_of(one: Seen, target: TargetPort | None, buses: Buses) -> str:
 
 
 MULTIPATH_UUID = "mpath-"
-"""What multipathd starts the uuid of its maps with (multipath-tools, libmultipath/devmapper.h)."""
+"""Prefix of the uuid of multipathd's maps (multipath-tools, libmultipath/devmapper.h)."""
 
 
-def multipath_maps(seen: Mapping[str, Seen]) -> frozenset[str]:
-    """Keys of all multipath maps: those of multipathd, and those by hand that stand on one disk several times."""
-    devices = {one.device.name: one.device for one in seen.values()}
-    maps = ((key, one.device) for key, one in seen.items() if one.device.kind == "dm")
+def multipath_maps(records: Mapping[str, DeviceRecord]) -> frozenset[str]:
+    """Keys of all multipath maps: those of multipathd, and manual ones built on one disk several times."""
+    devices = {one.device.name: one.device for one in records.values()}
+    maps = ((key, one.device) for key, one in records.items() if one.device.kind == "dm")
     return frozenset(
         key
         for key, device in maps
@@ -50,7 +50,7 @@ def multipath_maps(seen: Mapping[str, Seen]) -> frozenset[str]:
 
 
 def _stands_on_one_disk(device: Device, devices: Mapping[str, Device]) -> bool:
-    """Whether a map without a uuid has several slaves that are all the same; no other target makes sense on those."""
+    """Whether a map without a uuid has several slaves with one identity; no other target makes sense on those."""
     below = [devices[name] for name in device.slaves if name in devices]
     identities = {one.persistent_id for one in below}
     return not device.persistent_id and len(below) > 1 and len(identities) == 1 and "" not in identities
@@ -59,20 +59,20 @@ def _stands_on_one_disk(device: Device, devices: Mapping[str, Device]) -> bool:
 _HEAD_OF_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
 _HEAD = re.compile(r"nvme\d+n\d+")
 _LAYER_KINDS = (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("part", "partition"))
-"""How the tools that make dm devices start their uuids."""
+"""Uuid prefixes of the tools that create dm devices."""
 
 
 @dataclass(slots=True)
 class Assembly:
-    """Parts of the graph as they are found."""
+    """The graph under construction."""
 
-    seen: Mapping[str, Seen]
+    records: Mapping[str, DeviceRecord]
     buses: Buses
     ports: PortTable
     maps: frozenset[str]
     """Keys of dm-multipath maps."""
     daemon: Mapping[str, DaemonPath]
-    """What multipathd says of paths, by kernel name."""
+    """Facts of paths from multipathd, by kernel name."""
     targets: dict[str, TargetPort] = field(default_factory=dict)
     luns: list[Lun] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
@@ -81,14 +81,14 @@ class Assembly:
     _ways: dict[SysfsLocation, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], buses: Buses, daemon: Mapping[str, DaemonPath]) -> Assembly:
+    def of(cls, records: Mapping[str, DeviceRecord], buses: Buses, daemon: Mapping[str, DaemonPath]) -> Assembly:
         """Start with the ports."""
-        return cls(seen, buses, find_ports(buses), multipath_maps(seen), daemon)
+        return cls(records, buses, find_ports(buses), multipath_maps(records), daemon)
 
     def add_disks(self) -> None:
-        """Sort all devices into LUNs, paths and layers."""
-        lun_of = _luns_of_paths(self.seen, self.maps)
-        for key, one in self.seen.items():
+        """Classify all devices as LUNs, paths and layers."""
+        lun_of = _luns_of_paths(self.records, self.maps)
+        for key, one in self.records.items():
             device = one.device
             if key in lun_of:
                 self.paths.append(self._path(one, lun_of[key]))
@@ -105,21 +105,21 @@ class Assembly:
                     self.paths.append(self._path(one, key))
 
     def add_layers(self, partitions: list[Partition], keys: Mapping[str, str]) -> None:
-        """Add partitions and whatever stands on other devices; `keys` are of all devices by kernel name."""
+        """Add partitions and devices built on others; `keys` are those of all devices by kernel name."""
         for part in partitions:
             disk = tuple(keys[name] for name in (part.disk,) if name in keys)
             self.layers.append(Layer(keys[part.name], part.name, "partition", size_bytes=part.size_bytes, below=disk))
         luns = {lun.key for lun in self.luns}
         paths = {path.key for path in self.paths}
-        for key, one in self.seen.items():
+        for key, one in self.records.items():
             if key not in luns and key not in paths:
                 below = tuple(keys[name] for name in one.device.slaves if name in keys)
                 label = one.device.friendly_name
                 kind = _layer_kind(one)
                 self.layers.append(Layer(key, one.device.name, kind, label, one.device.size_bytes, below))
 
-    def add_tapes(self, tapes: Iterable[SeenTape]) -> None:
-        """Add tape drives, each by its way."""
+    def add_tapes(self, tapes: Iterable[TapeRecord]) -> None:
+        """Add tape drives with their ports."""
         for one in tapes:
             port, target = self._way(one.location)
             self.tapes.append(
@@ -129,7 +129,7 @@ class Assembly:
                 )
             )  # fmt: skip
 
-    def _path(self, one: Seen, lun: str) -> Path:
+    def _path(self, one: DeviceRecord, lun: str) -> Path:
         location = one.location
         port, target = self._way(location)
         controller = self.buses.controllers.get(location.controller, {})
@@ -156,8 +156,8 @@ class Assembly:
             priority=self.daemon.get(one.device.name, UNKNOWN_PATH).priority,
         )
 
-    def _limit(self, one: Seen) -> int | None:
-        """Commands a path admits: of NVMe those of its controller, whose queues all of its namespaces share."""
+    def _limit(self, one: DeviceRecord) -> int | None:
+        """Commands a path admits: for NVMe those of its controller, whose queues all of its namespaces share."""
         controller = self.buses.controllers.get(one.location.controller)
         return one.device.queue_limit if controller is None else nvme_limit(controller)
 
@@ -172,22 +172,22 @@ class Assembly:
         return self._ways[location]
 
 
-def is_marginal(one: Seen, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
-    """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) calls a path marginal."""
+def is_marginal(one: DeviceRecord, daemon: Mapping[str, DaemonPath], remote_ports: Mapping[str, Facts]) -> bool | None:
+    """Whether multipathd or the FC transport (port_state, drivers/scsi/scsi_transport_fc.c) reports a marginal path."""
     port_state = remote_ports.get(one.location.remote_port, {}).get("port_state", "")
-    told = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
-    known = [answer for answer in told if answer is not None]
+    answers = [daemon.get(one.device.name, UNKNOWN_PATH).marginal, port_state == "Marginal" if port_state else None]
+    known = [answer for answer in answers if answer is not None]
     return any(known) if known else None
 
 
-def _luns_of_paths(seen: Mapping[str, Seen], maps: frozenset[str]) -> dict[str, str]:
-    """Key of the LUN of every device that is a path of another one; the first where several claim it.
+def _luns_of_paths(records: Mapping[str, DeviceRecord], maps: frozenset[str]) -> dict[str, str]:
+    """Key of the LUN of every device that is a path of another one; the first of several LUNs.
 
-    A map is never a path: maps that stand on each other would else be paths of nothing that is shown.
+    A map is never a path: maps built on each other would else be paths of LUNs that do not exist.
     """
-    keys = {one.device.name: key for key, one in seen.items()}
+    keys = {one.device.name: key for key, one in records.items()}
     found: dict[str, str] = {}
-    for key, one in seen.items():
+    for key, one in records.items():
         if key in maps:
             for name in one.device.slaves:
                 if name in keys and keys[name] not in maps:
@@ -200,7 +200,7 @@ def _luns_of_paths(seen: Mapping[str, Seen], maps: frozenset[str]) -> dict[str, 
     return found
 
 
-def _layer_kind(one: Seen) -> str:
+def _layer_kind(one: DeviceRecord) -> str:
     if one.device.kind == "md":
         return one.level or "md"
     identity = one.device.persistent_id
@@ -208,14 +208,14 @@ def _layer_kind(one: Seen) -> str:
 
 
 def notices(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is odd, one line each; the names are as the kernel has them."""
+    """Yield inconsistencies, one line each, with kernel names."""
     yield from _odd_slaves(assembly, keys)
     yield from _same_identity(assembly)
     yield from _strange_paths(assembly)
 
 
 def _odd_slaves(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
-    for key, one in assembly.seen.items():
+    for key, one in assembly.records.items():
         lost = [name for name in one.device.slaves if name not in keys]
         if lost:
             yield f"{one.device.name}: built on {', '.join(lost)}, which is not there"
@@ -226,10 +226,10 @@ def _odd_slaves(assembly: Assembly, keys: Mapping[str, str]) -> Iterator[str]:
 
 
 def _same_identity(assembly: Assembly) -> Iterator[str]:
-    """LUNs that claim to be the same: one seen twice without multipathing, or a copy with a cloned identity."""
+    """LUNs with one identity: one LUN found twice without multipathing, or a copy with a cloned identity."""
     names: dict[str, list[str]] = {}
     for lun in assembly.luns:
-        identity = assembly.seen[lun.key].device.persistent_id
+        identity = assembly.records[lun.key].device.persistent_id
         if identity and not lun.multipath:
             names.setdefault(identity, []).append(lun.name)
     for identity, same in names.items():
@@ -241,7 +241,7 @@ def _strange_paths(assembly: Assembly) -> Iterator[str]:
     """LUNs whose paths do not lead to the same disk: writing through them destroys data."""
     identities: dict[str, set[str]] = {}
     for path in assembly.paths:
-        identity = assembly.seen[path.key].device.persistent_id
+        identity = assembly.records[path.key].device.persistent_id
         if identity:
             identities.setdefault(path.lun, set()).add(identity)
     for lun in assembly.luns:

@@ -1,4 +1,4 @@
-"""What sysfs tells of SCSI hosts, FC, iSCSI and SAS transports and NVMe controllers, read once per scan."""
+"""sysfs facts of SCSI hosts, FC, iSCSI and SAS transports and NVMe controllers, read once per scan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Buses:
 
 
 def read_buses(sysfs: str) -> Buses:
-    """Read all of it; what this host does not have is empty."""
+    """Read all classes; those missing on this host are empty."""
     hosts = read_class(sysfs, "scsi_host", _SCSI_HOST)
     controllers = read_class(sysfs, "nvme", _NVME)
     return Buses(

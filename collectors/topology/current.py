@@ -1,4 +1,4 @@
-"""The topology of a host as it is at this moment."""
+"""The current topology of a host."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from engine.errors import LunscopeError
 
 
 def read_topology(procfs: Path, sysfs: Path, settings: ReadingSettings | None = None) -> Topology:
-    """Scan once; `settings` has the names the operator gave.
+    """Scan once; `settings` has the operator's aliases.
 
     Raises:
-        LunscopeError: neither procfs nor sysfs list block devices there.
+        LunscopeError: neither procfs nor sysfs lists block devices there.
     """
     collector = BlockCollector(str(procfs), str(sysfs))
     try:
         rows = collector.read().tables["disk"].rows
     except OSError as error:
-        mend = "mount procfs and sysfs, or name them with --procfs and --sysfs"
-        raise LunscopeError(f"{error.filename}: {error.strerror}: {mend}") from error
+        fix = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {fix}") from error
     finally:
         collector.close()
     scanner = TopologyScanner(str(procfs), str(sysfs), open_maps(str(sysfs)), settings)

@@ -1,4 +1,4 @@
-"""What the device mapper says of its multipath maps: selector, groups, failed paths. Needs root; only ever asks."""
+"""State of multipath maps from the device mapper: selector, groups, failed paths. Needs root; read-only."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TARGET = struct.Struct("=Q Q i I 16s")
 """struct dm_target_spec."""
 _TABLE_STATUS = 0xC000FD0C | HEADER.size << 16
 _STATUS_TABLE = 1 << 4
-"""Ask for the table instead of the status."""
+"""Return the table instead of the status."""
 BUFFER_FULL = 1 << 8
 _NO_FLUSH = 1 << 11
-"""Do not make the target write anything before it answers."""
+"""Do not flush the target before it answers."""
 VERSION = (4, 0, 0)
 _BUFFER = 16 * 1024
 _LARGEST = 1024 * 1024
@@ -33,7 +33,7 @@ AskMaps = Callable[[Iterable[Number]], Mapping[Number, MapState]]
 
 
 def open_maps(sysfs: str) -> AskMaps | None:
-    """How to ask about maps; None if this process may not, or if `sysfs` is not of the kernel that would answer."""
+    """Return the function that reads maps; None without the rights, or if `sysfs` is not of the running kernel."""
     if not same_kernel(sysfs):
         return None
     try:
@@ -44,7 +44,7 @@ def open_maps(sysfs: str) -> AskMaps | None:
 
 
 def read_maps(numbers: Iterable[Number]) -> dict[Number, MapState]:
-    """State of multipath maps by device number; maps that vanished or have another target are left out."""
+    """State of multipath maps by device number; vanished maps and those with another target are left out."""
     found: dict[Number, MapState] = {}
     try:
         control = os.open(CONTROL, os.O_RDWR | os.O_CLOEXEC)
@@ -61,7 +61,7 @@ def read_maps(numbers: Iterable[Number]) -> dict[Number, MapState]:
 
 
 def with_map_states(graph: Graph, devices: Mapping[str, Device], maps: Mapping[Number, MapState]) -> Graph:
-    """Add what maps say to their LUNs and paths."""
+    """Add the state of maps to their LUNs and paths."""
     of_lun = {lun.key: maps.get(_number(devices[lun.key])) for lun in graph.luns if lun.multipath == "dm"}
     luns = tuple(
         replace(lun, policy=state.policy) if (state := of_lun.get(lun.key)) is not None else lun for lun in graph.luns
@@ -71,10 +71,12 @@ def with_map_states(graph: Graph, devices: Mapping[str, Device], maps: Mapping[N
 
 
 def _with_state(path: Path, devices: Mapping[str, Device], state: MapState | None) -> Path:
-    told = None if state is None else state.paths.get(_number(devices[path.key]))
-    if told is None:
+    map_path = None if state is None else state.paths.get(_number(devices[path.key]))
+    if map_path is None:
         return path
-    return replace(path, map_state=told.state, failures=told.failures, group=told.group, weight=told.weight)
+    return replace(
+        path, map_state=map_path.state, failures=map_path.failures, group=map_path.group, weight=map_path.weight
+    )
 
 
 def _number(device: Device) -> Number:
@@ -87,7 +89,7 @@ def _read_map(control: int, number: Number) -> MapState | None:
 
 
 def _ask(control: int, number: Number, flags: int) -> str | None:
-    """Parameters of a map's multipath target; None if it has none or is gone."""
+    """Parameters of a map's multipath target; None if it has none or has vanished."""
     size = _BUFFER
     while size <= _LARGEST:
         buffer = bytearray(size)
@@ -117,7 +119,7 @@ def _multipath(buffer: bytearray, start: int) -> str | None:
 
 
 def _encoded(number: Number) -> int:
-    """Write a device number as the kernel's interfaces do (new_encode_dev, include/linux/kdev_t.h)."""
+    """Encode a device number for the kernel's interfaces (new_encode_dev, include/linux/kdev_t.h)."""
     major, minor = number
     return (minor & 0xFF) | major << 8 | (minor & ~0xFF) << 12
 

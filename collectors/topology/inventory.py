@@ -1,4 +1,4 @@
-"""Keeps the topology up to date beside the ticks."""
+"""Background updates of the topology."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from collectors.kernel.uevents import Budget
 from collectors.model import HostFacts, Rows, Topology
 from collectors.sampling.background import BackgroundThread
-from collectors.sampling.memory import give_back
+from collectors.sampling.memory import trim_heap
 from collectors.sampling.reading import Reading
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.host.facts import device_notices
@@ -23,26 +23,26 @@ from collectors.topology.state_poll import StatePoll
 from engine.events import Event, EventKind
 
 POLL_S = 0.5
-"""States of paths are read so often: offline and ANA changes come without a uevent."""
+"""Interval of polling the states of paths: offline and ANA changes come without a uevent."""
 POLL_SHARE = 0.02
-"""Of one core; with thousands of paths they are read more seldom, ..."""
+"""Share of one core; with thousands of paths they are read less often, ..."""
 LONGEST_POLL_S = 2.0
-"""... but never more seldom than this: a path that came back is to be an event within 5 s."""
+"""... but at least this often: a path that recovers must be an event within 5 s."""
 REST_SHARE = 0.01
-"""Of one core, for what changes more seldom than states: ports, policies, marginal paths."""
+"""Share of one core for facts that change less often than states: ports, policies, marginal paths."""
 
 DEAR_S = 0.05
-"""CPU from which on a poll or a scan leaves so much freed memory behind that it is given back."""
+"""CPU time of a poll or scan from which on its freed memory is returned to the kernel."""
 
 CONFIRM_S = 0.05
-"""A tick waits so long for states that are read again."""
+"""Longest wait of a tick for states to be read again."""
 
 SCAN_SHARE = 0.25
-"""Of one core, while thousands of devices come and go; a scan that is cheap never waits."""
+"""Share of one core while thousands of devices are added or removed; a cheap scan never waits."""
 
 
 class Inventory:
-    """Scans devices on a thread of its own whenever asked, and when paths change; `topology` is the latest result."""
+    """Scans devices on a background thread on request and when paths change; `topology` is the latest result."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Inventory:
         self._suspects: frozenset[str] = frozenset()
         self._changed = threading.Condition()
         self.topology = Topology(host=host)
-        """One object is kept until a device or a notice changes."""
+        """The same object until a device or a notice changes."""
         self._thread = BackgroundThread("inventory", self._run)
         self._thread.start()
 
@@ -80,7 +80,7 @@ class Inventory:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Hand over what happened to paths; the topology is asked for after all collectors have been read.
+        """Return the events of paths; read `topology` after all collectors have been read.
 
         Raises:
             RuntimeError: the thread has failed.
@@ -91,11 +91,11 @@ class Inventory:
         return Reading(state_age_tables(self._states_read_ns), events=events)
 
     def request(self, rows: Rows, changed: frozenset[str] | None = None) -> None:
-        """Have a table scanned soon; a newer request replaces one that waits and takes over what it was to read.
+        """Request a scan of a table; a newer request replaces a pending one and includes its devices.
 
         Args:
-            rows: of the DISK table.
-            changed: names of the devices to read again beside new ones; None for all.
+            rows: rows of the DISK table.
+            changed: names of the devices to read again besides new ones; None for all.
         """
         with self._changed:
             self._wanted = rows
@@ -106,9 +106,9 @@ class Inventory:
             self._changed.notify_all()
 
     def confirm(self, names: frozenset[str], timeout_s: float = CONFIRM_S) -> None:
-        """Read the states of some paths again at once, because what they do contradicts the states that are known.
+        """Read the states of some paths again at once, because their I/O contradicts the known states.
 
-        Returns when that is done, or when the time is over: a scan may be under way.
+        Returns when that is done, or at the timeout: a scan may be in progress.
         """
         with self._changed:
             self._suspects |= names
@@ -116,7 +116,7 @@ class Inventory:
             self._changed.wait_for(lambda: not self._suspects, timeout_s)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until what was requested is there; whether it is."""
+        """Wait until the requested scan is complete; return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: self._wanted is None, timeout_s)
 
@@ -144,7 +144,7 @@ class Inventory:
                 poll_at = self._poll(stop) + time.monotonic()
 
     def _scan_wanted(self, stop: threading.Event) -> None:
-        # In a storm of hot-plug the requests that come meanwhile are one.
+        # During many hot-plug events the requests made meanwhile are merged.
         stop.wait(self._budget.pause_s)
         with self._changed:
             rows, names, self._changed_names = self._wanted, self._changed_names, set()
@@ -157,7 +157,7 @@ class Inventory:
             self._changed.notify_all()
 
     def _confirm(self, stop: threading.Event) -> None:
-        """Read again what the states of some paths are, and scan if that is news."""
+        """Read the states of some paths again, and scan if they changed."""
         names = self._suspects
         if not names:
             return
@@ -170,9 +170,9 @@ class Inventory:
             self._changed.notify_all()
 
     def _poll(self, stop: threading.Event) -> float:
-        """Read the states of the known paths and ports; how long to wait before the next time.
+        """Read the states of the known paths and ports; return the pause before the next poll.
 
-        What the scan costs that follows a change is on the account of scans: a change must not make the next one late.
+        The cost of the scan after a change is accounted to scans, so that a change does not delay the next poll.
         """
         if self._rows is None:
             return self._poll_s
@@ -183,7 +183,7 @@ class Inventory:
         more = self._rest_changed()
         if due or more is not None:
             self._rescan(names | (more or frozenset()), stop)
-        # Only now the topology has what was read.
+        # Only now does the topology contain the states read.
         self._states_read_ns = self._states.read_ns
         return max(self._poll_s, min(cost_s / POLL_SHARE, LONGEST_POLL_S))
 
@@ -213,28 +213,28 @@ class Inventory:
         cost_s = (time.thread_time_ns() - started_ns) / 1e9
         self._budget.spend(cost_s)
         if cost_s >= DEAR_S:
-            give_back()
+            trim_heap()
 
     def _scan_now(self, rows: Rows, changed: frozenset[str] | None) -> None:
         if self._rows is None:
             self._port_marks = read_port_marks(self._sysfs)
-        self._maps_moved()  # what happens to maps from now on is news
+        self._maps_moved()  # later events of maps are changes against this scan
         self._rows = rows
         devices, graph = self._scanner.scan(rows, changed)
-        # An NVMe head shows what its paths count, whether the kernel counts on it or not.
+        # An NVMe head shows the I/O of its paths, whether or not the kernel counts I/O of the head.
         heads = {lun.key for lun in graph.luns if lun.multipath == "nvme" and graph.paths_of[lun.key]}
         uncounted = device_notices(device for key, device in devices.items() if key not in heads)
         notices = (*self._host.notices, *uncounted, *graph.notices)
         found = Topology(devices, replace(self._host, notices=notices), graph)
         if not found.same_as(self.topology):
             before = self.topology.graph
-            told = (
+            texts = (
                 *port_changes(before, graph),
                 *path_changes(before, graph, devices),
                 *limit_changes(before, graph, devices),
                 *policy_changes(before, graph, devices),
             )
-            events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in told]
+            events = [Event.now(EventKind.HOTPLUG, text, **data) for text, data in texts]
             with self._changed:
                 self._events += events
             self.topology = found

@@ -1,4 +1,4 @@
-"""Event numbers of all device mapper devices: one ioctl says which maps lost or regained a path."""
+"""Event numbers of all device mapper devices: one ioctl detects maps with failed or reinstated paths."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BUFFER, _LARGEST = 64 * 1024, 16 * 1024 * 1024
 
 
 class MapEvents:
-    """Whether maps had events since the last call: a failed or reinstated path is one (drivers/md/dm-mpath.c)."""
+    """Detects events of maps since the last call: a failed or reinstated path is one (drivers/md/dm-mpath.c)."""
 
     def __init__(self) -> None:
         self._numbers: dict[Number, int] = {}
 
     def moved(self) -> bool:
-        """Whether any map had an event, came or went; false where the device mapper cannot be asked."""
+        """Return whether any map had an event, or was added or removed; false if the device mapper cannot be read."""
         found = read_event_numbers()
         if found is None:
             return False
@@ -33,7 +33,7 @@ class MapEvents:
 
 
 def read_event_numbers() -> dict[Number, int] | None:
-    """Event number of every device mapper device; None without the right to ask, and before Linux 4.13."""
+    """Event number of every device mapper device; None without the rights, and before Linux 4.13."""
     try:
         control = os.open(CONTROL, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -61,15 +61,15 @@ def _list(control: int) -> dict[Number, int] | None:
 
 def _entries(buffer: bytearray, start: int) -> list[tuple[Number, int]]:
     found: list[tuple[Number, int]] = []
-    place = start
+    position = start
     while True:
-        device, following = _NAME_LIST.unpack_from(buffer, place)
+        device, following = _NAME_LIST.unpack_from(buffer, position)
         if not device:
             return found
-        name_end = buffer.index(0, place + _NAME_LIST.size) + 1
+        name_end = buffer.index(0, position + _NAME_LIST.size) + 1
         aligned = name_end + -(name_end - start) % 8
         (event,) = _EVENT.unpack_from(buffer, aligned)
         found.append((decoded(device), event))
         if not following:
             return found
-        place += following
+        position += following

@@ -12,10 +12,10 @@ Number = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MapPath:
-    """What a map says of one of its paths."""
+    """State of one path in a map."""
 
     state: str
-    """active or failed; empty if not told."""
+    """active or failed; empty if unknown."""
     failures: int | None
     group: int
     """Priority group, from 1."""
@@ -32,11 +32,11 @@ class MapState:
 
 
 def parse_map(table: str, status: str) -> MapState | None:
-    """Put both lines together; None if the table is not understood, states empty if the status is not.
+    """Parse both lines; None if the table has an unknown format, empty states if the status has.
 
     Args:
-        table: parameters as `dmsetup table` prints them behind "multipath".
-        status: likewise of `dmsetup status`.
+        table: parameters after "multipath" in the output of `dmsetup table`.
+        status: the same of `dmsetup status`.
     """
     try:
         policy, weights = _table(iter(table.split()))
@@ -92,7 +92,7 @@ def _status(words: Iterator[str]) -> dict[Number, tuple[str, int | None]]:
 
 
 def _counted(words: Iterator[str]) -> list[str]:
-    """Take a count and so many words."""
+    """Take a count and that many words."""
     return [next(words) for _ in range(int(next(words)))]
 
 

@@ -1,4 +1,4 @@
-"""What multipathd says that neither sysfs nor the device mapper does: marginal paths, priorities. Only ever asks."""
+"""Facts only multipathd has: marginal paths and priorities. Read-only."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engine._native import is_sysfs
 SOCKETS = ("\0/org/kernel/linux/storage/multipathd", "/run/multipathd.socket")
 """Abstract since 0.4.8, in the filesystem beside it since 0.9.9 (multipath-tools, libmpathcmd/mpath_cmd.h)."""
 ASK_S = 10.0
-"""The daemon does the work of an answer, so it is asked seldom, ..."""
+"""Interval of queries: an answer is work for the daemon, ..."""
 SILENT_S = 60.0
-"""... and still more seldom after it did not answer."""
+"""... and the longer interval after it did not answer."""
 
 _TIMEOUT_S = 2.0
 _LENGTH = struct.Struct("@N")
@@ -26,7 +26,7 @@ _COMMAND = b'show paths raw format "%d|%M|%p"\0'
 
 
 class DaemonPath(NamedTuple):
-    """What multipathd says of one path."""
+    """Facts of one path from multipathd."""
 
     marginal: bool | None = None
     priority: int | None = None
@@ -36,15 +36,15 @@ UNKNOWN_PATH = DaemonPath()
 
 
 def same_kernel(sysfs: str) -> bool:
-    """Whether a sysfs is that of the kernel this process runs on, so that its daemons and ioctls speak of it.
+    """Whether a sysfs is that of the running kernel, so that daemons and ioctls refer to the same devices.
 
-    Every mount of sysfs is, those of containers as well, which have a device number of their own.
+    Every mount of sysfs is, including those of containers, which have their own device numbers.
     """
     return is_sysfs(sysfs)
 
 
 class MultipathDaemon:
-    """Asks multipathd now and then; between two answers the last one stands."""
+    """Queries multipathd periodically; between two answers the last one is used."""
 
     def __init__(self, sockets: tuple[str, ...] = SOCKETS, ask_s: float = ASK_S) -> None:
         self._sockets = sockets
@@ -55,9 +55,9 @@ class MultipathDaemon:
         self._asking: threading.Thread | None = None
 
     def paths(self) -> Mapping[str, DaemonPath]:
-        """Return what the last answer said, by kernel name; paths the daemon does not know are left out.
+        """Return the last answer by kernel name, without paths unknown to the daemon.
 
-        Only the first call waits for the daemon: when many paths fail, it is slow exactly when others must not be.
+        Only the first call waits for the daemon: when many paths fail, it is slow while ticks must not be.
         """
         is_asking = self._asking is not None and self._asking.is_alive()
         if time.monotonic() >= self._next_s and not is_asking:
@@ -90,7 +90,7 @@ class MultipathDaemon:
 
 
 def parse_paths(answer: str) -> dict[str, DaemonPath]:
-    """Read lines such as `sda|normal|50`; anything else (an error, an older daemon's empty field) is passed over."""
+    """Parse lines such as `sda|normal|50`; anything else (an error, an older daemon's empty field) is ignored."""
     found = {}
     for line in answer.rstrip("\0").splitlines():
         name, *fields = (part.strip() for part in line.split("|"))
@@ -104,12 +104,12 @@ def parse_paths(answer: str) -> dict[str, DaemonPath]:
 
 
 def _received(connection: socket.socket, length: int, end_s: float) -> bytes:
-    """Receive so many bytes by a time of CLOCK_MONOTONIC, however slowly they come.
+    """Receive this many bytes until a deadline of CLOCK_MONOTONIC, however slowly they arrive.
 
-    Anybody may listen at the abstract address of a host that runs no multipathd.
+    Any process may listen at the abstract address on a host without multipathd.
 
     Raises:
-        EOFError: the other side closed before.
+        EOFError: the peer closed the connection before.
         OSError: it did not answer in time.
     """
     parts, left = [], length

@@ -1,4 +1,4 @@
-"""Partitions, which sysfs lists in the class of all block devices only."""
+"""Partitions, which sysfs lists only in the class of all block devices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_partitions(sysfs: str, disks: Iterable[str]) -> list[Partition]:
 
     Args:
         sysfs: where sysfs is mounted.
-        disks: kernel names of what is not a partition.
+        disks: kernel names of devices that are no partitions.
     """
     folder = Path(sysfs, "class/block")
     try:

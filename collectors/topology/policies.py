@@ -1,4 +1,4 @@
-"""Policies that change while lunscope runs: from then on I/Os are spread over the paths in another way."""
+"""Events for path policies that change while lunscope runs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collectors.model import Device
 from engine.text import safe_text
 
 MOST_EVENTS = 16
-"""More LUNs than this whose policy changes at once (it is that of a subsystem) are told in one event."""
+"""More policy changes than this at once (of all LUNs of a subsystem) are reported in one event."""
 
-Told = tuple[str, dict[str, str | int]]
+EventText = tuple[str, dict[str, str | int]]
 
 
-def policy_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
-    """Yield text and data of an event per LUN whose policy is known to be another, or of one event for many."""
+def policy_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
+    """Yield text and data of an event per LUN with a changed policy, or of one event for many."""
     known = {lun.key: lun.policy for lun in before.luns if lun.policy}
     changed = [(known[lun.key], lun) for lun in now.luns if lun.policy and known.get(lun.key, lun.policy) != lun.policy]
     if len(changed) > MOST_EVENTS:

@@ -1,4 +1,4 @@
-"""HBA ports: SCSI hosts, NVMe controllers and virtio disks, those of one WWPN or one initiator address united."""
+"""HBA ports: SCSI hosts, NVMe controllers and virtio disks, merged by WWPN or initiator address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PHY_OF_HOST = re.compile(r"phy-(\d+):\d+")
 
 
 def link_rate(host: str, location: SysfsLocation, buses: Buses) -> str:
-    """Rate of a port such as "6.0 Gbps", or "4 x 12.0 Gbit" of a wide one; empty where the bus does not say.
+    """Rate of a port such as "6.0 Gbps", or "4 x 12.0 Gbit" of a wide one; empty if the bus does not report it.
 
     A phy without a partner has no rate and is left out (negotiated_linkrate; sata_spd of Documentation/ABI/testing/
     sysfs-ata).
@@ -48,13 +48,13 @@ class PortTable:
     of_member: dict[str, str] = field(default_factory=dict)
 
     def add(self, port: Port) -> None:
-        """Enter a port, or the members it adds to one that is known."""
+        """Add a port, or its members to an existing one."""
         known = self.by_key.get(port.key)
         self.by_key[port.key] = port if known is None else _united(known, port)
         self.of_member.update(dict.fromkeys(port.members, port.key))
 
     def of_location(self, location: SysfsLocation) -> str:
-        """Key of the port a device hangs on, entered where only the device tells of it; empty if it has none."""
+        """Key of the port of a device, which is added if only the device refers to it; empty if it has none."""
         member = (
             location.host or location.controller or location.virtio or ("" if location.virtual else location.parent)
         )
@@ -66,7 +66,7 @@ class PortTable:
         return self.of_member.get(member, "")
 
     def sorted(self) -> tuple[Port, ...]:
-        """All ports, in the order people count."""
+        """All ports in natural order."""
         return tuple(sorted(self.by_key.values(), key=lambda port: natural(port.name)))
 
 
@@ -77,13 +77,13 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def find_ports(buses: Buses) -> PortTable:
-    """All ports that sysfs lists, whether disks hang on them or not."""
-    book = PortTable()
+    """All ports in sysfs, with or without disks."""
+    ports = PortTable()
     for name in sorted(buses.scsi_hosts, key=natural):
-        book.add(_scsi_port(name, buses))
+        ports.add(_scsi_port(name, buses))
     for name in sorted(buses.controllers, key=natural):
-        book.add(_nvme_port(name, buses))
-    return book
+        ports.add(_nvme_port(name, buses))
+    return ports
 
 
 def _united(one: Port, other: Port) -> Port:
@@ -105,7 +105,7 @@ def _key(name: str, parent: str) -> str:
 def _scsi_port(name: str, buses: Buses) -> Port:
     facts = buses.scsi_hosts[name]
     location, _ = location_of(f"{buses.host_links[name]}/x", "x")
-    # A virtual port (NPIV) stands below the host of the physical one and shares its wire.
+    # A virtual port (NPIV) is below the host of the physical one and shares its link.
     physical = location.host if location.host in buses.scsi_hosts else name
     fc = buses.fc_hosts.get(physical, {})
     iscsi = buses.iscsi_hosts.get(name, {})
@@ -164,7 +164,7 @@ def address_parts(address: str) -> dict[str, str]:
 
 
 def nvme_limit(facts: Facts) -> int | None:
-    """Entries of all I/O queues: the first queue is the admin's, one entry of each stays free (NVMe base, 3.3.1.5)."""
+    """Entries of all I/O queues: the first is the admin queue, one entry of each stays free (NVMe base, 3.3.1.5)."""
     queues, size = _number(facts["queue_count"]), _number(facts["sqsize"])
     return None if queues is None or size is None or queues < 2 else (queues - 1) * size
 

@@ -1,4 +1,4 @@
-"""Layers under which no LUN is known: on devices that are not there, or in a circle."""
+"""Layers not built on any known LUN: on missing devices, or in a cycle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collectors.graph import Graph, Layer
 
 
 def layers_above(graph: Graph) -> Mapping[str, Sequence[Layer]]:
-    """Layers that stand directly on each device, by its key."""
+    """Layers built directly on each device, by its key."""
     above: dict[str, list[Layer]] = {}
     for layer in graph.layers:
         for below in layer.below:
@@ -17,7 +17,7 @@ def layers_above(graph: Graph) -> Mapping[str, Sequence[Layer]]:
 
 
 def rootless_layers(graph: Graph) -> Iterator[Layer]:
-    """Yield the layers to begin with in order to reach all that cannot be reached from a LUN."""
+    """Yield the layers to start from to reach all layers that cannot be reached from a LUN."""
     above = layers_above(graph)
     reached = _reached(above, (lun.key for lun in graph.luns))
     known = {layer.key for layer in graph.layers}
@@ -29,7 +29,7 @@ def rootless_layers(graph: Graph) -> Iterator[Layer]:
 
 
 def _reached(above: Mapping[str, Sequence[Layer]], start: Iterable[str]) -> set[str]:
-    """Keys of devices and of all that stands on them."""
+    """Keys of devices and of all layers built on them."""
     waiting = list(start)
     reached = set(waiting)
     while waiting:

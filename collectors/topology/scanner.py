@@ -1,4 +1,4 @@
-"""The scan: sysfs and procfs into devices and graph, whole or only what changed."""
+"""Scan of sysfs and procfs into devices and graph, complete or of changed devices only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from collectors.graph import Graph, MountedFilesystem
 from collectors.kernel.class_folder import read_class
 from collectors.kernel.identity import storable_name
-from collectors.kernel.udev_facts import look_up
+from collectors.kernel.udev_facts import read_udev_properties
 from collectors.model import Device, Rows
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.tape.drives import read_tapes
@@ -18,7 +18,7 @@ from collectors.topology.buses import read_buses
 from collectors.topology.device_mapper import AskMaps, with_map_states
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
-from collectors.topology.seen import SeenDevices
+from collectors.topology.seen import DeviceRecords
 from engine.hostfs.names import unescape_octal
 from engine.numbers import whole_number
 from engine.text import safe_text
@@ -30,10 +30,10 @@ def read_mounts(procfs: str, by_number: Numbers, by_name: Mapping[str, str]) -> 
     """Mounts of the host and its swap areas, on the devices given, each point once.
 
     Args:
-        procfs: the first process's mounts are the host's also when this runs in a container.
+        procfs: mounts are those of its process 1, which are the host's even in a container.
         by_number: keys of devices by major and minor.
-        by_name: keys of devices by path below /dev, with dm names as /dev/mapper/NAME: what tells of filesystems whose
-            number in mountinfo is not a device's (btrfs, overlay lower ones are not devices at all).
+        by_name: keys of devices by path below /dev, with dm names as /dev/mapper/NAME: for filesystems whose number in
+            mountinfo is not that of a device (btrfs; lower layers of overlay are no devices at all).
     """
     text = _read(procfs, "1/mountinfo") or _read(procfs, "self/mountinfo")
     mounts = dict.fromkeys((*_mounts(text, by_number, by_name), *_swaps(_read(procfs, "swaps"), by_name)))
@@ -75,7 +75,7 @@ def _read(procfs: str, name: str) -> str:
 def with_aliases(
     devices: Mapping[str, Device], graph: Graph, settings: ReadingSettings
 ) -> tuple[dict[str, Device], Graph]:
-    """Put names in force; a LUN's name stands where that of its map stood, its paths keep the kernel's."""
+    """Apply aliases; a LUN's alias replaces the name of its map, its paths keep kernel names."""
     if not settings.aliases:
         return dict(devices), graph
     named = dict(devices)
@@ -91,7 +91,7 @@ def with_aliases(
 
 
 class TopologyScanner:
-    """Scans when asked and keeps what it read, so that a change of one device of thousands is cheap."""
+    """Scans on request and caches devices, so that a change of one device of thousands is cheap."""
 
     def __init__(
         self,
@@ -100,36 +100,36 @@ class TopologyScanner:
         ask_maps: AskMaps | None = None,
         settings: ReadingSettings | None = None,
     ) -> None:
-        """Remember where to read.
+        """Set the paths to read.
 
         Args:
             procfs: for mounts and swap.
             sysfs: for everything else.
-            ask_maps: tells of dm-multipath maps what sysfs does not; None where that cannot be asked.
-            settings: has the names the operator gave.
+            ask_maps: reads the state of dm-multipath maps; None if that is not possible.
+            settings: with the operator's aliases.
         """
         self._settings = settings or ReadingSettings()
         self._procfs = procfs
         self._sysfs = sysfs
         self._ask_maps = ask_maps
         self._daemon = MultipathDaemon() if same_kernel(sysfs) else None
-        self._seen = SeenDevices(sysfs, look_up if Path(sysfs) == Path("/sys") else None)
+        self._records = DeviceRecords(sysfs, read_udev_properties if Path(sysfs) == Path("/sys") else None)
 
     def scan(self, rows: Rows, changed: frozenset[str] | None = None) -> tuple[dict[str, Device], Graph]:
-        """Facts of the devices of a DISK table by key, and how they hang together.
+        """Return the facts of the devices of a DISK table by key, and the device graph.
 
         Ports, mounts and partitions are always read. A device that has vanished has its names and numbers only.
 
         Args:
-            rows: of the DISK table.
-            changed: names of the devices to read again beside new ones; None for all.
+            rows: rows of the DISK table.
+            changed: names of the devices to read again besides new ones; None for all.
         """
-        seen = self._seen.update(rows, changed)
-        devices = {key: one.device for key, one in seen.items()}
+        records = self._records.update(rows, changed)
+        devices = {key: one.device for key, one in records.items()}
         partitions = read_partitions(self._sysfs, rows.names)
         keys = {device.name: key for key, device in devices.items()}
         keys |= partitions_by_name(partitions, keys)
-        assembly = Assembly.of(seen, read_buses(self._sysfs), self._daemon_paths())
+        assembly = Assembly.of(records, read_buses(self._sysfs), self._daemon_paths())
         assembly.add_disks()
         assembly.add_layers(partitions, keys)
         assembly.add_tapes(read_tapes(self._sysfs))
@@ -146,17 +146,17 @@ class TopologyScanner:
         return with_aliases(devices, self._with_map_states(graph, devices), self._settings)
 
     def marginal_changes(self, graph: Graph) -> frozenset[str]:
-        """Names of the paths of a scanned graph that became marginal or are so no more, or have another priority."""
-        told, remote_ports = self._daemon_paths(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
-        if not told and not remote_ports:
+        """Names of the paths of a scanned graph with a changed marginal state or priority."""
+        daemon_paths, remote_ports = self._daemon_paths(), read_class(self._sysfs, "fc_remote_ports", ("port_state",))
+        if not daemon_paths and not remote_ports:
             return frozenset()
-        known = ((path, self._seen.known.get(path.key)) for path in graph.paths)
+        known = ((path, self._records.known.get(path.key)) for path in graph.paths)
         return frozenset(
             path.name
             for path, one in known
             if one is not None
             and (path.marginal, path.priority)
-            != (is_marginal(one, told, remote_ports), told.get(path.name, UNKNOWN_PATH).priority)
+            != (is_marginal(one, daemon_paths, remote_ports), daemon_paths.get(path.name, UNKNOWN_PATH).priority)
         )
 
     def _daemon_paths(self) -> Mapping[str, DaemonPath]:

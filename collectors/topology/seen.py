@@ -1,4 +1,4 @@
-"""What was read of each block device, kept so that a change of one device costs one device."""
+"""Cached facts of block devices, so that a change of one device needs reading only that device."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from collectors.model import Device, Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One device: its facts, where it stands, and what is said of it as a path."""
+class DeviceRecord:
+    """One device: its facts, its location, and its state as a path."""
 
     device: Device
     location: SysfsLocation
@@ -34,72 +34,72 @@ class Seen:
     """The port of the storage it was reached through."""
 
 
-class SeenDevices:
-    """Reads devices that are new or were announced; all others are as they were."""
+class DeviceRecords:
+    """Reads new and announced devices; all others are cached."""
 
     def __init__(self, sysfs: str, udev: UdevLookup | None = None) -> None:
-        """Remember where to read; `udev` is asked for what sysfs does not tell."""
+        """Set the path to read; `udev` returns facts that sysfs lacks."""
         self._sysfs = sysfs
         self._udev = udev
-        self._seen: dict[str, Seen] = {}
+        self._records: dict[str, DeviceRecord] = {}
 
     @property
-    def known(self) -> Mapping[str, Seen]:
-        """Devices as they were read last, by key."""
-        return self._seen
+    def known(self) -> Mapping[str, DeviceRecord]:
+        """Cached devices, by key."""
+        return self._records
 
-    def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, Seen]:
-        """Bring up to date and return what is known of the rows, by key.
+    def update(self, rows: Rows, changed: frozenset[str] | None) -> dict[str, DeviceRecord]:
+        """Update the cache and return the records of the rows, by key.
 
         Args:
-            rows: the devices that are there.
-            changed: names of those to read again; None for all.
+            rows: rows of the present devices.
+            changed: names of devices to read again; None for all.
         """
-        old = {} if changed is None else self._seen
+        old = {} if changed is None else self._records
         everyone = list(zip(rows.keys, rows.names, strict=True))
         fresh = [(key, name) for key, name in everyone if key not in old or (changed is not None and name in changed)]
         slaves = {key: one.device.slaves for key, one in old.items() if one.device.slaves}
         slaves |= {key: _slaves(self._sysfs, name) for key, name in fresh if device_kind(name) in STACKED}
         holders = _holders((name, slaves.get(key, ())) for key, name in everyone)
         read = self._read(fresh, slaves, holders)
-        self._seen = {
+        self._records = {
             key: read[key] if key in read else _held_by(old[key], holders.get(name, ())) for key, name in everyone
         }
-        return self._seen
+        return self._records
 
     def _read(
         self,
         wanted: list[tuple[str, str]],
         slaves: Mapping[str, tuple[str, ...]],
         holders: Mapping[str, tuple[str, ...]],
-    ) -> dict[str, Seen]:
+    ) -> dict[str, DeviceRecord]:
         attributes = read_devices(self._sysfs, [name for _, name in wanted])
         ours = {key for key, name in wanted if is_of(key, attributes[name])}
         devices = {}
         for key, name in wanted:
-            # A name may be another device's already, which has a row of its own, or nobody's any more.
+            # The name may already be that of another device, which has its own row, or be unused.
             found = attributes[name] if key in ours else dict.fromkeys(attributes[name])
             devices[key] = device_of(key, name, found, slaves=slaves.get(key, ()), holders=holders.get(name, ()))
         if self._udev is not None:
             devices = with_udev(devices, self._udev)
         return {
-            key: self._see(devices[key], attributes[name]) if key in ours else _lost(devices[key])
+            key: self._record_of(devices[key], attributes[name]) if key in ours else _vanished(devices[key])
             for key, name in wanted
         }
 
-    def _see(self, device: Device, found: Attributes) -> Seen:
+    def _record_of(self, device: Device, found: Attributes) -> DeviceRecord:
         entry = sysfs_name(device.name)
         try:
             link = os.readlink(f"{self._sysfs}/block/{entry}")  # noqa: PTH115 text, thousands
         except OSError:
             link = ""
-        return _see(device, found, *location_of(storable_name(link), entry))
+        return _record_of(device, found, *location_of(storable_name(link), entry))
 
 
-def _see(device: Device, found: Attributes, location: SysfsLocation, address: str) -> Seen:
-    # What NVMe has as device/state is the subsystem's or the controller's, which is read once for all its paths.
+def _record_of(device: Device, found: Attributes, location: SysfsLocation, address: str) -> DeviceRecord:
+    # For NVMe device/state is that of the subsystem or controller, which is read once for all its paths.
     state = text(found["device/state"]) if address else ""
-    return Seen(
+    return DeviceRecord(
         device=device,
         location=location,
         address=address,
@@ -113,8 +113,10 @@ def _see(device: Device, found: Attributes, location: SysfsLocation, address: st
     )
 
 
-def _lost(device: Device) -> Seen:
-    return Seen(device, NOWHERE, address="", state="", access="", preferred=None, group=None, namespace="", level="")
+def _vanished(device: Device) -> DeviceRecord:
+    return DeviceRecord(
+        device, NOWHERE, address="", state="", access="", preferred=None, group=None, namespace="", level=""
+    )
 
 
 def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
@@ -126,7 +128,7 @@ def _slaves(sysfs: str, name: str) -> tuple[str, ...]:
 
 
 def _holders(slaves: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Names of the devices that stand on each."""
+    """Names of the devices built on each."""
     holders: dict[str, tuple[str, ...]] = {}
     for name, its_slaves in slaves:
         for slave in its_slaves:
@@ -134,7 +136,7 @@ def _holders(slaves: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[s
     return holders
 
 
-def _held_by(one: Seen, holders: tuple[str, ...]) -> Seen:
+def _held_by(one: DeviceRecord, holders: tuple[str, ...]) -> DeviceRecord:
     if one.device.holders == holders:
         return one
     return replace(one, device=replace(one.device, holders=holders))

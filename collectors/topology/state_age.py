@@ -1,4 +1,4 @@
-"""How old the states of paths are: a sample says it, so that whoever reads it later knows as well."""
+"""Age of the states of paths, stored in each sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = Rows(("states",), ("states",))
 
 
 def state_age_tables(read_ns: int | None) -> dict[str, Table]:
-    """Make the PATH_STATE table of this moment; none where states are not read.
+    """Make the current PATH_STATE table; none if states are not read.
 
     Args:
         read_ns: CLOCK_MONOTONIC when the last read of all states began.
@@ -26,7 +26,7 @@ def state_age_tables(read_ns: int | None) -> dict[str, Table]:
 
 
 def state_age_s(tables: Mapping[str, Table]) -> float:
-    """Age of the states in a sample in seconds; NaN where it does not say."""
+    """Age of the states in a sample in seconds; NaN if unknown."""
     table = tables.get(PATH_STATE.name)
     if table is None or not len(table.rows) or (age_ms := table.column("age_ms")[0]) == MISSING:
         return float("nan")

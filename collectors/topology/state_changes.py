@@ -1,4 +1,4 @@
-"""States of paths between two scans: what changed, as events."""
+"""Events for changes of paths and ports between two scans."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from collectors.model import Device
 from engine.text import safe_text
 
 PortMarks = frozenset[tuple[str, str, str]]
-"""Class, entry and state of what changes without an announcement, to see whether a scan is due."""
+"""Class, entry and state of devices that change without a uevent, to detect whether a scan is due."""
 
 MOST_PORT_EVENTS = 16
-"""More ports than this that come or go at once are told in one event."""
+"""More changed ports than this at once are reported in one event."""
 
 _MARKS = (
     ("scsi_host", "state"),
@@ -25,11 +25,11 @@ _MARKS = (
     ("scsi_tape", "device/state"),
 )
 
-ToldPorts = tuple[str, dict[str, str | int]]
+EventText = tuple[str, dict[str, str | int]]
 
 
 def read_port_marks(sysfs: str) -> PortMarks:
-    """Look at all SCSI hosts, FC ports, NVMe controllers and subsystems, and tape drives; some microseconds each."""
+    """Read all SCSI hosts, FC ports, NVMe controllers and subsystems, and tape drives; some microseconds each."""
     return frozenset(
         (name, entry, facts[attribute])
         for name, attribute in _MARKS
@@ -37,12 +37,12 @@ def read_port_marks(sysfs: str) -> PortMarks:
     )
 
 
-def port_changes(before: Graph, now: Graph) -> Iterator[ToldPorts]:
-    """Yield text and data of an event per port that came, went or changed its state; none from an empty graph."""
+def port_changes(before: Graph, now: Graph) -> Iterator[EventText]:
+    """Yield text and data of an event per port added, removed or changed; none if the first graph is empty."""
     if not before.ports and not before.luns:
         return
     old, new = {port.key: port for port in before.ports}, {port.key: port for port in now.ports}
-    told = [
+    port_events = [
         *(("removed", port, "") for key, port in old.items() if key not in new),
         *(("added", port, "") for key, port in new.items() if key not in old),
         *(
@@ -51,11 +51,11 @@ def port_changes(before: Graph, now: Graph) -> Iterator[ToldPorts]:
             if key in old and _port_condition(old[key]) != _port_condition(port)
         ),
     ]
-    if len(told) > MOST_PORT_EVENTS:
-        counts = Counter(action for action, _, _ in told)
+    if len(port_events) > MOST_PORT_EVENTS:
+        counts = Counter(action for action, _, _ in port_events)
         yield "ports: " + ", ".join(f"{count:,} {action}" for action, count in counts.items()), dict(counts)
         return
-    for action, port, change in told:
+    for action, port, change in port_events:
         yield f"port {safe_text(port.name)} {action}{change}", {"port": safe_text(port.name), "action": action}
 
 
@@ -69,15 +69,13 @@ def _port_words(port: Port) -> str:
 
 
 MOST_EVENTS = 32
-"""More changes than this at once (a port that is down) are told in one event."""
-
-Told = tuple[str, dict[str, str | int]]
+"""More changes than this at once (a port that is down) are reported in one event."""
 
 
-def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
+def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
     """Yield text and data of an event per path whose state changed, or of one event for very many.
 
-    Paths that came or went are told as disks that did.
+    Added and removed paths are reported as disks.
     """
     known = {path.key: path for path in before.paths}
     pairs = [(known[path.key], path) for path in now.paths if path.key in known]
@@ -91,10 +89,10 @@ def path_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> It
         yield f"{named} {_verdict(old, new)}: {_words(old)} -> {_words(new)}", data
 
 
-def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[Told]:
-    """Yield text and data of an event per path that admits more or fewer commands than before, or of one for many.
+def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
+    """Yield text and data of an event per path with a changed limit of commands, or of one for many.
 
-    The kernel lowers a limit by itself when the target says that its task set is full, and raises it again later
+    The kernel lowers a limit when the target reports a full task set, and raises it again later
     (scsi_track_queue_full, drivers/scsi/scsi.c).
     """
     known = {path.key: path for path in before.paths}
@@ -116,7 +114,7 @@ def limit_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> I
 
 
 def _named(path: Path, devices: Mapping[str, Device]) -> tuple[str, dict[str, str | int]]:
-    """Say which path of which LUN, for people and as data."""
+    """Name the path and its LUN, as text and as data."""
     name, lun = safe_text(path.name), safe_text(label_of(devices.get(path.lun), ""))
     of_lun = f" of {lun}" if lun and path.lun != path.key else ""
     return f"path {name}{of_lun}", {"path": name, "lun": lun, "usable": int(path.usable)}

@@ -1,4 +1,4 @@
-"""Reads the states of all paths again and again, since the kernel announces few changes of them."""
+"""Polling of the states of all paths, since the kernel announces few of their changes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from collectors.kernel.uevents import Budget
 from engine._native import AttributeWatch
 
 LIMIT_SHARE = 0.01
-"""Of one core, for reading the limits of commands: they change seldom, and nobody waits for them."""
+"""Share of one core for reading the limits of commands, which change rarely and are not urgent."""
 MOST_REPORTS = 3
-"""Times the same difference between sysfs and a graph is reported: a scan that did not mend it never will."""
+"""Times the same difference between sysfs and a graph is reported: further scans would not fix it either."""
 
 Values = Sequence[bytes | None]
 Differs = Callable[[Path, Values], bool]
 
 
 class StatePoll:
-    """Compares the states in sysfs with those in a graph; 19,200 SCSI paths cost some 40 ms of CPU a time."""
+    """Compares the states in sysfs with those in a graph; 19,200 SCSI paths take about 40 ms of CPU per poll."""
 
     def __init__(self, sysfs: str, *, keep: bool | None = None) -> None:
-        """Remember where to read; `keep` is that of AttributeWatch."""
+        """Set the path to read; `keep` is that of AttributeWatch."""
         self._sysfs = sysfs
         self._scsi = _Watched(sysfs, ("device/state", "device/access_state"), keep)
         self._nvme = _Watched(sysfs, ("ana_state",), keep)
@@ -39,9 +39,9 @@ class StatePoll:
         """CLOCK_MONOTONIC when the last read of all states began; None before the first, and without paths."""
 
     def changed(self, graph: Graph) -> frozenset[str]:
-        """Read all states; names of the paths whose state, access or limit is not as the graph has it.
+        """Read all states; return the names of paths with a state, access or limit other than in the graph.
 
-        Paths that vanished are not among them: hot-plug finds those.
+        Vanished paths are not included: hot-plug detects those.
         """
         started_ns = time.monotonic_ns()
         self._follow(graph)
@@ -54,7 +54,7 @@ class StatePoll:
         return self._news(names)
 
     def confirm(self, graph: Graph, names: frozenset[str]) -> frozenset[str]:
-        """Read the states of some paths at once; names of those whose state or access is not as the graph has it."""
+        """Read the states of some paths now; return the names of those with a changed state or access."""
         self._follow(graph)
         found = self._scsi.differing(_scsi_differs, names) | self._nvme.differing(self._nvme_differs(), names)
         return self._news(found)
@@ -88,7 +88,7 @@ class StatePoll:
         return differs
 
     def _news(self, found: frozenset[tuple[str, Values]]) -> frozenset[str]:
-        """Names of paths that differ; what was reported several times and stayed so is left out."""
+        """Names of paths that differ, without those already reported several times with the same values."""
         self._reported = Counter({one: times for one, times in self._reported.items() if one in found})
         fresh = [one for one in found if self._reported[one] < MOST_REPORTS]
         self._reported.update(fresh)
@@ -120,7 +120,7 @@ def _no_difference(_path: Path, _values: Values) -> bool:
 
 
 class _Watched:
-    """Attributes of some paths: what was read last, and the paths as the graph has them."""
+    """Attributes of some paths: last values read, and the paths of the graph."""
 
     def __init__(self, sysfs: str, attributes: tuple[str, ...], keep: bool | None) -> None:
         self._folder = f"{sysfs}/block"
@@ -131,11 +131,11 @@ class _Watched:
         self._rows: Mapping[str, int] = {}
         self._values: list[Values] = []
         self._due: set[int] = set()
-        """Rows that have to be compared: their values are new, or the graph is, or they differed."""
+        """Rows to be compared: with new values, with a new graph, or that differed before."""
         self.paths: tuple[Path, ...] = ()
 
     def follow(self, paths: Iterable[Path]) -> None:
-        """Take the paths of another graph; descriptors are opened again only if paths came or went."""
+        """Take the paths of another graph; descriptors are opened again only if paths were added or removed."""
         self.paths = tuple(paths)
         self.compare_all()
         keys = tuple(path.key for path in self.paths)
@@ -153,7 +153,7 @@ class _Watched:
         self._due = set(range(len(self.paths)))
 
     def differing(self, differs: Differs, names: frozenset[str] | None = None) -> frozenset[tuple[str, Values]]:
-        """Read all paths, or those named; names and values of those that are not as the graph has them."""
+        """Read all paths, or those named; return names and values of those that differ from the graph."""
         if not self.paths:
             return frozenset()
         rows = None if names is None else [self._rows[name] for name in names if name in self._rows]

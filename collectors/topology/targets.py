@@ -1,4 +1,4 @@
-"""Target ports: the far end of a path, by the name its transport gives it."""
+"""Target ports of paths, named by their transport."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collectors.topology.ports import address_parts
 
 
 def target_of(location: SysfsLocation, port: Port | None, buses: Buses) -> TargetPort | None:
-    """Far end of the path of a device at `location`; None where the bus has no such thing."""
+    """Target port of the path of a device at `location`; None if the bus has no target ports."""
     if location.controller:
         return _nvme_target(location.controller, buses)
     if location.session:
@@ -30,7 +30,7 @@ def _nvme_target(controller: str, buses: Buses) -> TargetPort:
     array, address = facts.get("subsysnqn", ""), address_parts(facts.get("address", ""))
     transport = facts.get("transport", "") or "?"
     if "traddr" not in address:
-        # On PCIe the controller is the far end as well.
+        # On PCIe the controller is also the target port.
         return TargetPort(f"nvme:{controller}@{facts.get('address', '')}", controller, f"nvme-{transport}", array)
     far = address["traddr"].partition("pn-")[2] or address["traddr"]
     name = f"{far}:{address['trsvcid']}" if address.get("trsvcid", "none") != "none" else far

@@ -21,7 +21,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
 from collectors.tables.block.schema import DISK
-from collectors.tables.cgroup import counter_file
+from collectors.tables.cgroup import counter_file, reader, tree
 from collectors.tables.cgroup.reader import CgroupCollector
 from collectors.tables.cgroup.schema import CGROUP
 from collectors.tables.cgroup.subject import CGROUPS
@@ -65,9 +65,9 @@ def read(collector: CgroupCollector) -> Table:
     return collector.read().tables["cgroup"]
 
 
-def look_again(collector: CgroupCollector) -> None:
+def rescan(collector: CgroupCollector) -> None:
     """As the thread does every two seconds."""
-    collector._tree.groups = scan(collector._hierarchy)
+    collector._tree.found = scan(collector._hierarchy)
 
 
 def column(table: Table, name: str) -> dict[str, int]:
@@ -110,14 +110,14 @@ def test_nothing_is_read_below_a_group_that_stands_still(collector: CgroupCollec
 def test_one_that_came_has_no_rates_and_one_that_went_no_row(collector: CgroupCollector, groups: FakeCgroups) -> None:
     before = read(collector)
     groups.put("/b.slice", {SDA: (4096, 0, 1, 0)})
-    look_again(collector)
+    rescan(collector)
     now = read(collector)
     table = derive(*_samples(before, now)).tables["cgroups"]
     assert np.isnan(figure(table, "/b.slice sda", "iops"))
     assert figure(table, "/a.slice sda", "iops") == 0
     groups.remove("/b.slice")
     groups.remove("/a.slice/one.service")
-    look_again(collector)
+    rescan(collector)
     assert read(collector).rows.names == ("/ sda", "/ sdb", "/a.slice sda")
 
 
@@ -126,7 +126,7 @@ def test_a_group_made_again_under_its_name_is_another_one(collector: CgroupColle
     kept = (groups.root / "a.slice/one.service").rename(groups.root / "a.slice/kept")
     groups.put("/a.slice/one.service", {SDA: (1 << 40, 0, 1 << 30, 0)})
     kept.rename(groups.root.parent / "kept")
-    look_again(collector)
+    rescan(collector)
     groups.put("/", {SDA: (50000, 8192, 11, 2)})
     now = read(collector)
     row = now.rows.names.index("/a.slice/one.service sda")
@@ -138,7 +138,7 @@ def test_a_group_made_again_under_its_name_is_another_one(collector: CgroupColle
 def test_limits_follow_what_is_set(collector: CgroupCollector, groups: FakeCgroups) -> None:
     assert column(read(collector), "write_limit_ios")["/a.slice sda"] == RAW_MISSING
     groups.put("/a.slice", {SDA: (40960, 8192, 10, 2)}, limits="8:0 rbps=max wbps=1048576 riops=max wiops=120\n")
-    look_again(collector)
+    rescan(collector)
     table = read(collector)
     assert column(table, "write_limit_ios")["/a.slice sda"] == 120
     assert column(table, "write_limit_bytes")["/a.slice sda"] == 1048576
@@ -335,3 +335,32 @@ def test_groups_are_recorded_replayed_and_exported(tmp_path: Path) -> None:
     assert lines[1]["id"] == "/job sda:8:0#1"
     steps = reader.steps(reader.first, len(reader) - 1)
     assert any("/job sda" in line for line in report_text(steps, ReportOptions(("cgroups",))))
+
+
+def test_groups_beyond_the_limit_are_an_event_once(
+    tmp_path: Path, groups: FakeCgroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "MOST_GROUPS", 3)
+    monkeypatch.setattr(reader, "MOST_GROUPS", 3)
+    hierarchy = find_hierarchy(str(tmp_path / "sys"))
+    assert hierarchy is not None
+    collector = CgroupCollector(hierarchy, _disks)
+    try:
+        first, second = collector.read(), collector.read()
+    finally:
+        collector.close()
+    assert [event.text for event in first.events] == ["cgroups: only 3 groups are read, the rest is left out"]
+    assert not second.events
+    assert "/a.slice/one.service sda" not in first.tables["cgroup"].rows.names
+
+
+def test_as_many_groups_as_the_limit_are_no_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = FakeCgroups(tmp_path / "sys")
+    groups.put("/", {SDA: (40960, 8192, 10, 2)})
+    groups.put("/a.slice", {SDA: (40960, 8192, 10, 2)})
+    monkeypatch.setattr(tree, "MOST_GROUPS", 2)
+    hierarchy = find_hierarchy(str(tmp_path / "sys"))
+    assert hierarchy is not None
+    found = scan(hierarchy)
+    assert len(found.groups) == 2
+    assert not found.left_out

@@ -10,7 +10,7 @@ import pytest
 
 from collectors.exact.collector import ExactCollector
 from collectors.exact.tracer import Tracer
-from collectors.exact.tracer_supervisor import Attachment
+from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.graph import Graph, Path, Port
 from collectors.model import MISSING, Device, Rows, Topology
 from collectors.sampling.reading import Reading
@@ -31,7 +31,7 @@ class Host:
         self.topology = Topology()
         self.opened = threading.Semaphore(0)
         self.refusal = ""
-        self.attachment = Attachment(self.open, first_pause_s=0.001)
+        self.attachment = TracerSupervisor(self.open, first_pause_s=0.001)
         self.collector = ExactCollector(self.attachment, lambda: self.disks, lambda: self.topology)
 
     def open(self) -> Tracer:

@@ -75,7 +75,7 @@ def test_a_screen_has_its_first_sample_before_anything_is_attached(kernel: FakeK
     second = next(steps).current
     assert "trace" not in second.tables
     opener.allowed.set()
-    assert source._exact._attachment.wait(PATIENCE_S)
+    assert source._exact._supervisor.wait(PATIENCE_S)
     third = next(steps).current
     source.close()
     assert third.topology.host.tier is Tier.EXACT
@@ -113,11 +113,11 @@ def test_the_samplers_rest_while_exact_counters_come(kernel: FakeKernel) -> None
     steps = source.steps(StopFlag())
     next(steps)
     assert source._watch is not None
-    assert source._watch.resting
+    assert source._watch.paused
     opener.tracer.trouble = "gone"
     opener.refusal = "gone for good"
     assert next(steps).current.topology.host.tier is Tier.SAMPLED
-    assert not source._watch.resting
+    assert not source._watch.paused
     source.close()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.sampling.memory import give_back
+from collectors.sampling.memory import trim_heap
 
 PIECES, PIECE_BYTES = 20_000, 4096
 _C = ctypes.CDLL(None)
@@ -27,7 +27,7 @@ def test_pieces_that_were_freed_below_one_that_was_not() -> None:
     for piece in pieces[:-1]:
         _C.free(piece)
     held = resident_bytes()
-    give_back()
+    trim_heap()
     given = held - resident_bytes()
     _C.free(pieces[-1])
     assert given > PIECES * PIECE_BYTES / 2

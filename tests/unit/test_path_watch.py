@@ -29,7 +29,7 @@ class Host:
         return sample(self.at_s, disks=disks(WHO, *(self.total[name] for name in WHO.names)), topology=ABOUT)
 
     def texts(self, after_s: int, **of: dict[str, int]) -> list[str]:
-        events = self.watch.look(self.sample(after_s, **of))
+        events = self.watch.compare(self.sample(after_s, **of))
         assert all(event.kind is EventKind.PATH for event in events)
         return [event.text for event in events]
 
@@ -68,8 +68,8 @@ def test_intervals_are_put_together_until_they_are_long_enough() -> None:
 
 def test_an_event_carries_numbers() -> None:
     host = Host()
-    host.watch.look(host.sample(0))
-    (event,) = host.watch.look(host.sample(10, **SICK))
+    host.watch.compare(host.sample(0))
+    (event,) = host.watch.compare(host.sample(10, **SICK))
     assert event.data == {"path": "sd0h1", "sick_times": 4.0, "uneven_times": None, "stalled": 0}
 
 

@@ -25,8 +25,8 @@ def test_only_processes_whose_bytes_moved_are_kept(kernel: FakeKernel) -> None:
     kernel.write_process(11, b"worker", read_bytes=8192, syscr=3)
     kernel.write_process(12, b"worker", read_bytes=4096, syscr=3)
     (process,) = scanner.scan()
-    assert (process.key, process.name, process.grown) == ("11:100", "worker", (11, 4096, 0, 0, 3, 0))
-    assert [process.grown[1:] for process in scanner.scan()] == [(0, 0, 0, 0, 0)]
+    assert (process.key, process.name, process.deltas) == ("11:100", "worker", (11, 4096, 0, 0, 3, 0))
+    assert [process.deltas[1:] for process in scanner.scan()] == [(0, 0, 0, 0, 0)]
 
 
 def test_a_new_process_counts_from_zero_and_a_dead_one_goes(kernel: FakeKernel) -> None:
@@ -46,7 +46,7 @@ def test_a_pid_used_again_is_another_process(kernel: FakeKernel) -> None:
     kernel.write_process(20, b"two", started=900, read_bytes=500)
     second = scanner.scan()[0]
     assert second.key != first
-    assert (second.name, second.grown[1]) == ("two", 500)
+    assert (second.name, second.deltas[1]) == ("two", 500)
 
 
 def test_names_are_data(kernel: FakeKernel) -> None:
@@ -63,7 +63,7 @@ def test_the_most_active_come_first_and_there_are_not_too_many(kernel: FakeKerne
         kernel.write_process(pid, b"p", read_bytes=pid)
     found = scanner.scan()
     assert len(found) == MAX_PROCESSES
-    assert found[0].grown[0] == 99 + 2 * MAX_PROCESSES
+    assert found[0].deltas[0] == 99 + 2 * MAX_PROCESSES
 
 
 def test_half_written_files_are_not_fatal(kernel: FakeKernel) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import growth
+from collectors.derive.counter_deltas import column_deltas
 from collectors.model import (
     Column,
     Device,
@@ -160,19 +160,21 @@ def test_a_longer_interval_is_the_weighted_mean_of_its_parts(
 def test_a_wrapped_counter_grows_as_an_unwrapped_one(start: int, grown: int) -> None:
     column = [Column("ms", Kind.COUNTER32)]
     old, new = (np.array([[value % 2**32]], np.uint64) for value in (start, start + grown))
-    assert growth(column, old, new)["ms"][0] == grown
+    assert column_deltas(column, old, new)["ms"][0] == grown
 
 
 @given(start=st.integers(0, 2**32 - 1), grown=st.integers(0, 2**27))
 def test_a_narrow_kernel_long_grows_as_a_wide_one(start: int, grown: int) -> None:
     column = [Column("ios", Kind.COUNTER)]
     old, new = (np.array([[value % 2**32]], np.uint64) for value in (start, start + grown))
-    assert growth(column, old, new, wrap=float(2**27))["ios"][0] == grown
+    assert column_deltas(column, old, new, wrap=float(2**27))["ios"][0] == grown
 
 
 @given(old=U64, new=U64)
 def test_a_wide_counter_never_guesses(old: int, new: int) -> None:
-    grown = growth([Column("ios", Kind.COUNTER)], np.array([[old]], np.uint64), np.array([[new]], np.uint64))["ios"][0]
+    grown = column_deltas([Column("ios", Kind.COUNTER)], np.array([[old]], np.uint64), np.array([[new]], np.uint64))[
+        "ios"
+    ][0]
     if RAW_MISSING in (old, new) or new < old:
         assert math.isnan(grown)
     else:

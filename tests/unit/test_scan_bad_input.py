@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from collectors.kernel.udev_facts import look_up
+from collectors.kernel.udev_facts import read_udev_properties
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (
     FakeScsi,
@@ -186,7 +186,7 @@ def test_without_libudev(
         return imported(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    assert look_up(["sda"]) == {}
+    assert read_udev_properties(["sda"]) == {}
     _, document = scanned(kernel, capsys)
     assert len(document["paths"]) == 7
     assert run_cli(["report", "-L", "--all", "0.1", "1", *roots(kernel)]) == 0

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.model import MISSING, Column, Kind, Rows, Sample, Schema, Table, Topology
-from collectors.session.format import CHAPTER_TICKS
+from collectors.session.format import SEGMENT_TICKS
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from tests.session_samples import Machine, assert_same, note, single
@@ -56,7 +56,7 @@ def test_any_samples_come_back_in_any_order(samples: list[Sample], data: st.Data
 @pytest.fixture(scope="module")
 def long_recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Sample]]:
     machine = Machine()
-    samples = [machine.sample(*([note(f"at {tick}")] if tick % 50 == 7 else [])) for tick in range(CHAPTER_TICKS + 70)]
+    samples = [machine.sample(*([note(f"at {tick}")] if tick % 50 == 7 else [])) for tick in range(SEGMENT_TICKS + 70)]
     path = tmp_path_factory.mktemp("session") / "long.lun"
     record(path, samples)
     return path, samples
@@ -72,7 +72,7 @@ def test_a_long_recording_comes_back_forward_backward_and_at_random(long_recordi
             assert (step.previous is None) == (index == 0)
             if step.previous is not None:
                 assert_same(step.previous, samples[index - 1])
-        for index in (CHAPTER_TICKS + 5, CHAPTER_TICKS, CHAPTER_TICKS - 1, 61, 60, 59, 1, 0):
+        for index in (SEGMENT_TICKS + 5, SEGMENT_TICKS, SEGMENT_TICKS - 1, 61, 60, 59, 1, 0):
             assert_same(reader.sample_at(index), samples[index])
         for index in np.random.default_rng(3).integers(0, len(samples), 60).tolist():
             assert_same(reader.sample_at(index), samples[index])
@@ -81,7 +81,7 @@ def test_a_long_recording_comes_back_forward_backward_and_at_random(long_recordi
 def test_what_stays_the_same_is_the_same_object(long_recording: tuple[Path, list[Sample]]) -> None:
     path, _ = long_recording
     with SessionReader(path) as reader:
-        steps = list(reader.steps(1, 100)) + list(reader.steps(CHAPTER_TICKS - 2, CHAPTER_TICKS + 2))
+        steps = list(reader.steps(1, 100)) + list(reader.steps(SEGMENT_TICKS - 2, SEGMENT_TICKS + 2))
         first = steps[0].current
         for step in steps:
             assert step.current.topology is first.topology

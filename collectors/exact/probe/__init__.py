@@ -1,1 +1,1 @@
-"""The probe helper: a small privileged process that lets others read what it traces."""
+"""The probe helper: a small privileged process that serves its counters to unprivileged readers."""

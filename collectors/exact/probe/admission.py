@@ -1,4 +1,4 @@
-"""Who may read what the helper traces: the names of other people's processes are among it."""
+"""Access control of the helper: its data includes the names of other users' processes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from engine.errors import UsageError
 _CREDENTIALS = struct.Struct("iII")
 """struct ucred of unix(7): process, user and group id."""
 _SO_PEERGROUPS = 59
-"""asm-generic/socket.h, from Linux 4.13 on: the other side's supplementary groups, as 32-bit ids."""
+"""asm-generic/socket.h, from Linux 4.13 on: the peer's supplementary groups, as 32-bit ids."""
 _MOST_OPTION_BYTES = 1024
-"""The most that getsockopt of Python hands over."""
+"""Largest buffer of Python's getsockopt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The process at the other end of a connection, as the kernel knew it when it connected."""
+    """The process at the other end of a connection, with its credentials at connect time."""
 
     user: int
     groups: frozenset[int]
 
     @classmethod
     def of(cls, connection: socket.socket) -> Self:
-        """Ask the kernel (SO_PEERCRED, SO_PEERGROUPS), and nothing that may take long, as a directory service may.
+        """Read the credentials from the kernel (SO_PEERCRED, SO_PEERGROUPS), never from a slow directory service.
 
-        A process in more than 256 groups is known by its first group only.
+        Of a process in more than 256 groups only the first group counts.
 
         Raises:
-            OSError: the connection has no other end.
+            OSError: the connection has no peer.
         """
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         _, user, group = _CREDENTIALS.unpack(raw)
@@ -48,14 +48,14 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Users by id, and a group whose members are let in; root always is."""
+    """User ids and a group that may read; root always may."""
 
     users: frozenset[int]
     group: int | None = None
 
     @classmethod
     def of(cls, users: Collection[str], group: str | None) -> Admission:
-        """Find the ids of names; where none are given the user who called sudo is let in.
+        """Resolve names to ids; without any, the user who called sudo is admitted.
 
         Raises:
             UsageError: there is no such user or group.

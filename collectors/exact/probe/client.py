@@ -1,4 +1,4 @@
-"""Exact counters by way of the probe helper, which reads them for those who may not."""
+"""Exact counters read through the probe helper, for users without the rights to trace."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from collectors.tables.block.trace_schema import TRACE
 from engine.errors import LunscopeError
 
 ENTER_S = 5.0
-"""The helper attaches for its first reader, which takes a moment."""
+"""The helper attaches for its first reader, which takes some time."""
 ANSWER_S = 2.0
-"""Within which an answer must be whole."""
+"""Timeout of a complete answer."""
 
 
 def helper_path() -> Path:
-    """Where the helper's socket is."""
+    """Path of the helper's socket."""
     return Path(os.environ.get(PATH_VARIABLE) or DEFAULT_PATH)
 
 
 def connect(path: Path) -> HelperTracer:
-    """Be let in by the helper that serves a socket.
+    """Connect to the helper that serves a socket.
 
     Raises:
-        LunscopeError: it refuses, or speaks another version.
-        OSError: nobody is there.
+        LunscopeError: it refuses, or has another version.
+        OSError: nothing listens there.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -49,9 +49,9 @@ def connect(path: Path) -> HelperTracer:
 
 
 class HelperTracer:
-    """A tracer whose programs are the helper's; implements collectors.exact.tracer.Tracer.
+    """A tracer that runs in the helper; implements collectors.exact.tracer.Tracer.
 
-    Every reading asks for what changed since the one before; other readers of the helper do not show.
+    Every reading requests the changes since the previous one; other readers of the helper have no effect.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -64,7 +64,7 @@ class HelperTracer:
         self._groups = np.zeros((0, 2), np.uint64)
         self._losses: Mapping[str, int] = {}
         self.generation = 0
-        """Grows when a row came or now means another device."""
+        """Incremented when a row is added or assigned to another device."""
 
     def names(self) -> list[str]:
         """Kernel names of the rows."""
@@ -75,10 +75,10 @@ class HelperTracer:
         return self._numbers
 
     def read(self) -> NDArray[np.uint64]:
-        """Ask for everything that changed; peaks are those since the last call.
+        """Request everything that changed; peaks are those since the last call.
 
         Raises:
-            OSError: the helper is gone.
+            OSError: the connection to the helper is lost.
         """
         answer = self._ask({"verb": "turn"})
         try:
@@ -88,38 +88,38 @@ class HelperTracer:
         return self._values.copy()
 
     def cells(self) -> Cells:
-        """Growth of the histograms since the last call."""
+        """Return the counts added to the histograms since the last call."""
         cells, self._cells = self._cells, self._cells[:0]
         row, series, bucket, count = cells.T
         return row.astype(np.uint32), series.astype(np.uint8), bucket.astype(np.uint16), count.copy()
 
     def slowest(self) -> tuple[NDArray[np.uint64], list[str]]:
-        """Take the slowest I/Os since the reading before."""
+        """Take the slowest I/Os since the previous reading."""
         return self._slow
 
     def regroup(self, groups: Sequence[Sequence[str]]) -> None:
-        """Have busy time of these groups counted from now on."""
+        """Count busy time of these groups from now on."""
         answer = self._ask({"verb": "regroup", "groups": [list(group) for group in groups]})
         self._groups = answer.arrays["groups"]
 
     def read_groups(self) -> NDArray[np.uint64]:
-        """Busy time of the groups at the last reading, or when they were made."""
+        """Busy time of the groups at the last reading, or when they were created."""
         return self._groups
 
     def watch_tag_wait(self, on: bool) -> None:
-        """Have waits for tags watched or not."""
+        """Enable or disable timing of waits for tags."""
         self._ask({"verb": "tag_wait", "on": on})
 
     def rescan(self) -> None:
-        """Have the helper look for devices without a driver queue."""
+        """Make the helper rescan for devices without a driver queue."""
         self._ask({"verb": "rescan"})
 
     def losses(self) -> Mapping[str, int]:
-        """Tell what was lost since the helper attached."""
+        """Losses since the helper attached."""
         return self._losses
 
     def close(self) -> None:
-        """Leave; may be called twice."""
+        """Disconnect; may be called twice."""
         self._connection.close()
 
     def _take(self, answer: Message) -> None:

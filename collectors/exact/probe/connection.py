@@ -1,4 +1,4 @@
-"""One reader's connection as the helper sees it: it is never waited for."""
+"""Helper side of one reader's connection; the helper never blocks on it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import time
 from collectors.exact.probe.message import MOST_REQUEST_BYTES, Incoming, Message, encode
 
 REQUEST_S = 2.0
-"""Within which a request must be whole, from its first byte on."""
+"""Timeout of a complete request, from its first byte on."""
 ANSWER_S = 5.0
-"""Within which the reader must have taken an answer, from when it was ready."""
+"""Timeout for the reader to receive an answer, from when it was ready."""
 
 _PART_BYTES = 1 << 16
 
 
 class Connection:
-    """A socket that does not block, the request that arrives by it and the answer that leaves by it.
+    """A non-blocking socket with its incoming request or outgoing answer.
 
-    There is one of them at a time: no request is read while an answer is unsent, so a reader that does not read holds
-    up itself alone.
+    Only one of them is in progress: no request is read while an answer is unsent, so a reader that does not read delays
+    only itself.
     """
 
     def __init__(self, connection: socket.socket, user: int) -> None:
@@ -33,29 +33,29 @@ class Connection:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether some of an answer is left."""
+        """Whether part of an answer is unsent."""
         return bool(self._unsent)
 
     @property
     def held_bytes(self) -> int:
-        """Memory that an unfinished request or answer takes."""
+        """Memory of an unfinished request or answer."""
         return self._incoming.held_bytes + len(self._unsent)
 
     @property
     def due_s(self) -> float:
-        """When what is under way must be done, by the monotonic clock; infinite while nothing is."""
+        """Deadline of the request or answer in progress (CLOCK_MONOTONIC); infinite if there is none."""
         return self._due_s
 
     @property
     def delay(self) -> str:
-        """Say what is under way, for the line that says why the reader is let go."""
+        """Why a reader that missed its deadline is disconnected."""
         return "it did not take its answer" if self._unsent else "it did not finish its request"
 
     def receive(self) -> Message | None:
-        """Read what is there of a request; returns it when it is whole.
+        """Read available bytes of a request; return it when complete.
 
         Raises:
-            MessageError: what came is not a message, or the connection ended.
+            MessageError: the bytes are not a message, or the connection ended.
             OSError: the connection failed.
         """
         begun = self._incoming.begun
@@ -70,7 +70,7 @@ class Connection:
         return message
 
     def send(self, message: Message) -> None:
-        """Send as much of a message as the socket takes; the rest is left for `flush`.
+        """Send as much of a message as the socket takes; `flush` sends the rest.
 
         Raises:
             OSError: the connection failed.
@@ -80,7 +80,7 @@ class Connection:
         self.flush()
 
     def flush(self) -> None:
-        """Send more of what is left.
+        """Send more of the rest.
 
         Raises:
             OSError: the connection failed.

@@ -1,4 +1,4 @@
-"""One tracer for several readers: each has intervals of its own, though the kernel side knows only one."""
+"""One tracer shared by several readers, each with its own intervals."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from collectors.model import Kind
 from collectors.tables.block.trace_schema import TRACE
 
 MOST_SLOW = 256
-"""Slow I/Os held for a reader."""
+"""Slow I/Os buffered for a reader."""
 MOST_CELLS = 1 << 20
-"""Histogram cells of one reader before equal ones are added up; until then readers share them."""
+"""Histogram cells of one reader before equal ones are merged; until then readers share them."""
 
 _PEAKS = np.flatnonzero([column.kind is Kind.PEAK for column in TRACE.columns])
 _LATENCY = SLOW_COLUMNS.index("latency_ns")
 
 
 class Backlog:
-    """Peaks, histogram cells and slow I/Os of all intervals that ended since the reader's last one."""
+    """Peaks, histogram cells and slow I/Os of one reader since its last poll."""
 
     def __init__(self) -> None:
         self._generation: int | None = None
@@ -37,7 +37,7 @@ class Backlog:
 
     @property
     def kept_cells(self) -> int:
-        """Histogram cells kept for this reader alone."""
+        """Histogram cells buffered for this reader alone."""
         return len(self._kept)
 
     def add(
@@ -47,13 +47,13 @@ class Backlog:
         slow: NDArray[np.uint64],
         commands: Sequence[str],
     ) -> None:
-        """Take in an interval that ended, whoever ended it.
+        """Add an interval that ended, whichever reader ended it.
 
         Args:
             values: shape (n, columns of TRACE).
             cells: shape (n, 4): row, series, bucket, count; not copied.
             slow: shape (n, len(SLOW_COLUMNS)).
-            commands: of the slow I/Os.
+            commands: command names of the slow I/Os.
         """
         self._peaks = np.maximum(_padded(self._peaks, len(values)), values[:, _PEAKS])
         if len(slow):
@@ -66,7 +66,7 @@ class Backlog:
             self._cells, self._shared_cells = [], 0
 
     def take(self, tracer: Tracer, values: NDArray[np.uint64]) -> Message:
-        """Hand everything over: rows that changed with their values, and what came in between."""
+        """Return and clear the backlog: changed rows with their values, peaks, cells and slow I/Os."""
         mine = values.copy()
         mine[:, _PEAKS] = self._peaks
         row = np.flatnonzero((mine != _padded(self._known, len(mine))).any(axis=1))
@@ -93,14 +93,14 @@ def _padded(values: NDArray[np.uint64], rows: int) -> NDArray[np.uint64]:
 
 def _slowest(slow: NDArray[np.uint64], commands: list[str]) -> tuple[NDArray[np.uint64], list[str]]:
     order = np.argsort(slow[:, _LATENCY], kind="stable")[::-1][:MOST_SLOW]
-    return slow[order], [commands[place] for place in order.tolist()]
+    return slow[order], [commands[position] for position in order.tolist()]
 
 
 def _added(cells: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Add up cells of one row, series and bucket."""
-    # One number for the three (32, 8 and 16 bits): sorting those takes a tenth of sorting rows.
-    place = cells[:, 0] << np.uint64(24) | cells[:, 1] << np.uint64(16) | cells[:, 2]
-    _, first, cell_of = np.unique(place, return_index=True, return_inverse=True)
+    """Merge cells of one row, series and bucket."""
+    # One number for the three (32, 8 and 16 bits): sorting numbers takes a tenth of the time of sorting rows.
+    position = cells[:, 0] << np.uint64(24) | cells[:, 1] << np.uint64(16) | cells[:, 2]
+    _, first, cell_of = np.unique(position, return_index=True, return_inverse=True)
     count = np.zeros(len(first), np.uint64)
     np.add.at(count, cell_of, cells[:, 3])
     return np.column_stack([cells[first, :3], count])
@@ -110,12 +110,12 @@ Group = tuple[str, ...]
 """Kernel names of the members."""
 
 MOST_KEPT_CELLS = 1 << 21
-"""Added-up histogram cells kept for all readers that are behind: 64 MiB."""
+"""Merged histogram cells buffered for all readers that are behind: 64 MiB."""
 _MOST_QUOTED = 40
 
 
 class Reader:
-    """What one reader wants, and what it has not seen yet."""
+    """Requested groups and settings of one reader, and its backlog."""
 
     def __init__(self) -> None:
         self.groups: tuple[Group, ...] = ()
@@ -124,7 +124,7 @@ class Reader:
 
 
 class Hub:
-    """Attaches when the first reader comes and detaches when the last one leaves."""
+    """Attaches for the first reader and detaches after the last one."""
 
     def __init__(self, open_tracer: Callable[[], Tracer]) -> None:
         self._open = open_tracer
@@ -134,7 +134,7 @@ class Hub:
         self._tag_wait = False
 
     def enter(self) -> Reader:
-        """Let a reader in.
+        """Add a reader.
 
         Raises:
             OSError: the kernel refuses a step.
@@ -146,39 +146,39 @@ class Hub:
         return reader
 
     def leave(self, reader: Reader) -> None:
-        """Let a reader go, and stop what only it wanted.
+        """Remove a reader, and stop what only it requested.
 
         Raises:
             OSError: the kernel refuses.
-            ValueError: the kernel's side refuses what the others want.
+            ValueError: the tracer refuses what the remaining readers requested.
         """
         self._readers.remove(reader)
         if self._readers:
-            self._apply_wishes()
+            self._apply_requests()
         else:
             self.close()
 
     def behind(self) -> Collection[Reader]:
-        """Readers that must go because keeping what they have not seen takes too much memory."""
+        """Readers to disconnect because their backlog takes too much memory."""
         if sum(reader.backlog.kept_cells for reader in self._readers) <= MOST_KEPT_CELLS:
             return ()
         return (max(self._readers, key=lambda reader: reader.backlog.kept_cells),)
 
     def answer(self, reader: Reader, request: Message) -> Message:
-        """Do what a reader asks for.
+        """Answer a request of a reader.
 
         Raises:
             OSError: the kernel refuses.
-            ValueError: it asks for what is not possible.
+            ValueError: the request is invalid.
         """
         verb = request.head.get("verb")
         if verb == "turn":
-            return self._turn(reader)
+            return self._end_interval(reader)
         if verb == "regroup":
             self._regroup(reader, _checked_groups(request.head.get("groups")))
         elif verb == "tag_wait":
             reader.tag_wait = bool(request.head.get("on"))
-            self._apply_wishes()
+            self._apply_requests()
         elif verb == "rescan":
             self._traced().rescan()
         else:
@@ -195,11 +195,11 @@ class Hub:
         assert self._tracer is not None, "there is a tracer while there are readers"
         return self._tracer
 
-    def _turn(self, reader: Reader) -> Message:
-        """End the interval for all, and hand over what this reader has not seen."""
+    def _end_interval(self, reader: Reader) -> Message:
+        """End the interval for all readers, and return the backlog of this one."""
         tracer = self._traced()
         values, slow = tracer.read(), tracer.slowest()
-        # One array for all: readers that are behind share what they have not seen.
+        # One array for all: readers that are behind share it in their backlogs.
         cells = np.stack([column.astype(np.uint64) for column in tracer.cells()], axis=1)
         for one in self._readers:
             one.backlog.add(values, cells, *slow)
@@ -210,19 +210,19 @@ class Hub:
     def _regroup(self, reader: Reader, groups: tuple[Group, ...]) -> None:
         before, reader.groups = reader.groups, groups
         try:
-            self._apply_wishes()
+            self._apply_requests()
         except BaseException:
-            # What is refused would be refused again at every request of the others.
+            # Refused groups would be refused again at every request of the other readers.
             reader.groups = before
             raise
 
     def _groups_of(self, reader: Reader) -> NDArray[np.uint64]:
-        place_of = {group: place for place, group in enumerate(self._groups)}
-        places = [place_of[group] for group in reader.groups]
-        return self._traced().read_groups()[places].reshape(-1, 2)
+        position_of = {group: position for position, group in enumerate(self._groups)}
+        positions = [position_of[group] for group in reader.groups]
+        return self._traced().read_groups()[positions].reshape(-1, 2)
 
-    def _apply_wishes(self) -> None:
-        """Count the groups of all readers, and watch tags if any of them wants it."""
+    def _apply_requests(self) -> None:
+        """Count the groups of all readers, and time waits for tags if any reader requests it."""
         groups = list(dict.fromkeys(group for reader in self._readers for group in reader.groups))
         if groups != self._groups:
             self._traced().regroup(groups)

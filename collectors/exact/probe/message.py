@@ -1,4 +1,4 @@
-"""What goes over the helper's socket: a JSON head and arrays behind it, in a frame that says how long they are."""
+"""Messages of the helper's socket: a frame with lengths, a JSON head, and arrays."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 VERSION = 1
-"""Of the messages; both sides must have the same."""
+"""Version of the messages; both sides must have the same."""
 DEFAULT_PATH = "/run/lunscope/probe.sock"
 PATH_VARIABLE = "LUNSCOPE_PROBE"
-"""Names another socket."""
+"""Environment variable with the path of another socket."""
 
 MOST_HEAD_BYTES = 4 << 20
 MOST_ARRAY_BYTES = 64 << 20
 """Peaks of 19,200 busy devices are under 1 MiB."""
 MOST_REQUEST_BYTES = 1 << 20
-"""Of a request's head: the names of 19,200 devices in groups are a third of it."""
+"""Largest head of a request: the names of 19,200 devices in groups take a third of it."""
 
 _FRAME = struct.Struct("<II")
 _TYPES: dict[str, np.dtype[Any]] = {"u4": np.dtype("<u4"), "u8": np.dtype("<u8")}
@@ -33,16 +33,16 @@ _PART_BYTES = 1 << 20
 
 
 class MessageError(OSError):
-    """The other side sent what is not a message, or went away in the middle of one."""
+    """The peer sent something that is not a message, or disconnected within one."""
 
 
 class ConnectionEnded(MessageError):  # noqa: N818 - the ordinary end between two messages
-    """The other side closed the connection between two messages."""
+    """The peer closed the connection between two messages."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """One message of either side."""
+    """One message in either direction."""
 
     head: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -50,9 +50,9 @@ class Message:
 
 
 class Incoming:
-    """Puts one message after the other together from the parts in which they arrive.
+    """Assembles messages from the parts in which they arrive.
 
-    A sender chooses all lengths, so nothing is allocated for bytes that have not come.
+    A sender chooses all lengths, so nothing is allocated for bytes that have not arrived.
     """
 
     def __init__(self, most_head: int = MOST_HEAD_BYTES, most_arrays: int = MOST_ARRAY_BYTES) -> None:
@@ -62,24 +62,24 @@ class Incoming:
 
     @property
     def wanted(self) -> int:
-        """Bytes to the end of the frame, or of the message once the frame is known; never those of the next message."""
+        """Bytes to the end of the frame, or of the message once its frame is read; never those of the next message."""
         return (_FRAME.size if self._lengths is None else sum(self._lengths)) - len(self._held)
 
     @property
     def begun(self) -> bool:
-        """Whether a message has begun to arrive."""
+        """Whether part of a message has arrived."""
         return bool(self._held) or self._lengths is not None
 
     @property
     def held_bytes(self) -> int:
-        """Memory that the unfinished message takes."""
+        """Memory of the unfinished message."""
         return len(self._held)
 
     def add(self, part: bytes) -> Message | None:
-        """Take what came, at most `wanted` bytes; returns the message that it completes.
+        """Add received bytes, at most `wanted`; return the message that they complete.
 
         Raises:
-            MessageError: it is too long, is not a message, or the connection ended (`part` is empty).
+            MessageError: the message is too long or invalid, or the connection ended (`part` is empty).
         """
         if not part:
             raise (
@@ -106,7 +106,7 @@ class Incoming:
 
 
 def encode(message: Message) -> bytes:
-    """Put a message into its frame."""
+    """Encode a message with its frame."""
     arrays = {name: np.ascontiguousarray(array) for name, array in message.arrays.items()}
     shapes = {name: [array.dtype.str[1:], *array.shape] for name, array in arrays.items()}
     head = json.dumps({**message.head, "arrays": shapes}).encode()
@@ -115,10 +115,10 @@ def encode(message: Message) -> bytes:
 
 
 def decode(head: bytes, body: bytes) -> Message:
-    """Read a message whose two parts came whole.
+    """Decode a message from its two complete parts.
 
     Raises:
-        MessageError: they are not a message; whatever the bytes, nothing else is raised.
+        MessageError: the bytes are not a message; nothing else is raised.
     """
     try:
         known = json.loads(head.decode())
@@ -134,16 +134,16 @@ def send(connection: socket.socket, message: Message) -> None:
     """Send a message, waiting as long as the socket's timeout allows.
 
     Raises:
-        OSError: the other side is gone or takes nothing.
+        OSError: the peer disconnected or does not read.
     """
     connection.sendall(encode(message))
 
 
 def receive(connection: socket.socket, within_s: float) -> Message:
-    """Wait for a whole message.
+    """Wait for a complete message.
 
     Raises:
-        MessageError: the connection ended, or what came is not a message.
+        MessageError: the connection ended, or the bytes are not a message.
         OSError: it was not complete in time; ETIMEDOUT.
     """
     incoming, deadline_s = Incoming(), time.monotonic() + within_s
@@ -176,7 +176,7 @@ def _described(described: object) -> tuple[np.dtype[Any], list[int]]:
     if not isinstance(described, list) or not described or not isinstance(described[0], str):
         raise TypeError("an array is not described by its type and shape")
     kind, shape = _TYPES.get(described[0]), described[1:]
-    # Each dimension has a bound of its own: beside a 0 any number would fit.
+    # Each dimension has its own bound: next to a dimension of 0 any number would fit.
     plain = all(type(size) is int and 0 <= size <= MOST_ARRAY_BYTES for size in shape)
     if kind is None or not 1 <= len(shape) <= _MOST_DIMENSIONS or not plain:
         raise TypeError("an array has a type or shape that is never sent")

@@ -1,4 +1,4 @@
-"""The helper's side of the socket: lets readers in, answers each in turn, waits for none and outlives every one."""
+"""Server of the probe helper: accepts readers and answers each in turn, without blocking on any."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from engine.errors import LunscopeError, words_of
 
 _STOP_CHECK_S = 0.2
 _ACCEPT_PAUSE_S = 0.5
-"""Without new readers after one could not be accepted, for lack of descriptors."""
+"""Pause in accepting readers after accept() failed, for lack of descriptors."""
 _LISTEN_BACKLOG = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What readers may take of the helper in all."""
+    """Limits of all readers together."""
 
     readers: int = 128
     readers_of_user: int = 32
-    """Of one user other than root, so that none keeps the others out."""
+    """Readers of one user other than root, so that no user can block the others."""
     held_bytes: int = 64 << 20
     """Memory of all unfinished requests and answers."""
 
 
 class ProbeServer:
-    """Serves one socket; `log` gets a line for whoever is turned away or let go."""
+    """Serves one socket; `log` gets a line for each reader that is rejected or disconnected."""
 
     def __init__(
         self, path: Path, admission: Admission, hub: Hub, log: Callable[[str], None], limits: Limits | None = None
@@ -73,7 +73,7 @@ class ProbeServer:
             self._resume_accepting()
 
     def close(self) -> None:
-        """Detach, let everyone go, and take the socket away."""
+        """Detach, disconnect all readers, and remove the socket."""
         self._listener.close()
         self._path.unlink(missing_ok=True)
         for connection in self._readers:
@@ -98,14 +98,14 @@ class ProbeServer:
         except OSError:
             connection.close()
             return
-        self._let_in(Connection(connection, peer.user), self._refusal(peer))
+        self._admit(Connection(connection, peer.user), self._refusal(peer))
 
-    def _let_in(self, connection: Connection, refusal: str) -> None:
+    def _admit(self, connection: Connection, refusal: str) -> None:
         reader = None
         if not refusal:
             try:
                 reader = self._hub.enter()
-            except Exception as error:  # what keeps one reader out must not end the others' service
+            except Exception as error:  # a failure with one reader must not end the service of the others
                 refusal = words_of(error)
         if reader is None:
             self._log(f"turned away: {refusal}")
@@ -115,7 +115,7 @@ class ProbeServer:
         try:
             connection.send(Message({"version": VERSION, "error": refusal}))
         except OSError:
-            self._let_go(connection)
+            self._disconnect(connection)
         if reader is None:
             connection.close()
 
@@ -130,7 +130,7 @@ class ProbeServer:
         return ""
 
     def _serve(self, connection: Connection) -> None:
-        """Go on with a reader's answer, or with its next request."""
+        """Continue a reader's answer, or read its next request."""
         if connection not in self._readers:
             return
         try:
@@ -139,9 +139,9 @@ class ProbeServer:
             elif (request := connection.receive()) is not None:
                 connection.send(self._answer(self._readers[connection], request))
         except ConnectionEnded:
-            self._let_go(connection)
+            self._disconnect(connection)
         except OSError as error:
-            self._let_go(connection, words_of(error))
+            self._disconnect(connection, words_of(error))
         else:
             self._await(connection)
 
@@ -150,12 +150,12 @@ class ProbeServer:
             return self._hub.answer(reader, request)
         except (OSError, ValueError) as error:
             return Message({"error": str(error)})
-        except Exception as error:  # a request that nobody foresaw must not end the others' service
+        except Exception as error:  # an unexpected request must not end the service of the others
             self._log(f"a request failed: {type(error).__name__}: {error}")
             return Message({"error": f"the request failed: {type(error).__name__}"})
 
     def _await(self, connection: Connection) -> None:
-        """Wait for what this reader has to do next: take the rest of its answer, or ask."""
+        """Wait until this reader can receive the rest of its answer, or sends a request."""
         wanted = selectors.EVENT_WRITE if connection.has_unsent else selectors.EVENT_READ
         if self._selector.get_key(connection.socket).events != wanted:
             self._selector.modify(connection.socket, wanted, connection)
@@ -163,18 +163,18 @@ class ProbeServer:
     def _end_overdue(self) -> None:
         now_s = time.monotonic()
         for connection in [one for one in self._readers if one.due_s <= now_s]:
-            self._let_go(connection, f"{connection.delay} in time")
+            self._disconnect(connection, f"{connection.delay} in time")
 
     def _end_largest(self) -> None:
-        """Free memory at the cost of those that are behind: readers in step hold none of it."""
+        """Free memory by disconnecting readers that are behind; readers that keep up hold none."""
         while sum(connection.held_bytes for connection in self._readers) > self._limits.held_bytes:
             oldest = min(self._readers, key=lambda connection: connection.due_s)
-            self._let_go(oldest, f"{oldest.delay} and memory is short")
+            self._disconnect(oldest, f"{oldest.delay} and memory is short")
         behind = self._hub.behind()
         for connection in [one for one, reader in self._readers.items() if reader in behind]:
-            self._let_go(connection, "it did not ask for so long that what it missed is too much to keep")
+            self._disconnect(connection, "it did not ask for so long that what it missed is too much to keep")
 
-    def _let_go(self, connection: Connection, reason: str = "") -> None:
+    def _disconnect(self, connection: Connection, reason: str = "") -> None:
         if reason:
             self._log(f"let go: {reason}")
         reader = self._readers.pop(connection, None)
@@ -182,12 +182,12 @@ class ProbeServer:
             self._selector.unregister(connection.socket)
             try:
                 self._hub.leave(reader)
-            except Exception as error:  # what is left behind must not end the others' service
+            except Exception as error:  # cleanup after one reader must not end the service of the others
                 self._log(f"after a reader left: {type(error).__name__}: {error}")
         connection.close()
 
     def _pause_accepting(self, error: OSError) -> None:
-        """Stop to listen for a moment: a connection that cannot be accepted would keep the loop spinning."""
+        """Stop accepting for a short time: a connection that cannot be accepted would make the loop spin."""
         self._log(f"no new readers: {words_of(error)}")
         self._selector.unregister(self._listener)
         self._accept_from_s = time.monotonic() + _ACCEPT_PAUSE_S
@@ -204,9 +204,9 @@ def _listen(path: Path) -> socket.socket:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         _clear(path)
         listener.bind(str(path))
-        os.chmod(path, 0o666)  # noqa: PTH101, S103 - whoever connects is judged by what the kernel says of it
+        os.chmod(path, 0o666)  # noqa: PTH101, S103 - access is controlled by peer credentials
         listener.listen(_LISTEN_BACKLOG)
-        # Whoever connects and leaves at once must not make accept() wait for the next one.
+        # A client that connects and disconnects at once must not make accept() wait for the next one.
         listener.setblocking(False)
     except OSError as error:
         listener.close()
@@ -215,10 +215,10 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _clear(path: Path) -> None:
-    """Take away what a dead helper left; a living one keeps its socket.
+    """Remove the socket of a helper that has ended; a running one keeps its socket.
 
     Raises:
-        OSError: somebody listens there, or something else has the name.
+        OSError: a helper listens there, or the path is no socket.
     """
     if not path.exists():
         return

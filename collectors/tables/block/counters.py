@@ -1,4 +1,4 @@
-"""Counters of all whole block devices, one table per tick."""
+"""Counters of all whole block devices, read at every tick."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.kernel.device_instances import DeviceInstanceReader
-from collectors.kernel.identity import DeviceInstance, Lives, storable_name
+from collectors.kernel.identity import DeviceInstance, InstanceKeys, storable_name
 from collectors.kernel.uevents import Budget, UeventCounter
 from collectors.model import Rows, Table
 from collectors.sampling.reading import Reading
@@ -18,19 +18,19 @@ from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS
 from engine._native import BlockReader
 
 _EVER_DID_IO = slice(0, 11)
-"""Columns every kernel has; all are 0 on a device that never did I/O."""
+"""Columns of every kernel version; all are 0 on a device that never did I/O."""
 
 
 IDENTITY_SHARE = 0.05
-"""Share of the time that reading identities may take on account of uevents that need not be about disks."""
+"""Limit of the time spent re-reading identities because of uevents of other subsystems."""
 
 
 class BlockCollector:
-    """Reads the DISK table and notices by itself when devices come, go or change under an old name.
+    """Reads the DISK table and detects devices that are added, removed or replaced under the same name.
 
-    Every uevent of the kernel counts in SYSFS/kernel/uevent_seqnum; when it moved, identities are read again around the
-    counters, so that a name that came back as another device never continues the old one's row. Where uevents of other
-    subsystems never end and devices are many, that is done for `identity_share` of the time at most, and at once only
+    The kernel counts every uevent in SYSFS/kernel/uevent_seqnum; when it changed, identities are read again around
+    the counters, so that a name reused for another device never continues the row of the old one. With continuous
+    uevents of other subsystems and many devices this takes `identity_share` of the time at most, and is immediate only
     after `rescan`.
     """
 
@@ -49,7 +49,7 @@ class BlockCollector:
         self._stale = True
         self._urgent = True
         self._budget = Budget(identity_share)
-        self._lives = Lives()
+        self._instance_keys = InstanceKeys()
         self._members = Members()
         self._table: Table | None = None
 
@@ -60,7 +60,7 @@ class BlockCollector:
 
     @property
     def rows(self) -> Rows:
-        """Rows of the last table; the same object as long as nobody came or went."""
+        """Rows of the last table; the same object until a device is added or removed."""
         return self._members.rows
 
     @property
@@ -69,7 +69,7 @@ class BlockCollector:
         return 0 if self._watch is None else self._watch.cpu_ns
 
     def rescan(self) -> None:
-        """Look again who is there at the next tick."""
+        """Read the identities of all devices again at the next tick."""
         self._urgent = True
 
     def read(self) -> Reading:
@@ -93,7 +93,7 @@ class BlockCollector:
         self._uevents.close()
 
     def _read_consistently(self) -> NDArray[np.uint64]:
-        """Counters whose owners are known: read again if a uevent came in between."""
+        """Read counters consistent with the identities: once more if a uevent was sent in between."""
         for _ in range(2):
             if self._uevents.moved():
                 self._stale = True
@@ -113,13 +113,13 @@ class BlockCollector:
         self._stale = self._urgent = False
         names = self._reader.names()
         incarnations = self._instances.read(names)
-        keys = self._lives.keys(names, self._reader.numbers(), incarnations)
+        keys = self._instance_keys.keys(names, self._reader.numbers(), incarnations)
         self._members.update(names, keys, incarnations, values)
         self._budget.spend(time.thread_time() - started_s)
 
 
 class Members:
-    """Which rows of the reader are in the table: not those of size 0 that never did I/O (unused loop devices)."""
+    """Rows of the reader that are in the table: all but those of size 0 that never did I/O (unused loop devices)."""
 
     def __init__(self) -> None:
         self.rows = Rows((), ())
@@ -133,7 +133,7 @@ class Members:
         incarnations: Sequence[DeviceInstance],
         values: NDArray[np.uint64],
     ) -> None:
-        """Decide anew; keeps the rows object when the result is the same."""
+        """Select the rows again; keeps the rows object if the result is the same."""
         empty = np.array([incarnation.size_bytes == 0 for incarnation in incarnations], dtype=bool)
         hidden = empty & ~values[:, _EVER_DID_IO].any(axis=1)
         self._hidden = np.flatnonzero(hidden)
@@ -144,7 +144,7 @@ class Members:
             self.rows = rows
 
     def woken(self, values: NDArray[np.uint64]) -> bool:
-        """Whether a row left out has done I/O."""
+        """Whether an omitted row has done I/O."""
         return bool(values[self._hidden, _EVER_DID_IO].any())
 
     def of(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""Figures of disks, and what paths and HBA ports have of them and beside them."""
+"""Fields of disks, and the shared and additional fields of paths and HBA ports."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ DISK_FIELDS: tuple[Field, ...] = (
     ),
 )
 
-_NEW = "as many as came since the last look at the counters"
-_BENIGN = "SCSI counts harmless ones too, such as those of probing."
+_NEW = "new ones since the last reading of the counters"
+_BENIGN = "SCSI includes harmless ones, such as those of probing."
 
 _OF_PATHS = (
     Field(
@@ -129,7 +129,7 @@ _OF_PATHS = (
         "paths",
         "+err",
         Unit.COUNT,
-        f"Commands that did not end well, {_NEW}. {_BENIGN}",
+        f"Failed commands, {_NEW}. {_BENIGN}",
         hot=Thresholds(1, 10),
         counts=True,
     ),
@@ -157,10 +157,12 @@ _OF_PATHS = (
         "paths",
         "errors",
         Unit.COUNT,
-        f"Commands that did not end well since the path came. {_BENIGN}",
+        f"Failed commands since the path was added. {_BENIGN}",
         counts=True,
     ),
-    Field("timeouts", "paths", "timeouts", Unit.COUNT, "Commands that timed out since the path came.", counts=True),
+    Field(
+        "timeouts", "paths", "timeouts", Unit.COUNT, "Commands that timed out since the path was added.", counts=True
+    ),
 )
 
 PATH_FIELDS: tuple[Field, ...] = (
@@ -198,7 +200,7 @@ _OF_PORTS = (
         "hbas",
         "+err",
         Unit.COUNT,
-        f"Commands of all paths that did not end well, {_NEW}. {_BENIGN}",
+        f"Failed commands of all paths, {_NEW}. {_BENIGN}",
         hot=Thresholds(1, 10),
         counts=True,
     ),

@@ -1,4 +1,4 @@
-"""Looks at everything in flight behind one HBA port, or one NVMe head that counts nothing, at once."""
+"""In-flight samples of whole HBA ports, and of NVMe heads for which the kernel counts no I/O."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from engine._native import InflightSampler
 
 RATE_HZ = 1000.0
 CPU_SHARE = 0.02
-"""Of one core; the sampler slows down when looks are expensive."""
+"""Share of one core; the sampler slows down if samples are expensive."""
 MAX_FILES = 48
-"""What one look may read; below some hundred looks a second a tick has too few to speak for."""
+"""Most files per sample: with more, the rate falls below some hundred samples per second, too few for a tick."""
 KEEP_TICKS = 5
-"""A watched group that did nothing for so many ticks is given up."""
+"""Idle ticks after which a sampled group is dropped."""
 
 _WEIGHTED = DISK.index("weighted_ms")
 _WRAP = np.uint64(0xFFFF_FFFF)
@@ -30,24 +30,24 @@ _Files = tuple[str, tuple[str, ...]]
 
 
 class GroupWatch:
-    """Keeps a sampler on the ports with the most I/O time; its sums are the GROUP table.
+    """Samples the ports with the most I/O time; the sums are the GROUP table.
 
-    A SCSI host says by itself how many commands it has (`host_busy`, Documentation/ABI/testing/sysfs-class-scsi_host);
-    of NVMe and virtio all disks of the port are looked at one right after the other. What several hosts and controllers
-    of one WWPN do is one look, so its busy time is their union.
+    A SCSI host reports its number of commands (`host_busy`, Documentation/ABI/testing/sysfs-class-scsi_host); for NVMe
+    and virtio all disks of the port are read in direct succession. Several hosts and controllers of one WWPN are one
+    sample, so the busy time is their union.
     """
 
     def __init__(self, sampler: InflightSampler, disks: Callable[[], Table | None], graph: Callable[[], Graph]) -> None:
-        """Watch nothing yet.
+        """Start without groups.
 
         Args:
-            sampler: owned from here on.
-            disks: the latest DISK table; its rows that moved say which ports are worth a look.
-            graph: what hangs on which port.
+            sampler: owned by this object from here on.
+            disks: the latest DISK table; its active rows select the ports.
+            graph: the latest device graph.
         """
         self._sampler = sampler
-        self.resting = False
-        """Whether to look at nothing, since exact figures need no looks."""
+        self.paused = False
+        """Whether to take no samples, since exact figures need none."""
         self._disks = disks
         self._graph = graph
         self._rows = Rows((), ())
@@ -68,7 +68,7 @@ class GroupWatch:
         self._sampler.close()
 
     def read(self) -> Reading:
-        """Hand over what was seen since the watch began, then choose for the next tick.
+        """Return the sums since sampling began, then choose groups for the next tick.
 
         Raises:
             OSError: sysfs cannot be opened.
@@ -78,14 +78,14 @@ class GroupWatch:
         keys = tuple(names)
         if keys != self._rows.keys:
             self._rows = Rows(keys, keys)
-        chosen = [] if disks is None or self.resting else self._choose(disks, graph)
+        chosen = [] if disks is None or self.paused else self._choose(disks, graph)
         if [name for name, _ in chosen] != names or self._files_changed:
             self._sampler.watch_groups(chosen)
             self._files_changed = False
         return Reading({GROUP.name: Table(GROUP, self._rows, sums[:, : len(GROUP.columns)])} if keys else {})
 
     def _follow(self, part: Roles, graph: Graph) -> None:
-        """Find files and members of every group anew when the topology changed; the sampler drops what vanished."""
+        """Update files and members of every group when the topology changed; the sampler drops vanished ones."""
         if part is self._roles:
             return
         self._roles, self._files_changed = part, True
@@ -94,7 +94,7 @@ class GroupWatch:
         self._members = tuple(members for _, members in found)
 
     def _moved_ms(self, disks: Table, part: Roles) -> NDArray[np.uint64]:
-        """I/O time of each row since the last tick; 0 while rows came or went."""
+        """I/O time of each row since the last tick; 0 if rows were added or removed."""
         weighted = disks.values[:, _WEIGHTED].copy()
         same = part is self._roles and len(weighted) == len(self._weighted)
         before, self._weighted = (self._weighted if same else weighted), weighted
@@ -102,7 +102,7 @@ class GroupWatch:
         return moved
 
     def _choose(self, disks: Table, graph: Graph) -> list[_Files]:
-        """Take the busiest groups as long as their files fit, in the order of the graph."""
+        """Choose the busiest groups whose files fit the limit, in the order of the graph."""
         part = roles(disks.rows, graph)
         moved_ms = self._moved_ms(disks, part)
         self._follow(part, graph)
@@ -112,8 +112,8 @@ class GroupWatch:
             for (name, _), ms in zip(self._groups, spent.tolist(), strict=True)
         }
         room, taken = MAX_FILES, set()
-        for place in np.argsort(-spent.astype(np.float64), kind="stable").tolist():
-            name, files = self._groups[place]
+        for position in np.argsort(-spent.astype(np.float64), kind="stable").tolist():
+            name, files = self._groups[position]
             if self._idle_ticks[name] <= KEEP_TICKS and len(files) <= room:
                 room -= len(files)
                 taken.add(name)
@@ -121,20 +121,20 @@ class GroupWatch:
 
 
 def _groups(part: Roles, graph: Graph) -> Iterator[tuple[_Files, NDArray[np.intp]]]:
-    """Name and files of each port and of each NVMe head, with the rows of their paths; none of too many files."""
+    """Yield name and files of each port and NVMe head, with the rows of its paths; skips those with too many files."""
     ports = {port.key: port for port in graph.ports}
     paths_of: dict[str, list[Path]] = {}
     for path in graph.paths:
         paths_of.setdefault(path.port, []).append(path)
-    for place, key in enumerate(part.ports.keys):
+    for position, key in enumerate(part.ports.keys):
         files = _files_of_port(ports[key], paths_of[key])
         if len(files) <= MAX_FILES:
-            yield (key, files), np.flatnonzero(part.port_of_row == place)
+            yield (key, files), np.flatnonzero(part.port_of_row == position)
     rows_of_lun = part.lun_of_row
     for head in part.nvme_heads.tolist():
         members = np.flatnonzero(rows_of_lun == head)
         lun = part.disks.keys[int(np.searchsorted(part.disk_at, head))]
-        files = tuple(_inflight(graph.paths[place].name) for place in graph.paths_of[lun])
+        files = tuple(_inflight(graph.paths[position].name) for position in graph.paths_of[lun])
         if len(files) <= MAX_FILES:
             yield (lun, files), members
 
@@ -146,7 +146,7 @@ def _files_of_port(port: Port, paths: list[Path]) -> tuple[str, ...]:
 
 
 def _is_scsi(path: Path) -> bool:
-    """Whether the path's commands are in its host's `host_busy`."""
+    """Whether the path's commands are counted in `host_busy` of its host."""
     return path.address.count(":") == 3
 
 
@@ -155,7 +155,7 @@ def _inflight(name: str) -> str:
 
 
 def start_group_watch(sysfs: str, disks: Callable[[], Table | None], graph: Callable[[], Graph]) -> GroupWatch:
-    """Start a sampler on nothing yet.
+    """Start a sampler without groups.
 
     Raises:
         OSError: no thread can be started.

@@ -19,29 +19,29 @@ from engine.events import Event, EventKind
 from engine.text import safe_text
 
 PACE = SlowPace(least_s=1.0, share=0.01, longest_s=60.0)
-"""A host with thousands of paths is read every half minute."""
+"""With thousands of paths this is a reading every half minute."""
 MOST_EVENTS = 16
-"""More paths than this that fail at once (a port that is down) are told in one event."""
+"""More failing paths than this at once (a port that is down) are reported in one event."""
 
 _THREADS = 2
 _SCSI = ("device/ioerr_cnt", "device/iotmo_cnt")
-"""Commands that ended with anything but good, and that timed out (drivers/scsi/scsi_sysfs.c; timeouts from 6.1)."""
+"""Commands that failed, and that timed out (drivers/scsi/scsi_sysfs.c; timeouts from 6.1)."""
 _NVME = ("diag/command_error_count", "diag/command_retry_count", "diag/multipath_failover_count")
-"""Below the hidden path devices, from 7.2 (drivers/nvme/host/multipath.c)."""
+"""Attributes of the hidden path devices, from 7.2 (drivers/nvme/host/multipath.c)."""
 _COLUMNS = tuple(column.id for column in PATH_ERRORS.columns)
 _SCSI_AT = [_COLUMNS.index("errors"), _COLUMNS.index("timeouts")]
 _NVME_AT = [_COLUMNS.index("errors"), _COLUMNS.index("retries"), _COLUMNS.index("failovers")]
 
 
 class PathErrors:
-    """Makes PATH_ERRORS tables; paths of which the kernel counts nothing are left out."""
+    """Reads PATH_ERRORS tables; paths without any error counter are left out."""
 
     def __init__(self, sysfs: str) -> None:
         self._folder = f"{sysfs}/block"
         self._rows = Rows((), ())
 
     def take(self, graph: Graph) -> Table | None:
-        """Read the counters of all paths; None if there is none."""
+        """Read the counters of all paths; None if there are none."""
         scsi = [path for path in graph.paths if path.address.count(":") == 3]
         nvme = [path for path in graph.paths if path.address.startswith("nvme")]
         found = [*self._read(scsi, _SCSI, _SCSI_AT), *self._read(nvme, _NVME, _NVME_AT)]
@@ -55,7 +55,7 @@ class PathErrors:
     def _read(
         self, paths: Sequence[Path], attributes: Sequence[str], at: Sequence[int]
     ) -> Iterator[tuple[Path, list[int]]]:
-        """Yield paths with a value per column of the table, those that have any."""
+        """Yield each path that has counters, with a value per column of the table."""
         try:
             entries = [sysfs_name(path.name) for path in paths]
             texts = read_attributes(self._folder, entries, attributes, threads=_THREADS)
@@ -63,14 +63,14 @@ class PathErrors:
             return
         for path, found in zip(paths, texts, strict=True):
             values = [int(MISSING)] * len(_COLUMNS)
-            for place, text in zip(at, found, strict=True):
-                values[place] = counted(text)
+            for position, text in zip(at, found, strict=True):
+                values[position] = counted(text)
             if any(value != MISSING for value in values):
                 yield path, values
 
 
 def counted(text: bytes | None) -> int:
-    """Read a count as drivers print it, 0x1f or 31; MISSING where there is none, or all bits say "not supported"."""
+    """Parse a count, 0x1f or 31; MISSING if there is none, or if all bits are set ("not supported")."""
     try:
         value = int(text or b"", 0)
     except ValueError:
@@ -79,28 +79,30 @@ def counted(text: bytes | None) -> int:
 
 
 def path_error_events(devices: Callable[[], Mapping[str, Device]]) -> Callable[[Table, Table, Graph], Iterator[Event]]:
-    """Make the function that tells of paths with new errors; `devices` names their LUNs."""
+    """Return the function that yields events of paths with new errors; `devices` names their LUNs."""
 
-    def tell(before: Table, now: Table, graph: Graph) -> Iterator[Event]:
-        grown = _new_counts(before, now)
-        if len(grown) > MOST_EVENTS:
-            text = f"paths: {len(grown):,} with new errors: {_words(np.array(list(grown.values())).sum(axis=0))}"
-            yield Event.now(EventKind.PATH, text, paths=len(grown))
+    def new_error_events(before: Table, now: Table, graph: Graph) -> Iterator[Event]:
+        deltas = _new_counts(before, now)
+        if len(deltas) > MOST_EVENTS:
+            text = f"paths: {len(deltas):,} with new errors: {_words(np.array(list(deltas.values())).sum(axis=0))}"
+            yield Event.now(EventKind.PATH, text, paths=len(deltas))
             return
-        luns = {path.key: path.lun for path in graph.paths if path.key in grown}
-        for key, counts in grown.items():
+        luns = {path.key: path.lun for path in graph.paths if path.key in deltas}
+        for key, counts in deltas.items():
             name = safe_text(now.rows.names[now.rows.positions[key]])
             lun = luns.get(key, key)
             label = safe_text(label_of(devices().get(lun), ""))
             of_lun = f" of {label}" if label and lun != key else ""
-            told = dict(zip(_COLUMNS, counts.tolist(), strict=True))
-            yield Event.now(EventKind.PATH, f"path {name}{of_lun}: {_words(counts)}", path=name, lun=label, **told)
+            counts_by_column = dict(zip(_COLUMNS, counts.tolist(), strict=True))
+            yield Event.now(
+                EventKind.PATH, f"path {name}{of_lun}: {_words(counts)}", path=name, lun=label, **counts_by_column
+            )
 
-    return tell
+    return new_error_events
 
 
 def _new_counts(before: Table, now: Table) -> dict[str, NDArray[np.int64]]:
-    """How much each path's counters grew, for those of which any did."""
+    """Increase of the counters of each path with new errors."""
     old, new = aligned(before, now), now.values
     known = (old != MISSING) & (new != MISSING) & (new > old)
     counts = np.where(known, new - old, 0).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Which path is sick or carries more than its part, in words; never more than the figures support."""
+"""Paths that are slow or carry more than their part, in words; no claim goes beyond the figures."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from collectors.model import Frame, FrameTable, Rows, Tier
 from engine.text import safe_text
 
 _EVEN_POLICIES = ("round-robin", "queue-length", "queue-depth")
-"""Selectors that spread I/Os evenly over paths of one kind; by others (service-time, numa) a share says nothing."""
+"""Path selectors that spread I/Os evenly over paths of one kind; with others (service-time, numa) shares may differ."""
 
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peers:
-    """Rows of a "paths" table that may be compared, by group; one object as long as rows and graph stay."""
+    """Rows of a "paths" table that may be compared, by group; the same object until rows or graph change."""
 
-    at: Places
-    group: Places
-    """Group of each of `at`."""
+    at: Positions
+    group: Positions
+    """Group of each row of `at`."""
     size: Values
-    """Paths of each group, and below whether its policy spreads I/Os evenly."""
+    """Paths per group, and below whether its policy spreads I/Os evenly."""
     even: NDArray[np.bool_]
     rows: int
     """Rows of the table."""
 
     def sums(self, values: Values) -> Values:
-        """For each of `at` the sum over its group."""
+        """Return for each row of `at` the sum over its group."""
         return np.bincount(self.group, values, minlength=len(self.size)).astype(np.float64)[self.group]
 
     def spread(self, values: NDArray[np.float64] | NDArray[np.bool_]) -> Values:
-        """Put values of `at` in their rows of the table, NaN in all others."""
+        """Expand values of `at` to all rows of the table, NaN elsewhere."""
         spread = np.full(self.rows, np.nan)
         spread[self.at] = values
         return spread
@@ -48,7 +48,7 @@ class Peers:
 
 @lru_cache(maxsize=4)
 def peers_of(rows: Rows, graph: Graph) -> Peers:
-    """Group the rows of a "paths" table; a path without a peer is left out."""
+    """Group the rows of a "paths" table; paths without a peer are left out."""
     groups: dict[tuple[str, str, int | None], list[int]] = {}
     for path in graph.paths:
         if path.usable and path.key in rows.positions:
@@ -66,39 +66,39 @@ def peers_of(rows: Rows, graph: Graph) -> Peers:
 
 
 SICK_TIMES = 2.0
-"""A path is sick when its I/Os take that many times what its peers' take, ..."""
+"""A path is slow if its I/Os take this many times as long as those of its peers, ..."""
 SICK_MS = 1.0
-"""... and at least that much longer: fast paths differ by microseconds without anything being wrong."""
+"""... and at least this much longer: fast paths differ by microseconds without a fault."""
 LEAST_IOS = 20.0
-"""I/Os of a path in the interval below which its mean is chance."""
+"""I/Os of a path in the interval below which its mean is not significant."""
 UNEVEN = 2.0
-"""A path carries too much when it has that many times its part of the I/Os, ..."""
+"""A path carries too much if it has this many times its part of the I/Os, ..."""
 UNEVEN_SHARE_PCT = 60.0
 """... and most of them."""
 STALL_S = 0.9
-"""A path is stalled when it holds I/Os and completes none for at least that long, while its peers do, ..."""
+"""A path is stalled if it has outstanding I/Os and completes none for at least this long, while its peers do, ..."""
 _HELD_BUSY_PCT = 90.0
-"""... all the while: exact figures tell for how long something was held, counters what was held at both ends."""
+"""... throughout: exact figures give the time with I/Os outstanding, counters the number at both ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathJudgement:
-    """How the paths of a frame compare with their peers; every array has one value per row of its "paths" table.
+    """Comparison of the paths of a frame with their peers; every array has one value per row of its "paths" table.
 
-    Compared are usable paths of one LUN and one access state only: a non-optimized path may be slower. Times are
-    service times where all paths that are compared have them, else whole latencies.
+    Only usable paths of one LUN and one access state are compared: a non-optimized path may be slower. Times are
+    service times where all compared paths have them, else whole latencies.
     """
 
     sick_times: Values
-    """How many times its peers' an I/O takes, NaN where the path is not sick; infinite where it completes none."""
+    """Ratio of the path's time per I/O to that of its peers, NaN if it is not slow; infinite if it completes none."""
     uneven_times: Values
-    """How many times its part the path carries, NaN where that is not too much."""
+    """Ratio of the path's I/Os to its part, NaN if that is not too much."""
     by_service: NDArray[np.bool_]
     """Whether service times were compared."""
 
     @property
     def odd(self) -> NDArray[np.intp]:
-        """Rows that are sick or carry too much."""
+        """Rows that are slow or carry too much."""
         return np.flatnonzero(~(np.isnan(self.sick_times) & np.isnan(self.uneven_times)))
 
 
@@ -111,7 +111,7 @@ def path_verdicts(frame: Frame) -> Iterator[str]:
 
 
 def odd_words(frame: Frame, judged: PathJudgement, row: int) -> str:
-    """Say in a line what is odd about a path, safe to print; empty where nothing is."""
+    """Describe what is wrong with a path in one line, safe to print; empty if nothing is."""
     stalled = math.isinf(judged.sick_times[row])
     words = _stall_words(frame, row) if stalled else ""
     if not math.isnan(judged.uneven_times[row]):
@@ -122,7 +122,7 @@ def odd_words(frame: Frame, judged: PathJudgement, row: int) -> str:
     if not words:
         return ""
     table, graph = frame.tables["paths"], frame.topology.graph
-    path = graph.paths[_place_of_path(graph)[table.rows.keys[row]]]
+    path = graph.paths[_path_positions(graph)[table.rows.keys[row]]]
     label = safe_text(label_of(frame.topology.devices.get(path.lun), path.lun))
     return f"path {safe_text(path.name)} carries {table.value('lun_share_pct', row):.0f} % of {label}{words}"
 
@@ -134,7 +134,7 @@ def _stall_words(frame: Frame, row: int) -> str:
 
 
 def judge_paths(frame: Frame) -> PathJudgement | None:
-    """Compare all paths with their peers; None without paths or an interval."""
+    """Compare all paths with their peers; None without paths or without an interval."""
     table = frame.tables.get("paths")
     if table is None or math.isnan(frame.elapsed_s):
         return None
@@ -150,8 +150,8 @@ def judge_paths(frame: Frame) -> PathJudgement | None:
 
 
 @lru_cache(maxsize=4)
-def _place_of_path(graph: Graph) -> dict[str, int]:
-    return {path.key: place for place, path in enumerate(graph.paths)}
+def _path_positions(graph: Graph) -> dict[str, int]:
+    return {path.key: position for position, path in enumerate(graph.paths)}
 
 
 def _times_are_split(table: FrameTable, peers: Peers, ios: Values) -> NDArray[np.bool_]:
@@ -161,7 +161,7 @@ def _times_are_split(table: FrameTable, peers: Peers, ios: Values) -> NDArray[np
 
 
 def _stalled(table: FrameTable, peers: Peers, elapsed_s: float) -> NDArray[np.bool_]:
-    """Find paths that hold I/Os and complete none while others of their LUN do."""
+    """Find paths with outstanding I/Os that complete none while others of their LUN do."""
     ios, held = table.columns["iops"][peers.at] * elapsed_s, table.columns["in_flight"][peers.at]
     with np.errstate(invalid="ignore"):
         stalled: NDArray[np.bool_] = (ios == 0) & (held >= 1.0) & (elapsed_s >= STALL_S)
@@ -180,12 +180,12 @@ def _uneven(peers: Peers, ios: Values) -> Values:
 
 
 def _sick(peers: Peers, ios: Values, means: Values) -> Values:
-    """Compare each path with all of its peers together; a path of an unknown amount leaves its whole group out."""
+    """Compare each path with all of its peers together; a path with an unknown amount excludes its whole group."""
     with np.errstate(invalid="ignore"):
         counted = (ios >= LEAST_IOS) & ~np.isnan(means)
     counted_ios, time_ms = np.where(counted, ios, 0.0), np.where(counted, ios * means, 0.0)
     others_ios, others_ms = peers.sums(counted_ios) - counted_ios, peers.sums(time_ms) - time_ms
-    # Whatever is counted has LEAST_IOS; less than half of that is what rounding leaves of a difference.
+    # Every counted path has at least LEAST_IOS; less than half of that is a rounding error of the difference.
     others = ratio(np.where(others_ios > LEAST_IOS / 2, others_ms, np.nan), others_ios)
     with np.errstate(invalid="ignore"):
         sick = counted & (others > 0) & (means >= SICK_TIMES * others) & (means - others >= SICK_MS)

@@ -1,4 +1,4 @@
-"""Error counters of HBA ports: FC, SAS and NVMe fabrics, read seldom, for a reading may be work for the firmware."""
+"""Error counters of HBA ports: FC, SAS and NVMe fabrics; read rarely, since a reading may involve the firmware."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.events import Event, EventKind
 from engine.text import safe_text
 
 PACE = SlowPace(least_s=30.0, share=0.002, longest_s=600.0)
-"""A port that needs a tenth of a second for its answer is asked every 50 s, a slower one still more seldom."""
+"""A port that takes 0.1 s to answer is read every 50 s, a slower one less often."""
 
 _COLUMNS = tuple(column.id for column in PORT_ERRORS.columns)
 
@@ -49,14 +49,14 @@ _SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 class PortErrors:
-    """Makes PORT_ERRORS tables; ports of which nothing is counted are left out."""
+    """Reads PORT_ERRORS tables; ports without any error counter are left out."""
 
     def __init__(self, sysfs: str) -> None:
         self._sysfs = sysfs
         self._rows = Rows((), ())
 
     def take(self, graph: Graph) -> Table | None:
-        """Read the counters of all ports; None if there is none."""
+        """Read the counters of all ports; None if there are none."""
         found = [(port, counts) for port in graph.ports if (counts := self._counts(port))]
         if not found:
             return None
@@ -67,9 +67,9 @@ class PortErrors:
         return Table(PORT_ERRORS, self._rows, np.array(values, np.uint64))
 
     def _counts(self, port: Port) -> dict[str, int]:
-        """Add up what is told of the members of a port, by column; nothing where no driver tells.
+        """Add up the counters of the members of a port, by column; empty if no driver has any.
 
-        Of FC the first host is asked only: virtual ones (NPIV) repeat what the physical port counts.
+        For FC only the first host is read: virtual ones (NPIV) repeat the counters of the physical port.
         """
         entries = {
             "fc_host": list(port.scsi_hosts[:1]) if port.transport == "fc" else [],
@@ -93,7 +93,7 @@ class PortErrors:
                 return
 
     def _phys(self, port: Port) -> Iterator[str]:
-        """Name the phys of a SAS host itself, phy-HOST:N; those of expanders have a number more."""
+        """Yield the phys of a SAS host, phy-HOST:N; those of expanders have one more number."""
         numbers = {host.removeprefix("host") for host in port.scsi_hosts}
         for entry in class_entries(self._sysfs, "sas_phy"):
             parts = entry.removeprefix("phy-").split(":")
@@ -102,14 +102,14 @@ class PortErrors:
 
 
 def port_error_events(before: Table, now: Table, _graph: Graph) -> Iterator[Event]:
-    """Yield an event per port whose counters grew."""
+    """Yield an event per port with new errors."""
     for key, row in now.rows.positions.items():
         old_row = before.rows.positions.get(key)
         if old_row is None:
             continue
         pairs = zip(_COLUMNS, before.values[old_row].tolist(), now.values[row].tolist(), strict=True)
-        grown = {name: new - old for name, old, new in pairs if MISSING not in {old, new} and new > old}
-        if grown:
-            words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in grown.items())
+        deltas = {name: new - old for name, old, new in pairs if MISSING not in {old, new} and new > old}
+        if deltas:
+            words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in deltas.items())
             name = safe_text(now.rows.names[row])
-            yield Event.now(EventKind.PATH, f"port {name}: {words}", port=name, **grown)
+            yield Event.now(EventKind.PATH, f"port {name}: {words}", port=name, **deltas)

@@ -1,4 +1,4 @@
-"""What is read of paths and HBA ports beside the block counters."""
+"""Readers of paths and HBA ports besides the block counters."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collectors.subject import SampledHost
 
 
 def path_readers(host: SampledHost) -> Iterator[Collector]:
-    """Yield what counts the errors of paths."""
+    """Yield the reader of path error counters."""
     from collectors.sampling.slow_counters import SlowCounters  # noqa: PLC0415
     from collectors.tables.block import path_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
 
-    take, tell = errors.PathErrors(host.sysfs).take, errors.path_error_events(host.devices)
-    yield SlowCounters("path errors", host.graph, take, errors.PACE, tell)
+    take, events_of = errors.PathErrors(host.sysfs).take, errors.path_error_events(host.devices)
+    yield SlowCounters("path errors", host.graph, take, errors.PACE, events_of)
 
 
 def port_readers(host: SampledHost) -> Iterator[Collector]:
-    """Yield what counts the errors of ports, if it may, and samples what they have in flight, if it can."""
+    """Yield the reader of port error counters, if enabled, and the in-flight sampler of ports, if it can start."""
     from collectors.sampling.slow_counters import SlowCounters  # noqa: PLC0415
     from collectors.tables.block import port_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
     from collectors.tables.block.group_watch import start_group_watch  # noqa: PLC0415
@@ -30,5 +30,5 @@ def port_readers(host: SampledHost) -> Iterator[Collector]:
     if host.tier >= Tier.SAMPLED:
         try:
             yield start_group_watch(host.sysfs, host.disks, host.graph)
-        except OSError:  # No thread can be started: there are counters still.
+        except OSError:  # No thread can be started; the counters still work.
             return

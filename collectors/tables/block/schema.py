@@ -41,11 +41,10 @@ DISK = Schema(
         Column("driver_unbroken_us", Kind.GAUGE),
     ),
 )
-"""One row per whole block device. The `driver_*` columns come from the in-flight sampler: sum of the requests seen in
-the driver, number of samples, samples that saw at least one, and the most seen at once; from `driver_accounted_sum` on
-what `in_flight_now` was at the same instants: its sum, samples with any, the sum of its squares, the sum of what was
-waiting for a full driver, and for how long every sample had seen some. Sessions of earlier versions do not have those
-five."""
+"""One row per whole block device. The `driver_*` columns come from the in-flight sampler: sum of the requests in the
+driver, number of samples, samples with at least one, and the most in any sample; from `driver_accounted_sum` on the
+values of `in_flight_now` at the same instants: its sum, samples with any, the sum of its squares, the sum of I/Os
+waiting for a full driver, and how long every sample had any. Sessions of earlier versions do not have those five."""
 
 GROUP = Schema(
     "group",
@@ -56,8 +55,8 @@ GROUP = Schema(
         Column("driver_in_flight_peak", Kind.PEAK),
     ),
 )
-"""One row per HBA port or NVMe head that the in-flight sampler looks at as a whole, by its key in the graph; columns as
-in the DISK table: what all members have in their drivers is added up in each look."""
+"""One row per HBA port or NVMe head sampled as a whole, by its key in the graph; columns as in the DISK table: each
+sample is the sum of the requests in the drivers of all members."""
 
 PATH_ERRORS = Schema(
     "path_errors",
@@ -68,11 +67,10 @@ PATH_ERRORS = Schema(
         Column("failovers", Kind.COUNTER),
     ),
 )
-"""One row per path whose errors the kernel counts; read more seldom than disks, so that several ticks may have the same
-values."""
+"""One row per path with error counters; read less often than disks, so that several ticks may have the same values."""
 
 PATH_STATE = Schema("path_state", (Column("age_ms", Kind.GAUGE),))
-"""One row: how long before the sample the states of all paths were last read."""
+"""One row: age of the states of all paths at the sample."""
 
 PORT_ERRORS = Schema(
     "port_errors",
@@ -84,4 +82,4 @@ PORT_ERRORS = Schema(
         Column("reconnects", Kind.COUNTER),
     ),
 )
-"""One row per HBA port whose driver counts errors, by its key in the graph; read every half minute or more seldom."""
+"""One row per HBA port with error counters, by its key in the graph; read every half minute or less often."""

@@ -28,7 +28,9 @@ def _derive(interval: Interval, table: Table) -> dict[str, FrameTable]:
     graph = current.topology.graph
     reduced = block_interval(previous, current)
     silent = silent_rows(table)
-    block = block_tables(table.rows, reduced.moved, current.topology, elapsed_s, silent, looks=reduced.looks)
+    block = block_tables(
+        table.rows, reduced.moved, current.topology, elapsed_s, silent, sampled_groups=reduced.sampled_groups
+    )
     tables = with_hotness(with_exact(block, reduced.traced, table.rows, graph, silent))
     return with_errors(tables, None if previous is None else previous.tables, current.tables, graph)
 
@@ -179,7 +181,7 @@ _ACTIVE = any_above("iops", "discards_per_s", "flushes_per_s", "in_flight")
 
 
 def _report(option: str, help_: str, *busy: str, paths: bool = False) -> Report:
-    """Columns of disks fit into 80 but for the split ones."""
+    """Make the report; all columns but the split ones fit into 80 characters."""
     return Report(
         option=option,
         help=help_,
@@ -232,7 +234,7 @@ PORTS = Subject(
     exact_raw=_TRACED,
     readers=port_readers,
     active=_ACTIVE,
-    # Where only the kernel's counters tell of a port, its busy time is a range: paths may be busy at the same time.
+    # From the kernel's counters alone the busy time of a port is a range: paths may be busy at the same time.
     report=_report(
         "-H",
         "HBA ports: all paths through each together.",

@@ -1,4 +1,4 @@
-"""Raw tables of exact time: what the block tracepoints of the kernel counted."""
+"""Raw tables of exact time: counters of the kernel's block tracepoints."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ TRACE = Schema(
         Column("errors", Kind.COUNTER),
     ),
 )
-"""One row per device that did I/O while the kernel's block tracepoints were watched, under its key of the disk table; a
-row that appears has counted from 0. Everything counts when an I/O completes. `unstamped` are those of which the queue
-time is not known (queue/iostats is 0): their times are in no queue column. The largest latency is that of queue and
-service time together. Histograms of the same name have the series of TRACE_SERIES."""
+"""One row per device with I/O while the block tracepoints were attached, under its key of the disk table; a new row
+has counted from 0. An I/O is counted when it completes. `unstamped` are I/Os with an unknown queue time
+(queue/iostats is 0): their times are in no queue column. The largest latency is that of queue plus service time.
+Histograms of the same name have the series of TRACE_SERIES."""
 
 TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
 
@@ -55,10 +55,10 @@ TRACER = Schema(
         Column("rescued", Kind.COUNTER),
     ),
 )
-"""One row: since when the tracepoints are watched and when TRACE was read (CLOCK_MONOTONIC), whether waits for tags are
-watched, and what was lost or saved: I/Os that found no place, that were first seen when they ended, that were not seen
-to end or were taken for ended, what found no room in the tables, program runs that the kernel skipped, and I/Os that
-the second copy of a program saw instead."""
+"""One row: when the tracepoints were attached and when TRACE was read (CLOCK_MONOTONIC), whether waits for tags are
+timed, and losses: I/Os that found the table full, I/Os first traced at completion, I/Os with a missed completion or
+taken as completed, devices and series that found the tables full, program runs that the kernel skipped, and I/Os that
+the second copy of a program traced instead."""
 
 SLOW_IO = Schema(
     "slow_io",
@@ -82,14 +82,14 @@ SLOW_IO = Schema(
         )
     ),
 )
-"""The slowest I/Os of each device since the sample before, slowest first; keys are ranks. `completed_ns` is
-CLOCK_MONOTONIC, the operation that of `enum req_op`, the wait for a tag missing where it is not known, the command the
-16 bytes of the kernel's `comm` as two little-endian numbers."""
+"""The slowest I/Os of each device since the previous sample, slowest first; keys are ranks. `completed_ns` is
+CLOCK_MONOTONIC, the operation is of `enum req_op`, the wait for a tag is missing if unknown, the command is the 16
+bytes of the kernel's `comm` as two little-endian numbers."""
 
 LOST_SHARE = 0.05
-"""Of all I/Os of the host in an interval: with more of them lost, means, largest and busy time may be anyone's."""
+"""Largest share of lost I/Os of the host in an interval; with more, means, maxima and busy time are unreliable."""
 
 
 def group_key(kind: str, key: str) -> str:
-    """Key in TRACE_GROUP of a thing of the graph; kind is "lun", "hba" or "target"."""
+    """Key in TRACE_GROUP of an element of the graph; kind is "lun", "hba" or "target"."""
     return f"{kind} {key}"

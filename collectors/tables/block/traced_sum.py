@@ -1,4 +1,4 @@
-"""What was traced over a whole report: intervals put together, as if they had been one."""
+"""Traced sums over a whole report: intervals merged into one."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from collectors.model import HistogramScale, Rows
 from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced, TracedCells
 
 _MOST_CELLS = 1 << 20
-"""Cells held apart before equal ones are added up."""
+"""Cells buffered before equal ones are merged."""
 
 _Codes = NDArray[np.int64]
 _Counts = NDArray[np.uint64]
 
 
 class TracedSum:
-    """Adds up intervals of any devices; the sum is itself what `collectors.tables.block.derive.exact` makes figures of.
+    """Adds up intervals of any devices; the sum has the form that `collectors.tables.block.derive.exact` takes.
 
-    An interval in which a device or group was not known is left out for it, and its busy time is that of the others,
-    stretched over the whole.
+    An interval in which a device or group was unknown is left out for it, and its busy time is extrapolated from the
+    other intervals.
     """
 
     def __init__(self) -> None:
-        self._devices = _Places((*SUMMED, *LARGEST))
-        self._groups = _Places(("busy_ns",))
+        self._devices = _KeyedSums((*SUMMED, *LARGEST))
+        self._groups = _KeyedSums(("busy_ns",))
         self._cells: list[tuple[_Codes, _Counts]] = []
         self._held = 0
         self._scale: HistogramScale | None = None
         self._tag_wait = True
         self.elapsed_s = 0.0
-        """How long was traced."""
+        """Total traced time."""
 
     def add(self, interval: Traced) -> None:
         """Add one interval."""
@@ -45,7 +45,7 @@ class TracedSum:
             self._add_cells(interval.cells, at)
 
     def total(self) -> Traced | None:
-        """Return everything as one interval; None where nothing was traced."""
+        """Return the sum as one interval; None if nothing was traced."""
         if not self.elapsed_s:
             return None
         values = self._devices.values(self.elapsed_s)
@@ -83,11 +83,11 @@ class TracedSum:
         return TracedCells(self._scale, row.astype(np.intp), series, bucket, count)
 
 
-class _Places:
-    """Sums and largest values by key, one place for each key ever seen."""
+class _KeyedSums:
+    """Sums and maxima by key, one position for each key ever added."""
 
     def __init__(self, quantities: tuple[str, ...]) -> None:
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         self._names: list[str] = []
         self._rows: Rows | None = None
         self._at = np.zeros(0, np.intp)
@@ -96,24 +96,24 @@ class _Places:
 
     def rows(self) -> Rows:
         """Everyone."""
-        return Rows(tuple(self._places), tuple(self._names))
+        return Rows(tuple(self._positions), tuple(self._names))
 
     def of(self, rows: Rows) -> NDArray[np.intp]:
-        """SysfsLocation of each row, a new one for those not seen before."""
+        """Position of each row, a new one for new keys."""
         if rows is not self._rows:
             for key, name in zip(rows.keys, rows.names, strict=True):
-                if key not in self._places:
-                    self._places[key] = len(self._places)
+                if key not in self._positions:
+                    self._positions[key] = len(self._positions)
                     self._names.append(name)
             self._rows = rows
-            self._at = np.fromiter((self._places[key] for key in rows.keys), np.intp, len(rows))
-            missing = len(self._places) - len(self._unknown_s)
+            self._at = np.fromiter((self._positions[key] for key in rows.keys), np.intp, len(rows))
+            missing = len(self._positions) - len(self._unknown_s)
             self._unknown_s = np.pad(self._unknown_s, (0, missing))
             self._values = {name: np.pad(values, (0, missing)) for name, values in self._values.items()}
         return self._at
 
     def add(self, at: NDArray[np.intp], values: Mapping[str, NDArray[np.float64]], elapsed_s: float) -> None:
-        """Add an interval at some places; those whose busy time is not known take no part in it."""
+        """Add an interval at some positions; those with an unknown busy time are left out."""
         known = ~np.isnan(values["busy_ns"])
         for name, mine in self._values.items():
             if name in LARGEST:
@@ -123,7 +123,7 @@ class _Places:
         self._unknown_s[at[~known]] += elapsed_s
 
     def values(self, elapsed_s: float) -> dict[str, NDArray[np.float64]]:
-        """Return sums and largest values; busy times stretched over `elapsed_s`, NaN where no interval was known."""
+        """Return sums and maxima; busy times are extrapolated to `elapsed_s`, NaN if no interval was known."""
         known_s = elapsed_s - self._unknown_s
         stretch = elapsed_s / np.where(known_s > 0, known_s, np.nan)
         return self._values | {"busy_ns": self._values["busy_ns"] * stretch}

@@ -1,1 +1,1 @@
-"""Control groups: what each of them does on each device, how it is limited, and how long it waits."""
+"""Control groups: I/O on each device, limits, and waiting times."""

@@ -1,4 +1,4 @@
-"""Files that are read at every tick: kept open where there are not too many of them."""
+"""Files read at every tick, kept open up to a limit."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import suppress
 MOST_OPEN = 512
 _FIRST_BYTES = 4096
 MOST_BYTES = 8 << 20
-"""More than the lines of any host's devices."""
+"""Largest file: more than the lines of any host's devices."""
 
 
 class OpenFileBudget:
-    """How many files may stay open: a quarter of what the process may have."""
+    """Number of files that may stay open: a quarter of the limit of the process."""
 
     def __init__(self) -> None:
         self.left = min(MOST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
 
 
 class CounterFile:
-    """One file; one that stays open is never mistaken for that of a later group of the same name."""
+    """One file; while open it cannot be confused with that of a later group of the same name."""
 
     def __init__(self, path: str, budget: OpenFileBudget) -> None:
         self._path = path
@@ -29,7 +29,7 @@ class CounterFile:
         self._bytes = _FIRST_BYTES
 
     def read(self) -> bytes | None:
-        """Read all of it; None where it is not there, or not any more."""
+        """Read the whole file; None if it does not exist, or no longer."""
         try:
             descriptor = self._open() if self._descriptor is None else self._descriptor
             try:

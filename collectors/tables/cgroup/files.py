@@ -1,4 +1,4 @@
-"""Text of the I/O files of a control group into numbers; what cannot be read as the kernel writes it is left out."""
+"""Parsers of the I/O files of a control group; lines in an unknown format are ignored."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _STAT_WORDS = (
     *(b"cost.usage=", b"cost.wait=", b"cost.indebt=", b"cost.indelay="),
 )
 _OTHER_WORDS = (b"use_delay=", b"delay_nsec=", b"depth=", b"avg_lat=", b"win=")
-"""What io.latency adds with blkcg_debug_stats."""
+"""Keys that io.latency adds with blkcg_debug_stats."""
 _MAX_KEYS = ("rbps", "wbps", "riops", "wiops")
 _DIGITS = string.digits.encode()
 _BLANKS = bytes.maketrans(b":=.\n", b"    ")
 _LETTERS = string.ascii_lowercase.encode() + b"_"
 _MISSING = int(MISSING)
 WIDTH = len(COUNTS) + len(COSTS) + len((VRATE,))
-"""Columns of the CGROUP table that the counter files tell, the first ones."""
+"""Number of columns of the CGROUP table from the counter files, the first ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ def io_stat(text: bytes) -> Counts:
 
 
 def _lines_alike(text: bytes) -> Counts | None:
-    """Read lines that have the same keys all at once: of hundreds of groups, each has a line for dozens of devices."""
+    """Parse lines with equal keys all at once: there may be hundreds of groups with dozens of devices each."""
     structure = text.translate(None, _DIGITS)
     lines, first = structure.count(b"\n"), structure.partition(b"\n")[0]
     columns = _columns_of(first) if structure == (first + b"\n") * lines else None
@@ -79,7 +79,7 @@ def _lines_alike(text: bytes) -> Counts | None:
 
 
 def _line(line: bytes) -> Counts:
-    """Read a line with words of other kernels."""
+    """Parse a line with keys of other kernels."""
     device, _, rest = line.decode("utf-8", "replace").partition(" ")
     number, found = _number(device), dict(_pairs(rest.split()))
     counts = [_count(found.get(word[:-1].decode())) for word in _STAT_WORDS]
@@ -88,18 +88,18 @@ def _line(line: bytes) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Which numbers of a line go into which columns."""
+    """Mapping of the numbers of a line to columns."""
 
     numbers: int
     at: list[int]
     to: list[int]
     vrate: int
-    """Where its percents stand, hundredths follow; 0 for none."""
+    """Position of a percentage, followed by its hundredths; 0 for none."""
 
 
 @functools.lru_cache(maxsize=64)
 def _columns_of(structure: bytes) -> _Columns | None:
-    """Find what a line says by the line without its digits; None where it is not one of `io.stat`."""
+    """Map a line, given without its digits, to columns; None if it is not one of `io.stat`."""
     device, *words = structure.split(b" ")
     count, at, to, vrate = 2, [], [], 0
     for word in words:
@@ -126,13 +126,13 @@ def blkio(service_bytes: bytes, serviced: bytes) -> Counts:
 
 _KINDS = {"Read": 0, "Write": 1, "Discard": 2}
 _BYTES, _IOS = [0, 1, 4], [2, 3, 5]
-"""Columns of what is read, written and discarded."""
+"""Columns of reads, writes and discards."""
 _BLOCK = b"".join(b": %s \n" % kind for kind in (b"Read", b"Write", b"Sync", b"Async", b"Discard", b"Total"))
 _KIND_ROWS = [0, 1, 4]
 
 
 def _blocks_alike(text: bytes) -> tuple[tuple[Number, ...], NDArray[np.uint64]] | None:
-    """Read the lines of current kernels all at once: devices, and a column per kind; None for lines of others."""
+    """Parse the lines of current kernels all at once: devices, and a column per kind; None for other formats."""
     body = text.rpartition(b"Total ")[0]
     structure = body.translate(None, _DIGITS)
     devices = len(structure) // len(_BLOCK)
@@ -182,7 +182,7 @@ def blkio_limits(texts: Iterable[bytes]) -> Limits:
 
 
 def pressure(text: bytes) -> tuple[int, int]:
-    """Read `io.pressure`: microseconds in which some and all tasks waited, MISSING where the kernel does not say.
+    """Read `io.pressure`: microseconds in which some and all tasks waited, MISSING if not reported.
 
     "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", likewise "full" (Documentation/accounting/psi.rst).
     """

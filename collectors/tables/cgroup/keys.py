@@ -1,4 +1,4 @@
-"""What rows of control groups are called, and what their keys say."""
+"""Names and keys of the rows of control groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def row_key(number: int, disk: str, path: str) -> str:
 
 
 def parts_of(key: str) -> tuple[str, str]:
-    """Key of the disk and path of the group in a key that `row_key` made."""
+    """Return the disk's key and the group's path from a key made by `row_key`."""
     _, _, rest = key.partition(" ")
     disk, _, path = rest.partition(" ")
     return disk, path
@@ -21,5 +21,5 @@ def row_name(path: str, disk: str) -> str:
 
 
 def short_name(name: str, width: int) -> str:
-    """Shorten a name from the front: of a long path, the last folders tell groups apart."""
+    """Shorten a name from the front: the last folders of a long path distinguish groups."""
     return name if len(name) <= width else f"+{name[1 - width :]}"

@@ -1,4 +1,4 @@
-"""One control group from tick to tick: its counters, read only when something below or in it can have moved."""
+"""Counters of one control group, read only when they can have changed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _UNKNOWN = (int(MISSING), int(MISSING))
 
 
 class Member:
-    """Reads the files of a group and keeps what they said.
+    """Reads the files of a group and caches their values.
 
-    Counters of a group hold those of its descendants: where these stand still nothing below has moved, and is not read.
+    Counters of a group include those of its descendants: if they are unchanged, the descendants are not read.
     """
 
     def __init__(self, group: Group, hierarchy: Hierarchy, budget: OpenFileBudget) -> None:
         self.group = group
         self.moved = True
-        """Whether a group below may have done I/O since the reading before."""
+        """Whether a descendant may have done I/O since the previous reading."""
         self.waited = True
-        """Whether a task of a group below may have waited for I/O since then."""
+        """Whether a task of a descendant may have waited for I/O since then."""
         self.devices = NO_COUNTS.devices
         self.values: NDArray[np.uint64] = np.empty((0, len(CGROUP.columns)), np.uint64)
         """Columns of CGROUP, a row per device."""
@@ -39,11 +39,11 @@ class Member:
         self._absent = False
 
     def read(self, above: Member | None, *, retry: bool) -> bool:
-        """Read what can have moved; whether anything has.
+        """Read counters that can have changed; return whether any has.
 
         Args:
-            above: the group above, read before; None for the root.
-            retry: whether to look for files again that were not there.
+            above: the parent, read before; None for the root.
+            retry: whether to try missing files again.
         """
         if self._absent and not retry:
             return False
@@ -57,7 +57,7 @@ class Member:
         return changed
 
     def take(self, group: Group) -> bool:
-        """Take what a later look through the tree found; whether the limits are others."""
+        """Take the result of a later scan; return whether the limits changed."""
         changed = group.limits != self.group.limits
         self.group = group
         if changed:
@@ -95,7 +95,7 @@ class Member:
         return limits
 
     def _read_pressure(self, *, changed: bool, awaited: bool) -> bool:
-        """Read how long tasks waited; what was read last stands where nobody can have."""
+        """Read how long tasks waited; the last value is kept if no task can have waited."""
         before = self._stalls
         if self._pressure is not None and (awaited or before == _UNKNOWN):
             text = self._pressure.read()

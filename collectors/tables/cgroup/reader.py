@@ -1,4 +1,4 @@
-"""What control groups do, read at every tick."""
+"""I/O counters of control groups, read at every tick."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from collectors.tables.cgroup.files import Number
 from collectors.tables.cgroup.keys import row_key, row_name
 from collectors.tables.cgroup.member import Member
 from collectors.tables.cgroup.schema import CGROUP
-from collectors.tables.cgroup.tree import Group, GroupTree, Hierarchy
+from collectors.tables.cgroup.tree import MOST_GROUPS, Group, GroupTree, Hierarchy
 from engine.events import Event, EventKind
 
 RETRY_S = 2.0
-"""Groups without I/O files, of which the controller is off, are asked for them so often."""
+"""Interval at which missing I/O files of a group (io controller off) are tried again."""
 MOST_ROWS = 16_384
 
 _NO_TABLE = Table(CGROUP, Rows((), ()), np.empty((0, len(CGROUP.columns)), np.uint64))
@@ -29,11 +29,11 @@ class CgroupCollector:
     """Reads the CGROUP table; groups and devices without any I/O have no rows."""
 
     def __init__(self, hierarchy: Hierarchy, disks: Callable[[], Table | None]) -> None:
-        """Look for groups.
+        """Scan the groups.
 
         Args:
-            hierarchy: where they are.
-            disks: the latest table of block counters, by which devices are named.
+            hierarchy: the hierarchy to read.
+            disks: the latest table of block counters, which names the devices.
         """
         self._hierarchy = hierarchy
         self._disks = disks
@@ -46,22 +46,22 @@ class CgroupCollector:
         self._retry_s = 0.0
         self._shape: tuple[object, ...] = ()
         self._table = _NO_TABLE
-        self._left_out = False
-        self._told = False
+        self._rows_left_out = False
+        self._reported: set[str] = set()
 
     @property
     def cpu_ns(self) -> int:
-        """CPU time of the thread that looks for groups."""
+        """CPU time of the thread that scans the groups."""
         return self._tree.cpu_ns
 
     def read(self) -> Reading:
         """Read all counters that can have moved.
 
         Raises:
-            RuntimeError: the thread that looks for groups has failed.
+            RuntimeError: the thread that scans the groups has failed.
         """
         self._tree.check()
-        changed = self._follow(self._tree.groups)
+        changed = self._follow(self._tree.found.groups)
         now_s = time.monotonic()
         retry = now_s >= self._retry_s
         if retry:
@@ -81,7 +81,7 @@ class CgroupCollector:
         self._members = {}
 
     def _follow(self, groups: tuple[Group, ...]) -> bool:
-        """Keep the members that are the same groups still, in the order of the tree; whether any row may differ."""
+        """Update the members from a scan, in its order; return whether any row may differ."""
         if groups is self._groups:
             return False
         before, self._members, self._groups = self._members, {}, groups
@@ -99,7 +99,7 @@ class CgroupCollector:
         return changed
 
     def _renamed(self) -> bool:
-        """Whether disks came or went; takes their names."""
+        """Take the names of the disks; return whether disks were added or removed."""
         disks = self._disks()
         rows = None if disks is None else disks.rows
         if rows is self._disk_rows:
@@ -115,7 +115,7 @@ class CgroupCollector:
         for member in self._members.values():
             rows += len(member.devices)
             if rows > MOST_ROWS:
-                self._left_out = True
+                self._rows_left_out = True
                 break
             if member.devices:
                 members.append(member)
@@ -141,8 +141,11 @@ class CgroupCollector:
         return Rows(tuple(keys), tuple(names))
 
     def _events(self) -> tuple[Event, ...]:
-        if self._told or not self._left_out:
-            return ()
-        self._told = True
-        text = f"cgroups: only {MOST_ROWS:,} rows of group and device are read, the rest is left out"
-        return (Event.now(EventKind.MONITOR, text),)
+        """Report each limit that was exceeded, once."""
+        texts = {
+            f"cgroups: only {MOST_GROUPS:,} groups are read, the rest is left out": self._tree.found.left_out,
+            f"cgroups: only {MOST_ROWS:,} rows of group and device are read, the rest is left out": self._rows_left_out,
+        }
+        new = [text for text, left_out in texts.items() if left_out and text not in self._reported]
+        self._reported.update(new)
+        return tuple(Event.now(EventKind.MONITOR, text) for text in new)

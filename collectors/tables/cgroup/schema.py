@@ -21,7 +21,7 @@ CGROUP = Schema(
     ),
 )
 """One row per control group and device it did I/O on (Documentation/admin-guide/cgroup-v2.rst, "IO Interface Files";
-blkio-controller.rst of cgroup v1). What descendants do is in the rows of their ancestors, as the kernel adds it up.
-`cost_*` are there where io.cost is enabled (waits with the module parameter blkcg_debug_stats), the rate of its clock
-in hundredths of a percent in rows of the root only. Limits are per second, missing where there is none. `psi_*` are of
-the group, whatever the device: the same in all of its rows."""
+blkio-controller.rst of cgroup v1). Rows include the I/O of descendants, as the kernel adds it up. `cost_*` are present
+if io.cost is enabled (waits with the module parameter blkcg_debug_stats), the rate of its clock in hundredths of a
+percent in rows of the root only. Limits are per second, missing if there is none. `psi_*` are of the group,
+independent of the device: the same in all of its rows."""

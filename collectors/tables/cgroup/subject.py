@@ -1,4 +1,4 @@
-"""What control groups did on each device over an interval, as sums that add up, and the figures made of them."""
+"""Control groups: additive sums of each device over an interval, and their figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.counter_deltas import Values, aligned, growth, present, ratio, share_pct
+from collectors.derive.counter_deltas import Values, aligned, column_deltas, present, ratio, share_pct
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import Column, FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
@@ -21,7 +21,7 @@ from engine.text import safe_text
 
 LABEL_WIDTH = 32
 WAITING_PCT = 1.0
-"""Less of it comes of metadata now and then."""
+"""Pressure below this share is normal, from occasional metadata I/O."""
 _LATEST = (VRATE, *LIMITS)
 _SOMETIMES = "Where the kernel has io.cost enabled"
 
@@ -91,16 +91,16 @@ def cgroup_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
 
 
 def cgroup_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
-    """Add up an interval, one value per row, NaN where missing; all but limits and the rate of the clock add up.
+    """Add up an interval, one value per row, NaN where missing; all but limits and the clock rate are additive.
 
-    Pressure and cost begin anew by themselves, as when io.cost is switched on.
+    Pressure and cost are reset independently, as when io.cost is enabled.
     """
     columns = current.schema.columns
-    grown = growth(columns, aligned(previous, current), current.values, source_of=_source)
-    elapsed = np.full(grown.rows, elapsed_s)
-    shares = {f"{name}_s": share_pct(grown[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
+    deltas = column_deltas(columns, aligned(previous, current), current.values, source_of=_source)
+    elapsed = np.full(deltas.rows, elapsed_s)
+    shares = {f"{name}_s": share_pct(deltas[f"{name}_us"] / 1e6, elapsed_s) * elapsed / 100.0 for name in _STALLS}
     return {
-        **{name: grown[name] for name in (*COUNTS, *COSTS, *_LATEST)},
+        **{name: deltas[name] for name in (*COUNTS, *COSTS, *_LATEST)},
         **shares,
         "elapsed_s": elapsed,
     }
@@ -176,7 +176,7 @@ _did_io = any_above("iops", "discards_per_s")
 
 
 def _active(table: FrameTable) -> NDArray[np.bool_]:
-    """Rows with I/O, and all rows of groups without any of which tasks wait: one of these devices holds them up."""
+    """Rows with I/O, and all rows of groups without I/O with waiting tasks: one of these devices blocks them."""
     active, group = _did_io(table), _groups_of(table.rows)
     idle = np.bincount(group, weights=active) == 0
     shown: NDArray[np.bool_] = active | (idle[group] & (table.columns["psi_some_pct"] >= WAITING_PCT))
@@ -185,7 +185,7 @@ def _active(table: FrameTable) -> NDArray[np.bool_]:
 
 @functools.lru_cache(maxsize=2)
 def _groups_of(rows: Rows) -> NDArray[np.intp]:
-    """Give each row the number of its group."""
+    """Return the number of the group of each row."""
     return np.unique([parts_of(key)[1] for key in rows.keys], return_inverse=True)[1].astype(np.intp)
 
 
@@ -237,4 +237,4 @@ CGROUPS = Subject(
     facts=_facts,
     identity=_identity,
 )
-"""A group's row holds what its descendants did as well: rows of different depth are not to be added up."""
+"""A group's row includes the I/O of its descendants: rows of different depth must not be added up."""

@@ -1,4 +1,4 @@
-"""Which control groups there are, and what limits them: looked for again beside the ticks."""
+"""The control groups of the host and their limits, rescanned by a background thread."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from collectors.tables.cgroup.files import Limits, blkio_limits, io_max
 
 CADENCE_S = 2.0
 CPU_SHARE = 0.01
-"""Of one core; hosts with thousands of groups are looked through less often."""
+"""Of one core; hosts with thousands of groups are rescanned less often."""
 MOST_GROUPS = 4096
-"""A host with more of them has been left to itself by whoever makes groups; their ancestors count for them."""
+"""More than any managed host has. The I/O of groups left out is in the counters of their ancestors."""
 
 _LEAF_LINKS = 2
-"""Links of a folder without folders; kernfs counts them, as most filesystems do."""
+"""Link count of a folder without subfolders; kernfs keeps it, as most filesystems do."""
 _V1_LIMITS = tuple(f"blkio.throttle.{name}_device" for name in ("read_bps", "write_bps", "read_iops", "write_iops"))
 _V1_COUNTERS = ("blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced")
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Where groups are, and what their files are called."""
+    """Path of a cgroup hierarchy and the names of its I/O files."""
 
     root: str
     counters: tuple[str, ...]
     """`io.stat` of cgroup v2, or two files of v1."""
     limits: tuple[str, ...]
     adds_up: bool
-    """Whether the files of a group hold what its descendants do as well."""
+    """Whether the counters of a group include those of its descendants."""
 
     @property
     def v2(self) -> bool:
@@ -44,15 +44,15 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One control group in one of its lives."""
+    """One control group; a group made again under the same path is another one."""
 
     path: str
     """From the root of the hierarchy, which is "/"."""
     number: int
-    """Inode number of its folder, which kernfs never gives twice (the cgroup id of v2)."""
+    """Inode number of its folder, which kernfs never reuses (the cgroup id of v2)."""
     folder: str
     parent: str
-    """Path of the one above; its own for the root."""
+    """Path of the parent; its own for the root."""
     limits: Limits
 
 
@@ -73,17 +73,30 @@ def find_hierarchy(sysfs: str) -> Hierarchy | None:
     return None
 
 
-def scan(hierarchy: Hierarchy) -> tuple[Group, ...]:
-    """List the groups, ancestors before their descendants, the deepest left out where there are too many."""
+@dataclass(frozen=True, slots=True)
+class GroupScan:
+    """The groups found by one scan."""
+
+    groups: tuple[Group, ...]
+    """Ancestors before their descendants."""
+    left_out: bool
+    """Whether there are more than MOST_GROUPS; the deepest are missing."""
+
+
+def scan(hierarchy: Hierarchy) -> GroupScan:
+    """List the groups of a hierarchy, level by level, up to MOST_GROUPS."""
     found: list[Group] = []
     waiting = list(_group(hierarchy, hierarchy.root, "/", "/"))
-    while waiting and len(found) < MOST_GROUPS:
-        groups, waiting = waiting, []
-        for group, links in groups[: MOST_GROUPS - len(found)]:
+    left_out = False
+    while waiting and not left_out:
+        room = MOST_GROUPS - len(found)
+        groups, left_out, waiting = waiting[:room], len(waiting) > room, []
+        for group, links in groups:
             found.append(group)
             if links != _LEAF_LINKS:
                 waiting += _children(hierarchy, group)
-    return tuple(sorted(found, key=lambda group: group.path.split("/") if group.path != "/" else []))
+    ordered = sorted(found, key=lambda group: group.path.split("/") if group.path != "/" else [])
+    return GroupScan(tuple(ordered), left_out)
 
 
 def _children(hierarchy: Hierarchy, group: Group) -> Iterator[tuple[Group, int]]:
@@ -112,12 +125,12 @@ def _text(path: str | Path) -> bytes:
 
 
 class GroupTree:
-    """Looks through a hierarchy on a thread of its own; the first time at once, so that the first sample has rows."""
+    """Scans a hierarchy on a thread of its own; the first time at once, so that the first sample has rows."""
 
     def __init__(self, hierarchy: Hierarchy) -> None:
         self._hierarchy = hierarchy
-        self.groups = scan(hierarchy)
-        """One object as long as no group came, went or was limited otherwise."""
+        self.found = scan(hierarchy)
+        """The same object until a group is added or removed or a limit changes."""
         self._thread = BackgroundThread("cgroups", self._run)
         self._thread.start()
 
@@ -127,7 +140,7 @@ class GroupTree:
         return self._thread.cpu_ns
 
     def check(self) -> None:
-        """Raise what has ended the thread.
+        """Raise the error that ended the thread.
 
         Raises:
             RuntimeError: the thread has failed.
@@ -142,7 +155,7 @@ class GroupTree:
         pause_s = CADENCE_S
         while not stop.wait(pause_s):
             before = time.thread_time()
-            groups = scan(self._hierarchy)
-            if groups != self.groups:
-                self.groups = groups
+            found = scan(self._hierarchy)
+            if found != self.found:
+                self.found = found
             pause_s = max(CADENCE_S, (time.thread_time() - before) / CPU_SHARE)

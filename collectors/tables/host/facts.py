@@ -1,4 +1,4 @@
-"""What a reader must know about the host to judge its numbers, and the caveats of its kernel."""
+"""Facts of the host needed to interpret its figures, and the caveats of its kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BITS_64 = re.compile(r"64|s390x|ppc64le|sparc64|alpha")
 
 
 def read_host_facts(procfs: str = "/proc", tier: Tier = Tier.KERNEL, notices: Iterable[str] = ()) -> HostFacts:
-    """Read who the host is; what cannot be read stays empty."""
+    """Read the facts of the host; unreadable ones are empty."""
     kernel = _text(procfs, "sys/kernel/osrelease")
     host = HostCollector(procfs).read().tables[HOST.name]
     cpus, memory_bytes = host.column("cpus")[0], host.column("memory_total_bytes")[0]
@@ -36,7 +36,7 @@ def read_host_facts(procfs: str = "/proc", tier: Tier = Tier.KERNEL, notices: It
 
 
 def kernel_notices(release: str) -> tuple[str, ...]:
-    """Tell what this kernel is known to count wrong."""
+    """Return the known accounting errors of this kernel."""
     version = re.match(r"(\d{1,9})\.(\d{1,9})", release, re.ASCII)
     if version is None:
         return ()
@@ -50,21 +50,21 @@ def kernel_notices(release: str) -> tuple[str, ...]:
 
 
 def right_notices(user_id: int) -> tuple[str, ...]:
-    """Tell what root would add."""
+    """Return the limits of a user other than root."""
     if user_id == 0:
         return ()
     return ("not root: the I/O of other users' processes is hidden, and disks cannot be loaded",)
 
 
 def device_notices(devices: Iterable[Device]) -> tuple[str, ...]:
-    """Tell which devices do not count."""
+    """Return a notice about devices with accounting off."""
     names = sorted(device.name for device in devices if device.iostats is False)
     if not names:
         return ()
     listed = ", ".join(names[:_MOST_NAMES]) + (
         f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     )
-    return (f"{listed}: counters stand still because queue/iostats is 0; write 1 to it",)
+    return (f"{listed}: counters do not change because queue/iostats is 0; write 1 to it",)
 
 
 def _text(procfs: str, name: str) -> str:

@@ -25,21 +25,21 @@ _MEMORY = {
 
 
 class HostCollector:
-    """Reads PROCFS/stat, meminfo and pressure/*; what the kernel does not have stays missing."""
+    """Reads PROCFS/stat, meminfo and pressure/*; columns the kernel does not have are missing."""
 
     def __init__(self, procfs: str = "/proc") -> None:
         self._procfs = Path(procfs)
 
     def read(self) -> Reading:
         """Read now."""
-        # psutil keeps its root for the whole process, and another reader may have set it.
+        # The root of psutil is global to the process, and another reader may have set it.
         psutil.PROCFS_PATH = str(self._procfs)
         found = {**self._cpu(), **self._memory(), **self._pressure()}
         values = np.array([[_counter(found.get(column.id)) for column in HOST.columns]], np.uint64)
         return Reading({HOST.name: Table(HOST, _ROWS, values)})
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: no file stays open."""
 
     def _cpu(self) -> Mapping[str, int]:
         """Read the times of all CPUs (proc_stat(5)); guest time is part of user time already."""
@@ -80,7 +80,7 @@ class HostCollector:
         return found
 
     def _text(self, name: str) -> str:
-        """Read a file; empty where this kernel has none or refuses it, as PSI that is switched off does."""
+        """Read a file; empty if the kernel has none or refuses it, as with PSI disabled."""
         try:
             return (self._procfs / name).read_text("utf-8", "replace")
         except OSError:
@@ -88,5 +88,5 @@ class HostCollector:
 
 
 def _counter(value: int | None) -> int:
-    """Keep what a counter can be; a procfs that is not the kernel's may say anything."""
+    """Return a valid counter value or MISSING; a fake procfs may contain anything."""
     return value if value is not None and 0 <= value < MISSING else int(MISSING)

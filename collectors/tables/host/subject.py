@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from collectors.derive.counter_deltas import Raw, Values, aligned, growth, present, ratio, share_pct
+from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas, present, ratio, share_pct
 from collectors.field import Field, Unit
 from collectors.model import MISSING, Column, FrameTable, Table
 from collectors.sampling.reading import Collector
@@ -50,14 +50,14 @@ def host_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     before = aligned(interval.before(HOST.name), current)
     columns = current.schema.columns
     now = _held(columns, before, current.values)
-    grown = growth(columns, before, now, source_of=lambda column: column.id.partition("_")[0])
-    figures = _cpu(grown) | {gauge: grown[gauge] for gauge in _GAUGES}
-    figures |= {f"{name}_pct": share_pct(grown[f"{name}_us"] / 1e6, interval.elapsed_s) for name in _PRESSURES}
+    deltas = column_deltas(columns, before, now, source_of=lambda column: column.id.partition("_")[0])
+    figures = _cpu(deltas) | {gauge: deltas[gauge] for gauge in _GAUGES}
+    figures |= {f"{name}_pct": share_pct(deltas[f"{name}_us"] / 1e6, interval.elapsed_s) for name in _PRESSURES}
     return {"host": FrameTable(current.rows, figures)}
 
 
 def _held(columns: tuple[Column, ...], before: Raw, now: Raw) -> Raw:
-    """Hold the counters that may step back a little where they were."""
+    """Clamp the counters that may decrease slightly to their previous values."""
     held = now.copy()
     for position, column in enumerate(columns):
         if column.id in _MAY_FALL:
@@ -66,9 +66,9 @@ def _held(columns: tuple[Column, ...], before: Raw, now: Raw) -> Raw:
     return held
 
 
-def _cpu(grown: Mapping[str, Values]) -> dict[str, Values]:
+def _cpu(deltas: Mapping[str, Values]) -> dict[str, Values]:
     """Shares of all CPU time; states a kernel does not have are left out of the sum."""
-    spent = {state: grown[f"cpu_{state}_us"] for state in _CPU_STATES}
+    spent = {state: deltas[f"cpu_{state}_us"] for state in _CPU_STATES}
     total = spent["user"] + spent["system"] + spent["idle"]
     for state in ("iowait", "irq", "steal"):
         total = total + present(spent[state], spent[state])

@@ -1,4 +1,4 @@
-"""What the load did over each path of a LUN, and what its logical I/Os took, over an interval."""
+"""I/O of the load over each path of a LUN, and its logical I/Os, over an interval."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from collectors.derive.counter_deltas import Values, aligned, growth, instant, ratio
+from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
 from collectors.derive.outstanding import outstanding_io_s
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Table, Tier
@@ -55,10 +55,10 @@ def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable
     """Derive the table "load_paths": a row per path of targets that have several."""
     columns, before = current.schema.columns, aligned(interval.before(LOAD_PATH.name), current)
     elapsed_s = interval.elapsed_s
-    grown = growth(columns, before, current.values)
-    ios, latency_ns = _ios(grown), _latency_ns(grown)
+    deltas = column_deltas(columns, before, current.values)
+    ios, latency_ns = _ios(deltas), _latency_ns(deltas)
     held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
-    figures = _common(grown, elapsed_s) | {
+    figures = _common(deltas, elapsed_s) | {
         "in_flight": ratio(outstanding_io_s(ios, latency_ns / 1e9, held, elapsed_s), elapsed_s),
         "errors": instant(columns, current.values, "errors"),
         "failed": instant(columns, current.values, "failed"),
@@ -68,30 +68,30 @@ def load_path_tables(interval: Interval, current: Table) -> dict[str, FrameTable
 
 def load_logical_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
     """Derive the table "load_logical": I/Os before they were cut into parts or copied, one row."""
-    grown = growth(current.schema.columns, aligned(interval.before(LOAD_LOGICAL.name), current), current.values)
-    return {"load_logical": FrameTable(current.rows, _common(grown, interval.elapsed_s))}
+    deltas = column_deltas(current.schema.columns, aligned(interval.before(LOAD_LOGICAL.name), current), current.values)
+    return {"load_logical": FrameTable(current.rows, _common(deltas, interval.elapsed_s))}
 
 
-def _common(grown: dict[str, Values], elapsed_s: float) -> dict[str, Values]:
-    ios = _ios(grown)
-    peak_ns = np.fmax(grown["read_peak_ns"], grown["write_peak_ns"])
+def _common(deltas: dict[str, Values], elapsed_s: float) -> dict[str, Values]:
+    ios = _ios(deltas)
+    peak_ns = np.fmax(deltas["read_peak_ns"], deltas["write_peak_ns"])
     return {
         "iops": ratio(ios, elapsed_s),
-        "bytes_per_s": ratio(grown["read_bytes"] + grown["write_bytes"], elapsed_s),
-        "await_ms": ratio(_latency_ns(grown) / _NS_PER_MS, ios),
-        "read_await_ms": ratio(grown["read_latency_ns"] / _NS_PER_MS, grown["read_ios"]),
-        "write_await_ms": ratio(grown["write_latency_ns"] / _NS_PER_MS, grown["write_ios"]),
+        "bytes_per_s": ratio(deltas["read_bytes"] + deltas["write_bytes"], elapsed_s),
+        "await_ms": ratio(_latency_ns(deltas) / _NS_PER_MS, ios),
+        "read_await_ms": ratio(deltas["read_latency_ns"] / _NS_PER_MS, deltas["read_ios"]),
+        "write_await_ms": ratio(deltas["write_latency_ns"] / _NS_PER_MS, deltas["write_ios"]),
         "max_ms": np.where((ios > 0) & (peak_ns > 0), peak_ns / _NS_PER_MS, np.nan),
-        "errors_per_s": ratio(grown["errors"], elapsed_s),
+        "errors_per_s": ratio(deltas["errors"], elapsed_s),
     }
 
 
-def _ios(grown: dict[str, Values]) -> Values:
-    return grown["read_ios"] + grown["write_ios"]
+def _ios(deltas: dict[str, Values]) -> Values:
+    return deltas["read_ios"] + deltas["write_ios"]
 
 
-def _latency_ns(grown: dict[str, Values]) -> Values:
-    return grown["read_latency_ns"] + grown["write_latency_ns"]
+def _latency_ns(deltas: dict[str, Values]) -> Values:
+    return deltas["read_latency_ns"] + deltas["write_latency_ns"]
 
 
 LOAD_PATHS = Subject(

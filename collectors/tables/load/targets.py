@@ -1,4 +1,4 @@
-"""What the load engine did over an interval: per target, and all targets together."""
+"""I/O of the load engine over an interval: per target, and all targets together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 
 from collectors.derive.cells import rows_of_cells
-from collectors.derive.counter_deltas import Values, aligned, growth, instant, ratio
+from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
 from collectors.derive.outstanding import outstanding_io_s
 from collectors.derive.percentiles import RowCells, percentiles_ns
 from collectors.field import Field, Shown, Thresholds, Unit
@@ -111,21 +111,21 @@ def load_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
 def _target_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
     before = aligned(previous, current)
     columns = current.schema.columns
-    grown = growth(columns, before, current.values)
+    deltas = column_deltas(columns, before, current.values)
     held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
-    latency_ns = grown["read_latency_ns"] + grown["write_latency_ns"]
-    service_ns = grown["read_service_ns"] + grown["write_service_ns"]
-    # What an arrival of an open loop waits for a place in the queue depth, it is not outstanding.
+    latency_ns = deltas["read_latency_ns"] + deltas["write_latency_ns"]
+    service_ns = deltas["read_service_ns"] + deltas["write_service_ns"]
+    # An arrival of an open loop is not outstanding while it waits for a free slot of the queue depth.
     outstanding_s = np.where(service_ns > 0, service_ns, latency_ns) / 1e9
-    peak_ns = np.fmax(grown["read_peak_ns"], grown["write_peak_ns"])
-    return {name: grown[name] for name in _ADDED} | {
-        "outstanding_io_s": outstanding_io_s(grown["read_ios"] + grown["write_ios"], outstanding_s, held, elapsed_s),
+    peak_ns = np.fmax(deltas["read_peak_ns"], deltas["write_peak_ns"])
+    return {name: deltas[name] for name in _ADDED} | {
+        "outstanding_io_s": outstanding_io_s(deltas["read_ios"] + deltas["write_ios"], outstanding_s, held, elapsed_s),
         "service_ns": service_ns,
         "peak_ns": np.where(peak_ns > 0, peak_ns, np.nan),
-        "new_errors": grown["errors"],
+        "new_errors": deltas["errors"],
         "errors": instant(columns, current.values, "errors"),
-        "queue_depth": grown["queue_depth"],
-        "active": grown["active"],
+        "queue_depth": deltas["queue_depth"],
+        "active": deltas["active"],
     }
 
 
@@ -163,7 +163,7 @@ def _figures(sums: Mapping[str, Values], cells: RowCells | None, elapsed_s: floa
 
 
 def _services(sums: Mapping[str, Values], cells: RowCells | None) -> dict[str, Values]:
-    """Derive times from submit to reap, where latencies are other ones: in an open loop."""
+    """Derive times from submit to reap, which differ from latencies in an open loop."""
     ios, service_ns = sums["read_ios"] + sums["write_ios"], sums["service_ns"]
     known = service_ns > 0
     p99_ns = np.full(len(ios), np.nan) if cells is None else percentiles_ns(cells, len(ios), (99.0,))[0]
@@ -174,7 +174,7 @@ def _services(sums: Mapping[str, Values], cells: RowCells | None) -> dict[str, V
 
 
 def _percentiles(cells: RowCells | None, ios: Values, peak_ns: Values) -> dict[str, Values]:
-    """Percentiles where the interval has figures, never above its exact peak."""
+    """Percentiles of intervals with figures, never above the exact peak."""
     if cells is None:
         return {field_id: np.full(len(ios), np.nan) for field_id in _PERCENTILES}
     found = percentiles_ns(cells, len(ios), tuple(_PERCENTILES.values()))

@@ -1,4 +1,4 @@
-"""Which processes do the I/O: a slow scan of PROCFS/PID/io beside the ticks."""
+"""I/O by process: a scan of PROCFS/PID/io in the background."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.events import Event, EventKind
 
 CADENCE_S = 2.0
 CPU_SHARE = 0.02
-"""Hosts with very many processes are scanned less often, so that scanning stays below this share of one core."""
+"""Share of one core for scanning; hosts with very many processes are scanned less often."""
 
 _NO_ROWS = Rows((), ())
 
@@ -31,14 +31,14 @@ class _Scan:
 
 
 class ProcessCollector:
-    """Serves the latest scan at every tick: its rates hold until the next one."""
+    """Returns the latest scan at every tick: its rates are valid until the next one."""
 
     def __init__(self, procfs: str = "/proc") -> None:
         self._scanner = ProcessScanner(procfs)
         self._latest: _Scan | None = None
         self._served: _Scan | None = None
         self._table = Table(PROCESS, _NO_ROWS, np.empty((0, len(PROCESS.columns)), np.uint64))
-        self._told_hidden = False
+        self._reported_hidden = False
         self._thread = BackgroundThread("processes", self._scan)
         self._thread.start()
 
@@ -48,7 +48,7 @@ class ProcessCollector:
         return self._thread.cpu_ns
 
     def read(self) -> Reading:
-        """Hand over the latest scan, without waiting for one.
+        """Return the latest scan, without waiting.
 
         Raises:
             RuntimeError: the thread has failed.
@@ -68,9 +68,9 @@ class ProcessCollector:
 
     def _hidden_event(self) -> tuple[Event, ...]:
         hidden = self._scanner.hidden
-        if self._told_hidden or not hidden or os.geteuid() == 0:
+        if self._reported_hidden or not hidden or os.geteuid() == 0:
             return ()
-        self._told_hidden = True
+        self._reported_hidden = True
         text = f"the I/O of {hidden:,} of the processes may not be read; root or CAP_SYS_PTRACE would show it"
         return (Event.now(EventKind.MONITOR, text, hidden=hidden),)
 
@@ -88,5 +88,5 @@ def _table(scan: _Scan, rows: Rows) -> Table:
     keys = tuple(process.key for process in scan.processes)
     if keys != rows.keys:
         rows = Rows(keys, tuple(process.name for process in scan.processes))
-    values = np.array([(*process.grown, scan.span_ns // 1000) for process in scan.processes], np.uint64)
+    values = np.array([(*process.deltas, scan.span_ns // 1000) for process in scan.processes], np.uint64)
     return Table(PROCESS, rows, values.reshape(len(keys), len(PROCESS.columns)))

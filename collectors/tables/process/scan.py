@@ -1,4 +1,4 @@
-"""One scan over all processes that keeps those whose storage counters moved.
+"""One scan over all processes, selecting those with changed storage counters.
 
 It reads /proc/PID/io and stat itself: psutil makes an object per process and reads its start time again to be sure of
 it, which costs some three times the CPU on every scan.
@@ -19,7 +19,7 @@ from engine.numbers import whole_number
 
 MAX_PROCESSES = 64
 KEPT_S = 30.0
-"""A process that stopped doing I/O stays for so long, so that its rate is seen to fall to 0."""
+"""Time for which a process without further I/O stays listed, so that its rate is shown falling to 0."""
 
 _MISSING = int(MISSING)
 _COUNTERS = ("read_bytes", "write_bytes", "cancelled_write_bytes", "syscr", "syscw")
@@ -27,74 +27,74 @@ _COUNTERS = ("read_bytes", "write_bytes", "cancelled_write_bytes", "syscr", "sys
 
 @dataclass(frozen=True, slots=True)
 class ProcessIo:
-    """What one process did between the last two scans, as columns of the PROCESS schema without its span."""
+    """I/O of one process between the last two scans, as columns of the PROCESS schema without its span."""
 
     key: str
     name: str
-    grown: tuple[int, ...]
+    deltas: tuple[int, ...]
 
 
 @dataclass(slots=True)
 class _Mover:
-    """A process that did I/O of late."""
+    """A process with recent I/O."""
 
     key: str
     name: str
     moved_s: float
     moved_bytes: int
-    grown: tuple[int, ...]
+    deltas: tuple[int, ...]
 
 
 class ProcessScanner:
-    """Reads PROCFS/PID/io of all processes; only those whose bytes changed cost more than that.
+    """Reads PROCFS/PID/io of all processes; only those with changed content cost more than that.
 
     The counters are those of proc_pid_io(5): `read_bytes` was fetched from storage, `write_bytes` was dirtied, which is
-    charged to whoever dirtied the page, not to who wrote it back.
+    charged to the process that dirtied the page, not to the one that wrote it back.
     """
 
     def __init__(self, procfs: str = "/proc") -> None:
         self._procfs = procfs
-        self._seen: dict[str, bytes] | None = None
+        self._last_texts: dict[str, bytes] | None = None
         self._movers: dict[str, _Mover] = {}
         self.hidden = 0
-        """Processes of the first scan whose counters may not be read."""
+        """Processes of the first scan with unreadable counters."""
 
     def scan(self) -> tuple[ProcessIo, ...]:
-        """Scan once; processes that did storage I/O of late, the last and most first."""
+        """Scan once; return processes with recent storage I/O, the latest and largest first."""
         now_s = time.monotonic()
         pids = [entry for entry in os.listdir(self._procfs) if whole_number(entry) is not None]  # noqa: PTH208 names only, thousands
         texts = [io for (io,) in read_attributes(self._procfs, pids, ["io"])]
-        seen = {pid: text for pid, text in zip(pids, texts, strict=True) if text is not None}
-        if self._seen is None:
-            self.hidden = sum(Path(self._procfs, pid, "io").exists() for pid in pids if pid not in seen)
+        texts_by_pid = {pid: text for pid, text in zip(pids, texts, strict=True) if text is not None}
+        if self._last_texts is None:
+            self.hidden = sum(Path(self._procfs, pid, "io").exists() for pid in pids if pid not in texts_by_pid)
         else:
-            self._note_movers(self._seen, seen, now_s)
-        self._seen = seen
+            self._note_movers(self._last_texts, texts_by_pid, now_s)
+        self._last_texts = texts_by_pid
         self._movers = {
-            pid: mover for pid, mover in self._movers.items() if pid in seen and now_s - mover.moved_s < KEPT_S
+            pid: mover for pid, mover in self._movers.items() if pid in texts_by_pid and now_s - mover.moved_s < KEPT_S
         }
         latest = sorted(self._movers.values(), key=lambda mover: (-mover.moved_s, -mover.moved_bytes))[:MAX_PROCESSES]
-        return tuple(ProcessIo(mover.key, mover.name, mover.grown) for mover in latest)
+        return tuple(ProcessIo(mover.key, mover.name, mover.deltas) for mover in latest)
 
-    def _note_movers(self, before: Mapping[str, bytes], seen: Mapping[str, bytes], now_s: float) -> None:
+    def _note_movers(self, before: Mapping[str, bytes], texts_by_pid: Mapping[str, bytes], now_s: float) -> None:
         for pid, mover in self._movers.items():
-            mover.grown = (int(pid), *(0 for _ in _COUNTERS))
+            mover.deltas = (int(pid), *(0 for _ in _COUNTERS))
         moved = {}
-        for pid, text in seen.items():
+        for pid, text in texts_by_pid.items():
             if before.get(pid) != text:
-                grown = _growth(_parse_io(before.get(pid, b"")), _parse_io(text))
-                if grown[0] or grown[1]:
-                    moved[pid] = (int(pid), *grown)
+                deltas = _counter_deltas(_parse_io(before.get(pid, b"")), _parse_io(text))
+                if deltas[0] or deltas[1]:
+                    moved[pid] = (int(pid), *deltas)
                 elif pid in self._movers:
-                    self._movers[pid].grown = (int(pid), *grown)
+                    self._movers[pid].deltas = (int(pid), *deltas)
         stats = read_attributes(self._procfs, list(moved), ["stat"])
-        for (pid, grown), (stat,) in zip(moved.items(), stats, strict=True):
+        for (pid, deltas), (stat,) in zip(moved.items(), stats, strict=True):
             name, started = _parse_stat(stat or b"")
             if started:
-                self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, grown[1] + grown[2], grown)
+                self._movers[pid] = _Mover(f"{pid}:{started}", name, now_s, deltas[1] + deltas[2], deltas)
 
 
-def _growth(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+def _counter_deltas(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
     """Differences of the counters; a pid that is used again by another process starts from zero."""
     if any(late < early for early, late in zip(before, after, strict=True)):
         before = (0,) * len(after)

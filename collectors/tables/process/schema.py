@@ -16,5 +16,5 @@ PROCESS = Schema(
         Column("span_us", Kind.GAUGE),
     ),
 )
-"""Processes that did I/O of late; key "pid:start time". Processes are read less often than disks: the counters are what
-they grew by over `span_us`, the time between their last two readings, and stand until the next one."""
+"""Processes with recent I/O; key "pid:start time". Processes are read less often than disks: the columns are deltas
+over `span_us`, the time between their last two readings, and are repeated until the next one."""

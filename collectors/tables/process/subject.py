@@ -1,4 +1,4 @@
-"""What processes read and wrote, over the time between their own readings."""
+"""I/O of processes, over the time between their own readings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FIELDS = (
 
 
 def process_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:  # noqa: ARG001 - as all derivations
-    """All process fields; the raw columns hold growth over `span_us` already."""
+    """All process fields; the raw columns are already deltas over `span_us`."""
     values = np.where(current.values == MISSING, np.nan, current.values.astype(np.float64))
     found = {column.id: values[:, position] for position, column in enumerate(current.schema.columns)}
     span_s = np.where(found["span_us"] > 0, found["span_us"] / 1e6, np.nan)

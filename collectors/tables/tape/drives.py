@@ -1,4 +1,4 @@
-"""Tape drives: who they are and where they stand. The kernel has no diskseq for them; the location identifies them."""
+"""Identity and location of tape drives. The kernel has no diskseq for them; the location identifies them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FACTS = ("device/vendor", "device/model", "device/wwid", "device/vpd_pg80", "de
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTape:
-    """One tape drive as sysfs has it."""
+class TapeRecord:
+    """sysfs facts of one tape drive."""
 
     key: str
     name: str
@@ -36,7 +36,7 @@ class SeenTape:
 
 
 def drive_entries(sysfs: str) -> list[str]:
-    """Drives in the order people count; none where the kernel has no tapes."""
+    """Drives in natural order; none if the kernel has no tapes."""
     try:
         found = [entry for entry in os.listdir(f"{sysfs}/{CLASS}") if _DRIVE.fullmatch(entry)]  # noqa: PTH208 names
     except OSError:
@@ -45,7 +45,7 @@ def drive_entries(sysfs: str) -> list[str]:
 
 
 def drive_links(sysfs: str, entries: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield names of drives with where their entries lead; empty where that cannot be read."""
+    """Yield names of drives with their link targets; empty if unreadable."""
     for entry in entries:
         try:
             yield entry, storable_name(os.readlink(f"{sysfs}/{CLASS}/{entry}"))  # noqa: PTH115 text, not a Path
@@ -54,11 +54,11 @@ def drive_links(sysfs: str, entries: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def drive_key(name: str, link: str) -> str:
-    """Key of a drive: a name that comes back at another location is another drive."""
+    """Key of a drive: a name reused at another location is another drive."""
     return f"{name}@{location_of(link, name)[1]}"
 
 
-def read_tapes(sysfs: str) -> list[SeenTape]:
+def read_tapes(sysfs: str) -> list[TapeRecord]:
     """All tape drives with their facts."""
     entries = drive_entries(sysfs)
     if not entries:
@@ -70,10 +70,10 @@ def read_tapes(sysfs: str) -> list[SeenTape]:
     return [_tape(name, link, found) for (name, link), found in zip(drive_links(sysfs, entries), facts, strict=True)]
 
 
-def _tape(name: str, link: str, found: Sequence[bytes | None]) -> SeenTape:
+def _tape(name: str, link: str, found: Sequence[bytes | None]) -> TapeRecord:
     vendor, model, wwid, page, state = found
     location, address = location_of(link, name)
-    return SeenTape(
+    return TapeRecord(
         key=drive_key(name, link),
         name=name,
         location=location,

@@ -1,4 +1,4 @@
-"""Counters of tape drives; lunscope shows them beside the disks."""
+"""Counters of tape drives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ATTRIBUTES = tuple(f"stats/{name}" for name in _FILES)
 
 
 class TapeCollector:
-    """Reads the TAPE table; hands over none on a host without tape drives."""
+    """Reads the TAPE table; returns none on a host without tape drives."""
 
     def __init__(self, sysfs: str = "/sys") -> None:
         self._sysfs = sysfs
@@ -37,11 +37,11 @@ class TapeCollector:
 
     @property
     def rows(self) -> Rows:
-        """Drives of the last table; the same object as long as none came or went."""
+        """Drives of the last table; the same object until a drive is added or removed."""
         return self._rows
 
     def read(self) -> Reading:
-        """Read all counters; what a drive does not tell is MISSING."""
+        """Read all counters; unsupported ones are MISSING."""
         entries = drive_entries(self._sysfs)
         if not entries and not len(self._rows):
             return Reading()

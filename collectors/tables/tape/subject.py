@@ -1,4 +1,4 @@
-"""Tape drives: what they did over an interval, as sums that add up, and the figures made of them."""
+"""Tape drives: additive sums of an interval, and their figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from collectors.derive.counter_deltas import Grown, Values, aligned, growth, instant, ratio
+from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, instant, ratio
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.graph import Graph, Tape
 from collectors.model import FrameTable, Table, Topology
@@ -64,7 +64,7 @@ def tape_tables(interval: Interval, current: Table) -> dict[str, FrameTable]:
 
 
 def tape_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[str, Values]:
-    """Add up an interval, one value per drive, NaN where missing; all but `in_flight` add up over intervals.
+    """Add up an interval, one value per drive, NaN where missing; all but `in_flight` are additive over intervals.
 
     `busy_s` are seconds in which a command ran: the kernel adds the time of a command when it ends, so that of a rewind
     of minutes comes all at once and counts for the interval at most, and an interval in which a command was outstanding
@@ -72,19 +72,19 @@ def tape_sums(previous: Table | None, current: Table, elapsed_s: float) -> dict[
     """
     before = aligned(previous, current)
     columns = current.schema.columns
-    grown = growth(columns, before, current.values)
+    deltas = column_deltas(columns, before, current.values)
     held = np.minimum(instant(columns, before, "in_flight_now"), instant(columns, current.values, "in_flight_now"))
     return {
-        **{name: grown[name] for name in _ADDED},
-        "elapsed_s": np.full(grown.rows, elapsed_s),
-        "busy_s": _busy_s(grown, held, elapsed_s),
-        "in_flight": grown["in_flight_now"],
+        **{name: deltas[name] for name in _ADDED},
+        "elapsed_s": np.full(deltas.rows, elapsed_s),
+        "busy_s": _busy_s(deltas, held, elapsed_s),
+        "in_flight": deltas["in_flight_now"],
     }
 
 
-def _busy_s(grown: Grown, held: Values, elapsed_s: float) -> Values:
-    ended = grown["reads"] + grown["writes"] + grown["others"]
-    return np.where((held > 0) & (ended == 0), elapsed_s, np.minimum(grown["io_ns"] / 1e9, elapsed_s))
+def _busy_s(deltas: Deltas, held: Values, elapsed_s: float) -> Values:
+    ended = deltas["reads"] + deltas["writes"] + deltas["others"]
+    return np.where((held > 0) & (ended == 0), elapsed_s, np.minimum(deltas["io_ns"] / 1e9, elapsed_s))
 
 
 def tape_figures(sums: Mapping[str, Values]) -> dict[str, Values]:

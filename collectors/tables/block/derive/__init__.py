@@ -1,1 +1,1 @@
-"""Samples into the figures of disks, paths and HBA ports."""
+"""Derivation of the figures of disks, paths and HBA ports from samples."""

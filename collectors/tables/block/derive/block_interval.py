@@ -1,4 +1,4 @@
-"""What all disks did in an interval, reduced once for whoever needs it."""
+"""Sums of all disks over an interval, computed once for all users."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from collectors.tables.block.schema import DISK, GROUP
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockInterval:
-    """The raw tables of disks, groups and tracepoints as sums over an interval; nobody changes the arrays."""
+    """Sums of the raw tables of disks, groups and tracepoints over an interval; the arrays are never modified."""
 
     moved: Sequence[DiskInterval]
-    looks: GroupSamples
+    sampled_groups: GroupSamples
     traced: Traced | None
 
 
 @functools.lru_cache(maxsize=1)
 def block_interval(previous: Sample | None, current: Sample) -> BlockInterval:
-    """Reduce two samples with a disk table; the last result is kept.
+    """Compute the sums between two samples with a disk table; the last result is cached.
 
-    A report derives the frame of an interval and adds the same interval up for its averages.
+    A report derives the frame of an interval and adds the same interval to its averages.
     """
     elapsed_s = interval_s(previous, current)
     before = {} if previous is None else previous.tables
     moved = disk_intervals(before.get(DISK.name), current.tables[DISK.name], elapsed_s, current.topology.host.long_bits)
-    looks = group_samples(before.get(GROUP.name), current.tables.get(GROUP.name), elapsed_s)
-    return BlockInterval(tuple(moved), looks, traced(previous, current))
+    sampled_groups = group_samples(before.get(GROUP.name), current.tables.get(GROUP.name), elapsed_s)
+    return BlockInterval(tuple(moved), sampled_groups, traced(previous, current))

@@ -1,4 +1,4 @@
-"""Sums of an interval into the disk fields of the registry, each with the tier it was obtained by."""
+"""Disk fields of the registry from the sums of an interval, with the tier of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.derive.disk_interval import DiskInterval
 from collectors.derive.queue_split import queue_split, sampled_busy_share
-from collectors.hotness import heat
+from collectors.hotness import hotness
 from collectors.model import FrameTable, HostFacts, Rows, Tier, Topology
 from collectors.tables.block.fields import BLOCK_FIELDS
 
@@ -20,16 +20,16 @@ Codes = NDArray[np.uint8]
 
 MIN_TIME_MS = 2.0
 MIN_TIME_BIO_MS = 20.0
-"""Summed latency that an interval needs before its mean says anything.
+"""Summed latency that an interval needs before its mean is significant.
 
-The times are cut to milliseconds when they are read: one I/O of 50 us may show as a whole millisecond. Those of
-bio-based devices count in ticks of 1 to 10 ms.
+The kernel prints the times in whole milliseconds: one I/O of 50 us may show as a full millisecond. The times of
+bio-based devices are counted in ticks of 1 to 10 ms.
 """
 
 _NEED_PROBES = frozenset(
     {"tag_wait_ms", "p50_ms", "p99_ms", "p999_ms", "service_max_ms", "queue_p99_ms", "queue_max_ms", "max_ms"}
 )
-"""Fields that counters and looks cannot give."""
+"""Fields that neither counters nor samples can give."""
 
 _TIERS_WHEN_IDLE = {
     "queue_ms": Tier.NONE,
@@ -37,25 +37,25 @@ _TIERS_WHEN_IDLE = {
     "busy_pct": Tier.KERNEL,
     "in_flight_peak": Tier.NONE,
 }
-"""Fields whose tier varies by disk, and that of a disk of which nothing moved."""
+"""Fields with a tier that varies by disk, and the tier of an idle disk."""
 
 _ZERO_WHEN_IDLE = frozenset({"heat", "iops", "in_flight", "busy_pct"})
-"""Besides the rates, what is known to be 0 when nothing moved; all else is a mean over I/Os that were not."""
+"""Fields besides the rates that are 0 on an idle disk; all others are means per I/O."""
 
 
 def disk_table(
     rows: Rows, intervals: Iterable[DiskInterval], topology: Topology, heads: DiskInterval | None = None
 ) -> FrameTable:
-    """All disk fields over one interval but heat, which `with_hotness` fills in.
+    """All disk fields over one interval except hotness, which `with_hotness` adds.
 
-    Disks whose accounting is off (`queue/iostats`) are NaN throughout: their counters stand still under load too.
+    Disks with accounting off (`queue/iostats` is 0) are NaN throughout: their counters do not change under load.
 
     Args:
         rows: all disks; those in none of `intervals` were idle throughout.
-        intervals: what the others did, each disk in one of them.
+        intervals: sums of the other disks, each disk in one of them.
         topology: facts of the devices and their host.
-        heads: what disks did that do not count themselves, added up from their paths; where the kernel says that they
-            do not count, this is what they did nevertheless.
+        heads: sums over the paths of multipath heads that do not count their I/O; they also replace the figures of
+            heads with accounting off.
     """
     bio_based, blind = _mask(rows, topology.bio_based), _mask(rows, topology.uncounted)
     if heads is not None:
@@ -76,17 +76,17 @@ def disk_table(
 
 
 def with_hotness(tables: Mapping[str, FrameTable]) -> dict[str, FrameTable]:
-    """Rate the disks against each other, once all other figures of theirs are there."""
+    """Add the hotness of the disks, which depends on all their other figures and on their peers."""
     disks = tables["disks"]
     inputs = (disks.columns[field_id] for field_id in ("busy_pct", "in_flight", "queue_ms", "service_ms"))
-    return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, "heat": heat(*inputs)}, disks.tiers)}
+    return {**tables, "disks": FrameTable(disks.rows, {**disks.columns, "heat": hotness(*inputs)}, disks.tiers)}
 
 
 def splits_at_driver(host: HostFacts) -> bool:
     """Whether sysfs `inflight` counts requests in the driver only.
 
-    True from 5.0, where every request queue is blk-mq; before, it may count queued ones too. A host that does not tell
-    its kernel is taken for a current one.
+    True from 5.0, where every request queue is blk-mq; before, it may include queued ones. An unknown kernel version
+    counts as a current one.
     """
     version = _version(host)
     return version is None or version >= (5, 0)
@@ -95,8 +95,8 @@ def splits_at_driver(host: HostFacts) -> bool:
 def counts_queued(host: HostFacts) -> bool:
     """Whether `in_flight_now` is known to count I/Os from their accounted start on, queued ones among them.
 
-    True from 6.16; before, most kernels count requests in the driver (`part_in_flight` of block/genhd.c). A host that
-    does not tell its kernel is taken for a current one.
+    True from 6.16; before, most kernels count requests in the driver (`part_in_flight` of block/genhd.c). An unknown
+    kernel version counts as a current one.
     """
     version = _version(host)
     return version is None or version >= (6, 16)
@@ -108,7 +108,7 @@ def _version(host: HostFacts) -> tuple[int, int] | None:
 
 
 def uncounted_rows(rows: Rows, topology: Topology) -> Mask:
-    """Rows whose counters stand still under load."""
+    """Rows with I/O accounting off: their counters do not change under load."""
     return _mask(rows, topology.uncounted)
 
 
@@ -119,7 +119,7 @@ def _mask(rows: Rows, keys: Iterable[str]) -> Mask:
 
 
 def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes]]:
-    """Columns and tiers of disks or ports of which nothing moved; those that need probes share one of NaN."""
+    """Columns and tiers of idle disks or ports; columns that need probes share one array of NaN."""
     columns: dict[str, Values] = {}
     unknown = np.full(rows, np.nan)
     for field in BLOCK_FIELDS[table]:
@@ -131,7 +131,7 @@ def when_idle(table: str, rows: int) -> tuple[dict[str, Values], dict[str, Codes
 
 
 def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes]) -> None:
-    """Take every figure from the given rows."""
+    """Set every figure of the given rows to NaN."""
     if blind.any():
         for values in columns.values():
             values[blind] = np.nan
@@ -142,7 +142,7 @@ def _blank(blind: Mask, columns: Mapping[str, Values], tiers: Mapping[str, Codes
 def figures_of(
     interval: DiskInterval, bio_based: Mask, unsplit: Mask, *, counts_queued: bool
 ) -> tuple[dict[str, Values], dict[str, Codes]]:
-    """Fields and tiers of the disks or groups of an interval; fields that need probes or peers are left out."""
+    """Fields and tiers of the disks or groups of an interval, except fields that need probes or peers."""
     sums = interval.sums
     sampled_busy = sampled_busy_share(sums, counts_queued=counts_queued)
     figures = _rates(sums) | _means(sums, bio_based) | queue_split(sums, unsplit, counts_queued=counts_queued)
@@ -179,7 +179,7 @@ def _rates(sums: Mapping[str, Values]) -> dict[str, Values]:
 
 
 def _means(sums: Mapping[str, Values], bio_based: Mask) -> dict[str, Values]:
-    """Divide by I/Os: what one took or moved on average; NaN when there was none."""
+    """Divide by I/Os: mean time and size of one; NaN if there was none."""
     needed_ms = np.where(bio_based, MIN_TIME_BIO_MS, MIN_TIME_MS)
     read_ms, write_ms = sums["read_ms"], sums["write_ms"]
     return {

@@ -1,4 +1,4 @@
-"""Exact figures over those of lesser tiers, row by row, wherever the block tracepoints can give them."""
+"""Exact figures in place of those of lower tiers, for each row the block tracepoints cover."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collectors.tables.block.fields import BLOCK_FIELDS
 _NS_PER_MS = 1e6
 _PERCENTILES = {"p50_ms": 50.0, "p99_ms": 99.0, "p999_ms": 99.9}
 _BUSY = ("busy_pct", "busy_low_pct", "busy_high_pct")
-"""Busy time of a port is no range where it is exact."""
+"""Fields for the range of a port's busy time, which is empty where busy time is exact."""
 
 
 def with_exact(
@@ -34,12 +34,12 @@ def with_exact(
     """Put exact figures into the frame tables of disks, paths and ports, and mark them.
 
     Args:
-        tables: as derived from counters and looks.
-        traced: what the tracepoints told of the same interval; None leaves all as it is.
-        disk_rows: of the raw disk table, which `graph` speaks of.
-        graph: how devices make up LUNs and ports.
+        tables: tables derived from counters and samples.
+        traced: counts of the tracepoints over the same interval; None changes nothing.
+        disk_rows: rows of the raw disk table, which `graph` refers to.
+        graph: device graph.
         silent: rows of the disk table that have never counted anything.
-        whole: rows of the disk table that were there all the time; figures of the others stay as they are. None is all.
+        whole: rows of the disk table present for the whole interval; other rows are unchanged. None means all.
     """
     if traced is None:
         return dict(tables)
@@ -54,7 +54,7 @@ def with_exact(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
-    """What is known of the rows of the disk table: those that never counted, and those that were there all the time."""
+    """Rows of the disk table that never counted anything, and rows present for the whole interval."""
 
     silent: NDArray[np.bool_]
     whole: NDArray[np.bool_] | None
@@ -81,7 +81,7 @@ def _overlaid(name: str, table: FrameTable, traced: Traced, level: TracedLevel, 
 
 
 def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
-    """Of the rows that did anything those that exact figures speak for: not what the kernel alone saw."""
+    """Active rows with exact figures: not those with I/O in the kernel's counters only."""
     moved = sums.sums["reads"] + sums.sums["writes"] + sums.sums["others"] > 0
     speaks = moved | ~(table.columns["iops"][sums.at] > 0)
     if level.disk_at is not None and rows.whole is not None:
@@ -90,7 +90,7 @@ def _speaks(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known
 
 
 def _idle(table: FrameTable, sums: LevelSums, level: TracedLevel, rows: _Known) -> NDArray[np.bool_]:
-    """Rows of which neither the kernel nor a tracepoint saw anything."""
+    """Rows without I/O in both the kernel's counters and the tracepoints."""
     idle = ~(table.columns["iops"] > 0)
     idle[sums.at] = False
     if level.disk_at is not None and rows.whole is not None:
@@ -108,7 +108,7 @@ def _put_idle(columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], i
 def _put(
     columns: dict[str, Values], tiers: dict[str, NDArray[np.uint8]], field_id: str, at: NDArray[np.intp], values: Values
 ) -> None:
-    """Put exact values into some rows of a field; the arrays that are there stay as they are."""
+    """Put exact values into some rows of a field, without modifying existing arrays."""
     if not len(at):
         return
     tiers[field_id] = _tiers_of(columns, tiers, field_id).copy()
@@ -125,9 +125,9 @@ def _tiers_of(
 
 
 def exact_figures(level: LevelSums, elapsed_s: float, *, tag_wait: bool) -> dict[str, Values]:
-    """Figures of the rows of a level by field id; NaN where there was no I/O to tell of, or too few.
+    """Figures of the rows of a level by field id; NaN where there was no I/O, or too few.
 
-    A mean queue time is that of the I/Os whose queue time is known, unless that is none.
+    Mean queue time is over the I/Os with a known queue time, NaN if there is none.
     """
     sums = level.sums
     ios = sums["reads"] + sums["writes"]
@@ -151,7 +151,7 @@ def _mean_ms(total_ns: Values, ios: Values) -> Values:
 
 
 def _directions(sums: Mapping[str, Values]) -> dict[str, Values]:
-    """Mean time of reads and of writes; not where some queue times are unknown, of which direction nobody tells."""
+    """Mean time of reads and of writes; NaN if some queue times are unknown, as their direction is not counted."""
     figures = {}
     for kind in ("read", "write"):
         total_ns = sums[f"queue_{kind}_ns"] + sums[f"service_{kind}_ns"]
@@ -161,9 +161,9 @@ def _directions(sums: Mapping[str, Values]) -> dict[str, Values]:
 
 
 def _distribution(level: LevelSums, ios: Values) -> dict[str, Values]:
-    """Percentiles and largest of service and queue time, no percentile above the largest, which is exact.
+    """Percentiles and maximum of service and queue time; the maximum is exact, and no percentile exceeds it.
 
-    The largest whole time is not known where a queue time is not.
+    The maximum of the whole time is unknown if any queue time is.
     """
     unstamped = level.sums["unstamped"]
     known = {"service": ios > 0, "queue": ios > unstamped, "latency": (ios > 0) & (unstamped == 0)}
@@ -190,7 +190,7 @@ def _percentiles(level: LevelSums, part: str, percents: Sequence[float], largest
 
 
 def _put_uncounted(columns: dict[str, Values], level: LevelSums, silent: NDArray[np.bool_], elapsed_s: float) -> None:
-    """Fill in rates and outstanding I/Os of devices that the kernel does not count and that did I/O nevertheless."""
+    """Fill in rates and outstanding I/Os of devices with I/O that the kernel does not count."""
     sums = level.sums
     ios = sums["reads"] + sums["writes"]
     blind = np.flatnonzero((silent | np.isnan(columns["iops"][level.at])) & (ios > 0))

@@ -1,4 +1,4 @@
-"""What the block tracepoints told of each device over an interval, as sums that add up."""
+"""Counts of the block tracepoints per device over an interval, as additive sums."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.cells import rows_of_cells
-from collectors.derive.counter_deltas import Raw, Values, aligned, growth
+from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Table
 from collectors.tables.block.trace_schema import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 
@@ -27,14 +27,14 @@ SUMMED = (
     "busy_ns",
     "unstamped",
 )
-"""Quantities that add up over devices and intervals, but for busy time, which adds up over intervals alone."""
+"""Quantities that are additive over devices and intervals; busy time is additive over intervals only."""
 
 LARGEST = ("in_driver_peak", "queue_max_ns", "service_max_ns", "latency_max_ns")
-"""Quantities of which the largest counts."""
+"""Quantities merged by taking the maximum."""
 
 
 _MOVES = frozenset({"reads", "writes", "others", "busy_ns"})
-"""Columns of which one moves whenever a device does anything: an open busy interval grows too."""
+"""At least one of these columns changes with any activity of a device; an ongoing busy interval grows too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,18 +44,18 @@ class TracedCells:
     scale: HistogramScale
     row: NDArray[np.intp]
     series: NDArray[np.uint8]
-    """SysfsLocation in TRACE_SERIES."""
+    """Index in TRACE_SERIES."""
     bucket: NDArray[np.uint16]
     count: NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
-    """Growth of TRACE, TRACE_GROUP and the histograms over one interval, or over several put together.
+    """Deltas of TRACE, TRACE_GROUP and the histograms over one interval, or over several merged.
 
-    `values` has a float64 array of shape (len(at),) for every id of SUMMED and LARGEST, NaN where it is not known; rows
-    that are not in `at` did nothing. Group times are those in which any device of the group was busy, NaN where the
-    group is new. `elapsed_s` runs between the moments at which the counters were read.
+    `values` has a float64 array of shape (len(at),) for every id of SUMMED and LARGEST, NaN where unknown; rows that
+    are not in `at` were idle. A group's time is the time in which any of its devices was busy, NaN for a new group.
+    `elapsed_s` is the time between the two readings of the counters.
     """
 
     rows: Rows
@@ -66,14 +66,14 @@ class Traced:
     group_busy_ns: Values
     elapsed_s: float
     tag_wait: bool
-    """Whether waits for tags were watched all the time."""
+    """Whether waits for tags were timed during the whole interval."""
 
 
 _NO_LOSSES = frozenset({"started_ns", "clock_ns", "tag_wait_on"})
 
 
 def losses_of(sample: Sample) -> dict[str, int]:
-    """Take the counts of TRACER that are known: what was lost or saved since the tracepoints are watched."""
+    """Return the counts of TRACER: I/Os lost or rescued since the tracepoints were attached."""
     table = sample.tables.get(TRACER.name)
     if table is None or not len(table.rows):
         return {}
@@ -82,9 +82,9 @@ def losses_of(sample: Sample) -> dict[str, int]:
 
 
 def traced(previous: Sample | None, current: Sample) -> Traced | None:
-    """Reduce two samples to what was traced between them.
+    """Compute the traced sums between two samples.
 
-    None where the tracepoints were not watched all the time, or so much was lost that it speaks for nothing.
+    None if the tracepoints were not attached for the whole interval, or too many I/Os were lost.
     """
     if previous is None:
         return None
@@ -94,7 +94,7 @@ def traced(previous: Sample | None, current: Sample) -> Traced | None:
     if before is None or now is None or clock is None:
         return None
     elapsed_s, tag_wait = clock
-    at, values = _grown(before, now)
+    at, values = _row_deltas(before, now)
     ios = sum(float(np.nansum(values[name])) for name in ("reads", "writes", "others"))
     if _lost(tracer_before, tracer_now) > LOST_SHARE * ios:
         return None
@@ -104,7 +104,7 @@ def traced(previous: Sample | None, current: Sample) -> Traced | None:
 
 
 def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None:
-    """Seconds between two readings of one tracer, and whether waits were watched; None if it was begun anew."""
+    """Seconds between two readings of one tracer, and whether waits were timed; None after a restart."""
     if before is None or now is None or len(before.rows) != 1 or len(now.rows) != 1:
         return None
     old, new = (
@@ -117,31 +117,31 @@ def _clock(before: Table | None, now: Table | None) -> tuple[float, bool] | None
 
 
 def _lost(before: Table | None, now: Table | None) -> float:
-    """How many I/Os were not seen whole; one that found no room is seen to end, too, and counts once."""
+    """Count the I/Os not traced from issue to completion; one that found the table full counts once."""
     if before is None or now is None:
         return 0.0
-    grown = growth(now.schema.columns, aligned(before, now), now.values)
-    no_start = np.fmax(grown["table_full"], grown["unseen"])
-    return float(np.nansum([no_start, grown["stale"], grown["healed"]]))
+    deltas = column_deltas(now.schema.columns, aligned(before, now), now.values)
+    no_start = np.fmax(deltas["table_full"], deltas["unseen"])
+    return float(np.nansum([no_start, deltas["stale"], deltas["healed"]]))
 
 
-def _grown(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, Values]]:
-    """Rows in which anything moved, and what; a row that is new has counted from 0."""
+def _row_deltas(before: Table, now: Table) -> tuple[NDArray[np.intp], dict[str, Values]]:
+    """Rows with activity, and their deltas; a new row has counted from 0."""
     columns, old = now.schema.columns, _from_zero(before, now)
     moved = np.zeros(len(old), np.bool_)
     for position, column in enumerate(columns):
         if column.id in _MOVES:
             moved |= now.values[:, position] != old[:, position]
     at = np.flatnonzero(moved)
-    grown = growth(columns, old[at], now.values[at])
-    return at, {name: grown[name] for name in (*SUMMED, *LARGEST)}
+    deltas = column_deltas(columns, old[at], now.values[at])
+    return at, {name: deltas[name] for name in (*SUMMED, *LARGEST)}
 
 
 def _from_zero(before: Table, now: Table) -> Raw:
     values = aligned(before, now)
     if before.rows is now.rows or before.schema.columns != now.schema.columns:
         return values
-    new = [place for key, place in now.rows.positions.items() if key not in before.rows.positions]
+    new = [position for key, position in now.rows.positions.items() if key not in before.rows.positions]
     values[new] = 0
     return values
 
@@ -149,8 +149,8 @@ def _from_zero(before: Table, now: Table) -> Raw:
 def _groups(before: Table | None, now: Table | None) -> tuple[Rows, Values]:
     if now is None:
         return Rows((), ()), np.zeros(0)
-    grown = growth(now.schema.columns, aligned(before, now), now.values)
-    return now.rows, grown["busy_ns"]
+    deltas = column_deltas(now.schema.columns, aligned(before, now), now.values)
+    return now.rows, deltas["busy_ns"]
 
 
 def _cells(rows: Rows, histograms: Histograms | None) -> TracedCells | None:

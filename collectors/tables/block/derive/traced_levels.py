@@ -1,4 +1,4 @@
-"""Which disk, path, HBA port or target port each traced device belongs to, and what these did together."""
+"""Traced devices added up to disks, paths, HBA ports and target ports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, positions
 from collectors.derive.percentiles import RowCells
-from collectors.derive.roles import Places, roles
+from collectors.derive.roles import Positions, roles
 from collectors.graph import Graph
 from collectors.model import Rows
 from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced
@@ -20,41 +20,41 @@ from collectors.tables.block.trace_schema import TRACE_SERIES, group_key
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TracedLevel:
-    """How traced devices make up the rows of a frame table."""
+    """Mapping of traced devices to the rows of a frame table."""
 
     rows: Rows
-    place_of_device: Places
-    """Row of each traced device, -1 for those that are in none."""
-    group_at: Places
-    """Row in TRACE_GROUP of each row of this level, -1 where the kernel side has no such group."""
-    devices: Places
-    """How many traced devices make up each row."""
-    disk_at: Places | None = None
-    """Row in the disk table of each row of this level; None where the rows are no devices."""
+    row_of_device: Positions
+    """Row of each traced device, -1 if it is in none."""
+    group_at: Positions
+    """Row in TRACE_GROUP of each row of this level, -1 if the tracer has no such group."""
+    devices: Positions
+    """Number of traced devices of each row."""
+    disk_at: Positions | None = None
+    """Row in the disk table of each row of this level; None if the rows are no devices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelSums:
-    """What some rows of a level did; arrays of shape (len(at),), NaN where one of the devices is not known.
+    """Sums of some rows of a level; arrays of shape (len(at),), NaN where a value of one of the devices is unknown.
 
-    The most I/Os in the driver at once are known of single devices only.
+    The maximum of I/Os in the driver is known for single devices only.
     """
 
-    at: Places
-    """Rows of the level in which any device did anything."""
+    at: Positions
+    """Rows of the level with an active device."""
     sums: Mapping[str, Values]
     largest: Mapping[str, Values]
     busy_ns: Values
-    """Time with any device of the row busy; NaN where several devices are and no group tells of them together."""
+    """Time with any device of the row busy; NaN if there are several devices and no group for them."""
     cells: Mapping[str, RowCells]
-    """Histograms by part of the time, "queue" and "service", rows in the order of `at`; empty if none were taken."""
+    """Histograms of "queue" and "service" time, rows in the order of `at`; empty if there are none."""
 
 
 @lru_cache(maxsize=8)
 def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -> Mapping[str, TracedLevel]:
-    """Levels by frame table: "disks", "paths", "hbas" and "targets"; thousands of look-ups, done once.
+    """Levels by frame table: "disks", "paths", "hbas" and "targets"; thousands of lookups, so cached.
 
-    An NVMe head is made up of its paths; a dm-multipath device is traced itself.
+    An NVMe head is the sum of its paths; a dm-multipath device is traced directly.
     """
     part = roles(disk_rows, graph)
     device_at = positions(disk_rows, traced_rows.keys)
@@ -64,13 +64,13 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
     of_disk = np.where(heads, own[part.lun_of_row], own[:-1])
     of_path = _turned(part.path_at, len(disk_rows))[:-1]
 
-    def level(kind: str, rows: Rows, place_of_row: Places, disk_at: Places | None = None) -> TracedLevel:
-        # A path is one device, whose own busy time is exact; of the others few have several.
+    def level(kind: str, rows: Rows, position_of_row: Positions, disk_at: Positions | None = None) -> TracedLevel:
+        # A path is one device with an exact busy time; of the other kinds few rows have several devices.
         group_keys = [group_key(kind, key) for key in rows.keys] if kind and len(group_rows) else []
         group_at = positions(group_rows, group_keys) if group_keys else np.full(len(rows), -1, np.intp)
-        place = np.append(place_of_row, -1)[device_at]
-        devices = np.bincount(place[place >= 0], minlength=len(rows))
-        return TracedLevel(rows, place, group_at, devices, disk_at)
+        position = np.append(position_of_row, -1)[device_at]
+        devices = np.bincount(position[position >= 0], minlength=len(rows))
+        return TracedLevel(rows, position, group_at, devices, disk_at)
 
     return {
         "disks": level("lun", part.disks, of_disk, part.disk_at),
@@ -82,9 +82,9 @@ def levels(traced_rows: Rows, group_rows: Rows, disk_rows: Rows, graph: Graph) -
 
 def level_sums(traced: Traced, level: TracedLevel) -> LevelSums:
     """Add up the devices of each row."""
-    place = level.place_of_device[traced.at]
-    ours = np.flatnonzero(place >= 0)
-    at, group = np.unique(place[ours], return_inverse=True)
+    position = level.row_of_device[traced.at]
+    ours = np.flatnonzero(position >= 0)
+    at, group = np.unique(position[ours], return_inverse=True)
     if len(at) == len(ours):
         sums, largest = _each(traced, ours, group)
     else:
@@ -101,34 +101,34 @@ def level_sums(traced: Traced, level: TracedLevel) -> LevelSums:
 _Sums = dict[str, Values]
 
 
-def _each(traced: Traced, ours: Places, group: Places) -> tuple[_Sums, _Sums]:
-    """Rows of one device each."""
+def _each(traced: Traced, ours: Positions, group: Positions) -> tuple[_Sums, _Sums]:
+    """Return the sums of rows of one device each."""
     order = np.empty(len(ours), np.intp)
     order[group] = ours
     return {name: traced.values[name][order] for name in SUMMED}, {name: traced.values[name][order] for name in LARGEST}
 
 
-def _together(traced: Traced, ours: Places, group: Places, count: int) -> tuple[_Sums, _Sums]:
+def _together(traced: Traced, ours: Positions, group: Positions, count: int) -> tuple[_Sums, _Sums]:
     sums = {name: np.bincount(group, traced.values[name][ours], minlength=count).astype(np.float64) for name in SUMMED}
     return sums, {name: _largest(group, traced.values[name][ours], count) for name in LARGEST}
 
 
-def _turned(at: Places, count: int) -> Places:
-    """SysfsLocation in `at` of each of `count` rows, -1 for those that are not in it, and one -1 more at the end."""
-    places = np.full(count + 1, -1, np.intp)
-    places[at] = np.arange(len(at))
-    return places
+def _turned(at: Positions, count: int) -> Positions:
+    """Index in `at` of each of `count` rows, -1 for rows that are not in it, with one more -1 at the end."""
+    positions = np.full(count + 1, -1, np.intp)
+    positions[at] = np.arange(len(at))
+    return positions
 
 
 @lru_cache(maxsize=8)
-def _targets(disk_rows: Rows, graph: Graph) -> tuple[Rows, Places]:
+def _targets(disk_rows: Rows, graph: Graph) -> tuple[Rows, Positions]:
     carrying = {path.target for path in graph.paths if path.target}
     targets = [target for target in graph.targets if target.key in carrying]
-    place_of_target = {target.key: place for place, target in enumerate(targets)}
+    position_of_target = {target.key: position for position, target in enumerate(targets)}
     target_of_row = np.full(len(disk_rows), -1, np.intp)
     for path in graph.paths:
         if path.key in disk_rows.positions:
-            target_of_row[disk_rows.positions[path.key]] = place_of_target.get(path.target, -1)
+            target_of_row[disk_rows.positions[path.key]] = position_of_target.get(path.target, -1)
     return Rows(tuple(target.key for target in targets), tuple(target.name for target in targets)), target_of_row
 
 
@@ -139,13 +139,13 @@ def _largest(group: NDArray[np.intp], values: Values, count: int) -> Values:
     return largest
 
 
-def _cells_of(traced: Traced, level: TracedLevel, at: Places) -> dict[str, RowCells]:
+def _cells_of(traced: Traced, level: TracedLevel, at: Positions) -> dict[str, RowCells]:
     cells = traced.cells
     if cells is None:
         return {}
     compact = np.full(len(level.rows) + 1, -1, np.int64)
     compact[at] = np.arange(len(at))
-    row = compact[level.place_of_device[cells.row]]
+    row = compact[level.row_of_device[cells.row]]
     found = {}
     for part in ("queue", "service"):
         of_part = np.array([name.startswith(part) for name in TRACE_SERIES])
