@@ -49,7 +49,7 @@ def test_paths_copies_and_policies_reach_their_fields() -> None:
     assert (job.copies, job.total_queue_depth, job.knobs.stripe_width) == (2, True, 4)
     assert job.knobs.policy is PathPolicy.LEAST_COMMAND_LOAD
     validate(job)
-    with pytest.raises(UsageError, match="--prefer: /dev/sde is no path"):
+    with pytest.raises(UsageError, match="--prefer: /dev/sde is not a path"):
         job_with(JobSpec(), parse("--lun", "sda,sdb", "--prefer", "sde"))
     with pytest.raises(click.BadParameter, match="no path policy"):
         parse("--policy", "fastest")
