@@ -122,7 +122,7 @@ async def test_one_disk_is_its_own_only_path() -> None:
     ("topology", "words"),
     [
         (Topology(), "scanning devices"),
-        (replace(make_topology(), graph=Graph()), "this session holds no device graph"),
+        (replace(make_topology(), graph=Graph()), "this session has no device graph"),
         (replace(make_topology(), graph=Graph(luns=(Lun("loop0", "loop0"),))), "all are virtual"),
     ],
 )
