@@ -44,5 +44,5 @@ def _show(checks: tuple[Check, ...], *, as_json: bool) -> None:
 
 
 def _line(check: Check, width: int) -> str:
-    mend = f"  -> {check.mend}" if check.mend else ""
-    return f"{_MARK[check.status]} {check.id:<{width}}  {check.found}{mend}"
+    fix = f"  -> {check.mend}" if check.mend else ""
+    return f"{_MARK[check.status]} {check.id:<{width}}  {check.found}{fix}"
