@@ -8,7 +8,6 @@ slope s. d takes up a drift over the time of the sweep. Every simpler curve is t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,14 +18,15 @@ from engine.sweep.student_t import t_quantile
 
 Floats = NDArray[np.float64]
 
-_STEPS_PER_OCTAVE = 4
-_SHARPNESS = (1.0, 2.0, 4.0, 16.0)
-"""1 is the bend of the scalability law without coherency, 16 nearly a corner."""
+STEPS_PER_OCTAVE = 8
+"""Of the grid of knees; half of it where the start of a fall is looked for as well."""
+_SHARPNESS = (1.0, 2.0, 5.0, 40.0)
+"""1 is the bend of the scalability law without coherency, 40 nearly a corner."""
 _SMALLEST = 1e-6
 """Variance of a logarithm that is never gone below: 0.1 % is not noise but rounding."""
 _OUTLIER = 1.5
 """Robust standard deviations beyond which a trial counts less (Huber)."""
-_REWEIGHINGS = 3
+_REWEIGHINGS = 2
 _CONFIDENCE = 0.95
 
 
@@ -41,6 +41,8 @@ class Terms(StrEnum):
 
 
 _PARAMETERS = {Terms.LEVEL: 1, Terms.SLOPE: 2, Terms.BEND: 3, Terms.FALL: 3, Terms.BEND_AND_FALL: 5}
+_EVIDENCE = {Terms.LEVEL: -6.0, Terms.BEND_AND_FALL: 4.0}
+"""Added to the criterion, so that an effect, or a fall, is seen with strong evidence only (Kass and Raftery, 1995)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,24 +98,22 @@ def _bend(n: Floats, knee: Floats, sharpness: Floats) -> Floats:
 def fit_curves(observed: Observations, *, with_drift: bool) -> list[Curves]:
     """Fit every kind of curve, the best first. Trials far off, such as those that a stall hit, count less."""
     kinds = list(Terms) if len(np.unique(observed.n)) > _PARAMETERS[Terms.BEND_AND_FALL] else list(Terms)[:3]
+    richest = Terms.BEND_AND_FALL if Terms.BEND_AND_FALL in kinds else Terms.BEND
     weights = np.ones_like(observed.y)
     for _ in range(_REWEIGHINGS):
-        curves = sorted(_fits(observed, weights, kinds, with_drift=with_drift), key=lambda each: each.criterion)
-        deviations = observed.y - curves[0].y(observed.n)[0] - curves[0].drift * observed.t
-        weights = _huber(deviations)
-    return curves
+        curves = _Fit(observed, weights, richest, with_drift=with_drift).curves()
+        weights = _huber(observed.y - curves.y(observed.n)[0] - curves.drift * observed.t)
+    fits = [
+        _Fit(observed, weights, terms, with_drift=drift).curves()
+        for terms in kinds
+        for drift in ((False, True) if with_drift else (False,))
+    ]
+    return sorted(fits, key=lambda each: each.criterion + _EVIDENCE.get(each.terms, 0.0))
 
 
 def _huber(deviations: Floats) -> Floats:
     scale = max(1.4826 * float(np.median(np.abs(deviations))), math.sqrt(_SMALLEST))
     return np.asarray(np.minimum(1.0, _OUTLIER * scale / np.maximum(np.abs(deviations), 1e-12)), np.float64)
-
-
-def _fits(observed: Observations, weights: Floats, kinds: list[Terms], *, with_drift: bool) -> Iterator[Curves]:
-    for terms in kinds:
-        yield _Fit(observed, weights, terms, with_drift=False).curves()
-        if with_drift:
-            yield _Fit(observed, weights, terms, with_drift=True).curves()
 
 
 class _Fit:
@@ -128,7 +128,8 @@ class _Fit:
     def _grid(self) -> tuple[Floats, Floats, Floats]:
         n = self._observed.n
         low, high = float(n.min()), float(n.max())
-        loads = np.arange(low, high + 0.01, math.log(2) / _STEPS_PER_OCTAVE)
+        coarser = 2 if self._terms is Terms.BEND_AND_FALL else 1
+        loads = np.arange(low, high + 0.01, coarser * math.log(2) / STEPS_PER_OCTAVE)
         knees = loads if "bend" in self._terms else np.array([-np.inf])
         sharpness = np.array(_SHARPNESS) if "bend" in self._terms else np.array([1.0])
         falls = loads[loads < sorted(set(n.tolist()))[-2] + 1e-9] if "fall" in self._terms else np.array([np.inf])
@@ -149,7 +150,12 @@ class _Fit:
         level, slope, fall, drift = linear
         return Curves(
             self._terms,
-            *(each[order] for each in (level, slope, self._knee, self._sharpness, self._fall_from, fall)),
+            level[order],
+            slope[order],
+            self._knee[order],
+            self._sharpness[order],
+            self._fall_from[order],
+            fall[order],
             drift=float(drift[best]),
             error=math.sqrt(squares[best] / freedom),
             criterion=criterion,
@@ -157,18 +163,21 @@ class _Fit:
 
     def _solve(self) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
         """Solve for level, slope, fall and drift at every point of the grid; a fall that would rise is 0."""
-        columns = self._columns()
-        solution, squares = _least_squares(columns, self._target(), self._weights)
-        level, zero = solution[:, 0], np.zeros(len(squares))
+        columns, target = self._columns(), self._target()
+        solution, squares = _least_squares(columns, target, self._weights)
+        if "fall" in self._terms:
+            without = np.delete(columns, 1, axis=-1)
+            flat_solution, flat_squares = _least_squares(without, target, self._weights)
+            rises = solution[:, 1] <= 0
+            solution = np.where(rises[:, None], np.insert(flat_solution, 1, 0.0, axis=-1), solution)
+            squares = np.where(rises, flat_squares, squares)
+        zero = np.zeros(len(squares))
         slope = solution[:, 1] if self._terms is Terms.SLOPE else zero
-        drift = solution[:, -1] if self._with_drift else zero
-        if "fall" not in self._terms:
-            return (level, slope, zero, drift), squares
-        fall = solution[:, 1]
-        return (level, slope, fall, drift), np.where(fall > 0, squares, np.inf if (fall > 0).any() else squares)
+        fall = solution[:, 1] if "fall" in self._terms else zero
+        return (solution[:, 0], slope, fall, solution[:, -1] if self._with_drift else zero), squares
 
     def _target(self) -> Floats:
-        """What the linear terms are to explain."""
+        """Compute what the linear terms are to explain."""
         if "bend" not in self._terms:
             return np.broadcast_to(self._observed.y, (len(self._knee), len(self._observed.y)))
         return self._observed.y - _bend(self._observed.n, self._knee[:, None], self._sharpness[:, None])

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.sweep.curve import Curves, Floats, Observations, Terms, fit_curves
+from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
-from engine.sweep.optimum import Optimum
+from engine.sweep.optimum import Optimum, Reading, set_back
 from engine.sweep.trial import Trial
 from engine.sweep.usl import Usl, fit_usl
 from engine.sweep.warmup import Trend
@@ -32,6 +33,8 @@ _RIGHT_GAIN = math.log2(1.05)
 _UNSETTLED = 0.25
 """Share of trials that never settled, above which nothing is concluded."""
 _DENSE_PER_OCTAVE = 16
+_RESOLUTION = 2 ** (1 / STEPS_PER_OCTAVE)
+"""How much finer than this a knee is not looked for, and so the least of its interval."""
 _LITTLE = 0.05
 """Deviation from Little's law that is named."""
 
@@ -149,7 +152,9 @@ class _Curve:
         return Answer(
             shape,
             self._words(shape),
-            balance=self._optimum(np.argmax(self._power, axis=1), self._power) if has_knee else None,
+            balance=self._optimum(np.asarray(np.argmax(self._power, axis=1), np.intp), self._power)
+            if has_knee
+            else None,
             within=tuple((limit, self._within(limit)) for limit in limits),
             highest=highest,
             left=left,
@@ -170,8 +175,12 @@ class _Curve:
         gain = best[-1] - best[-1 - _DENSE_PER_OCTAVE] if len(best) > _DENSE_PER_OCTAVE else best[-1] - best[0]
         if best[top] - best[-1] > _FALL:
             return Shape.PEAK
-        still_rises = gain > math.log(2) / 2 or self._fit.terms is Terms.SLOPE
+        still_rises = gain > math.log(2) / 2 or self._fit.terms is Terms.SLOPE or self._may_be_beyond()
         return Shape.RISING if still_rises else Shape.KNEE
+
+    def _may_be_beyond(self) -> bool:
+        """Whether a curve without any knee up to the last load fits as well."""
+        return bool((np.argmax(self._power, axis=1) >= len(self._n) - 2).any())
 
     def _inflections(self) -> tuple[float | None, float | None]:
         gains = np.gradient(self._y[0], self._n)
@@ -180,19 +189,21 @@ class _Curve:
         right = float(self._loads[shallow[0]]) if len(shallow) else None
         return left, right
 
-    def _optimum(self, found: np.ndarray, quality: Floats) -> Optimum:
+    def _optimum(self, found: NDArray[np.intp], quality: Floats) -> Optimum:
         """Make an optimum of its position on every curve that fits, the best curve first."""
         position = int(found[0])
         steepness = _steepness(-quality[0], self._n, position)
-        return Optimum.set_back(
-            self._loads[position],
-            (float(self._loads[found.min()]), float(self._loads[found.max()])),
+        return set_back(
+            float(self._loads[position]),
+            self._interval(found),
             steepness,
             self._fit.error,
-            self._iops_at,
-            self._latency_at,
-            lowest=float(self._loads[0]),
+            self._reading,
         )
+
+    def _interval(self, found: NDArray[np.intp]) -> tuple[float, float]:
+        low, high = float(self._loads[found.min()]), float(self._loads[found.max()])
+        return max(low / _RESOLUTION, float(self._loads[0])), min(high * _RESOLUTION, float(self._loads[-1]))
 
     def _within(self, limit: Limit) -> Optimum | None:
         crossing = load_within(self._trials, limit)
@@ -204,18 +215,18 @@ class _Curve:
         at_limit = position >= int(allowed.sum()) - 2 and crossing.load < self._loads[-1]
         load = crossing.load if at_limit else float(self._loads[position])
         interval = (crossing.low, crossing.high) if at_limit else (load, load)
-        return Optimum.set_back(
+        return set_back(
             load,
             interval,
             crossing.steepness if at_limit else 0.0,
             max(self._fit.error, crossing.error),
-            self._iops_at,
-            self._latency_at,
-            lowest=float(self._loads[0]),
+            self._reading,
         )
 
-    def _iops_at(self, load: float) -> float:
-        return math.exp(float(self._fit.y(np.array([math.log(load)]))[0, 0]))
+    def _reading(self, load: float) -> Reading:
+        """Read the curve at a load, or at the lowest that was measured."""
+        load = max(load, float(self._loads[0]))
+        return Reading(load, math.exp(float(self._fit.y(np.array([math.log(load)]))[0, 0])), self._latency_at(load))
 
     def _latency_at(self, load: float) -> float:
         """Mean latency in ns, between measured loads in logarithms."""
@@ -246,9 +257,9 @@ class _Curve:
                 return "throughput rises to the knee and stays"
 
 
-def _lowest_near_highest(y: Floats) -> np.ndarray:
+def _lowest_near_highest(y: Floats) -> NDArray[np.intp]:
     """Position of the first load within 3 % of the highest, for every curve."""
-    return np.argmax(y >= y.max(axis=1, keepdims=True) - _NEAR_HIGHEST, axis=1)
+    return np.asarray(np.argmax(y >= y.max(axis=1, keepdims=True) - _NEAR_HIGHEST, axis=1), np.intp)
 
 
 def _steepness(badness: Floats, n: Floats, position: int) -> float:

@@ -35,9 +35,9 @@ class Limit:
         if match is None or match[1] not in METRICS:
             raise UsageError(f"{text!r} is not a limit: write it like p99<=5ms, with one of {', '.join(METRICS)}")
         limit_s = parse_duration(match[3])
-        if not 0 < limit_s < math.inf:
-            raise UsageError(f"{text!r}: a limit is longer than 0s")
-        return cls(match[1], limit_s * 1e9)
+        if not 1e-9 <= limit_s < math.inf:
+            raise UsageError(f"{text!r}: a limit is at least a nanosecond")
+        return cls(match[1], float(round(limit_s * 1e9)))
 
     @property
     def text(self) -> str:

@@ -10,44 +10,40 @@ _MOST_SET_BACK = 0.10
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """The curve at one load."""
+
+    load: float
+    iops: float
+    latency_ns: float
+    """Mean, between measured loads."""
+
+
+@dataclass(frozen=True, slots=True)
 class Optimum:
     """A load to use."""
 
-    load: float
+    at: Reading
     """After the set-back."""
     found: float
-    """Before it."""
+    """The load before it."""
     low: float
     """Of the 95 % interval of `found`."""
     high: float
-    iops: float
-    """Of the fitted curve at `load`."""
-    latency_ns: float
-    """Mean at `load`, between measured loads."""
-    set_back_share: float
-    """How much lower `load` is than `found`."""
 
-    @classmethod
-    def set_back(
-        cls,
-        found: float,
-        interval: tuple[float, float],
-        steepness: float,
-        error: float,
-        iops_at: Callable[[float], float],
-        latency_at: Callable[[float], float],
-        *,
-        lowest: float,
-    ) -> Optimum:
-        """Go back from a cliff by its steepness (both in logarithms) times the error of the fit, 10 % at most."""
-        share = min(steepness * error, _MOST_SET_BACK)
-        load = max(found * (1 - share), lowest)
-        return cls(
-            load,
-            found,
-            min(interval[0], found),
-            max(interval[1], found),
-            iops_at(load),
-            latency_at(load),
-            1 - load / found,
-        )
+    @property
+    def set_back_share(self) -> float:
+        """How much lower the load to use is than the one that was found."""
+        return 1 - self.at.load / self.found
+
+
+def set_back(
+    found: float,
+    interval: tuple[float, float],
+    steepness: float,
+    error: float,
+    read: Callable[[float], Reading],
+) -> Optimum:
+    """Go back from a cliff by its steepness (both in logarithms) times the error of the fit, 10 % at most."""
+    share = min(steepness * error, _MOST_SET_BACK)
+    return Optimum(read(found * (1 - share)), found, min(interval[0], found), max(interval[1], found))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from engine.sweep.batch_means import Stop
 from engine.sweep.warmup import Trend
-
-NO_LATENCIES: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,7 @@ class Trial:
     """Mean."""
     half_width: float = 0.0
     """Of the 95 % interval of `iops`, as a share of it."""
-    latencies_ns: Mapping[str, float] = field(default=NO_LATENCIES, hash=False)
+    latencies_ns: Mapping[str, float] = field(default_factory=dict, hash=False)
     """p50, p90, p99, p99.9 and max, where there are enough I/Os."""
     bytes_per_s: float = 0.0
     start_s: float = 0.0
