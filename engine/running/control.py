@@ -20,6 +20,9 @@ from engine.running.status_store import StatusStore
 from engine.running.wait_limit import WaitLimit
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from engine.results.result import RunResult
     from engine.running.driver import LoadDriver
 
@@ -220,6 +223,16 @@ class LoadControl:
         """Counters of the running load, once more after it ended, then None; one caller."""
         driver = self._driver
         return None if driver is None else driver.reading()
+
+    def look(self) -> NDArray[np.uint64] | None:
+        """Counters of the running load now, columns as the raw table load; takes nothing from `reading`."""
+        driver = self._driver
+        return None if driver is None else driver.look()
+
+    def result_so_far(self) -> RunResult | None:
+        """Return what the load measured up to now, or the last one in all; None before there is any."""
+        driver = self._driver
+        return None if driver is None else driver.result()
 
     def result(self) -> RunResult | None:
         """Return what the last run measured; None before one ended."""

@@ -36,6 +36,13 @@ class Search:
     bisects: bool = True
     """Whether loads between those of the ladder can be set."""
 
+    @property
+    def expected(self) -> int:
+        """Measurements in all, about; exactly only when they are known."""
+        count = len(self.loads)
+        between = 4 if self.bisects and count > 2 else 0
+        return 2 * (count + between) + (4 if count > 2 else 0)
+
     def wanted(self, stage: Stage, trials: Sequence[Trial]) -> tuple[int, ...]:
         """List the loads to measure in a stage, in their order, those already measured left out."""
         before = [trial for trial in trials if _position(trial.stage) < _position(stage)]
