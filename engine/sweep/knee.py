@@ -95,8 +95,8 @@ class Answer:
 
 
 def answer(trials: Sequence[Trial], limits: Sequence[Limit] = ()) -> Answer:
-    """Say what the trials of one axis show; trials without throughput are left out."""
-    used = [trial for trial in trials if trial.iops > 0 and trial.load > 0]
+    """Say what the trials of one axis show; those without throughput or with failing targets are left out."""
+    used = [trial for trial in trials if trial.iops > 0 and trial.load > 0 and not trial.failing]
     little = _little(used)
     if len({trial.load for trial in used}) < _LEAST_LOADS:
         return Answer(Shape.UNKNOWN, f"fewer than {_LEAST_LOADS} loads were measured: no curve", little=little)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadStatus
 from engine.sweep.batch_means import Interval, Stop, StopRule, batch_interval, relative_spread
 from engine.sweep.trial import Trial
-from engine.sweep.warmup import WarmUp, cut_warm_up
+from engine.sweep.warmup import Trend, cut_warm_up, trend_of
 
 _READ_IOS, _WRITE_IOS = 0, 4
 """Positions in the raw table load."""
@@ -93,6 +93,16 @@ class _Windows:
 
 
 @dataclass(frozen=True, slots=True)
+class _Series:
+    """What was seen from the end of the warm-up on."""
+
+    windows: _Windows
+    interval: Interval | None
+    stop: Stop
+    trend: Trend
+
+
+@dataclass(frozen=True, slots=True)
 class PointMeter:
     """Measures points of a running load."""
 
@@ -102,11 +112,8 @@ class PointMeter:
     """Whether to give the measurement up."""
     clock: Callable[[], float] = time.monotonic
 
-    def measure(self, knobs: Knobs, value: float, stage: str, sweep_start_s: float) -> tuple[Trial, tuple[str, ...]]:
+    def measure(self, knobs: Knobs, value: float, stage: str, sweep_start_s: float) -> Trial:
         """Measure one point; blocks for seconds.
-
-        Returns:
-            The trial, and the names of targets whose I/Os failed meanwhile.
 
         Raises:
             EndedError: it was given up, or the load ended.
@@ -116,36 +123,45 @@ class PointMeter:
         self.load.turn(knobs)
         for _ in range(_ATTEMPTS):
             try:
-                warm_up = self._warm_up()
-                self.load.part_epoch()
-                windows, interval, stop = self._series()
+                self._warm_up()
+                series = self._series()
             except _GapError:
                 continue
-            trial = self._trial(value, stage, windows, warm_up, interval, stop, start_s - sweep_start_s)
-            names = self.load.status.targets
-            return trial, tuple(names[index] for index in sorted(windows.failing) if index < len(names))
+            return replace(self._trial(series), load=value, stage=stage, start_s=start_s - sweep_start_s)
         raise EndedError
 
-    def _warm_up(self) -> WarmUp:
+    def _warm_up(self) -> None:
+        """Wait until the warm-up is over, or for the longest time that is given to it."""
         windows = _Windows()
         while True:
             self._look(windows)
             if windows.elapsed_s < _LEAST_WARM_UP_S:
                 continue
-            found = cut_warm_up(windows.rates)
-            if found.is_settled or windows.elapsed_s >= MOST_WARM_UP_S:
-                return found
+            if cut_warm_up(windows.rates).is_settled or windows.elapsed_s >= MOST_WARM_UP_S:
+                return
 
-    def _series(self) -> tuple[_Windows, Interval | None, Stop]:
+    def _series(self) -> _Series:
+        """Measure until the figures are good enough; begin anew, as long as there is time, while they move one way."""
+        begun_s = self.clock()
+        while True:
+            self.load.part_epoch()
+            series = self._steady_series(begun_s)
+            if series.trend is Trend.NONE or series.stop is Stop.TIME:
+                return series
+
+    def _steady_series(self, begun_s: float) -> _Series:
         windows, noise = _Windows(), list[float]()
         while True:
             self._look(windows)
             rates = windows.rates
             interval = batch_interval(rates)
             noise.append(relative_spread(rates))
+            spent_s = windows.at_s[-1] - begun_s
             stop = self.rule.decide(interval, windows.ios[-1] - windows.ios[0], windows.elapsed_s, noise)
+            if spent_s >= self.rule.most_s:
+                stop = Stop.TIME
             if stop is not Stop.GO_ON:
-                return windows, interval, stop
+                return _Series(windows, interval, stop, trend_of(rates))
 
     def _look(self, windows: _Windows) -> None:
         """Add as many windows as are judged together."""
@@ -157,37 +173,27 @@ class PointMeter:
                 raise EndedError
             windows.add(self.clock(), counters)
 
-    def _trial(
-        self,
-        value: float,
-        stage: str,
-        windows: _Windows,
-        warm_up: WarmUp,
-        interval: Interval | None,
-        stop: Stop,
-        start_s: float,
-    ) -> Trial:
-        result = self.load.result_so_far()
+    def _trial(self, series: _Series) -> Trial:
+        result, windows = self.load.result_so_far(), series.windows
         if result is None or not result.epochs:
             raise EndedError
-        epoch = result.epochs[-1]
+        epoch, names = result.epochs[-1], self.load.status.targets
         total = epoch.split.total
         return Trial(
-            load=value,
+            load=0.0,
             in_flight=float(np.mean(windows.in_flight)),
             iops=_per_second(total.ios, epoch),
             latency_ns=total.mean_ns or 0.0,
-            half_width=1.0 if interval is None else min(interval.relative, 1.0),
+            half_width=1.0 if series.interval is None else min(series.interval.relative, 1.0),
             latencies_ns=_latencies(total),
             bytes_per_s=_per_second(total.bytes, epoch),
-            start_s=start_s,
             duration_s=epoch.duration_s,
             ios=total.ios,
             errors=windows.errors[-1] - windows.errors[0],
-            stop=stop,
-            is_settled=warm_up.is_settled,
-            trend=warm_up.trend,
-            stage=stage,
+            stop=series.stop,
+            is_settled=series.trend is Trend.NONE,
+            trend=series.trend,
+            failing=tuple(names[index] for index in sorted(windows.failing)),
         )
 
 

@@ -32,6 +32,11 @@ class Optimum:
     high: float
 
     @property
+    def whole_load(self) -> int:
+        """Nearest value that the knob can have."""
+        return max(round(self.at.load), 1)
+
+    @property
     def set_back_share(self) -> float:
         """How much lower the load to use is than the one that was found."""
         return 1 - self.at.load / self.found

@@ -58,7 +58,7 @@ class SweepProgress:
 
 
 @dataclass
-class _Book:
+class _Log:
     """Trials by curve, and what went wrong."""
 
     trials: list[list[Trial]]
@@ -81,9 +81,9 @@ class SweepRunner:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan, self._load, self._keep, self._clock = plan, load, keep, clock
-        self._book = _Book([[] for _ in plan.curves])
+        self._log = _Log([[] for _ in plan.curves])
         for index, trial in done:
-            self._book.trials[index].append(trial)
+            self._log.trials[index].append(trial)
         self._resumed = len(done)
         before_s = max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
         self._start_s = clock() - before_s
@@ -113,7 +113,7 @@ class SweepRunner:
     @property
     def progress(self) -> SweepProgress:
         """Where it stands now."""
-        done = sum(map(len, self._book.trials))
+        done = sum(map(len, self._log.trials))
         expected = max(self._plan.trials, done)
         measured = done - self._resumed
         usual_s = self._plan.expected_s[0] / max(self._plan.trials, 1)
@@ -138,7 +138,7 @@ class SweepRunner:
             points = (
                 (curve, load, stage)
                 for curve in self._plan.curves
-                for load in curve.search.wanted(stage, self._book.trials[curve.index])
+                for load in curve.search.wanted(stage, self._log.trials[curve.index])
             )
             if stage is Stage.REPEAT:
                 # Over all curves: what drifts must not look like the effect of an axis.
@@ -160,20 +160,18 @@ class SweepRunner:
         self._point = self._name(curve, load)
         self._skip.clear()
         try:
-            trial, failing = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
+            trial = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
         except EndedError:
             if self._stop.is_set() or self._load.wait(0):
                 return False
-            self._book.note(f"{self._point}: left out" + ("" if self._skip.is_set() else ": stopped meanwhile"))
+            self._log.note(f"{self._point}: left out" + ("" if self._skip.is_set() else ": stopped meanwhile"))
             return True
         except LunscopeError as error:
-            self._book.note(f"{self._point}: left out: {error}")
+            self._log.note(f"{self._point}: left out: {error}")
             return not self._load.wait(0)
-        for name in failing:
-            self._book.note(f"{name}: I/Os failed from {self._point} on; points with it are not in the curve")
-        if failing:
-            return True
-        self._book.trials[curve.index].append(trial)
+        for name in trial.failing:
+            self._log.note(f"{name}: its I/Os failed from {self._point} on; points with it are not in the curve")
+        self._log.trials[curve.index].append(trial)
         self._keep(curve.index, trial)
         return True
 
@@ -185,6 +183,6 @@ class SweepRunner:
     def _result(self, ended: str) -> SweepResult:
         curves = tuple(
             CurveResult(curve, tuple(trials), answer(trials, self._plan.limits))
-            for curve, trials in zip(self._plan.curves, self._book.trials, strict=True)
+            for curve, trials in zip(self._plan.curves, self._log.trials, strict=True)
         )
-        return SweepResult(self._plan, curves, ended, tuple(self._book.troubles), self._clock() - self._begun_s)
+        return SweepResult(self._plan, curves, ended, tuple(self._log.troubles), self._clock() - self._begun_s)

@@ -32,8 +32,10 @@ class Trial:
     errors: int = 0
     stop: Stop = Stop.PRECISE
     is_settled: bool = True
-    """Whether the warm-up ended before the longest time was over."""
+    """Whether throughput no longer moved in one direction when it was measured."""
     trend: Trend = Trend.NONE
+    failing: tuple[str, ...] = ()
+    """Targets whose I/Os failed meanwhile; such a trial is in no curve."""
     stage: str = ""
     """Of the search, in which it was measured."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,6 +17,11 @@ _SETTLED = 0.4
 """Share of the series up to which a cut says that the rest is steady."""
 _SAME = 0.05
 """Up to this relative difference of what was cut and what was kept nothing has warmed up or slowed down."""
+
+
+_TREND_BATCHES = 20
+_SURE = 4.0
+"""Standard errors of a slope that is no chance."""
 
 
 class Trend(StrEnum):
@@ -51,6 +57,24 @@ def cut_warm_up(values: NDArray[np.float64]) -> WarmUp:
     means = values[: batches * _BATCH].reshape(batches, _BATCH).mean(axis=1)
     best = int(np.argmin(_criterion(means)[: batches // 2 + 1]))
     return WarmUp(best * _BATCH, is_settled=best <= _SETTLED * batches, trend=_trend(means, best))
+
+
+def trend_of(values: NDArray[np.float64]) -> Trend:
+    """Say whether a series moves in one direction by more than 5 % of its mean, and surely so.
+
+    A straight line through 20 batch means, and Student's t of its slope: chance makes one of 4 in 1,000 cases or fewer.
+    """
+    length = len(values) // _TREND_BATCHES
+    if length == 0:
+        return Trend.NONE
+    means = values[: length * _TREND_BATCHES].reshape(_TREND_BATCHES, length).mean(axis=1)
+    steps = np.arange(_TREND_BATCHES) - (_TREND_BATCHES - 1) / 2
+    slope = float(steps @ means / (steps @ steps))
+    left = means - means.mean() - slope * steps
+    error = math.sqrt(float(left @ left) / (_TREND_BATCHES - 2) / float(steps @ steps))
+    if abs(slope) <= _SURE * error or abs(slope) * _TREND_BATCHES <= _SAME * abs(float(means.mean())):
+        return Trend.NONE
+    return Trend.WARMING if slope > 0 else Trend.SLOWING
 
 
 def _criterion(means: NDArray[np.float64]) -> NDArray[np.float64]:

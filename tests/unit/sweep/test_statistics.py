@@ -17,7 +17,7 @@ from engine.sweep.batch_means import (
 )
 from engine.sweep.student_t import central_share, t_quantile
 from engine.sweep.usl import fit_usl
-from engine.sweep.warmup import Trend, cut_warm_up
+from engine.sweep.warmup import Trend, cut_warm_up, trend_of
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,15 @@ def test_series_that_is_still_rising_or_falling_is_not_settled() -> None:
 def test_too_few_values_are_not_settled() -> None:
     assert not cut_warm_up(np.ones(49)).is_settled
     assert cut_warm_up(np.ones(50)).is_settled
+
+
+def test_trend_is_seen_where_there_is_one_and_hardly_ever_where_there_is_none() -> None:
+    steady = [trend_of(_series(seed, 100, 0.3)) for seed in range(500)]
+    assert sum(trend is not Trend.NONE for trend in steady) <= 5
+    assert trend_of(_series(1, 100, 0.02) * np.linspace(0.9, 1.1, 100)) is Trend.WARMING
+    assert trend_of(_series(1, 100, 0.02) * np.linspace(1.1, 0.9, 100)) is Trend.SLOWING
+    assert trend_of(np.linspace(1.0, 1.04, 100)) is Trend.NONE
+    assert trend_of(np.ones(19)) is Trend.NONE
 
 
 def _correlated(seed: int, count: int, memory: float) -> NDArray[np.float64]:
