@@ -40,6 +40,11 @@ class Limit:
         return cls(match[1], float(round(limit_s * 1e9)))
 
     @property
+    def needs_p999(self) -> bool:
+        """Whether it takes as many I/Os as p99.9."""
+        return self.metric == "p99.9"
+
+    @property
     def text(self) -> str:
         """As it is typed."""
         for unit, scale in (("us", 1e3), ("ms", 1e6)):

@@ -62,6 +62,17 @@ class SweepPlan:
         return curve.knobs if self.load is None else self.load.knob.turned(curve.knobs, load)
 
     @property
+    def armed(self) -> JobSpec:
+        """Job with the first point's knobs and the depth of the deepest, for which the engine makes room."""
+        knobs = [self.knobs_at(curve, load) for curve in self.curves for load in curve.search.loads]
+        return replace(self.job, knobs=replace(knobs[0], queue_depth=max(each.queue_depth for each in knobs)))
+
+    @property
+    def first(self) -> Knobs:
+        """Knobs of the first point."""
+        return self.knobs_at(self.curves[0], self.curves[0].search.loads[0])
+
+    @property
     def points(self) -> int:
         """Different combinations that are measured at least once."""
         return sum(len(curve.search.loads) for curve in self.curves)

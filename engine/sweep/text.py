@@ -127,8 +127,8 @@ def _evidence(answer: Answer) -> Iterator[str]:
     if answer.drift is not None and abs(answer.drift) >= 0.02:
         yield f"  throughput drifted by {100 * answer.drift:+.0f} % over the sweep, whatever the load; taken out"
     if answer.little is not None and not answer.little.holds:
-        share = 100 * answer.little.deviation
-        yield f"  caution: at {answer.little.load:g} I/Os in flight are {share:+.0f} % off IOPS x latency (Little's law)"
+        off = f"{100 * answer.little.deviation:+.0f} % off IOPS x latency (Little's law)"
+        yield f"  caution: at {answer.little.load:g} the I/Os in flight are {off}"
 
 
 def _ms(value: float | None) -> str:
