@@ -116,6 +116,8 @@ class StopRule:
     """Wanted half-width of the interval, as a share of the mean."""
     least_s: float = 1.0
     most_s: float = 15.0
+    least_warm_up_s: float = 1.0
+    most_warm_up_s: float = 6.0
     percent: float = 99.0
     """Percentile that is shown."""
     window: int = 16

@@ -214,7 +214,7 @@ class _Curve:
         position = int(_lowest_near_highest(best[None, :])[0])
         at_limit = position >= int(allowed.sum()) - 2 and crossing.load < self._loads[-1]
         load = crossing.load if at_limit else float(self._loads[position])
-        interval = (crossing.low, crossing.high) if at_limit else (load, load)
+        interval = (crossing.low, crossing.high) if at_limit else (min(crossing.low, load), load)
         return set_back(
             load,
             interval,

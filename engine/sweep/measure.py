@@ -25,8 +25,6 @@ _WINDOW_S = 0.02
 """One value of the series that warm-up and interval are judged by."""
 _JUDGE_WINDOWS = 12
 """How many windows pass from one judgement to the next."""
-_LEAST_WARM_UP_S = 1.0
-MOST_WARM_UP_S = 6.0
 _GAP_S = 2.0
 """A window this long: the process was stopped, or the machine; the measurement begins anew."""
 _ATTEMPTS = 3
@@ -135,9 +133,9 @@ class PointMeter:
         windows = _Windows()
         while True:
             self._look(windows)
-            if windows.elapsed_s < _LEAST_WARM_UP_S:
+            if windows.elapsed_s < self.rule.least_warm_up_s:
                 continue
-            if cut_warm_up(windows.rates).is_settled or windows.elapsed_s >= MOST_WARM_UP_S:
+            if cut_warm_up(windows.rates).is_settled or windows.elapsed_s >= self.rule.most_warm_up_s:
                 return
 
     def _series(self) -> _Series:

@@ -23,7 +23,6 @@ MOST_POINTS = 2000
 """Different combinations of values."""
 _WARM_UP_S = 1.5
 """Usual time from the turn of the knobs to the start of measuring."""
-_MOST_WARM_UP_S = 6.0
 _USUAL_S = 1.5
 """Usual time to measure a point of a steady device."""
 
@@ -86,7 +85,7 @@ class SweepPlan:
     def expected_s(self) -> tuple[float, float]:
         """Time on a steady device, and the longest."""
         least = _WARM_UP_S + max(_USUAL_S, self.rule.least_s)
-        return self.trials * least, self.trials * (_MOST_WARM_UP_S + self.rule.most_s)
+        return self.trials * least, self.trials * (self.rule.most_warm_up_s + self.rule.most_s)
 
     @property
     def identity(self) -> str:
