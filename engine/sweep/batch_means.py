@@ -140,7 +140,7 @@ class StopRule:
         if len(noise) < self.window:
             return False
         last = np.asarray(noise[-self.window :], np.float64)
-        return bool(last.std() <= self.settled * last.mean())
+        return bool(np.isfinite(last).all() and last.std() <= self.settled * last.mean())
 
 
 def relative_spread(values: NDArray[np.float64]) -> float:

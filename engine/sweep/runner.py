@@ -131,7 +131,7 @@ class SweepRunner:
                 ended = "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
                 break
         self._point = ""
-        return self._result(ended)
+        return self.result_so_far(ended)
 
     def _wanted(self) -> Iterator[tuple[Curve, int, Stage]]:
         for stage in Stage:
@@ -180,7 +180,8 @@ class SweepRunner:
         of_load = "" if axis is None else f"{axis.knob.key}={load}"
         return " ".join(part for part in (curve.name, of_load) if part)
 
-    def _result(self, ended: str) -> SweepResult:
+    def result_so_far(self, ended: str) -> SweepResult:
+        """Evaluate what was measured up to now, also while a call into the load hangs."""
         curves = tuple(
             CurveResult(curve, tuple(trials), answer(trials, self._plan.limits))
             for curve, trials in zip(self._plan.curves, self._log.trials, strict=True)

@@ -30,6 +30,8 @@ _LOOK_S = 0.05
 _TELL_S = 0.5
 _LINE_CELLS = 72
 _LAST_SAMPLE_S = 2.0
+_ENDING_S = 2.0
+"""How long a measurement may take to end after a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,13 @@ class HeadlessSweep(HeadlessRun):
             self._name_waits()
             if self._signals.wait(0) is not None:
                 self._runner.stop()
-            if self._signals.count > 1:
-                self._control.abandon()
+                # A turn of the knobs may hang as long as the device does; the end of the load sees to that.
+                under_way.done.wait(_ENDING_S)
+                break
             if time.monotonic() - told_s >= _TELL_S:
                 told_s = time.monotonic()
                 _tell(progress_line(self._runner.progress))
-        self.result = under_way.result()
+        self.result = under_way.result() if under_way.done.is_set() else self._runner.result_so_far("stopped")
         if self._trouble is not None:
             raise self._trouble
 

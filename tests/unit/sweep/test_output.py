@@ -19,12 +19,13 @@ from engine.sweep.plan import make_plan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.text import sweep_lines
 from engine.sweep.trial import Trial
-from tests.unit.sweep.queue_model import ModelDevice, bend, flat, sweep
+from tests.unit.sweep.queue_model import Curve, ModelDevice, bend, flat, sweep
 
+SOFT = bend(24)
 LIMITS = (Limit.parse("mean<=750us"), Limit.parse("p99<=1us"))
 
 
-def _result(*axes: str, curve: Any = bend(24), **changes: Any) -> SweepResult:
+def _result(*axes: str, curve: Curve = SOFT, **changes: Any) -> SweepResult:
     plan = make_plan(JobSpec(), tuple(map(parse_axis, axes or ("qd=1..256",))), LIMITS)
     curves = []
     for each in plan.curves:
