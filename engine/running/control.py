@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from engine.results.result import RunResult
+    from engine.results.result import EpochResult, RunResult
     from engine.running.driver import LoadDriver
 
 __all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
@@ -229,10 +229,10 @@ class LoadControl:
         driver = self._driver
         return None if driver is None else driver.look()
 
-    def result_so_far(self) -> RunResult | None:
-        """Return what the load measured up to now, or the last one in all; None before there is any."""
+    def last_epoch(self) -> EpochResult | None:
+        """Return what was measured since the last turn of the knobs, or in the last epoch; None before there is one."""
         driver = self._driver
-        return None if driver is None else driver.result()
+        return None if driver is None else driver.last_epoch()
 
     def result(self) -> RunResult | None:
         """Return what the last run measured; None before one ended."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.job.spec import Knobs
 from engine.results.measured import Measured
-from engine.results.result import EpochResult, RunResult
+from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadStatus
 from engine.sweep.batch_means import Interval, Stop, StopRule, batch_interval, relative_spread
@@ -47,8 +47,8 @@ class Load(Protocol):
     def look(self) -> NDArray[np.uint64] | None:
         """Counters now; None when there is no load any more."""
 
-    def result_so_far(self) -> RunResult | None:
-        """Everything measured up to now."""
+    def last_epoch(self) -> EpochResult | None:
+        """Everything measured since the last turn of the knobs."""
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the load to end; whether it has."""
@@ -139,12 +139,12 @@ class PointMeter:
                 return
 
     def _series(self) -> _Series:
-        """Measure until the figures are good enough; begin anew, as long as there is time, while they move one way."""
+        """Measure until the figures are good enough; begin anew while they move one way and half of the time is left."""
         begun_s = self.clock()
         while True:
             self.load.part_epoch()
             series = self._steady_series(begun_s)
-            if series.trend is Trend.NONE or series.stop is Stop.TIME:
+            if series.trend is Trend.NONE or self.clock() - begun_s > self.rule.most_s / 2:
                 return series
 
     def _steady_series(self, begun_s: float) -> _Series:
@@ -172,10 +172,9 @@ class PointMeter:
             windows.add(self.clock(), counters)
 
     def _trial(self, series: _Series) -> Trial:
-        result, windows = self.load.result_so_far(), series.windows
-        if result is None or not result.epochs:
+        epoch, windows, names = self.load.last_epoch(), series.windows, self.load.status.targets
+        if epoch is None:
             raise EndedError
-        epoch, names = result.epochs[-1], self.load.status.targets
         total = epoch.split.total
         return Trial(
             load=0.0,

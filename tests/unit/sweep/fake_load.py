@@ -77,8 +77,8 @@ class FakeLoad:
         self._counters[1, ERRORS] += np.uint64(failing)
         return self._counters.copy()
 
-    def result_so_far(self) -> Any:
-        """Result with one epoch, whose I/Os took what Little's law says."""
+    def last_epoch(self) -> Any:
+        """Measure an epoch whose I/Os took what Little's law says."""
         ios, duration_s = int(self._done - self._epoch_ios), self.now_s - self._epoch_s
         latency_ns = int(self.turns[-1].queue_depth / (ios / duration_s) * 1e9)
         total = Measured(
@@ -93,4 +93,4 @@ class FakeLoad:
             np.zeros(0, np.uint16),
             np.zeros(0, np.uint64),
         )
-        return SimpleNamespace(epochs=[SimpleNamespace(split=SimpleNamespace(total=total), duration_s=duration_s)])
+        return SimpleNamespace(split=SimpleNamespace(total=total), duration_s=duration_s)
