@@ -224,10 +224,10 @@ class LoadControl:
         driver = self._driver
         return None if driver is None else driver.reading()
 
-    def look(self) -> NDArray[np.uint64] | None:
+    def peek(self) -> NDArray[np.uint64] | None:
         """Counters of the running load now, columns as the raw table load; takes nothing from `reading`."""
         driver = self._driver
-        return None if driver is None else driver.look()
+        return None if driver is None else driver.peek()
 
     def last_epoch(self) -> EpochResult | None:
         """Return what was measured since the last turn of the knobs, or in the last epoch; None before there is one."""

@@ -44,7 +44,7 @@ class Load(Protocol):
     def part_epoch(self) -> None:
         """Open another epoch with the same knobs."""
 
-    def look(self) -> NDArray[np.uint64] | None:
+    def peek(self) -> NDArray[np.uint64] | None:
         """Counters now; None when there is no load any more."""
 
     def last_epoch(self) -> EpochResult | None:
@@ -132,14 +132,14 @@ class PointMeter:
         """Wait until the warm-up is over, or for the longest time that is given to it."""
         windows = _Windows()
         while True:
-            self._look(windows)
+            self._add_windows(windows)
             if windows.elapsed_s < self.rule.least_warm_up_s:
                 continue
             if cut_warm_up(windows.rates).is_settled or windows.elapsed_s >= self.rule.most_warm_up_s:
                 return
 
     def _series(self) -> _Series:
-        """Measure until the figures are good enough; begin anew while they move one way and half of the time is left."""
+        """Measure until the figures are good enough; begin anew while they move one way and time is left."""
         begun_s = self.clock()
         while True:
             self.load.part_epoch()
@@ -150,7 +150,7 @@ class PointMeter:
     def _steady_series(self, begun_s: float) -> _Series:
         windows, noise = _Windows(), list[float]()
         while True:
-            self._look(windows)
+            self._add_windows(windows)
             rates = windows.rates
             interval = batch_interval(rates)
             noise.append(relative_spread(rates))
@@ -161,12 +161,12 @@ class PointMeter:
             if stop is not Stop.GO_ON:
                 return _Series(windows, interval, stop, trend_of(rates))
 
-    def _look(self, windows: _Windows) -> None:
+    def _add_windows(self, windows: _Windows) -> None:
         """Add as many windows as are judged together."""
         for _ in range(_JUDGE_WINDOWS):
             if self.ended() or self.load.wait(_WINDOW_S):
                 raise EndedError
-            counters = self.load.look()
+            counters = self.load.peek()
             if counters is None:
                 raise EndedError
             windows.add(self.clock(), counters)

@@ -46,7 +46,7 @@ def steps_of(recording: Path) -> list[Step]:
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
 def test_disks_are_rated_once_a_frame(recording: Path, counted: Callable[[Any, str], list[object]]) -> None:
-    steps, calls = steps_of(recording), counted(disk_figures, "heat")
+    steps, calls = steps_of(recording), counted(disk_figures, "hotness")
     for step in steps:
         derive(step.previous, step.current)
     assert len(calls) == len(steps)

@@ -27,7 +27,7 @@ from tui.headless.signals import EndingSignals
 from tui.options.watching import Watching, open_source, recording_exit
 
 _LOOK_S = 0.05
-_TELL_S = 0.5
+_REPORT_S = 0.5
 _LINE_CELLS = 72
 _LAST_SAMPLE_S = 2.0
 _ENDING_S = 2.0
@@ -48,7 +48,7 @@ class HeadlessSweep(HeadlessRun):
     """Takes a plan from the preparation of its load to the last point."""
 
     def __init__(self, order: SweepOrder, control: LoadControl, monitor: Monitor, signals: EndingSignals) -> None:
-        super().__init__(control, monitor, signals, _tell)
+        super().__init__(control, monitor, signals, _report)
         self._order, self._control, self._signals = order, control, signals
         done = () if order.trials is None else tuple(order.trials.done)
         self._runner = SweepRunner(order.plan, control, self._keep, done)
@@ -62,7 +62,7 @@ class HeadlessSweep(HeadlessRun):
         self._do_unless_stopped(self._control.start, "lunscope-start")
 
     def _follow(self) -> None:
-        under_way, told_s = BackgroundCall(self._runner.run, "lunscope-sweep"), 0.0
+        under_way, reported_s = BackgroundCall(self._runner.run, "lunscope-sweep"), 0.0
         while not under_way.done.wait(_LOOK_S):
             self._name_waits()
             if self._signals.wait(0) is not None:
@@ -70,9 +70,9 @@ class HeadlessSweep(HeadlessRun):
                 # A turn of the knobs may hang as long as the device does; the end of the load sees to that.
                 under_way.done.wait(_ENDING_S)
                 break
-            if time.monotonic() - told_s >= _TELL_S:
-                told_s = time.monotonic()
-                _tell(progress_line(self._runner.progress))
+            if time.monotonic() - reported_s >= _REPORT_S:
+                reported_s = time.monotonic()
+                _report(progress_line(self._runner.progress))
         self.result = under_way.result() if under_way.done.is_set() else self._runner.result_so_far("stopped")
         if self._trouble is not None:
             raise self._trouble
@@ -132,7 +132,7 @@ def _print(result: SweepResult, targets: tuple[str, ...], *, as_json: bool) -> N
         click.echo(safe_text(line))
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
         sys.stderr.flush()

@@ -68,7 +68,7 @@ class FakeLoad:
         warm = min((self.now_s - self._turned_s) / self.warm_up_s, 1.0) if self.warm_up_s else 1.0
         return self._throughput(self.turns[-1].queue_depth) * (0.2 + 0.8 * warm)
 
-    def look(self) -> NDArray[np.uint64] | None:
+    def peek(self) -> NDArray[np.uint64] | None:
         depth = self.turns[-1].queue_depth
         self._counters[0, 0] = int(self._done)
         self._counters[0, IN_FLIGHT] = depth
