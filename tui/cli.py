@@ -20,6 +20,7 @@ from tui.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
 VERBS: dict[str, str] = {
     "watch": "this host's disks on the screen, live",
     "run": "watch this host and drive a load",
+    "sweep": "drive a load over the values of its knobs, and find the knee",
     "verify": "find damaged blocks after a load with --verify",
     "report": "disks, paths and HBA ports as text or JSON lines, like sar",
     "scan": "the device graph: HBA ports, paths, LUNs, what is built on them",

@@ -20,7 +20,10 @@ from engine.running.status_store import StatusStore
 from engine.running.wait_limit import WaitLimit
 
 if TYPE_CHECKING:
-    from engine.results.result import RunResult
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from engine.results.result import EpochResult, RunResult
     from engine.running.driver import LoadDriver
 
 __all__ = ["LoadControl", "LoadReading", "LoadState", "LoadStatus"]
@@ -220,6 +223,16 @@ class LoadControl:
         """Counters of the running load, once more after it ended, then None; one caller."""
         driver = self._driver
         return None if driver is None else driver.reading()
+
+    def peek(self) -> NDArray[np.uint64] | None:
+        """Counters of the running load now, columns as the raw table load; takes nothing from `reading`."""
+        driver = self._driver
+        return None if driver is None else driver.peek()
+
+    def last_epoch(self) -> EpochResult | None:
+        """Return what was measured since the last turn of the knobs, or in the last epoch; None before there is one."""
+        driver = self._driver
+        return None if driver is None else driver.last_epoch()
 
     def result(self) -> RunResult | None:
         """Return what the last run measured; None before one ended."""

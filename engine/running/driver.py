@@ -20,7 +20,17 @@ from engine.job.knobs import Knobs, engine_refusal
 from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
 from engine.results.badge import Badge
-from engine.results.result import About, EngineFacts, ErrorCount, RunResult, error_counts, evaluate, nothing_measured
+from engine.results.result import (
+    About,
+    EngineFacts,
+    EpochResult,
+    ErrorCount,
+    RunResult,
+    epoch_result,
+    error_counts,
+    evaluate,
+    nothing_measured,
+)
 from engine.results.run_badges import run_badges
 from engine.running.knob_state import KnobState
 from engine.running.layout_counters import LayoutCounters, tail_line
@@ -357,6 +367,15 @@ class LoadDriver:
         if prepared_run is not None and self._started_ns is not None:
             return self._evaluate(prepared_run, "", prepared_run.badges(self._knobs.knobs))
         return self._result or nothing_measured(self._job)
+
+    def last_epoch(self) -> EpochResult | None:
+        """Everything measured since the last turn of the knobs, or of the last epoch of all; None before the first."""
+        prepared_run = self._prepared_run
+        if prepared_run is None or self._started_ns is None:
+            return None if self._result is None or not self._result.epochs else self._result.epochs[-1]
+        last = prepared_run.engine.epochs()[-1]
+        names = prepared_run.names
+        return epoch_result(last, names, self._started_ns, time.monotonic_ns(), prepared_run.path_names)
 
     def _evaluate(
         self,

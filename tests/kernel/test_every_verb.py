@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "watch": ("watch",),
     "run": ("run", "--headless", "--runtime", "300ms", "--size", "1m"),
     "run-json": ("run", "--json", "--runtime", "300ms", "--size", "1m", "--record", "{folder}/run.lun"),
+    "sweep": ("sweep", "--vary", "qd=1,2", "--target", "{folder}/absent"),
     "verify": ("verify", "{folder}/verified"),
     "report": ("report", "--all", "0.2", "1"),
     "report-from": ("report", "--from", "{session}", "--json"),

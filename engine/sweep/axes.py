@@ -1,0 +1,100 @@
+"""Axes of a sweep: a knob and the values it takes, as --vary names them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from engine.errors import UsageError
+from engine.job.knobs import KNOBS_BY_KEY, Knob, Knobs
+from engine.job.knobs.kinds import WholeNumber
+
+_RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*", re.ASCII)
+_LOADS = ("queue_depth", "threads", "stripe_width")
+"""Knobs that make more load of a higher value; the first one that varies is the axis on which a knee is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A knob with its values, in the order given; of a range, ascending."""
+
+    knob: Knob
+    values: tuple[Any, ...]
+    is_range: bool = False
+    """Whether values between those listed may be measured as well."""
+
+    @property
+    def text(self) -> str:
+        """As it is typed."""
+        if self.is_range:
+            return f"{self.knob.key}={self.values[0]}..{self.values[-1]}"
+        return f"{self.knob.key}={','.join(self.shown(value) for value in self.values)}"
+
+    def shown(self, value: Any) -> str:  # noqa: ANN401 (each knob has a type of its own)
+        """Write one value as people type it."""
+        return shown(self.knob, value)
+
+
+def shown(knob: Knob, value: Any) -> str:  # noqa: ANN401 (each knob has a type of its own)
+    """Write the value of a knob as people type it."""
+    plain = knob.plain(knob.turned(Knobs(), value))
+    return f"{plain:g}" if isinstance(plain, float) else str(knob.unset if plain is None else plain)
+
+
+def parse_axis(text: str) -> Axis:
+    """Read `qd=1..256`, `bs=4k,8k,64k` or `policy=round-robin,service-time`.
+
+    Raises:
+        UsageError: there is no such knob, or it cannot have these values.
+    """
+    key, equals, values = text.partition("=")
+    key = key.strip().replace("-", "_")
+    knob = KNOBS_BY_KEY.get(key)
+    if knob is None:
+        raise UsageError(f"--vary {text!r}: no knob {key!r}: one of {', '.join(KNOBS_BY_KEY)}")
+    if not equals or not values.strip():
+        raise UsageError(f"--vary {text!r}: no values: write it like {key}=1..256 or {key}=1,2,4")
+    match = _RANGE.fullmatch(values)
+    return _range(text, knob, int(match[1]), int(match[2])) if match else _list(text, knob, values)
+
+
+def _range(text: str, knob: Knob, low: int, high: int) -> Axis:
+    """Double from the lowest to the highest value."""
+    if not isinstance(knob.kind, WholeNumber):
+        raise UsageError(f"--vary {text!r}: a range is for whole numbers: list the values of {knob.key}")
+    if not knob.kind.least <= low <= high <= knob.kind.most:
+        limits = f"{knob.kind.least}..{knob.kind.most}"
+        raise UsageError(f"--vary {text!r}: a range goes upwards within {limits}")
+    values = [low]
+    while values[-1] * 2 < high:
+        values.append(values[-1] * 2)
+    return Axis(knob, tuple(dict.fromkeys((*values, high))), is_range=True)
+
+
+def _list(text: str, knob: Knob, values: str) -> Axis:
+    parts = [part.strip() for part in values.split(",")]
+    if "" in parts:
+        raise UsageError(f"--vary {text!r}: an empty value: leave out the comma too many")
+    read = [_value(text, knob, part) for part in parts]
+    if len(set(read)) < len(read):
+        raise UsageError(f"--vary {text!r}: a value comes twice: give each once")
+    return Axis(knob, tuple(sorted(read)) if isinstance(knob.kind, WholeNumber) else tuple(read))
+
+
+def _value(text: str, knob: Knob, part: str) -> Any:  # noqa: ANN401 (each knob has a type of its own)
+    try:
+        value = None if part == knob.unset else knob.kind.parse(part)
+    except UsageError as error:
+        raise UsageError(f"--vary {text!r}: {error}") from None
+    except ValueError:
+        raise UsageError(f"--vary {text!r}: {part!r} is no value of {knob.key}") from None
+    for problem in () if value is None else knob.kind.problems(value, Knobs()):
+        raise UsageError(f"--vary {text!r}: {problem}")
+    return value
+
+
+def load_axis(axes: tuple[Axis, ...]) -> Axis | None:
+    """Choose the axis on which the knee is looked for: whole numbers of what makes load; None if nothing varies it."""
+    by_knob = {axis.knob.id: axis for axis in axes if len(axis.values) > 1}
+    return next((by_knob[each] for each in _LOADS if each in by_knob), None)

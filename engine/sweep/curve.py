@@ -1,0 +1,204 @@
+"""A curve through throughputs at several loads: it rises, bends at a knee, stays or falls; or does none of that.
+
+In logarithms, with y = ln X and n = ln N: y = c - ln(1 + e^(-p (n - k))) / p - s max(0, n - f) + d t. Up to the knee k
+throughput rises in proportion to the load, beyond it no more; p is how sharp the bend is. From f on it falls with the
+slope s. d takes up a drift over the time of the sweep. Every simpler curve is this one without some of its terms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.sweep.student_t import t_quantile
+
+Floats = NDArray[np.float64]
+
+STEPS_PER_OCTAVE = 8
+"""Of the grid of knees; half of it where the start of a fall is looked for as well."""
+_SHARPNESS = (1.0, 2.0, 5.0, 40.0)
+"""1 is the bend of the scalability law without coherency, 40 nearly a corner."""
+_SMALLEST = 1e-6
+"""Variance of a logarithm that is never gone below: 0.1 % is not noise but rounding."""
+_OUTLIER = 1.5
+"""Robust standard deviations beyond which a trial counts less (Huber)."""
+_REWEIGHINGS = 2
+_CONFIDENCE = 0.95
+
+
+class Terms(StrEnum):
+    """Which terms a curve has."""
+
+    LEVEL = "level"
+    SLOPE = "slope"
+    BEND = "bend"
+    BEND_AND_FALL = "bend and fall"
+    FALL = "fall"
+
+
+_PARAMETERS = {Terms.LEVEL: 1, Terms.SLOPE: 2, Terms.BEND: 3, Terms.FALL: 3, Terms.BEND_AND_FALL: 5}
+_EVIDENCE = {Terms.LEVEL: -6.0, Terms.BEND_AND_FALL: 4.0}
+"""Added to the criterion, so that an effect, or a fall, is seen with strong evidence only (Kass and Raftery, 1995)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observations:
+    """Trials as arrays: logarithms of load and throughput, and the time from -0.5 to 0.5 of the sweep."""
+
+    n: Floats
+    y: Floats
+    t: Floats
+
+    @classmethod
+    def of(cls, loads: Floats, throughputs: Floats, times_s: Floats) -> Observations:
+        """Take logarithms; throughputs must be above 0."""
+        span = float(np.ptp(times_s)) if len(times_s) else 0.0
+        t = (times_s - times_s.mean()) / span if span else np.zeros_like(times_s)
+        return cls(np.log(loads), np.log(throughputs), t)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Curves of one kind that fit, the best one first; one entry per curve in every array."""
+
+    terms: Terms
+    level: Floats
+    slope: Floats
+    knee: Floats
+    """Logarithm of the load; -inf where there is no bend."""
+    sharpness: Floats
+    fall_from: Floats
+    """Logarithm of the load; inf where nothing falls."""
+    fall: Floats
+    drift: float
+    """Relative change of throughput over the sweep that is no effect of the load."""
+    error: float
+    """Root of the mean squared relative deviation of the best, over the degrees of freedom."""
+    criterion: float
+    """Bayesian information criterion of the best; the lowest of several kinds is taken."""
+
+    def y(self, n: Floats) -> Floats:
+        """Logarithms of throughput, shape (curves, loads), without the drift."""
+        columns = (each[:, None] for each in (self.level, self.slope, self.knee, self.sharpness))
+        level, slope, knee, sharpness = columns
+        fall_from, fall = self.fall_from[:, None], self.fall[:, None]
+        falls = np.where(fall > 0, fall * np.maximum(n - fall_from, 0), 0.0)
+        return np.asarray(level + slope * n + _bend(n, knee, sharpness) - falls, np.float64)
+
+
+def _bend(n: Floats, knee: Floats, sharpness: Floats) -> Floats:
+    """0 far beyond the knee, n - knee far below it."""
+    return np.asarray(-np.logaddexp(0.0, -sharpness * (n - knee)) / sharpness, np.float64)
+
+
+def fit_curves(observed: Observations, *, with_drift: bool) -> list[Curves]:
+    """Fit every kind of curve, the best first. Trials far off, such as those that a stall hit, count less."""
+    kinds = list(Terms) if len(np.unique(observed.n)) > _PARAMETERS[Terms.BEND_AND_FALL] else list(Terms)[:3]
+    richest = Terms.BEND_AND_FALL if Terms.BEND_AND_FALL in kinds else Terms.BEND
+    weights = np.ones_like(observed.y)
+    for _ in range(_REWEIGHINGS):
+        curves = _Fit(observed, weights, richest, with_drift=with_drift).curves()
+        weights = _huber(observed.y - curves.y(observed.n)[0] - curves.drift * observed.t)
+    fits = [
+        _Fit(observed, weights, terms, with_drift=drift).curves()
+        for terms in kinds
+        for drift in ((False, True) if with_drift else (False,))
+    ]
+    return sorted(fits, key=lambda each: each.criterion + _EVIDENCE.get(each.terms, 0.0))
+
+
+def _huber(deviations: Floats) -> Floats:
+    scale = max(1.4826 * float(np.median(np.abs(deviations))), math.sqrt(_SMALLEST))
+    return np.asarray(np.minimum(1.0, _OUTLIER * scale / np.maximum(np.abs(deviations), 1e-12)), np.float64)
+
+
+class _Fit:
+    """Least squares over a grid of what is not linear: knee, sharpness, where the fall begins."""
+
+    def __init__(self, observed: Observations, weights: Floats, terms: Terms, *, with_drift: bool) -> None:
+        self._observed, self._terms, self._with_drift = observed, terms, with_drift
+        self._weights = weights
+        self._parameters = _PARAMETERS[terms] + with_drift
+        self._knee, self._sharpness, self._fall_from = self._grid()
+
+    def _grid(self) -> tuple[Floats, Floats, Floats]:
+        n = self._observed.n
+        low, high = float(n.min()), float(n.max())
+        coarser = 2 if self._terms is Terms.BEND_AND_FALL else 1
+        loads = np.arange(low, high + 0.01, coarser * math.log(2) / STEPS_PER_OCTAVE)
+        knees = loads if "bend" in self._terms else np.array([-np.inf])
+        sharpness = np.array(_SHARPNESS) if "bend" in self._terms else np.array([1.0])
+        falls = loads[loads < sorted(set(n.tolist()))[-2] + 1e-9] if "fall" in self._terms else np.array([np.inf])
+        grid = np.stack([each.ravel() for each in np.meshgrid(knees, sharpness, falls, indexing="ij")])
+        grid = grid[:, grid[2] >= grid[0] - 1e-9]
+        return grid[0], grid[1], grid[2]
+
+    def curves(self) -> Curves:
+        linear, squares = self._solve()
+        count = len(self._observed.y)
+        freedom = max(count - self._parameters, 1)
+        best = int(np.argmin(squares))
+        allowed = squares[best] + _SMALLEST * count
+        allowed *= 1 + t_quantile(_CONFIDENCE, freedom) ** 2 / freedom
+        order = np.argsort(squares)
+        order = order[squares[order] <= allowed]
+        criterion = count * math.log(squares[best] / count + _SMALLEST) + self._parameters * math.log(count)
+        level, slope, fall, drift = linear
+        return Curves(
+            self._terms,
+            level[order],
+            slope[order],
+            self._knee[order],
+            self._sharpness[order],
+            self._fall_from[order],
+            fall[order],
+            drift=float(drift[best]),
+            error=math.sqrt(squares[best] / freedom),
+            criterion=criterion,
+        )
+
+    def _solve(self) -> tuple[tuple[Floats, Floats, Floats, Floats], Floats]:
+        """Solve for level, slope, fall and drift at every point of the grid; a fall that would rise is 0."""
+        columns, target = self._columns(), self._target()
+        solution, squares = _least_squares(columns, target, self._weights)
+        if "fall" in self._terms:
+            without = np.delete(columns, 1, axis=-1)
+            flat_solution, flat_squares = _least_squares(without, target, self._weights)
+            rises = solution[:, 1] <= 0
+            solution = np.where(rises[:, None], np.insert(flat_solution, 1, 0.0, axis=-1), solution)
+            squares = np.where(rises, flat_squares, squares)
+        zero = np.zeros(len(squares))
+        slope = solution[:, 1] if self._terms is Terms.SLOPE else zero
+        fall = solution[:, 1] if "fall" in self._terms else zero
+        return (solution[:, 0], slope, fall, solution[:, -1] if self._with_drift else zero), squares
+
+    def _target(self) -> Floats:
+        """Compute what the linear terms are to explain."""
+        if "bend" not in self._terms:
+            return np.broadcast_to(self._observed.y, (len(self._knee), len(self._observed.y)))
+        return self._observed.y - _bend(self._observed.n, self._knee[:, None], self._sharpness[:, None])
+
+    def _columns(self) -> Floats:
+        """Columns of the linear terms, shape (grid, trials, terms)."""
+        n, shape = self._observed.n, (len(self._knee), len(self._observed.n))
+        columns = [np.ones(shape)]
+        if self._terms is Terms.SLOPE:
+            columns.append(np.broadcast_to(n, shape))
+        if "fall" in self._terms:
+            columns.append(-np.maximum(n - self._fall_from[:, None], 0))
+        if self._with_drift:
+            columns.append(np.broadcast_to(self._observed.t, shape))
+        return np.stack(columns, axis=-1)
+
+
+def _least_squares(columns: Floats, target: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Solve all systems by their normal equations: the solutions, and the weighted squares that are left."""
+    weighted = columns * weights[:, None]
+    normal = np.swapaxes(weighted, 1, 2) @ columns + 1e-9 * np.eye(columns.shape[2])
+    solution = np.linalg.solve(normal, np.swapaxes(weighted, 1, 2) @ target[..., None])
+    left = target - (columns @ solution)[..., 0]
+    return np.asarray(solution[..., 0], np.float64), np.asarray((weights * left**2).sum(axis=1), np.float64)

@@ -1,0 +1,121 @@
+"""The JSON document of a sweep, schema lunscope.sweep/1: a stable contract."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from engine.job.knobs import Knob
+from engine.sweep.knee import Answer, LittleCheck
+from engine.sweep.optimum import Optimum
+from engine.sweep.plan import SweepPlan
+from engine.sweep.runner import CurveResult, SweepResult
+from engine.sweep.trial import Trial
+from engine.sweep.usl import Usl
+from engine.version import version
+
+SCHEMA = "lunscope.sweep/1"
+
+Document: TypeAlias = dict[str, object]
+"""A JSON object; every number in it is finite, and what is not known is null."""
+
+_LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
+
+
+def sweep_document(result: SweepResult, targets: tuple[str, ...]) -> Document:
+    """Everything a sweep measured and found, ready for json.dumps."""
+    plan = result.plan
+    return {
+        "schema": SCHEMA,
+        "version": version(),
+        "targets": list(targets),
+        "axes": [{"knob": axis.knob.id, "values": [axis.shown(value) for value in axis.values]} for axis in plan.axes],
+        "load": None if plan.load is None else plan.load.knob.id,
+        "limits": [limit.text for limit in plan.limits],
+        "ended": result.ended,
+        "complete": result.is_complete,
+        "elapsed_s": result.elapsed_s,
+        "troubles": list(result.troubles),
+        "curves": [_curve(plan, curve) for curve in result.curves],
+    }
+
+
+def _curve(plan: SweepPlan, result: CurveResult) -> Document:
+    values: list[tuple[Knob, object]] = list(result.curve.values)
+    return {
+        "knobs": {knob.id: knob.document(knob.turned(plan.job.knobs, value)) for knob, value in values},
+        "answer": _answer(result.answer),
+        "trials": [_trial(plan, trial) for trial in result.trials],
+    }
+
+
+def _answer(answer: Answer) -> Document:
+    return {
+        "shape": answer.shape.value,
+        "text": answer.words,
+        "best_balance": _optimum(answer.balance),
+        "best_within": [{"limit": limit.text, "optimum": _optimum(optimum)} for limit, optimum in answer.within],
+        "highest_throughput": _optimum(answer.highest),
+        "left_inflection": answer.left,
+        "right_inflection": answer.right,
+        "fit_error": answer.fit_error,
+        "drift": answer.drift,
+        "usl": _usl(answer.usl),
+        "little": _little(answer.little),
+    }
+
+
+def _optimum(optimum: Optimum | None) -> Document | None:
+    if optimum is None:
+        return None
+    return {
+        "load": optimum.whole_load,
+        "found": optimum.found,
+        "low": optimum.low,
+        "high": optimum.high,
+        "set_back": optimum.set_back_share,
+        "iops": optimum.at.iops,
+        "latency_us": {"mean": optimum.at.latency_ns / 1000},
+    }
+
+
+def _usl(usl: Usl | None) -> Document | None:
+    if usl is None:
+        return None
+    return {
+        "lambda": usl.rate,
+        "sigma": usl.contention,
+        "kappa": usl.coherency,
+        "peak_load": usl.peak_load,
+        "fit_error": usl.error,
+        "r_squared": usl.r_squared,
+    }
+
+
+def _little(check: LittleCheck | None) -> Document | None:
+    return None if check is None else {"load": check.load, "deviation": check.deviation, "holds": check.holds}
+
+
+def _trial(plan: SweepPlan, trial: Trial) -> Document:
+    latencies = {key: _us(trial.latencies_ns.get(name)) for name, key in _LATENCIES}
+    return {
+        "load": None if plan.load is None else trial.load,
+        "stage": trial.stage,
+        "start_s": trial.start_s,
+        "duration_s": trial.duration_s,
+        "ios": trial.ios,
+        "errors": trial.errors,
+        "iops": trial.iops,
+        "iops_half_width": trial.half_width if math.isfinite(trial.half_width) else None,
+        "bytes_per_s": trial.bytes_per_s,
+        "in_flight": trial.in_flight,
+        "latency_us": {"mean": _us(trial.latency_ns), **latencies},
+        "stopped_by": trial.stop.value,
+        "steady": trial.is_settled,
+        "trend": trial.trend.value,
+        "failing": list(trial.failing),
+    }
+
+
+def _us(value_ns: float | None) -> float | None:
+    return None if value_ns is None else round(value_ns / 1000, 3)

@@ -1,0 +1,270 @@
+"""The answer of a sweep over one axis of load: its shape, three named optima, inflections, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
+from engine.sweep.limit import Limit, load_within
+from engine.sweep.optimum import Optimum, Reading, set_back
+from engine.sweep.trial import Trial
+from engine.sweep.usl import Usl, fit_usl
+from engine.sweep.warmup import Trend
+
+_LEAST_LOADS = 4
+_LEAST_WITH_DRIFT = 12
+"""Trials from which a drift is told from the effect of the load."""
+_EFFECT = math.log(1.1)
+"""Throughputs that differ less over the whole axis are flat."""
+_FALL = math.log(1.05)
+"""A fall of less is none."""
+_NEAR_HIGHEST = math.log(1 / 0.97)
+"""How far below the highest throughput a lower load may lie and be preferred."""
+_LEFT_GAIN = math.log2(1.8)
+"""Up to the left inflection a doubled load gains at least 80 %."""
+_RIGHT_GAIN = math.log2(1.05)
+"""From the right inflection on it gains less than 5 %."""
+_UNSETTLED = 0.25
+"""Share of trials that never settled, above which nothing is concluded."""
+_DENSE_PER_OCTAVE = 16
+_RESOLUTION = 2 ** (1 / STEPS_PER_OCTAVE)
+"""How much finer than this a knee is not looked for, and so the least of its interval."""
+_LITTLE = 0.05
+"""Deviation from Little's law that is named."""
+
+
+class Shape(StrEnum):
+    """What the curve is called."""
+
+    KNEE = "knee"
+    PEAK = "peak"
+    """Rises to a peak and falls."""
+    FLAT = "flat"
+    RISING = "rising"
+    """To the end of the axis, without a knee."""
+    FALLING = "falling"
+    """Has its highest throughput at the lowest load."""
+    WARMING = "warming up"
+    SLOWING = "slowing down"
+    UNKNOWN = "unknown"
+    """Too few loads."""
+
+
+@dataclass(frozen=True, slots=True)
+class LittleCheck:
+    """How far I/Os in flight are from throughput x latency (Little's law), at the worst load."""
+
+    load: float
+    deviation: float
+    """Relative; above 0: more in flight than the latencies explain."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figures fit each other within 5 %."""
+        return abs(self.deviation) <= _LITTLE
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a curve says."""
+
+    shape: Shape
+    words: str
+    """One line."""
+    balance: Optimum | None = None
+    """Highest throughput per latency (Kleinrock's power)."""
+    within: tuple[tuple[Limit, Optimum | None], ...] = ()
+    """Highest throughput within each limit; None where no load keeps it."""
+    highest: Optimum | None = None
+    """Lowest load within 3 % of the highest throughput."""
+    left: float | None = None
+    """Load up to which a doubled load gains at least 80 %; None where there is none such."""
+    right: float | None = None
+    """Load from which it gains less than 5 %; None where that is not reached."""
+    fit_error: float | None = None
+    drift: float | None = None
+    """Relative change of throughput from the first trial to the last that is no effect of the load."""
+    usl: Usl | None = None
+    little: LittleCheck | None = None
+
+
+def answer(trials: Sequence[Trial], limits: Sequence[Limit] = ()) -> Answer:
+    """Say what the trials of one axis show; those without throughput or with failing targets are left out."""
+    used = [trial for trial in trials if trial.iops > 0 and trial.load > 0 and not trial.failing]
+    little = _little(used)
+    if len({trial.load for trial in used}) < _LEAST_LOADS:
+        return Answer(Shape.UNKNOWN, f"fewer than {_LEAST_LOADS} loads were measured: no curve", little=little)
+    unsettled = [trial for trial in used if not trial.is_settled]
+    if len(unsettled) > _UNSETTLED * len(used):
+        return _unsettled(used, unsettled, little)
+    return _Curve(used).answer(limits, little)
+
+
+def _unsettled(used: list[Trial], unsettled: list[Trial], little: LittleCheck | None) -> Answer:
+    slowing = sum(trial.trend is Trend.SLOWING for trial in unsettled) > len(unsettled) / 2
+    shape = Shape.SLOWING if slowing else Shape.WARMING
+    words = f"{shape}: {len(unsettled)} of {len(used)} measurements never became steady; sweep again later"
+    return Answer(shape, words, little=little)
+
+
+def _little(trials: list[Trial]) -> LittleCheck | None:
+    checks = [
+        LittleCheck(trial.load, trial.in_flight / (trial.iops * trial.latency_ns / 1e9) - 1)
+        for trial in trials
+        if trial.latency_ns > 0
+    ]
+    return max(checks, key=lambda check: abs(check.deviation), default=None)
+
+
+class _Curve:
+    """The fitted curve, and what follows from it."""
+
+    def __init__(self, trials: list[Trial]) -> None:
+        self._trials = trials
+        loads = np.array([trial.load for trial in trials])
+        iops = np.array([trial.iops for trial in trials])
+        times_s = np.array([trial.start_s + trial.duration_s / 2 for trial in trials])
+        observed = Observations.of(loads, iops, times_s)
+        repeated = len(trials) >= max(_LEAST_WITH_DRIFT, len(set(loads.tolist())) + 3)
+        self._fit = fit_curves(observed, with_drift=repeated)[0]
+        self._usl = fit_usl(loads, iops)
+        octaves = math.log2(loads.max() / loads.min())
+        self._loads = np.geomspace(loads.min(), loads.max(), max(round(octaves * _DENSE_PER_OCTAVE), 8) + 1)
+        self._n = np.log(self._loads)
+        self._y = self._fit.y(self._n)
+        in_flight = {trial.load: trial.in_flight for trial in trials}
+        known = np.array(sorted(in_flight))
+        waiting = np.log([max(in_flight[load], 1e-9) for load in known])
+        # With R = N / X the power X / R is X^2 / N.
+        self._power = 2 * self._y - np.interp(self._n, np.log(known), waiting)
+
+    def answer(self, limits: Sequence[Limit], little: LittleCheck | None) -> Answer:
+        shape = self._shape()
+        has_knee = shape in (Shape.KNEE, Shape.PEAK)
+        left, right = self._inflections() if has_knee else (None, None)
+        highest = None if shape is Shape.FLAT else self._optimum(_lowest_near_highest(self._y), self._y)
+        return Answer(
+            shape,
+            self._words(shape),
+            balance=self._optimum(np.asarray(np.argmax(self._power, axis=1), np.intp), self._power)
+            if has_knee
+            else None,
+            within=tuple((limit, self._within(limit)) for limit in limits),
+            highest=highest,
+            left=left,
+            right=right,
+            fit_error=self._fit.error,
+            drift=math.expm1(self._fit.drift) if self._fit.drift else None,
+            usl=self._usl,
+            little=little,
+        )
+
+    def _shape(self) -> Shape:
+        best = self._y[0]
+        top = int(np.argmax(best))
+        if float(np.ptp(best)) < _EFFECT:
+            return Shape.FLAT
+        if best[top] - best[0] < _FALL:
+            return Shape.FALLING
+        gain = best[-1] - best[-1 - _DENSE_PER_OCTAVE] if len(best) > _DENSE_PER_OCTAVE else best[-1] - best[0]
+        if best[top] - best[-1] > _FALL:
+            return Shape.PEAK
+        still_rises = gain > math.log(2) / 2 or self._fit.terms is Terms.SLOPE or self._may_be_beyond()
+        return Shape.RISING if still_rises else Shape.KNEE
+
+    def _may_be_beyond(self) -> bool:
+        """Whether a curve without any knee up to the last load fits as well."""
+        return bool((np.argmax(self._power, axis=1) >= len(self._n) - 2).any())
+
+    def _inflections(self) -> tuple[float | None, float | None]:
+        gains = np.gradient(self._y[0], self._n)
+        steep, shallow = np.flatnonzero(gains >= _LEFT_GAIN), np.flatnonzero(gains < _RIGHT_GAIN)
+        left = float(self._loads[steep[-1]]) if len(steep) else None
+        right = float(self._loads[shallow[0]]) if len(shallow) else None
+        return left, right
+
+    def _optimum(self, found: NDArray[np.intp], quality: Floats) -> Optimum:
+        """Make an optimum of its position on every curve that fits, the best curve first."""
+        position = int(found[0])
+        steepness = _steepness(-quality[0], self._n, position)
+        return set_back(
+            float(self._loads[position]),
+            self._interval(found),
+            steepness,
+            self._fit.error,
+            self._reading,
+        )
+
+    def _interval(self, found: NDArray[np.intp]) -> tuple[float, float]:
+        low, high = float(self._loads[found.min()]), float(self._loads[found.max()])
+        return max(low / _RESOLUTION, float(self._loads[0])), min(high * _RESOLUTION, float(self._loads[-1]))
+
+    def _within(self, limit: Limit) -> Optimum | None:
+        crossing = load_within(self._trials, limit)
+        if crossing is None:
+            return None
+        allowed = self._loads <= crossing.load * (1 + 1e-9)
+        best = self._y[0][allowed]
+        position = int(_lowest_near_highest(best[None, :])[0])
+        at_limit = position >= int(allowed.sum()) - 2 and crossing.load < self._loads[-1]
+        load = crossing.load if at_limit else float(self._loads[position])
+        interval = (crossing.low, crossing.high) if at_limit else (min(crossing.low, load), load)
+        return set_back(
+            load,
+            interval,
+            crossing.steepness if at_limit else 0.0,
+            max(self._fit.error, crossing.error),
+            self._reading,
+        )
+
+    def _reading(self, load: float) -> Reading:
+        """Read the curve at a load, or at the lowest that was measured."""
+        load = max(load, float(self._loads[0]))
+        return Reading(load, math.exp(float(self._fit.y(np.array([math.log(load)]))[0, 0])), self._latency_at(load))
+
+    def _latency_at(self, load: float) -> float:
+        """Mean latency in ns, between measured loads in logarithms."""
+        means: dict[float, list[float]] = {}
+        for trial in self._trials:
+            means.setdefault(trial.load, []).append(math.log(max(trial.latency_ns, 1.0)))
+        known = sorted(means)
+        values = [float(np.mean(means[each])) for each in known]
+        return math.exp(float(np.interp(math.log(load), np.log(known), values)))
+
+    def _words(self, shape: Shape) -> str:
+        first, last = self._loads[0], self._loads[-1]
+        best = self._y[0]
+        change = math.expm1(float(np.ptp(best)))
+        match shape:
+            case Shape.FLAT:
+                return f"flat: throughput differs by {100 * change:.0f} % from {first:g} to {last:g}; no knee"
+            case Shape.FALLING:
+                return f"falling: {first:g} is the best load measured, {last:g} the worst; no knee"
+            case Shape.RISING:
+                gain = math.expm1((best[-1] - best[0]) / max(math.log2(last / first), 1e-9))
+                return f"still rising at {last:g}, by {100 * gain:.0f} % for each doubling; no knee up to there"
+            case Shape.PEAK:
+                top = float(self._loads[int(np.argmax(best))])
+                fall = -math.expm1(float(best[-1] - best.max()))
+                return f"throughput peaks at {top:.0f} and is {100 * fall:.0f} % lower at {last:g}"
+            case _:
+                return "throughput rises to the knee and stays"
+
+
+def _lowest_near_highest(y: Floats) -> NDArray[np.intp]:
+    """Position of the first load within 3 % of the highest, for every curve."""
+    return np.asarray(np.argmax(y >= y.max(axis=1, keepdims=True) - _NEAR_HIGHEST, axis=1), np.intp)
+
+
+def _steepness(badness: Floats, n: Floats, position: int) -> float:
+    """How fast, in logarithms, it gets worse over the next quarter of an octave; 0 where it does not."""
+    beyond = min(position + _DENSE_PER_OCTAVE // 4, len(n) - 1)
+    if beyond == position:
+        return 0.0
+    return max(float((badness[beyond] - badness[position]) / (n[beyond] - n[position])), 0.0)

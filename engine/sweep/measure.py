@@ -1,0 +1,204 @@
+"""Measures one point of a sweep: turns the knobs, waits out the warm-up, goes on as long as the figures need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.job.spec import Knobs
+from engine.results.measured import Measured
+from engine.results.result import EpochResult
+from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
+from engine.running.status import LoadStatus
+from engine.sweep.batch_means import Interval, Stop, StopRule, batch_interval, relative_spread
+from engine.sweep.trial import Trial
+from engine.sweep.warmup import Trend, cut_warm_up, trend_of
+
+_READ_IOS, _WRITE_IOS = 0, 4
+"""Positions in the raw table load."""
+_WINDOW_S = 0.02
+"""One value of the series that warm-up and interval are judged by."""
+_JUDGE_WINDOWS = 12
+"""How many windows pass from one judgement to the next."""
+_GAP_S = 2.0
+"""A window this long: the process was stopped, or the machine; the measurement begins anew."""
+_ATTEMPTS = 3
+_PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
+
+
+class Load(Protocol):
+    """What a sweep needs of a running load; LoadControl offers it."""
+
+    @property
+    def status(self) -> LoadStatus:
+        """Where the load stands."""
+
+    def turn(self, knobs: Knobs) -> None:
+        """Turn the knobs; blocks."""
+
+    def part_epoch(self) -> None:
+        """Open another epoch with the same knobs."""
+
+    def peek(self) -> NDArray[np.uint64] | None:
+        """Counters now; None when there is no load any more."""
+
+    def last_epoch(self) -> EpochResult | None:
+        """Everything measured since the last turn of the knobs."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for the load to end; whether it has."""
+
+
+class EndedError(Exception):
+    """The measurement was asked to end, or the load ended; it has no result."""
+
+
+class _GapError(Exception):
+    """A window took so long that the series is worth nothing."""
+
+
+@dataclass
+class _Windows:
+    """Counters window by window."""
+
+    at_s: list[float] = field(default_factory=list)
+    ios: list[int] = field(default_factory=list)
+    in_flight: list[int] = field(default_factory=list)
+    errors: list[int] = field(default_factory=list)
+    failing: set[int] = field(default_factory=set)
+
+    def add(self, at_s: float, counters: NDArray[np.uint64]) -> None:
+        if self.at_s and at_s - self.at_s[-1] > _GAP_S:
+            raise _GapError
+        self.at_s.append(at_s)
+        self.ios.append(int(counters[:, [_READ_IOS, _WRITE_IOS]].sum()))
+        self.in_flight.append(int(counters[:, IN_FLIGHT].sum()))
+        self.errors.append(int(counters[:, ERRORS].sum()))
+        self.failing.update(np.flatnonzero(counters[:, FAILING]).tolist())
+
+    @property
+    def elapsed_s(self) -> float:
+        return self.at_s[-1] - self.at_s[0]
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        return np.asarray(np.diff(self.ios) / np.maximum(np.diff(self.at_s), 1e-9), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """What was seen from the end of the warm-up on."""
+
+    windows: _Windows
+    interval: Interval | None
+    stop: Stop
+    trend: Trend
+
+
+@dataclass(frozen=True, slots=True)
+class PointMeter:
+    """Measures points of a running load."""
+
+    load: Load
+    rule: StopRule
+    ended: Callable[[], bool]
+    """Whether to give the measurement up."""
+    clock: Callable[[], float] = time.monotonic
+
+    def measure(self, knobs: Knobs, value: float, stage: str, sweep_start_s: float) -> Trial:
+        """Measure one point; blocks for seconds.
+
+        Raises:
+            EndedError: it was given up, or the load ended.
+            LunscopeError: the knobs are refused.
+        """
+        start_s = self.clock()
+        self.load.turn(knobs)
+        for _ in range(_ATTEMPTS):
+            try:
+                self._warm_up()
+                series = self._series()
+            except _GapError:
+                continue
+            return replace(self._trial(series), load=value, stage=stage, start_s=start_s - sweep_start_s)
+        raise EndedError
+
+    def _warm_up(self) -> None:
+        """Wait until the warm-up is over, or for the longest time that is given to it."""
+        windows = _Windows()
+        while True:
+            self._add_windows(windows)
+            if windows.elapsed_s < self.rule.least_warm_up_s:
+                continue
+            if cut_warm_up(windows.rates).is_settled or windows.elapsed_s >= self.rule.most_warm_up_s:
+                return
+
+    def _series(self) -> _Series:
+        """Measure until the figures are good enough; begin anew while they move one way and time is left."""
+        begun_s = self.clock()
+        while True:
+            self.load.part_epoch()
+            series = self._steady_series(begun_s)
+            if series.trend is Trend.NONE or self.clock() - begun_s > self.rule.most_s / 2:
+                return series
+
+    def _steady_series(self, begun_s: float) -> _Series:
+        windows, noise = _Windows(), list[float]()
+        while True:
+            self._add_windows(windows)
+            rates = windows.rates
+            interval = batch_interval(rates)
+            noise.append(relative_spread(rates))
+            spent_s = windows.at_s[-1] - begun_s
+            stop = self.rule.decide(interval, windows.ios[-1] - windows.ios[0], windows.elapsed_s, noise)
+            if spent_s >= self.rule.most_s:
+                stop = Stop.TIME
+            if stop is not Stop.GO_ON:
+                return _Series(windows, interval, stop, trend_of(rates))
+
+    def _add_windows(self, windows: _Windows) -> None:
+        """Add as many windows as are judged together."""
+        for _ in range(_JUDGE_WINDOWS):
+            if self.ended() or self.load.wait(_WINDOW_S):
+                raise EndedError
+            counters = self.load.peek()
+            if counters is None:
+                raise EndedError
+            windows.add(self.clock(), counters)
+
+    def _trial(self, series: _Series) -> Trial:
+        epoch, windows, names = self.load.last_epoch(), series.windows, self.load.status.targets
+        if epoch is None:
+            raise EndedError
+        total = epoch.split.total
+        return Trial(
+            load=0.0,
+            in_flight=float(np.mean(windows.in_flight)),
+            iops=_per_second(total.ios, epoch),
+            latency_ns=total.mean_ns or 0.0,
+            half_width=1.0 if series.interval is None else min(series.interval.relative, 1.0),
+            latencies_ns=_latencies(total),
+            bytes_per_s=_per_second(total.bytes, epoch),
+            duration_s=epoch.duration_s,
+            ios=total.ios,
+            errors=windows.errors[-1] - windows.errors[0],
+            stop=series.stop,
+            is_settled=series.trend is Trend.NONE,
+            trend=series.trend,
+            failing=tuple(names[index] for index in sorted(windows.failing)),
+        )
+
+
+def _per_second(count: int, epoch: EpochResult) -> float:
+    return count / epoch.duration_s if epoch.duration_s else 0.0
+
+
+def _latencies(total: Measured) -> dict[str, float]:
+    known = {name: total.percentile_ns(percent) for name, percent in _PERCENTILES}
+    known["max"] = total.largest_ns
+    return {name: float(value) for name, value in known.items() if value is not None}

@@ -1,0 +1,54 @@
+"""One load that is best by some measure, with how sure it is and how far to stay away from the cliff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_MOST_SET_BACK = 0.10
+"""As iocost-tune caps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The curve at one load."""
+
+    load: float
+    iops: float
+    latency_ns: float
+    """Mean, between measured loads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """A load to use."""
+
+    at: Reading
+    """After the set-back."""
+    found: float
+    """The load before it."""
+    low: float
+    """Of the 95 % interval of `found`."""
+    high: float
+
+    @property
+    def whole_load(self) -> int:
+        """Nearest value that the knob can have."""
+        return max(round(self.at.load), 1)
+
+    @property
+    def set_back_share(self) -> float:
+        """How much lower the load to use is than the one that was found."""
+        return 1 - self.at.load / self.found
+
+
+def set_back(
+    found: float,
+    interval: tuple[float, float],
+    steepness: float,
+    error: float,
+    read: Callable[[float], Reading],
+) -> Optimum:
+    """Go back from a cliff by its steepness (both in logarithms) times the error of the fit, 10 % at most."""
+    share = min(steepness * error, _MOST_SET_BACK)
+    return Optimum(read(found * (1 - share)), found, min(interval[0], found), max(interval[1], found))

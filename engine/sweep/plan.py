@@ -1,0 +1,176 @@
+"""What a sweep is to measure: every combination of the axes, checked before anything starts."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.errors import RefusedError, UsageError
+from engine.job.knobs import Knob, Knobs
+from engine.job.spec import JobSpec, Permissions
+from engine.job.validate import validate
+from engine.sweep.axes import Axis, load_axis, shown
+from engine.sweep.batch_means import StopRule
+from engine.sweep.limit import Limit
+from engine.sweep.search import Search
+from engine.text import safe_text
+
+MOST_POINTS = 2000
+"""Different combinations of values."""
+_WARM_UP_S = 1.5
+"""Usual time from the turn of the knobs to the start of measuring."""
+_USUAL_S = 1.5
+"""Usual time to measure a point of a steady device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The points that differ in load alone; a single point where no load varies."""
+
+    index: int
+    knobs: Knobs
+    """With the lowest load."""
+    values: tuple[tuple[Knob, Any], ...]
+    """Of the other axes."""
+    search: Search
+
+    @property
+    def name(self) -> str:
+        """Such as "bs=4k stripe_width=2"; empty if only the load varies."""
+        return " ".join(f"{knob.key}={shown(knob, value)}" for knob, value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """A whole sweep."""
+
+    job: JobSpec
+    axes: tuple[Axis, ...]
+    load: Axis | None
+    """The axis on which the knee is looked for."""
+    curves: tuple[Curve, ...]
+    limits: tuple[Limit, ...] = ()
+    rule: StopRule = field(default_factory=StopRule)
+
+    def knobs_at(self, curve: Curve, load: int) -> Knobs:
+        """Knobs of one point."""
+        return curve.knobs if self.load is None else self.load.knob.turned(curve.knobs, load)
+
+    @property
+    def armed(self) -> JobSpec:
+        """Job with the first point's knobs and the depth of the deepest, for which the engine makes room."""
+        knobs = [self.knobs_at(curve, load) for curve in self.curves for load in curve.search.loads]
+        return replace(self.job, knobs=replace(knobs[0], queue_depth=max(each.queue_depth for each in knobs)))
+
+    @property
+    def first(self) -> Knobs:
+        """Knobs of the first point."""
+        return self.knobs_at(self.curves[0], self.curves[0].search.loads[0])
+
+    @property
+    def points(self) -> int:
+        """Different combinations that are measured at least once."""
+        return sum(len(curve.search.loads) for curve in self.curves)
+
+    @property
+    def trials(self) -> int:
+        """Measurements expected, with bisection and repetitions."""
+        return sum(curve.search.expected for curve in self.curves)
+
+    @property
+    def expected_s(self) -> tuple[float, float]:
+        """Time on a steady device, and the longest."""
+        least = _WARM_UP_S + max(_USUAL_S, self.rule.least_s)
+        return self.trials * least, self.trials * (self.rule.most_warm_up_s + self.rule.most_s)
+
+    @property
+    def identity(self) -> str:
+        """Changes with whatever makes trials of another sweep useless for this one."""
+        words = (repr(self.job), *(axis.text for axis in self.axes), *(limit.text for limit in self.limits))
+        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+
+    @property
+    def words(self) -> str:
+        """How much it is, in one line."""
+        usual_s, most_s = self.expected_s
+        axes = " x ".join(axis.text for axis in self.axes)
+        measurements = f"{self.points} points, about {self.trials} measurements"
+        return f"{axes}: {measurements}, {_rough(usual_s)} (up to {_rough(most_s)} on a noisy device)"
+
+
+def make_plan(
+    job: JobSpec, axes: tuple[Axis, ...], limits: tuple[Limit, ...] = (), rule: StopRule | None = None
+) -> SweepPlan:
+    """Combine the axes over a job.
+
+    Raises:
+        UsageError: no axis, the same knob twice, too many points, or a combination that this job cannot have.
+    """
+    if not axes:
+        raise UsageError("nothing varies: give --vary, such as --vary qd=1..256")
+    keys = [axis.knob.key for axis in axes]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--vary {twice}: given twice: put all its values into one")
+    load = load_axis(axes)
+    others = tuple(axis for axis in axes if axis is not load)
+    points = math.prod(len(axis.values) for axis in axes)
+    if points > MOST_POINTS:
+        usual_s = points * 2 * (_WARM_UP_S + _USUAL_S)
+        raise UsageError(
+            f"--vary: {points:,} points would take {_rough(usual_s)}; the most is {MOST_POINTS:,}: give fewer values"
+        )
+    curves = tuple(_curves(job, load, others))
+    plan = SweepPlan(job, axes, load, curves, limits, rule or StopRule())
+    _check(plan)
+    return plan
+
+
+def _curves(job: JobSpec, load: Axis | None, others: tuple[Axis, ...]) -> Iterator[Curve]:
+    for index, values in enumerate(itertools.product(*(axis.values for axis in others))):
+        knobs = job.knobs if load is None else load.knob.turned(job.knobs, load.values[0])
+        for axis, value in zip(others, values, strict=True):
+            knobs = axis.knob.turned(knobs, value)
+        named = tuple((axis.knob, value) for axis, value in zip(others, values, strict=True))
+        loads = (1,) if load is None else tuple(load.values)
+        yield Curve(index, knobs, named, Search(loads, job.seed + index, bisects=load is not None and load.is_range))
+
+
+def _check(plan: SweepPlan) -> None:
+    for curve in plan.curves:
+        for load in curve.search.loads:
+            try:
+                validate(replace(plan.job, knobs=plan.knobs_at(curve, load)))
+            except UsageError as error:
+                values = curve.values if plan.load is None else (*curve.values, (plan.load.knob, load))
+                point = " ".join(f"{knob.key}={shown(knob, value)}" for knob, value in values)
+                raise UsageError(f"--vary: {point} cannot be measured: {error}") from None
+
+
+def require_write_permission(plan: SweepPlan, permissions: Permissions) -> None:
+    """Make sure before the start that no point is refused for want of permission to write.
+
+    Raises:
+        RefusedError: a point writes to a path that may not be written.
+    """
+    for curve in plan.curves:
+        for load in curve.search.loads:
+            knobs = plan.knobs_at(curve, load)
+            targets = plan.job.targets[: knobs.stripe_width] if knobs.read_pct < 100 else ()
+            for path in (path for target in targets for path in target.nodes):
+                if path not in permissions.allow_write:
+                    path = safe_text(path)  # noqa: PLW2901 (shown from here on)
+                    raise RefusedError(f"{path}: the sweep writes to it: allow it with --allow-write {path}")
+
+
+def _rough(seconds: float) -> str:
+    """Write a time as people estimate it."""
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.0f} h"

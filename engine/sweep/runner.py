@@ -1,0 +1,189 @@
+"""Drives a running load over the points of a plan and keeps what was measured."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from engine.errors import LunscopeError
+from engine.sweep.knee import Answer, answer
+from engine.sweep.measure import EndedError, Load, PointMeter
+from engine.sweep.plan import Curve, SweepPlan
+from engine.sweep.search import Stage
+from engine.sweep.trial import Trial
+
+_PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CurveResult:
+    """What was measured of one curve, and what it says."""
+
+    curve: Curve
+    trials: tuple[Trial, ...]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """A whole sweep, or as much of it as was measured."""
+
+    plan: SweepPlan
+    curves: tuple[CurveResult, ...]
+    ended: str
+    """"complete", "stopped", or why the load ended."""
+    troubles: tuple[str, ...]
+    """Targets that failed and points that were left out, one line each."""
+    elapsed_s: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every point that was wanted was measured."""
+        return self.ended == "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepProgress:
+    """Where a sweep stands."""
+
+    done: int
+    expected: int
+    left_s: float
+    point: str
+    """Being measured, such as "bs=4k qd=16"; empty between points."""
+    is_paused: bool = False
+
+
+@dataclass
+class _Log:
+    """Trials by curve, and what went wrong."""
+
+    trials: list[list[Trial]]
+    troubles: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        if text not in self.troubles:
+            self.troubles.append(text)
+
+
+class SweepRunner:
+    """Measures a plan over a load that runs; `run` blocks, everything else may be called from any thread."""
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        load: Load,
+        keep: Callable[[int, Trial], None] = lambda _curve, _trial: None,
+        done: Sequence[tuple[int, Trial]] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plan, self._load, self._keep, self._clock = plan, load, keep, clock
+        self._log = _Log([[] for _ in plan.curves])
+        for index, trial in done:
+            self._log.trials[index].append(trial)
+        self._resumed = len(done)
+        before_s = max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
+        self._start_s = clock() - before_s
+        self._begun_s = clock()
+        self._stop, self._skip, self._go_on = threading.Event(), threading.Event(), threading.Event()
+        self._go_on.set()
+        self._point = ""
+        self._meter = PointMeter(load, plan.rule, lambda: self._stop.is_set() or self._skip.is_set(), clock)
+
+    def stop(self) -> None:
+        """End the sweep; what was measured stays."""
+        self._stop.set()
+        self._go_on.set()
+
+    def skip(self) -> None:
+        """Leave out the point that is being measured."""
+        self._skip.set()
+
+    def pause(self) -> None:
+        """Measure nothing after the point in hand until `resume`; the load goes on."""
+        self._go_on.clear()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._go_on.set()
+
+    @property
+    def progress(self) -> SweepProgress:
+        """Where it stands now."""
+        done = sum(map(len, self._log.trials))
+        expected = max(self._plan.trials, done)
+        measured = done - self._resumed
+        usual_s = self._plan.expected_s[0] / max(self._plan.trials, 1)
+        each_s = (self._clock() - self._begun_s) / measured if measured else usual_s
+        return SweepProgress(done, expected, (expected - done) * each_s, self._point, not self._go_on.is_set())
+
+    def run(self) -> SweepResult:
+        """Measure all points that are not done yet."""
+        ended = "complete"
+        for curve, load, stage in self._wanted():
+            if not self._wait_to_go_on():
+                ended = "stopped"
+                break
+            if not self._measure(curve, load, stage):
+                ended = "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
+                break
+        self._point = ""
+        return self.result_so_far(ended)
+
+    def _wanted(self) -> Iterator[tuple[Curve, int, Stage]]:
+        for stage in Stage:
+            points = (
+                (curve, load, stage)
+                for curve in self._plan.curves
+                for load in curve.search.wanted(stage, self._log.trials[curve.index])
+            )
+            if stage is Stage.REPEAT:
+                # Over all curves: what drifts must not look like the effect of an axis.
+                shuffled = list(points)
+                random.Random(self._plan.job.seed).shuffle(shuffled)  # noqa: S311 (order, not secrets)
+                yield from shuffled
+            else:
+                yield from points
+
+    def _wait_to_go_on(self) -> bool:
+        """Wait while paused; False if the sweep is to end."""
+        while not self._go_on.wait(_PAUSE_S):
+            if self._load.wait(0):
+                return False
+        return not self._stop.is_set()
+
+    def _measure(self, curve: Curve, load: int, stage: Stage) -> bool:
+        """Measure one point; False if the sweep is over."""
+        self._point = self._name(curve, load)
+        self._skip.clear()
+        try:
+            trial = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
+        except EndedError:
+            if self._stop.is_set() or self._load.wait(0):
+                return False
+            self._log.note(f"{self._point}: left out" + ("" if self._skip.is_set() else ": stopped meanwhile"))
+            return True
+        except LunscopeError as error:
+            self._log.note(f"{self._point}: left out: {error}")
+            return not self._load.wait(0)
+        for name in trial.failing:
+            self._log.note(f"{name}: its I/Os failed from {self._point} on; points with it are not in the curve")
+        self._log.trials[curve.index].append(trial)
+        self._keep(curve.index, trial)
+        return True
+
+    def _name(self, curve: Curve, load: int) -> str:
+        axis = self._plan.load
+        of_load = "" if axis is None else f"{axis.knob.key}={load}"
+        return " ".join(part for part in (curve.name, of_load) if part)
+
+    def result_so_far(self, ended: str) -> SweepResult:
+        """Evaluate what was measured up to now, also while a call into the load hangs."""
+        curves = tuple(
+            CurveResult(curve, tuple(trials), answer(trials, self._plan.limits))
+            for curve, trials in zip(self._plan.curves, self._log.trials, strict=True)
+        )
+        return SweepResult(self._plan, curves, ended, tuple(self._log.troubles), self._clock() - self._begun_s)

@@ -1,0 +1,97 @@
+"""Which loads of one axis to measure next: a ladder, bisection around the knee, repetitions in random order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.sweep.knee import Answer, answer
+from engine.sweep.trial import Trial
+
+_REPEATS = 2
+"""Of every load of the ladder around the knee, the lowest and the highest; one of all others."""
+
+
+class Stage(StrEnum):
+    """Parts of the search, in their order; each follows from what those before it measured."""
+
+    LADDER = "ladder"
+    BISECT = "bisect"
+    BISECT_AGAIN = "bisect again"
+    REPEAT = "repeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The search along one axis; a pure function of what was measured, so that it goes on from a file."""
+
+    loads: tuple[int, ...]
+    """Ascending; of the ladder."""
+    seed: int = 1
+    bisects: bool = True
+    """Whether loads between those of the ladder can be set."""
+
+    @property
+    def expected(self) -> int:
+        """Measurements in all, about; exactly only when they are known."""
+        count = len(self.loads)
+        between = 4 if self.bisects and count > 2 else 0
+        return 2 * (count + between) + (4 if count > 2 else 0)
+
+    def wanted(self, stage: Stage, trials: Sequence[Trial]) -> tuple[int, ...]:
+        """List the loads to measure in a stage, in their order, those already measured left out."""
+        before = [trial for trial in trials if _position(trial.stage) < _position(stage)]
+        done = Counter(round(trial.load) for trial in trials if trial.stage == stage)
+        left = []
+        for load in self._all(stage, before):
+            if done[load]:
+                done[load] -= 1
+            else:
+                left.append(load)
+        return tuple(left)
+
+    def _all(self, stage: Stage, before: Sequence[Trial]) -> list[int]:
+        match stage:
+            case Stage.LADDER:
+                return list(self.loads)
+            case Stage.BISECT | Stage.BISECT_AGAIN:
+                return self._between(before) if self.bisects else []
+            case _:
+                return self._repeated(before)
+
+    def _between(self, before: Sequence[Trial]) -> list[int]:
+        """Choose loads half-way, in logarithms, from the knee to its measured neighbours."""
+        found = _interesting(answer(before))
+        measured = sorted({round(trial.load) for trial in before})
+        wanted = set()
+        for load in found:
+            below = max((each for each in measured if each <= load), default=None)
+            for low, high in itertools.pairwise(measured):
+                middle = round(math.sqrt(low * high))
+                is_near = low <= load <= high or below in (low, high)
+                if is_near and low < middle < high:
+                    wanted.add(middle)
+        return sorted(wanted)
+
+    def _repeated(self, before: Sequence[Trial]) -> list[int]:
+        measured = sorted({round(trial.load) for trial in before})
+        near = {each for load in _interesting(answer(before)) for each in measured if abs(math.log2(each / load)) <= 1}
+        often = near | set(measured[:1]) | set(measured[-1:])
+        wanted = [each for each in measured for _ in range(_REPEATS if each in often else 1)]
+        random.Random(self.seed).shuffle(wanted)  # noqa: S311 (order of measurements, not secrets)
+        return wanted
+
+
+def _position(stage: str) -> int:
+    return list(Stage).index(Stage(stage)) if stage else -1
+
+
+def _interesting(found: Answer) -> list[float]:
+    """Find the loads around which to measure more finely."""
+    optima = (found.balance, found.highest)
+    return [optimum.found for optimum in optima if optimum is not None]

@@ -1,0 +1,143 @@
+"""The tables and sentences of a sweep, as `lunscope sweep` prints them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.sweep.batch_means import Stop
+from engine.sweep.knee import Answer
+from engine.sweep.optimum import Optimum
+from engine.sweep.plan import SweepPlan
+from engine.sweep.runner import CurveResult, SweepResult
+from engine.sweep.trial import Trial
+
+_COLUMNS = ("IOPS", "+-", "MB/s", "mean ms", "p99 ms", "p99.9 ms", "n", "")
+
+
+@dataclass(frozen=True, slots=True)
+class PointSummary:
+    """All trials of one load together."""
+
+    load: float
+    trials: tuple[Trial, ...]
+
+    @property
+    def iops(self) -> float:
+        """Median, which a stall in one trial does not move."""
+        return statistics.median(trial.iops for trial in self.trials)
+
+    @property
+    def spread(self) -> float:
+        """Largest half-width of an interval, or half of the range of the trials where that is more; relative."""
+        iops = [trial.iops for trial in self.trials]
+        between = (max(iops) - min(iops)) / 2 / self.iops if self.iops else 0.0
+        return max(between, *(trial.half_width for trial in self.trials))
+
+    def latency_ms(self, metric: str) -> float | None:
+        """Median over the trials in which it is known."""
+        known = [value for trial in self.trials if (value := trial.latency_of(metric)) is not None]
+        return statistics.median(known) / 1e6 if known else None
+
+    @property
+    def notes(self) -> str:
+        """What makes the figures less than they seem."""
+        notes = ["noisy"] if any(trial.stop is Stop.NOISY for trial in self.trials) else []
+        notes += ["short of I/Os"] if any(trial.stop is Stop.TIME for trial in self.trials) else []
+        notes += sorted({trial.trend.value for trial in self.trials if not trial.is_settled})
+        notes += sorted({f"{name} fails" for trial in self.trials for name in trial.failing})
+        return ", ".join(notes)
+
+
+def summaries(trials: Sequence[Trial]) -> list[PointSummary]:
+    """Gather trials by load, ascending."""
+    loads = sorted({trial.load for trial in trials})
+    return [PointSummary(load, tuple(trial for trial in trials if trial.load == load)) for load in loads]
+
+
+def sweep_lines(result: SweepResult) -> Iterator[str]:
+    """Write a whole sweep."""
+    for trouble in result.troubles:
+        yield f"note: {trouble}"
+    if result.plan.load is None:
+        yield from _aligned(_head(result.plan), [_row(result.plan, curve) for curve in result.curves if curve.trials])
+    else:
+        for curve in result.curves:
+            yield from _curve_lines(result.plan, curve)
+    if not result.is_complete:
+        done = sum(len(curve.trials) for curve in result.curves)
+        yield f"not complete: {result.ended}; {done} measurements were made"
+
+
+def _curve_lines(plan: SweepPlan, curve: CurveResult) -> Iterator[str]:
+    if curve.curve.name:
+        yield f"[{curve.curve.name}]"
+    rows = [(f"{point.load:g}", *_figures(point)) for point in summaries(curve.trials)]
+    yield from _aligned(_head(plan), rows)
+    yield from answer_lines(curve.answer, plan)
+    yield ""
+
+
+def _head(plan: SweepPlan) -> tuple[str, ...]:
+    return ("point" if plan.load is None else plan.load.knob.key, *_COLUMNS)
+
+
+def _row(_plan: SweepPlan, curve: CurveResult) -> tuple[str, ...]:
+    return (curve.curve.name, *_figures(PointSummary(0.0, curve.trials)))
+
+
+def _figures(point: PointSummary) -> tuple[str, ...]:
+    megabytes = statistics.median(trial.bytes_per_s for trial in point.trials) / 1e6
+    latencies = (_ms(point.latency_ms(metric)) for metric in ("mean", "p99", "p99.9"))
+    spread = f"{100 * point.spread:.0f} %"
+    return (f"{point.iops:,.0f}", spread, f"{megabytes:,.1f}", *latencies, str(len(point.trials)), point.notes)
+
+
+def answer_lines(answer: Answer, plan: SweepPlan) -> Iterator[str]:
+    """Write what a curve says."""
+    yield f"{answer.shape}: {answer.words}"
+    knob = "" if plan.load is None else plan.load.knob.key
+    named = [("best balance", answer.balance), ("highest throughput", answer.highest)]
+    for limit, optimum in answer.within:
+        named.append((f"best with {limit.text}", optimum))
+        if optimum is None:
+            yield f"  no load keeps {limit.text}"
+    for name, optimum in named:
+        if optimum is not None:
+            yield f"  {name}: {_optimum(knob, optimum)}"
+    yield from _evidence(answer)
+
+
+def _optimum(knob: str, optimum: Optimum) -> str:
+    text = f"{knob}={optimum.whole_load}  {optimum.at.iops:,.0f} IOPS at {optimum.at.latency_ns / 1e6:.3f} ms"
+    text += f", between {optimum.low:.0f} and {optimum.high:.0f}"
+    if optimum.set_back_share >= 0.005:
+        text += f", set back by {100 * optimum.set_back_share:.0f} % from {optimum.found:.0f} because it is steep there"
+    return text
+
+
+def _evidence(answer: Answer) -> Iterator[str]:
+    if answer.fit_error is not None:
+        ends = [("left", answer.left), ("right", answer.right)]
+        inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)
+        yield f"  fit error {100 * answer.fit_error:.1f} %{inflections}"
+    if answer.usl is not None:
+        yield f"  scalability: {answer.usl.words}"
+    if answer.drift is not None and abs(answer.drift) >= 0.02:
+        yield f"  throughput drifted by {100 * answer.drift:+.0f} % over the sweep, whatever the load; taken out"
+    if answer.little is not None and not answer.little.holds:
+        off = f"{100 * answer.little.deviation:+.0f} % off IOPS x latency (Little's law)"
+        yield f"  caution: at {answer.little.load:g} the I/Os in flight are {off}"
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Right-align all columns but the last."""
+    widths = [max(len(row[index]) for row in (head, *rows)) for index in range(len(head))]
+    for row in (head, *rows):
+        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
+        yield "  ".join((*cells, row[-1])).rstrip()

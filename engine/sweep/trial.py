@@ -1,0 +1,44 @@
+"""What one measurement of one load gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.sweep.batch_means import Stop
+from engine.sweep.warmup import Trend
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One epoch with the knobs of one point, after its warm-up."""
+
+    load: float
+    """Value on the axis of the load."""
+    in_flight: float
+    """I/Os outstanding on average, as they were counted."""
+    iops: float
+    latency_ns: float
+    """Mean."""
+    half_width: float = 0.0
+    """Of the 95 % interval of `iops`, as a share of it."""
+    latencies_ns: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """p50, p90, p99, p99.9 and max, where there are enough I/Os."""
+    bytes_per_s: float = 0.0
+    start_s: float = 0.0
+    """From the start of the sweep."""
+    duration_s: float = 0.0
+    ios: int = 0
+    errors: int = 0
+    stop: Stop = Stop.PRECISE
+    is_settled: bool = True
+    """Whether throughput no longer moved in one direction when it was measured."""
+    trend: Trend = Trend.NONE
+    failing: tuple[str, ...] = ()
+    """Targets whose I/Os failed meanwhile; such a trial is in no curve."""
+    stage: str = ""
+    """Of the search, in which it was measured."""
+
+    def latency_of(self, metric: str) -> float | None:
+        """Return the mean, a percentile or the largest latency in ns; None where there are too few I/Os for it."""
+        return self.latency_ns if metric == "mean" else self.latencies_ns.get(metric)

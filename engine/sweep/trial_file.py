@@ -1,0 +1,128 @@
+"""The file of a sweep: a line of JSON for each trial, written once it is measured, read to go on after a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from engine.errors import LunscopeError, UsageError, words_of
+from engine.sweep.batch_means import Stop
+from engine.sweep.plan import SweepPlan
+from engine.sweep.search import Stage
+from engine.sweep.trial import Trial
+from engine.sweep.warmup import Trend
+
+SCHEMA = "lunscope.sweep-trials/1"
+_MOST_BYTES = 64 << 20
+"""More than the trials of the largest sweep."""
+_MODE = 0o600
+_NUMBERS = ("load", "in_flight", "iops", "latency_ns", "half_width", "bytes_per_s", "start_s", "duration_s")
+
+
+@dataclass
+class TrialFile:
+    """Trials of one sweep on disk; the owner appends, nobody else writes."""
+
+    path: Path
+    plan: SweepPlan
+    done: list[tuple[int, Trial]] = field(default_factory=list)
+    """Trials read from it, with the index of their curve."""
+    _fd: int = -1
+
+    def __enter__(self) -> Self:
+        """Open or create it and read what is there; a line that was cut off is dropped.
+
+        Raises:
+            UsageError: it is of another sweep, or not of a sweep at all.
+            LunscopeError: it cannot be opened.
+        """
+        try:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
+            self._read()
+        except OSError as error:
+            raise LunscopeError(f"{self.path}: {words_of(error)}") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+    def append(self, curve: int, trial: Trial) -> None:
+        """Write one trial, and make sure that it is on the disk.
+
+        Raises:
+            LunscopeError: it cannot be written.
+        """
+        self._write({"curve": curve, **asdict(trial)})
+
+    def _write(self, document: Mapping[str, object]) -> None:
+        line = json.dumps(document, allow_nan=False).encode() + b"\n"
+        try:
+            if os.write(self._fd, line) != len(line):
+                raise LunscopeError(f"{self.path}: the disk is full: the sweep can go on from here later")
+            os.fdatasync(self._fd)
+        except OSError as error:
+            raise LunscopeError(f"{self.path}: {words_of(error)}") from None
+
+    def _read(self) -> None:
+        size = os.fstat(self._fd).st_size
+        if size > _MOST_BYTES:
+            raise UsageError(f"{self.path}: larger than any sweep: give another --trials")
+        data = os.pread(self._fd, size, 0)
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.split(b"\n")[:-1]
+        if not data:
+            self._write({"schema": SCHEMA, "sweep": self.plan.identity})
+            return
+        self._check_head(lines)
+        self.done = list(self._trials(lines[1:]))
+        if len(whole) < len(data):
+            os.ftruncate(self._fd, len(whole))
+
+    def _check_head(self, lines: list[bytes]) -> None:
+        head = _parsed(lines[0]) if lines else {}
+        if head.get("schema") != SCHEMA:
+            raise UsageError(f"{self.path}: not a file of a sweep: give another --trials")
+        if head.get("sweep") != self.plan.identity:
+            raise UsageError(f"{self.path}: of a sweep with other axes or another job: give another --trials")
+
+    def _trials(self, lines: list[bytes]) -> Iterator[tuple[int, Trial]]:
+        for number, line in enumerate(lines, start=2):
+            document = _parsed(line)
+            curve = document.pop("curve", None)
+            trial = _trial(document)
+            if trial is None or not isinstance(curve, int) or not 0 <= curve < len(self.plan.curves):
+                raise UsageError(f"{self.path}: line {number} is damaged: remove it, or give another --trials")
+            yield curve, trial
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _trial(document: dict[str, Any]) -> Trial | None:
+    """Read a trial back; None where it is none."""
+    if document.keys() != {each.name for each in fields(Trial)}:
+        return None
+    latencies = document["latencies_ns"]
+    numbers = [document[name] for name in _NUMBERS] + (
+        list(latencies.values()) if isinstance(latencies, dict) else [None]
+    )
+    if not all(isinstance(number, int | float) and 0 <= number < 1e30 for number in numbers):
+        return None
+    try:
+        document |= {"stop": Stop(document["stop"]), "trend": Trend(document["trend"])}
+        document |= {"stage": Stage(document["stage"]).value, "failing": tuple(map(str, document["failing"]))}
+        return Trial(**document)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,165 @@
+"""Sweeps over real files and loop devices: the runner on a real load, and the verb as a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import SCRATCH_ENV
+from engine.job.spec import JobSpec, Permissions
+from engine.running.control import LoadControl, LoadState
+from engine.sweep.axes import parse_axis
+from engine.sweep.batch_means import StopRule
+from engine.sweep.plan import SweepPlan, make_plan
+from engine.sweep.runner import SweepRunner
+from engine.sweep.trial import Trial
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-m", "tui", "sweep")
+HASTY = StopRule(half_width=1.0, least_s=0.3, most_s=1.0, least_warm_up_s=0.3, most_warm_up_s=0.5, percent=50)
+"""Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
+
+
+@pytest.fixture
+def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadControl]:
+    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
+    control = LoadControl()
+    yield control
+    control.close()
+
+
+def _running(control: LoadControl, *axes: str) -> SweepPlan:
+    plan = make_plan(JobSpec(size_bytes=4 << 20), tuple(map(parse_axis, axes)), rule=HASTY)
+    control.arm(plan.armed, Permissions())
+    control.turn(plan.first)
+    control.start()
+    return plan
+
+
+def test_trials_of_a_real_load_are_its_epochs(control: LoadControl) -> None:
+    plan = _running(control, "qd=1,4", "bs=4k,16k")
+    result = SweepRunner(plan, control).run()
+    assert (result.ended, result.troubles) == ("complete", ())
+    control.stop()
+    run = control.result()
+    assert run is not None
+    measured = {(epoch.knobs.queue_depth, epoch.knobs.blocks, epoch.split.total.ios) for epoch in run.epochs}
+    for curve in result.curves:
+        assert len(curve.trials) >= 4
+        for trial in curve.trials:
+            # The epoch goes on for a moment after it was read.
+            ios = [ios for depth, blocks, ios in measured if (depth, blocks) == (trial.load, curve.curve.knobs.blocks)]
+            assert trial.ios > 0
+            assert max(ios) >= trial.ios
+            assert trial.iops == pytest.approx(trial.ios / trial.duration_s)
+            assert trial.latencies_ns["p50"] > 0
+            assert 0 < trial.in_flight <= trial.load
+            assert trial.errors == 0
+
+
+def test_load_that_is_stopped_ends_the_sweep(control: LoadControl) -> None:
+    plan = _running(control, "qd=1..64")
+
+    def end_load(_curve: int, _trial: Trial) -> None:
+        control.stop()
+
+    result = SweepRunner(plan, control, end_load).run()
+    assert not result.is_complete
+    assert len(result.curves[0].trials) == 1
+    assert control.status.state is LoadState.FINISHED
+
+
+def _environment(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")}
+
+
+def _sweep(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+        env=_environment(tmp_path),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "nothing varies"),
+        (("--vary", "qd="), "no values"),
+        (("--vary", "depth=1"), "no knob 'depth'"),
+        (("--vary", "qd=1,2", "--slo", "p98<=1ms"), "--slo: 'p98<=1ms' is not a limit"),
+        (("--vary", "qd=1,2", "--runtime", "5s"), "--runtime: a sweep measures"),
+        (("--vary", "qd=1,2", "--verify"), "--verify: a sweep checks no data"),
+        (("--vary", "stripe_width=1,2", "--target", "{file}"), "more than the job has targets"),
+        (("--vary", "qd=1,2", "--trials", "{file}"), "not a file of a sweep"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line_and_exit_2(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(8192))
+    done = _sweep(tmp_path, *(word.format(file=file) for word in arguments))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert says in done.stderr.splitlines()[-1]
+    assert file.read_bytes() == bytes(8192)
+
+
+def test_writing_needs_permission_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(1 << 20))
+    done = _sweep(tmp_path, "--vary", "read_pct=100,50", "--target", str(file))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"--allow-write {file}" in done.stderr
+    assert file.read_bytes() == bytes(1 << 20)
+
+
+def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_prints(tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    arguments = ("--vary", "qd=1,2", "--size", "4m", "--trials", str(trials), "--json")
+    killed = subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=_environment(tmp_path),
+        start_new_session=True,
+    )
+    _wait_for_trials(trials, 1)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait(60)
+    before = trials.read_bytes().splitlines()[1]
+    interrupted = subprocess.Popen(
+        [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(tmp_path)
+    )
+    _wait_for_trials(trials, 2)
+    interrupted.send_signal(signal.SIGINT)
+    out, errors = interrupted.communicate(timeout=120)
+    assert interrupted.returncode == 130
+    assert b"goes on after 1 measurements" in errors
+    document: dict[str, Any] = json.loads(out)
+    assert document["ended"] == "stopped"
+    assert not document["complete"]
+    loads = [trial["load"] for trial in document["curves"][0]["trials"]]
+    assert loads[:2] == [1, 2]
+    assert document["curves"][0]["trials"][0]["ios"] == json.loads(before)["ios"]
+
+
+def _wait_for_trials(path: Path, count: int) -> None:
+    deadline_s = time.monotonic() + 120
+    while not path.exists() or len(path.read_bytes().splitlines()) <= count:
+        assert time.monotonic() < deadline_s, "no trial was ever written"
+        time.sleep(0.05)

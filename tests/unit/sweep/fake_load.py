@@ -1,0 +1,96 @@
+"""A load in simulated time: counters grow as a curve of the queue depth says, with noise, warm-up and failures."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.job.spec import Knobs
+from engine.results.measured import Measured
+from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
+from engine.running.status import LoadState, LoadStatus
+
+
+class FakeLoad:
+    """Offers what a sweep needs of LoadControl; `now_s` is the clock."""
+
+    def __init__(self, throughput: Callable[[float], float], noise: float = 0.02, seed: int = 1) -> None:
+        self.now_s = 100.0
+        self.turns: list[Knobs] = []
+        self.warm_up_s = 0.0
+        """How long throughput rises after each turn."""
+        self.fails_at_depth = 1 << 30
+        self.ends_at_s = float("inf")
+        self.refuses: dict[int, Exception] = {}
+        self.gap_after_s = float("inf")
+        self.on_wait: Callable[[], None] = lambda: None
+        self._throughput, self._noise, self._random = throughput, noise, random.Random(seed)
+        self._counters = np.zeros((2, 17), np.uint64)
+        self._done = 0.0
+        self._turned_s = self._epoch_s = self.now_s
+        self._epoch_ios = 0.0
+
+    def clock(self) -> float:
+        return self.now_s
+
+    @property
+    def status(self) -> LoadStatus:
+        state = LoadState.FAILED if self.now_s >= self.ends_at_s else LoadState.RUNNING
+        message = "load failed: every I/O failed" if state is LoadState.FAILED else ""
+        return replace(LoadStatus(), state=state, targets=("disk a", "disk b"), message=message)
+
+    def turn(self, knobs: Knobs) -> None:
+        if knobs.queue_depth in self.refuses:
+            raise self.refuses[knobs.queue_depth]
+        self.turns.append(knobs)
+        self._turned_s = self.now_s
+        self.part_epoch()
+
+    def part_epoch(self) -> None:
+        self._epoch_s, self._epoch_ios = self.now_s, self._done
+
+    def wait(self, timeout_s: float) -> bool:
+        self.on_wait()
+        self.now_s += timeout_s
+        if self.now_s > self.gap_after_s:
+            self.now_s, self.gap_after_s = self.now_s + 60, float("inf")
+        if timeout_s:
+            self._done += timeout_s * self._rate() * (1 + self._noise * self._random.gauss(0, 1))
+        return self.now_s >= self.ends_at_s
+
+    def _rate(self) -> float:
+        warm = min((self.now_s - self._turned_s) / self.warm_up_s, 1.0) if self.warm_up_s else 1.0
+        return self._throughput(self.turns[-1].queue_depth) * (0.2 + 0.8 * warm)
+
+    def peek(self) -> NDArray[np.uint64] | None:
+        depth = self.turns[-1].queue_depth
+        self._counters[0, 0] = int(self._done)
+        self._counters[0, IN_FLIGHT] = depth
+        failing = depth >= self.fails_at_depth
+        self._counters[1, FAILING] = failing
+        self._counters[1, ERRORS] += np.uint64(failing)
+        return self._counters.copy()
+
+    def last_epoch(self) -> Any:
+        """Measure an epoch whose I/Os took what Little's law says."""
+        ios, duration_s = int(self._done - self._epoch_ios), self.now_s - self._epoch_s
+        latency_ns = int(self.turns[-1].queue_depth / (ios / duration_s) * 1e9)
+        total = Measured(
+            ios,
+            4096 * ios,
+            0,
+            ios * latency_ns,
+            latency_ns,
+            latency_ns,
+            0,
+            0,
+            np.zeros(0, np.uint16),
+            np.zeros(0, np.uint64),
+        )
+        return SimpleNamespace(split=SimpleNamespace(total=total), duration_s=duration_s)

@@ -1,0 +1,230 @@
+"""The knee of devices whose knee is known, through everything that disturbs a measurement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import UsageError
+from engine.sweep.knee import Answer, Shape, answer
+from engine.sweep.limit import Limit, load_within
+from engine.sweep.optimum import Optimum, Reading, set_back
+from engine.sweep.search import Search, Stage
+from engine.sweep.trial import Trial
+from engine.sweep.warmup import Trend
+from tests.unit.sweep.queue_model import (
+    SERVICE_S,
+    Curve,
+    ModelDevice,
+    bend,
+    corner,
+    falling,
+    flat,
+    peak,
+    rising,
+    sweep,
+)
+
+LADDER = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+RUNS = 200
+
+
+def _answers(curve: Curve, runs: int = RUNS, **disturbance: Any) -> list[Answer]:
+    return [sweep(ModelDevice(curve, seed, **disturbance), LADDER) for seed in range(runs)]
+
+
+def _within_a_step(answers: list[Answer], knee: float, of: Callable[[Answer], Optimum | None]) -> float:
+    """Share of answers within one step of the ladder, a factor of two."""
+    found = [of(each) for each in answers]
+    return float(np.mean([each is not None and abs(math.log2(each.found / knee)) <= 1 for each in found]))
+
+
+def _balance(found: Answer) -> Optimum | None:
+    return found.balance
+
+
+@pytest.mark.parametrize(
+    ("curve", "knee", "disturbance"),
+    [
+        (corner(16), 16, {"noise": 0.05}),
+        (corner(16), 16, {"noise": 0.20}),
+        (bend(24), 23, {"noise": 0.20}),
+        (corner(16), 16, {"noise": 0.05, "stall_every_s": 10}),
+        (corner(24), 24, {"noise": 0.05, "drift": -0.3}),
+        (peak(16, 0.5), 16, {"noise": 0.20}),
+    ],
+    ids=["noise 5 %", "noise 20 %", "soft knee, noise 20 %", "stalls", "drifting maximum", "mid peak, noise 20 %"],
+)
+def test_knee_is_within_one_step_of_the_ladder(curve: Curve, knee: float, disturbance: dict[str, Any]) -> None:
+    answers = _answers(curve, **disturbance)
+    assert _within_a_step(answers, knee, _balance) >= 0.95
+    expected = Shape.PEAK if curve(256) < curve(16) else Shape.KNEE
+    assert np.mean([each.shape is expected for each in answers]) >= 0.95
+
+
+@pytest.mark.parametrize("depth", [3, 8, 16, 50, 100])
+def test_knee_without_noise_is_the_closed_form(depth: int) -> None:
+    (found,) = _answers(corner(depth), 1)
+    assert found.shape is Shape.KNEE
+    assert found.balance is not None
+    assert found.balance.found == pytest.approx(depth, rel=0.06)
+    assert found.balance.low <= depth <= found.balance.high
+    assert found.balance.at.iops == pytest.approx(depth / SERVICE_S, rel=0.06)
+    assert found.balance.at.latency_ns == pytest.approx(SERVICE_S * 1e9, rel=0.06)
+    assert found.highest is not None
+    assert found.highest.found == pytest.approx(depth, rel=0.06)
+    assert found.left is not None
+    assert found.right is not None
+    assert found.left <= depth * 1.06
+    assert found.right >= depth * 0.94
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.20])
+@pytest.mark.parametrize(
+    ("curve", "shape"), [(flat, Shape.FLAT), (falling(0.3), Shape.FALLING), (rising, Shape.RISING)]
+)
+def test_no_knee_is_invented(curve: Curve, shape: Shape, noise: float) -> None:
+    answers = _answers(curve, 60 if noise else 1, noise=noise)
+    assert np.mean([each.shape is shape and each.balance is None for each in answers]) >= 0.95
+
+
+def test_intervals_hold_the_knee() -> None:
+    held = [
+        each.balance is not None and each.balance.low <= 16 <= each.balance.high
+        for each in _answers(corner(16), 100, noise=0.1)
+    ]
+    assert np.mean(held) >= 0.9
+
+
+def test_falling_curve_names_its_lowest_load_and_a_peak_its_top() -> None:
+    (down,) = _answers(falling(0.3), 1)
+    assert down.highest is not None
+    assert down.highest.found == 1
+    (top,) = _answers(peak(16, 0.5), 1)
+    assert top.highest is not None
+    assert top.highest.found == pytest.approx(16, rel=0.06)
+    assert top.words.startswith("throughput peaks at 16 and is 7")
+
+
+def test_drift_is_named() -> None:
+    drifts = [each.drift for each in _answers(corner(16), 20, noise=0.02, drift=-0.3)]
+    assert sum(drift is not None and drift < -0.05 for drift in drifts) >= 15
+
+
+def test_steep_and_noisy_means_a_wider_set_back() -> None:
+    def read(load: float) -> Reading:
+        return Reading(load, 0.0, 0.0)
+
+    assert set_back(100, (90, 110), 1.0, 0.05, read).at.load == pytest.approx(95)
+    assert set_back(100, (90, 110), 0.0, 0.05, read).at.load == 100
+    assert set_back(100, (90, 110), 5.0, 0.20, read).set_back_share == pytest.approx(0.10)
+
+
+def test_peak_is_set_back_from_its_cliff_and_a_plateau_is_not() -> None:
+    steep = _answers(peak(16, 1.0), 20, noise=0.05)
+    level = _answers(corner(16), 20, noise=0.05)
+    backs = [np.mean([each.highest.set_back_share for each in some if each.highest]) for some in (steep, level)]
+    assert backs[0] > 0.02
+    assert backs[1] < 0.005
+
+
+def _trials(**changes: Any) -> list[Trial]:
+    device = ModelDevice(corner(16), 1)
+    return [replace(device.measure(load, Stage.LADDER), **changes) for load in LADDER]
+
+
+def test_what_never_settled_is_called_that() -> None:
+    warming = answer(_trials(is_settled=False, trend=Trend.WARMING))
+    assert (warming.shape, warming.balance, warming.highest) == (Shape.WARMING, None, None)
+    assert answer(_trials(is_settled=False, trend=Trend.SLOWING)).shape is Shape.SLOWING
+
+
+def test_too_few_loads_are_no_curve() -> None:
+    assert answer(_trials()[:3]).shape is Shape.UNKNOWN
+    assert answer([]).shape is Shape.UNKNOWN
+    assert answer(_trials(iops=0.0)).shape is Shape.UNKNOWN
+
+
+def test_loads_without_throughput_are_left_out() -> None:
+    trials = _trials()
+    trials[3] = replace(trials[3], iops=0.0, latency_ns=0.0)
+    assert answer(trials).shape is Shape.KNEE
+
+
+def test_littles_law_is_checked() -> None:
+    good = answer(_trials()).little
+    assert good is not None
+    assert good.holds
+    trials = _trials()
+    trials[5] = replace(trials[5], in_flight=2 * trials[5].in_flight)
+    bad = answer(trials).little
+    assert bad is not None
+    assert not bad.holds
+    assert bad.deviation == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "limit_ns"),
+    [("p99<=5ms", "p99", 5e6), ("mean < 200us", "mean", 2e5), ("p99.9<=1s", "p99.9", 1e9)],
+)
+def test_limits_are_read_and_written(text: str, metric: str, limit_ns: float) -> None:
+    limit = Limit.parse(text)
+    assert limit == Limit(metric, limit_ns)
+    assert Limit.parse(limit.text) == limit
+
+
+@pytest.mark.parametrize("text", ["", "p99", "p98<=5ms", "p99<=", "p99<=fast", "p99<=0s", "p99>=5ms"])
+def test_what_is_no_limit_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Limit.parse(text)
+
+
+def test_best_within_a_limit_is_where_latency_crosses_it() -> None:
+    # Beyond D = 16 R = N S / D: 2 ms is reached at N = 64, and p99 is three times the mean in this model.
+    trials = _trials()
+    crossing = load_within(trials, Limit("mean", 2e6))
+    assert crossing is not None
+    assert crossing.load == pytest.approx(64)
+    assert load_within(trials, Limit("p99", 1.49e6)) is None
+    assert load_within(trials, Limit("p50", 5e6)) is None
+    loose = load_within(trials, Limit("mean", 1e9))
+    assert loose is not None
+    assert loose.load == pytest.approx(256)
+
+
+def test_limit_below_the_knee_binds_and_one_above_gives_the_knee() -> None:
+    soft = ModelDevice(bend(24), 1)
+    trials = [soft.measure(load, Stage.LADDER) for load in LADDER]
+    # R = (N + D - 1) S / D: 0.75 ms at N = 13.
+    tight, loose, never = answer(trials, [Limit("mean", 7.5e5), Limit("mean", 1e9), Limit("mean", 1e5)]).within
+    assert tight[1] is not None
+    assert tight[1].found == pytest.approx(13, rel=0.1)
+    assert loose[1] is not None
+    assert loose[1].found > 100
+    assert never[1] is None
+
+
+def test_search_goes_on_where_it_was() -> None:
+    search = Search(LADDER, seed=5)
+    whole, parts = ModelDevice(corner(20), 5, noise=0.05), ModelDevice(corner(20), 5, noise=0.05)
+    sweep(whole, LADDER)
+    for stage in Stage:
+        while search.wanted(stage, parts.trials):
+            parts.measure(search.wanted(stage, parts.trials)[0], stage)
+    assert [trial.load for trial in parts.trials] == [trial.load for trial in whole.trials]
+
+
+def test_repetitions_are_in_random_order_and_bisection_is_near_the_knee() -> None:
+    device = ModelDevice(corner(20), 3)
+    sweep(device, LADDER)
+    repeated = [trial.load for trial in device.trials if trial.stage == Stage.REPEAT]
+    assert repeated != sorted(repeated)
+    assert set(LADDER) <= set(repeated)
+    between = {trial.load for trial in device.trials} - set(LADDER)
+    assert between
+    assert all(8 < load < 64 for load in between)

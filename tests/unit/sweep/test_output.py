@@ -1,0 +1,170 @@
+"""What a sweep prints, and the keys of its JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.job.spec import JobSpec
+from engine.sweep.axes import parse_axis
+from engine.sweep.batch_means import Stop
+from engine.sweep.document import sweep_document
+from engine.sweep.knee import answer
+from engine.sweep.limit import Limit
+from engine.sweep.plan import make_plan
+from engine.sweep.runner import CurveResult, SweepResult
+from engine.sweep.text import sweep_lines
+from engine.sweep.trial import Trial
+from tests.unit.sweep.queue_model import Curve, ModelDevice, bend, flat, sweep
+
+SOFT = bend(24)
+LIMITS = (Limit.parse("mean<=750us"), Limit.parse("p99<=1us"))
+
+
+def _result(*axes: str, curve: Curve = SOFT, **changes: Any) -> SweepResult:
+    plan = make_plan(JobSpec(), tuple(map(parse_axis, axes or ("qd=1..256",))), LIMITS)
+    curves = []
+    for each in plan.curves:
+        device = ModelDevice(curve, 1, noise=0.02)
+        sweep(device, each.search.loads)
+        trials = [replace(trial, **changes) for trial in device.trials]
+        curves.append(CurveResult(each, tuple(trials), answer(trials, LIMITS)))
+    return SweepResult(plan, tuple(curves), "complete", ("disk b: its I/Os failed",), 90.0)
+
+
+def _text(result: SweepResult) -> str:
+    return "\n".join(sweep_lines(result))
+
+
+def test_text_names_the_optima_with_interval_and_evidence() -> None:
+    text = _text(_result())
+    lines = text.splitlines()
+    assert lines[0] == "note: disk b: its I/Os failed"
+    assert lines[1].split() == ["qd", "IOPS", "+-", "MB/s", "mean", "ms", "p99", "ms", "p99.9", "ms", "n"]
+    assert "knee: throughput rises to the knee and stays" in lines
+    assert "  no load keeps p99<=1us" in lines
+    for words in (
+        "best balance: qd=2",
+        "highest throughput: qd=",
+        "best with mean<=750us: qd=1",
+        "fit error",
+        "sigma 0.0",
+    ):
+        assert words in text
+    assert "Little" not in text
+    assert "not complete" not in text
+
+
+def test_text_of_a_flat_curve_recommends_nothing() -> None:
+    text = _text(_result(curve=flat))
+    assert "flat: throughput differs by" in text
+    assert "best balance" not in text
+    assert "highest throughput" not in text
+
+
+def test_text_says_what_makes_figures_less_than_they_seem() -> None:
+    text = _text(_result(stop=Stop.NOISY, in_flight=1000.0))
+    assert text.count("noisy") >= 9
+    assert "Little's law" in text
+    assert "disk b fails" in _text(_result(failing=("disk b",)))
+    result = replace(_result(), ended="load failed: gone")
+    assert "not complete: load failed: gone" in _text(result)
+
+
+def test_points_without_a_load_axis_are_one_table() -> None:
+    lines = _text(_result("bs=4k,8k")).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["point", "bs=4k", "bs=8k"]
+
+
+def test_curves_of_several_axes_are_named() -> None:
+    assert "[stripe_width=1 bs=8k]" not in _text(_result())
+    assert "[bs=8k]" in _text(_result("qd=1..64", "bs=4k,8k"))
+
+
+def _numbers(document: object) -> list[float]:
+    match document:
+        case dict():
+            return [number for value in document.values() for number in _numbers(value)]
+        case list():
+            return [number for value in document for number in _numbers(value)]
+        case bool() | str() | None:
+            return []
+        case _:
+            assert isinstance(document, int | float)
+            return [float(document)]
+
+
+@pytest.mark.parametrize("changes", [{}, {"half_width": math.inf}, {"iops": 0.0, "latency_ns": 0.0}])
+def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
+    result = _result("qd=1..64", "bs=4k,8k", **changes)
+    document = json.loads(json.dumps(sweep_document(result, ("disk a",)), allow_nan=False))
+    assert next(iter(document)) == "schema"
+    assert document["schema"] == "lunscope.sweep/1"
+    assert list(document) == [
+        "schema",
+        "version",
+        "targets",
+        "axes",
+        "load",
+        "limits",
+        "ended",
+        "complete",
+        "elapsed_s",
+        "troubles",
+        "curves",
+    ]
+    assert document["axes"][1] == {"knob": "blocks", "values": ["4k", "8k"]}
+    curve = document["curves"][0]
+    assert curve["knobs"] == {"blocks": [{"block_bytes": 4096, "percent": 100.0}]}
+    assert list(curve["answer"]) == [
+        "shape",
+        "text",
+        "best_balance",
+        "best_within",
+        "highest_throughput",
+        "left_inflection",
+        "right_inflection",
+        "fit_error",
+        "drift",
+        "usl",
+        "little",
+    ]
+    assert list(curve["trials"][0]) == [
+        "load",
+        "stage",
+        "start_s",
+        "duration_s",
+        "ios",
+        "errors",
+        "iops",
+        "iops_half_width",
+        "bytes_per_s",
+        "in_flight",
+        "latency_us",
+        "stopped_by",
+        "steady",
+        "trend",
+        "failing",
+    ]
+    assert all(math.isfinite(number) for number in _numbers(document))
+
+
+def test_json_of_an_optimum() -> None:
+    document: Any = sweep_document(_result(), ())
+    found = document["curves"][0]["answer"]
+    assert list(found["best_balance"]) == ["load", "found", "low", "high", "set_back", "iops", "latency_us"]
+    assert found["best_balance"]["low"] <= found["best_balance"]["found"] <= found["best_balance"]["high"]
+    assert isinstance(found["best_balance"]["load"], int)
+    assert [each["limit"] for each in found["best_within"]] == ["mean<=750us", "p99<=1us"]
+    assert found["best_within"][1]["optimum"] is None
+
+
+def test_spread_over_trials_is_in_the_table() -> None:
+    trials = [Trial(load, load, 100.0 * load * share, 1e6) for load in (1, 2, 4, 8) for share in (0.8, 1.0, 1.2)]
+    plan = make_plan(JobSpec(), (parse_axis("qd=1..8"),))
+    result = SweepResult(plan, (CurveResult(plan.curves[0], tuple(trials), answer(trials)),), "complete", (), 1.0)
+    assert " 20 %" in _text(result).splitlines()[1]

@@ -1,0 +1,133 @@
+"""`lunscope sweep`: the load over axes of its knobs, and what the curves say."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from engine.config import SCRATCH_ENV
+from engine.errors import UsageError
+from engine.job.scenario import Scenario
+from engine.job.spec import JobSpec
+from engine.sweep.axes import Axis, parse_axis
+from engine.sweep.batch_means import StopRule
+from engine.sweep.limit import Limit
+from engine.sweep.plan import make_plan, require_write_permission
+from engine.sweep.trial_file import TrialFile
+from engine.text import safe_text
+from tui.headless.leaving import go_on_in_child
+from tui.headless.sweep import SweepOrder, run_sweep
+from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
+from tui.options.numbers import DECIMAL
+from tui.options.roots import root_options
+from tui.options.tiers import tier_option
+from tui.options.watching import Watching
+from tui.options.work import read_work
+
+
+@click.command(short_help="the load over axes of its knobs: the knee, and the best values")
+@click.argument("job_file", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KNOB=VALUES",
+    help="An axis: qd=1..256 (doubled, and finer around the knee), stripe_width=1,2,4, bs=4k,64k; repeat for more.",
+)
+@click.option(
+    "--slo", multiple=True, metavar="LIMIT", help="Best values within a limit, too, as p99<=5ms; repeat for more."
+)
+@click.option(
+    "--trials",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep each measurement in FILE as it is made; a sweep that was ended, however, goes on from there.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.sweep/1) at the end.")
+@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
+@click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
+@click.option("--interval", type=DECIMAL, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
+@click.option(
+    "--scratch-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help=f"Folder for scratch files, also ${SCRATCH_ENV}. [lunscope's folder in the user's cache]",
+)
+@load_options
+@permission_options
+@tier_option
+@root_options
+def command(
+    job_file: Path | None,
+    *,
+    vary: tuple[str, ...],
+    slo: tuple[str, ...],
+    trials: Path | None,
+    as_json: bool,
+    record: Path | None,
+    overwrite: bool,
+    interval: float,
+    scratch_dir: Path | None,
+    allow_write: tuple[str, ...],
+    destroy_data: bool,
+    tier: str,
+    procfs: Path,
+    sysfs: Path,
+    **knobs: Any,  # noqa: ANN401 (the options of LoadOptions, which checks their names)
+) -> int:
+    """Measure every combination of the axes, each as long as its figures need, and say where the knee is.
+
+    The first of qd, threads and stripe_width that varies is the load: for each combination of the other axes there is
+    a curve over it, with three optima: best balance of throughput and latency, best within each --slo, and highest
+    throughput. A curve without a knee is called flat, falling, rising or still warming up.
+
+    Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
+    meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
+    """
+    axes, limits = tuple(map(parse_axis, vary)), tuple(map(_limit, slo))
+    read = read_work(job_file, (), LoadOptions(**knobs))
+    folder = scratch_dir or read.scratch_folder
+    if folder is not None:
+        os.environ[SCRATCH_ENV] = str(folder)
+    job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
+    plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
+    permissions = make_permissions(allow_write, destroy_data=destroy_data)
+    require_write_permission(plan, permissions)
+    for warning in read.warnings:
+        click.echo(f"lunscope: {safe_text(warning)}", err=True)
+    click.echo(f"lunscope: {plan.words}", err=True)
+    go_on_in_child()
+    with nullcontext() if trials is None else TrialFile(trials, plan) as file:
+        if file is not None and file.done:
+            click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
+        return run_sweep(
+            SweepOrder(plan, permissions, as_json, file), Watching(interval, procfs, sysfs, record, overwrite, tier)
+        )
+
+
+def _limit(text: str) -> Limit:
+    try:
+        return Limit.parse(text)
+    except UsageError as error:
+        raise UsageError(f"--slo: {error}") from None
+
+
+def _job(scenarios: tuple[Scenario, ...], axes: tuple[Axis, ...], *, has_runtime: bool) -> JobSpec:
+    """Make the one job of a sweep, with scratch files for the widest stripe where no target is named.
+
+    Raises:
+        UsageError: there are several, it turns knobs itself, or it asks for what a sweep does not do.
+    """
+    if len(scenarios) > 1 or scenarios[0].turns:
+        raise UsageError("a sweep takes one job whose knobs stay: give another file, or the options of one")
+    job = replace(scenarios[0].job, runtime_s=None)
+    if has_runtime:
+        raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")
+    if job.verify:
+        raise UsageError("--verify: a sweep checks no data: leave it out")
+    widths = [value for axis in axes if axis.knob.id == "stripe_width" for value in axis.values]
+    return with_scratch_targets(job, max(widths, default=1))
