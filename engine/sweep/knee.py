@@ -248,7 +248,7 @@ class _Curve:
                 return f"falling: {first:g} is the best load measured, {last:g} the worst; no knee"
             case Shape.RISING:
                 gain = math.expm1((best[-1] - best[0]) / max(math.log2(last / first), 1e-9))
-                return f"still rising at {last:g}, by {100 * gain:.0f} % for each doubling; no knee up to there"
+                return f"rises up to {last:g}, by {100 * gain:.0f} % for each doubling; no knee is certain up to there"
             case Shape.PEAK:
                 top = float(self._loads[int(np.argmax(best))])
                 fall = -math.expm1(float(best[-1] - best.max()))

@@ -63,6 +63,8 @@ class _Log:
 
     trials: list[list[Trial]]
     troubles: list[str] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
+    """Targets named so far."""
 
     def note(self, text: str) -> None:
         if text not in self.troubles:
@@ -169,7 +171,8 @@ class SweepRunner:
         except LunscopeError as error:
             self._log.note(f"{self._point}: left out: {error}")
             return not self._load.wait(0)
-        for name in trial.failing:
+        for name in sorted(set(trial.failing) - self._log.failed):
+            self._log.failed.add(name)
             self._log.note(f"{name}: its I/Os failed from {self._point} on; points with it are not in the curve")
         self._log.trials[curve.index].append(trial)
         self._keep(curve.index, trial)

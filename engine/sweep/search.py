@@ -40,8 +40,9 @@ class Search:
     def expected(self) -> int:
         """Measurements in all, about; exactly only when they are known."""
         count = len(self.loads)
-        between = 4 if self.bisects and count > 2 else 0
-        return 2 * (count + between) + (4 if count > 2 else 0)
+        if count <= 2:
+            return (1 + _REPEATS) * count
+        return 2 * (count + (4 if self.bisects else 0)) + 4
 
     def wanted(self, stage: Stage, trials: Sequence[Trial]) -> tuple[int, ...]:
         """List the loads to measure in a stage, in their order, those already measured left out."""

@@ -18,10 +18,15 @@ _COLUMNS = ("IOPS", "+-", "MB/s", "mean ms", "p99 ms", "p99.9 ms", "n", "")
 
 @dataclass(frozen=True, slots=True)
 class PointSummary:
-    """All trials of one load together."""
+    """All trials of one load together; those with failing targets only where there are no others."""
 
     load: float
     trials: tuple[Trial, ...]
+
+    @classmethod
+    def of(cls, load: float, trials: Sequence[Trial]) -> PointSummary:
+        """Leave out what measured fewer targets."""
+        return cls(load, tuple(trial for trial in trials if not trial.failing) or tuple(trials))
 
     @property
     def iops(self) -> float:
@@ -53,7 +58,7 @@ class PointSummary:
 def summaries(trials: Sequence[Trial]) -> list[PointSummary]:
     """Gather trials by load, ascending."""
     loads = sorted({trial.load for trial in trials})
-    return [PointSummary(load, tuple(trial for trial in trials if trial.load == load)) for load in loads]
+    return [PointSummary.of(load, [trial for trial in trials if trial.load == load]) for load in loads]
 
 
 def sweep_lines(result: SweepResult) -> Iterator[str]:
@@ -84,7 +89,7 @@ def _head(plan: SweepPlan) -> tuple[str, ...]:
 
 
 def _row(_plan: SweepPlan, curve: CurveResult) -> tuple[str, ...]:
-    return (curve.curve.name, *_figures(PointSummary(0.0, curve.trials)))
+    return (curve.curve.name, *_figures(PointSummary.of(0.0, curve.trials)))
 
 
 def _figures(point: PointSummary) -> tuple[str, ...]:

@@ -75,6 +75,16 @@ def test_text_says_what_makes_figures_less_than_they_seem() -> None:
     assert "not complete: load failed: gone" in _text(result)
 
 
+def test_table_leaves_out_what_measured_fewer_targets() -> None:
+    good = [Trial(load, load, 100.0 * load, 1e6) for load in (1, 2, 4, 8)]
+    lost = [replace(trial, iops=1.0, failing=("disk b",)) for trial in good[2:]]
+    plan = make_plan(JobSpec(), (parse_axis("qd=1..8"),))
+    result = SweepResult(
+        plan, (CurveResult(plan.curves[0], (*good, *lost), answer((*good, *lost))),), "complete", (), 1.0
+    )
+    assert [line.split()[1] for line in _text(result).splitlines()[1:5]] == ["100", "200", "400", "800"]
+
+
 def test_points_without_a_load_axis_are_one_table() -> None:
     lines = _text(_result("bs=4k,8k")).splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["point", "bs=4k", "bs=8k"]

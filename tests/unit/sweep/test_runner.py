@@ -84,6 +84,7 @@ def test_every_combination_has_its_curve_and_repetitions_are_mixed() -> None:
 def test_sweep_without_load_axis_measures_each_point_and_makes_no_curve() -> None:
     result = _run(FakeLoad(corner(8)), _plan("bs=4k,8k,64k"))
     assert [len(each.trials) for each in result.curves] == [3, 3, 3]
+    assert result.plan.trials == 9
     assert all(each.answer.shape is Shape.UNKNOWN for each in result.curves)
 
 
@@ -145,7 +146,8 @@ def test_target_that_dies_is_named_and_its_points_are_in_no_curve() -> None:
     load.fails_at_depth = 32
     result = _run(load)
     assert result.is_complete
-    assert result.troubles[0].startswith("disk b: its I/Os failed from qd=32 on")
+    (trouble,) = result.troubles
+    assert trouble.startswith("disk b: its I/Os failed from qd=32 on")
     marked = {trial.load for trial in result.curves[0].trials if trial.failing}
     assert marked == {32, 64}
     assert result.curves[0].answer.shape is Shape.KNEE
