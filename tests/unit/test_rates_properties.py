@@ -96,6 +96,7 @@ def assert_sane(frame: Frame) -> None:
                 assert not (column > 100.0000001).any(), (name, field_id)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(previous=st.none() | samples(), current=samples())
 def test_any_raw_values_derive_without_error_infinity_or_negatives(previous: Sample | None, current: Sample) -> None:

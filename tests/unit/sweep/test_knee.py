@@ -48,6 +48,7 @@ def _balance(found: Answer) -> Optimum | None:
     return found.balance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("curve", "knee", "disturbance"),
     [
@@ -84,6 +85,7 @@ def test_knee_without_noise_is_the_closed_form(depth: int) -> None:
     assert found.right >= depth * 0.94
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.20])
 @pytest.mark.parametrize(
     ("curve", "shape"), [(flat, Shape.FLAT), (falling(0.3), Shape.FALLING), (rising, Shape.RISING)]
@@ -93,6 +95,7 @@ def test_no_knee_is_invented(curve: Curve, shape: Shape, noise: float) -> None:
     assert np.mean([each.shape is shape and each.balance is None for each in answers]) >= 0.95
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_knee() -> None:
     held = [
         each.balance is not None and each.balance.low <= 16 <= each.balance.high
