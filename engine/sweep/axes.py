@@ -16,7 +16,7 @@ _LOADS = ("queue_depth", "threads", "stripe_width")
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class SweepAxis:
     """A knob with its values, in the order given; of a range, ascending."""
 
     knob: Knob
@@ -42,7 +42,7 @@ def shown(knob: Knob, value: Any) -> str:  # noqa: ANN401 (each knob has a type 
     return f"{plain:g}" if isinstance(plain, float) else str(knob.unset if plain is None else plain)
 
 
-def parse_axis(text: str) -> Axis:
+def parse_axis(text: str) -> SweepAxis:
     """Read `qd=1..256`, `bs=4k,8k,64k` or `policy=round-robin,service-time`.
 
     Raises:
@@ -59,7 +59,7 @@ def parse_axis(text: str) -> Axis:
     return _range(text, knob, int(match[1]), int(match[2])) if match else _list(text, knob, values)
 
 
-def _range(text: str, knob: Knob, low: int, high: int) -> Axis:
+def _range(text: str, knob: Knob, low: int, high: int) -> SweepAxis:
     """Double from the lowest to the highest value."""
     if not isinstance(knob.kind, WholeNumber):
         raise UsageError(f"--vary {text!r}: a range is for whole numbers: list the values of {knob.key}")
@@ -69,17 +69,17 @@ def _range(text: str, knob: Knob, low: int, high: int) -> Axis:
     values = [low]
     while values[-1] * 2 < high:
         values.append(values[-1] * 2)
-    return Axis(knob, tuple(dict.fromkeys((*values, high))), is_range=True)
+    return SweepAxis(knob, tuple(dict.fromkeys((*values, high))), is_range=True)
 
 
-def _list(text: str, knob: Knob, values: str) -> Axis:
+def _list(text: str, knob: Knob, values: str) -> SweepAxis:
     parts = [part.strip() for part in values.split(",")]
     if "" in parts:
         raise UsageError(f"--vary {text!r}: an empty value: leave out the comma too many")
     read = [_value(text, knob, part) for part in parts]
     if len(set(read)) < len(read):
         raise UsageError(f"--vary {text!r}: a value comes twice: give each once")
-    return Axis(knob, tuple(sorted(read)) if isinstance(knob.kind, WholeNumber) else tuple(read))
+    return SweepAxis(knob, tuple(sorted(read)) if isinstance(knob.kind, WholeNumber) else tuple(read))
 
 
 def _value(text: str, knob: Knob, part: str) -> Any:  # noqa: ANN401 (each knob has a type of its own)
@@ -94,7 +94,7 @@ def _value(text: str, knob: Knob, part: str) -> Any:  # noqa: ANN401 (each knob 
     return value
 
 
-def load_axis(axes: tuple[Axis, ...]) -> Axis | None:
+def load_axis(axes: tuple[SweepAxis, ...]) -> SweepAxis | None:
     """Choose the axis on which the knee is looked for: whole numbers of what makes load; None if nothing varies it."""
     by_knob = {axis.knob.id: axis for axis in axes if len(axis.values) > 1}
     return next((by_knob[each] for each in _LOADS if each in by_knob), None)

@@ -22,7 +22,7 @@ _EXCEEDANCES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ConfidenceInterval:
     """A mean with the half-width of its 95 % confidence interval, in the unit of the values."""
 
     mean: float
@@ -44,8 +44,8 @@ class Interval:
         return self.half_width / abs(self.mean) if self.mean else math.inf
 
 
-def batch_interval(values: NDArray[np.float64]) -> Interval | None:
-    """Interval of the mean of a steady series by batch means (Student t); None with fewer than 20 values.
+def batch_interval(values: NDArray[np.float64]) -> ConfidenceInterval | None:
+    """ConfidenceInterval of the mean of a steady series by batch means (Student t); None with fewer than 20 values.
 
     The series is cut into 20 batches, so long that their means hardly depend on each other; into 10 where they do.
     """
@@ -57,13 +57,13 @@ def batch_interval(values: NDArray[np.float64]) -> Interval | None:
     return interval_of(means)
 
 
-def interval_of(values: NDArray[np.float64]) -> Interval | None:
-    """Interval of the mean of independent values; None with fewer than 2."""
+def interval_of(values: NDArray[np.float64]) -> ConfidenceInterval | None:
+    """ConfidenceInterval of the mean of independent values; None with fewer than 2."""
     count = len(values)
     if count < 2:
         return None
     error = float(values.std(ddof=1)) / math.sqrt(count)
-    return Interval(float(values.mean()), t_quantile(_CONFIDENCE, count - 1) * error)
+    return ConfidenceInterval(float(values.mean()), t_quantile(_CONFIDENCE, count - 1) * error)
 
 
 def _means(values: NDArray[np.float64], batches: int) -> NDArray[np.float64]:
@@ -125,7 +125,7 @@ class StopRule:
     settled: float = 0.05
     """Relative spread of those estimates under which the noise has settled."""
 
-    def decide(self, interval: Interval | None, ios: int, measured_s: float, noise: Sequence[float]) -> Stop:
+    def decide(self, interval: ConfidenceInterval | None, ios: int, measured_s: float, noise: Sequence[float]) -> Stop:
         """Say whether to go on; `noise` holds the relative spread of the values as it was estimated over and over."""
         if measured_s >= self.most_s:
             return Stop.TIME

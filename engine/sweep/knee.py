@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
-from engine.sweep.optimum import Optimum, Reading, set_back
+from engine.sweep.optimum import CurveReading, Optimum, set_back
 from engine.sweep.trial import Trial
 from engine.sweep.usl import Usl, fit_usl
 from engine.sweep.warmup import Trend
@@ -223,10 +223,12 @@ class _Curve:
             self._reading,
         )
 
-    def _reading(self, load: float) -> Reading:
+    def _reading(self, load: float) -> CurveReading:
         """Read the curve at a load, or at the lowest that was measured."""
         load = max(load, float(self._loads[0]))
-        return Reading(load, math.exp(float(self._fit.y(np.array([math.log(load)]))[0, 0])), self._latency_at(load))
+        return CurveReading(
+            load, math.exp(float(self._fit.y(np.array([math.log(load)]))[0, 0])), self._latency_at(load)
+        )
 
     def _latency_at(self, load: float) -> float:
         """Mean latency in ns, between measured loads in logarithms."""

@@ -15,7 +15,7 @@ from engine.results.measured import Measured
 from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadStatus
-from engine.sweep.batch_means import Interval, Stop, StopRule, batch_interval, relative_spread
+from engine.sweep.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
 from engine.sweep.trial import Trial
 from engine.sweep.warmup import Trend, cut_warm_up, trend_of
 
@@ -95,7 +95,7 @@ class _Series:
     """What was seen from the end of the warm-up on."""
 
     windows: _Windows
-    interval: Interval | None
+    interval: ConfidenceInterval | None
     stop: Stop
     trend: Trend
 

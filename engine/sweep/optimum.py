@@ -10,7 +10,7 @@ _MOST_SET_BACK = 0.10
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CurveReading:
     """The curve at one load."""
 
     load: float
@@ -23,7 +23,7 @@ class Reading:
 class Optimum:
     """A load to use."""
 
-    at: Reading
+    at: CurveReading
     """After the set-back."""
     found: float
     """The load before it."""
@@ -47,7 +47,7 @@ def set_back(
     interval: tuple[float, float],
     steepness: float,
     error: float,
-    read: Callable[[float], Reading],
+    read: Callable[[float], CurveReading],
 ) -> Optimum:
     """Go back from a cliff by its steepness (both in logarithms) times the error of the fit, 10 % at most."""
     share = min(steepness * error, _MOST_SET_BACK)

@@ -13,7 +13,7 @@ from engine.errors import RefusedError, UsageError
 from engine.job.knobs import Knob, Knobs
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
-from engine.sweep.axes import Axis, load_axis, shown
+from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.batch_means import StopRule
 from engine.sweep.limit import Limit
 from engine.sweep.search import Search
@@ -49,8 +49,8 @@ class SweepPlan:
     """A whole sweep."""
 
     job: JobSpec
-    axes: tuple[Axis, ...]
-    load: Axis | None
+    axes: tuple[SweepAxis, ...]
+    load: SweepAxis | None
     """The axis on which the knee is looked for."""
     curves: tuple[Curve, ...]
     limits: tuple[Limit, ...] = ()
@@ -103,7 +103,7 @@ class SweepPlan:
 
 
 def make_plan(
-    job: JobSpec, axes: tuple[Axis, ...], limits: tuple[Limit, ...] = (), rule: StopRule | None = None
+    job: JobSpec, axes: tuple[SweepAxis, ...], limits: tuple[Limit, ...] = (), rule: StopRule | None = None
 ) -> SweepPlan:
     """Combine the axes over a job.
 
@@ -130,7 +130,7 @@ def make_plan(
     return plan
 
 
-def _curves(job: JobSpec, load: Axis | None, others: tuple[Axis, ...]) -> Iterator[Curve]:
+def _curves(job: JobSpec, load: SweepAxis | None, others: tuple[SweepAxis, ...]) -> Iterator[Curve]:
     for index, values in enumerate(itertools.product(*(axis.values for axis in others))):
         knobs = job.knobs if load is None else load.knob.turned(job.knobs, load.values[0])
         for axis, value in zip(others, values, strict=True):

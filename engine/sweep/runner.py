@@ -12,7 +12,7 @@ from engine.errors import LunscopeError
 from engine.sweep.knee import Answer, answer
 from engine.sweep.measure import EndedError, Load, PointMeter
 from engine.sweep.plan import Curve, SweepPlan
-from engine.sweep.search import Stage
+from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
 
 _PAUSE_S = 0.1
@@ -135,14 +135,14 @@ class SweepRunner:
         self._point = ""
         return self.result_so_far(ended)
 
-    def _wanted(self) -> Iterator[tuple[Curve, int, Stage]]:
-        for stage in Stage:
+    def _wanted(self) -> Iterator[tuple[Curve, int, SearchStage]]:
+        for stage in SearchStage:
             points = (
                 (curve, load, stage)
                 for curve in self._plan.curves
                 for load in curve.search.wanted(stage, self._log.trials[curve.index])
             )
-            if stage is Stage.REPEAT:
+            if stage is SearchStage.REPEAT:
                 # Over all curves: what drifts must not look like the effect of an axis.
                 shuffled = list(points)
                 random.Random(self._plan.job.seed).shuffle(shuffled)  # noqa: S311 (order, not secrets)
@@ -157,7 +157,7 @@ class SweepRunner:
                 return False
         return not self._stop.is_set()
 
-    def _measure(self, curve: Curve, load: int, stage: Stage) -> bool:
+    def _measure(self, curve: Curve, load: int, stage: SearchStage) -> bool:
         """Measure one point; False if the sweep is over."""
         self._point = self._name(curve, load)
         self._skip.clear()

@@ -17,7 +17,7 @@ _REPEATS = 2
 """Of every load of the ladder around the knee, the lowest and the highest; one of all others."""
 
 
-class Stage(StrEnum):
+class SearchStage(StrEnum):
     """Parts of the search, in their order; each follows from what those before it measured."""
 
     LADDER = "ladder"
@@ -44,7 +44,7 @@ class Search:
             return (1 + _REPEATS) * count
         return 2 * (count + (4 if self.bisects else 0)) + 4
 
-    def wanted(self, stage: Stage, trials: Sequence[Trial]) -> tuple[int, ...]:
+    def wanted(self, stage: SearchStage, trials: Sequence[Trial]) -> tuple[int, ...]:
         """List the loads to measure in a stage, in their order, those already measured left out."""
         before = [trial for trial in trials if _position(trial.stage) < _position(stage)]
         done = Counter(round(trial.load) for trial in trials if trial.stage == stage)
@@ -56,11 +56,11 @@ class Search:
                 left.append(load)
         return tuple(left)
 
-    def _all(self, stage: Stage, before: Sequence[Trial]) -> list[int]:
+    def _all(self, stage: SearchStage, before: Sequence[Trial]) -> list[int]:
         match stage:
-            case Stage.LADDER:
+            case SearchStage.LADDER:
                 return list(self.loads)
-            case Stage.BISECT | Stage.BISECT_AGAIN:
+            case SearchStage.BISECT | SearchStage.BISECT_AGAIN:
                 return self._between(before) if self.bisects else []
             case _:
                 return self._repeated(before)
@@ -89,7 +89,7 @@ class Search:
 
 
 def _position(stage: str) -> int:
-    return list(Stage).index(Stage(stage)) if stage else -1
+    return list(SearchStage).index(SearchStage(stage)) if stage else -1
 
 
 def _interesting(found: Answer) -> list[float]:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from engine.errors import LunscopeError, UsageError, words_of
 from engine.sweep.batch_means import Stop
 from engine.sweep.plan import SweepPlan
-from engine.sweep.search import Stage
+from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
 from engine.sweep.warmup import Trend
 
@@ -122,7 +122,7 @@ def _trial(document: dict[str, Any]) -> Trial | None:
         return None
     try:
         document |= {"stop": Stop(document["stop"]), "trend": Trend(document["trend"])}
-        document |= {"stage": Stage(document["stage"]).value, "failing": tuple(map(str, document["failing"]))}
+        document |= {"stage": SearchStage(document["stage"]).value, "failing": tuple(map(str, document["failing"]))}
         return Trial(**document)
     except (TypeError, ValueError):
         return None

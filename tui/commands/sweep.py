@@ -14,7 +14,7 @@ from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
-from engine.sweep.axes import Axis, parse_axis
+from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.batch_means import StopRule
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
@@ -116,7 +116,7 @@ def _limit(text: str) -> Limit:
         raise UsageError(f"--slo: {error}") from None
 
 
-def _job(scenarios: tuple[Scenario, ...], axes: tuple[Axis, ...], *, has_runtime: bool) -> JobSpec:
+def _job(scenarios: tuple[Scenario, ...], axes: tuple[SweepAxis, ...], *, has_runtime: bool) -> JobSpec:
     """Make the one job of a sweep, with scratch files for the widest stripe where no target is named.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.sweep.knee import Answer, answer
-from engine.sweep.search import Search, Stage
+from engine.sweep.search import Search, SearchStage
 from engine.sweep.trial import Trial
 
 SERVICE_S = 0.0005
@@ -102,7 +102,7 @@ class ModelDevice:
 def sweep(device: ModelDevice, loads: Sequence[int]) -> Answer:
     """Search a device as the runner does."""
     search = Search(tuple(loads), seed=device.seed)
-    for stage in Stage:
+    for stage in SearchStage:
         for load in search.wanted(stage, device.trials):
             device.measure(load, stage)
     return answer(device.trials)

@@ -13,8 +13,8 @@ import pytest
 from engine.errors import UsageError
 from engine.sweep.knee import Answer, Shape, answer
 from engine.sweep.limit import Limit, load_within
-from engine.sweep.optimum import Optimum, Reading, set_back
-from engine.sweep.search import Search, Stage
+from engine.sweep.optimum import CurveReading, Optimum, set_back
+from engine.sweep.search import Search, SearchStage
 from engine.sweep.trial import Trial
 from engine.sweep.warmup import Trend
 from tests.unit.sweep.queue_model import (
@@ -120,8 +120,8 @@ def test_drift_is_named() -> None:
 
 
 def test_steep_and_noisy_means_a_wider_set_back() -> None:
-    def read(load: float) -> Reading:
-        return Reading(load, 0.0, 0.0)
+    def read(load: float) -> CurveReading:
+        return CurveReading(load, 0.0, 0.0)
 
     assert set_back(100, (90, 110), 1.0, 0.05, read).at.load == pytest.approx(95)
     assert set_back(100, (90, 110), 0.0, 0.05, read).at.load == 100
@@ -138,7 +138,7 @@ def test_peak_is_set_back_from_its_cliff_and_a_plateau_is_not() -> None:
 
 def _trials(**changes: Any) -> list[Trial]:
     device = ModelDevice(corner(16), 1)
-    return [replace(device.measure(load, Stage.LADDER), **changes) for load in LADDER]
+    return [replace(device.measure(load, SearchStage.LADDER), **changes) for load in LADDER]
 
 
 def test_what_never_settled_is_called_that() -> None:
@@ -202,7 +202,7 @@ def test_best_within_a_limit_is_where_latency_crosses_it() -> None:
 
 def test_limit_below_the_knee_binds_and_one_above_gives_the_knee() -> None:
     soft = ModelDevice(bend(24), 1)
-    trials = [soft.measure(load, Stage.LADDER) for load in LADDER]
+    trials = [soft.measure(load, SearchStage.LADDER) for load in LADDER]
     # R = (N + D - 1) S / D: 0.75 ms at N = 13.
     tight, loose, never = answer(trials, [Limit("mean", 7.5e5), Limit("mean", 1e9), Limit("mean", 1e5)]).within
     assert tight[1] is not None
@@ -216,7 +216,7 @@ def test_search_goes_on_where_it_was() -> None:
     search = Search(LADDER, seed=5)
     whole, parts = ModelDevice(corner(20), 5, noise=0.05), ModelDevice(corner(20), 5, noise=0.05)
     sweep(whole, LADDER)
-    for stage in Stage:
+    for stage in SearchStage:
         while search.wanted(stage, parts.trials):
             parts.measure(search.wanted(stage, parts.trials)[0], stage)
     assert [trial.load for trial in parts.trials] == [trial.load for trial in whole.trials]
@@ -225,7 +225,7 @@ def test_search_goes_on_where_it_was() -> None:
 def test_repetitions_are_in_random_order_and_bisection_is_near_the_knee() -> None:
     device = ModelDevice(corner(20), 3)
     sweep(device, LADDER)
-    repeated = [trial.load for trial in device.trials if trial.stage == Stage.REPEAT]
+    repeated = [trial.load for trial in device.trials if trial.stage == SearchStage.REPEAT]
     assert repeated != sorted(repeated)
     assert set(LADDER) <= set(repeated)
     between = {trial.load for trial in device.trials} - set(LADDER)

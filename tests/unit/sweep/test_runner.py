@@ -16,7 +16,7 @@ from engine.sweep.batch_means import Stop
 from engine.sweep.knee import Shape
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.runner import SweepResult, SweepRunner
-from engine.sweep.search import Stage
+from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
 from engine.sweep.trial_file import TrialFile
 from engine.sweep.warmup import Trend
@@ -76,7 +76,7 @@ def test_every_combination_has_its_curve_and_repetitions_are_mixed() -> None:
     result = _run(load, _plan("qd=1..32", "bs=4k,8k"))
     assert [each.curve.name for each in result.curves] == ["bs=4k", "bs=8k"]
     assert all(each.answer.shape is Shape.KNEE for each in result.curves)
-    repeats = sum(trial.stage == Stage.REPEAT for each in result.curves for trial in each.trials)
+    repeats = sum(trial.stage == SearchStage.REPEAT for each in result.curves for trial in each.trials)
     sizes = [knobs.blocks for knobs in load.turns[-repeats:]]
     assert sum(before != after for before, after in itertools.pairwise(sizes)) > 3
 
@@ -113,7 +113,7 @@ def test_point_that_is_skipped_is_named_and_the_others_are_measured() -> None:
     result = runner.run()
     assert result.is_complete
     assert result.troubles == ("qd=4: left out",)
-    assert 4 not in {trial.load for trial in result.curves[0].trials if trial.stage == Stage.LADDER}
+    assert 4 not in {trial.load for trial in result.curves[0].trials if trial.stage == SearchStage.LADDER}
 
 
 def test_pause_measures_nothing_until_it_goes_on() -> None:

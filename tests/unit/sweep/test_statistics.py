@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.sweep.batch_means import (
-    Interval,
+    ConfidenceInterval,
     Stop,
     StopRule,
     batch_interval,
@@ -100,7 +100,7 @@ def test_intervals_hold_the_true_mean_as_often_as_they_say(memory: float) -> Non
 
 def test_few_values_have_no_interval() -> None:
     assert batch_interval(np.ones(19)) is None
-    assert batch_interval(np.ones(20)) == Interval(1.0, 0.0)
+    assert batch_interval(np.ones(20)) == ConfidenceInterval(1.0, 0.0)
 
 
 def test_ios_that_percentiles_need_and_what_they_leave_open() -> None:
@@ -112,7 +112,7 @@ def test_ios_that_percentiles_need_and_what_they_leave_open() -> None:
 
 
 def test_measuring_stops_when_precise_noisy_or_out_of_time() -> None:
-    rule, wide, narrow = StopRule(), Interval(100, 10), Interval(100, 1)
+    rule, wide, narrow = StopRule(), ConfidenceInterval(100, 10), ConfidenceInterval(100, 1)
     assert rule.decide(narrow, 50_000, 2.0, []) is Stop.PRECISE
     assert rule.decide(narrow, 50_000, 0.5, []) is Stop.GO_ON
     assert rule.decide(narrow, 9_000, 2.0, []) is Stop.GO_ON
@@ -121,7 +121,7 @@ def test_measuring_stops_when_precise_noisy_or_out_of_time() -> None:
     assert rule.decide(wide, 50_000, 2.0, [0.3] * 16) is Stop.NOISY
     assert rule.decide(wide, 50_000, 2.0, list(np.linspace(0.6, 0.3, 16))) is Stop.GO_ON
     assert rule.decide(wide, 0, 15.0, []) is Stop.TIME
-    assert rule.decide(Interval(0, 0), 50_000, 2.0, [np.inf] * 16) is Stop.GO_ON
+    assert rule.decide(ConfidenceInterval(0, 0), 50_000, 2.0, [np.inf] * 16) is Stop.GO_ON
 
 
 def test_relative_spread_of_what_has_none() -> None:
