@@ -122,6 +122,8 @@ def _run(app: LunscopeApp, tty: Tty, watch: EndWatch, control: LoadControl | Non
     stops = Stops(control)
     app.terminal = TerminalUse(tty, watch.lose_terminal, lambda: watch.is_ending, stops.before, stops.after)
     asyncio.run(_run_under(app, watch))
+    if app.failure is not None and watch.code is None:
+        raise app.failure
     return app.return_code or 0 if watch.code is None else watch.code
 
 

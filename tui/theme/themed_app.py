@@ -129,6 +129,15 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
         """Give our variables to themes that lack them, Textual's own among them."""
         return variable_defaults(self.current_theme)
 
+    @property
+    def failure(self) -> Exception | None:
+        """What ended the app although nobody asked for it."""
+        return self._exception
+
+    def _fatal_error(self) -> None:
+        """End the app; whoever runs it writes `failure` down, where Textual would print pages of it."""
+        self._close_messages_no_wait()
+
     def action_command_palette(self) -> None:
         """Show the palette, unless it is open already."""
         if not isinstance(self.screen, CommandPalette):
