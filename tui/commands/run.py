@@ -20,8 +20,8 @@ from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
 from tui.headless.runs import ResultOutput, run_headless
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options
-from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
+from tui.options.session import session_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source
 from tui.options.work import file_options, read_work, with_ends, with_scratch
@@ -36,15 +36,7 @@ SCREEN_TARGETS = 4
 @permission_options
 @click.option("--headless", is_flag=True, help="No screen, even on a terminal; runs 10 s unless --runtime is given.")
 @click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.run/1) at the end.")
-@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
-@click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
-@click.option("--interval", type=DECIMAL, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
-@click.option(
-    "--scratch-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help=f"Folder for scratch files, also ${SCRATCH_ENV}. [lunscope's folder in the user's cache]",
-)
+@session_options
 @file_options
 @tier_option
 @root_options

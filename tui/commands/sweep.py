@@ -23,8 +23,8 @@ from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child
 from tui.headless.sweep import SweepOrder, run_sweep
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
-from tui.options.numbers import DECIMAL
 from tui.options.roots import root_options
+from tui.options.session import session_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching
 from tui.options.work import read_work
@@ -48,15 +48,7 @@ from tui.options.work import read_work
     help="Keep each measurement in FILE as it is made; a sweep that was ended, however, goes on from there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.sweep/1) at the end.")
-@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Record the session.")
-@click.option("--overwrite", is_flag=True, help="Replace the file that --record names if it is a session.")
-@click.option("--interval", type=DECIMAL, default=1.0, show_default=True, metavar="S", help="Seconds between samples.")
-@click.option(
-    "--scratch-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help=f"Folder for scratch files, also ${SCRATCH_ENV}. [lunscope's folder in the user's cache]",
-)
+@session_options
 @load_options
 @permission_options
 @tier_option
