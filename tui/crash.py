@@ -9,7 +9,6 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from types import TracebackType
 
 from engine.text import safe_text, short_text
 
@@ -47,13 +46,6 @@ def report_threads() -> None:
 
     threading.excepthook = in_thread
     sys.unraisablehook = unraisable
-
-
-def report_uncaught(kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
-    """Replace sys.excepthook: for exceptions before or after the command line runs."""
-    if issubclass(kind, KeyboardInterrupt):
-        return
-    _show(error)
 
 
 def _show(error: BaseException) -> None:
