@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.command import CommandPalette
+from textual.command import CommandList, CommandPalette
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
@@ -50,3 +50,16 @@ async def test_paging_a_palette_that_shows_no_line(key: str) -> None:
         await pilot.resize_terminal(80, 24)
         await pilot.press("escape")
         await until(pilot, lambda: is_closed(pilot))
+
+
+async def test_text_that_reaches_a_palette_after_its_end() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source)) as pilot:
+        palette = await opened(pilot, source, "ctrl+p")
+        assert isinstance(palette, CommandPalette)
+        await palette.query(CommandList).remove()
+        palette._gather_commands("late")
+        await until(pilot, lambda: not palette.workers._workers)
+        palette.dismiss()
+        await until(pilot, lambda: is_closed(pilot))
+    assert pilot.app.return_code in (0, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Generic
 
+from textual import work
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
 from textual.screen import ModalScreen, ScreenResultType
@@ -29,6 +31,16 @@ class Palette(CommandPalette, LaidOutOnce[None]):
         """Close it if it is still the topmost screen."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        """Search as the base class does; not if its list is gone, because a typed key was handled after the end."""
+        if self.query(CommandList):
+            await _gather(self, search_value)
+
     def _action_command_list(self, action: str) -> None:
-        if self.query_one(CommandList).scrollable_content_region:
+        if any(found.scrollable_content_region for found in self.query(CommandList)):
             super()._action_command_list(action)
+
+
+_gather = inspect.unwrap(CommandPalette._gather_commands)
+"""The search itself; the attribute of the class starts it as a worker, which would be a second one."""
