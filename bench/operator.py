@@ -78,8 +78,8 @@ class Operator:
         return pressed_ns
 
     def word(self) -> str:
-        """Letters that no screen shows by itself."""
-        return "".join(self._random.choices("jqkxz", k=6))
+        """Letters that no screen shows by itself, and of which none quits: typed too early they are keys."""
+        return "".join(self._random.choices("jkxz", k=8))
 
     def chance(self) -> bool:
         """One of two."""
