@@ -52,14 +52,17 @@ async def test_paging_a_palette_that_shows_no_line(key: str) -> None:
         await until(pilot, lambda: is_closed(pilot))
 
 
-async def test_text_that_reaches_a_palette_after_its_end() -> None:
+@pytest.mark.parametrize("late", ["_gather_commands", "_watch__list_visible", "_watch__show_busy"])
+async def test_a_search_outlives_the_list_of_its_palette(late: str) -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source)) as pilot:
         palette = await opened(pilot, source, "ctrl+p")
         assert isinstance(palette, CommandPalette)
         await palette.query(CommandList).remove()
-        palette._gather_commands("late")
+        if late == "_gather_commands":
+            palette._gather_commands("disk")
+        else:
+            palette.call_next(getattr(palette, late))
         await until(pilot, lambda: not palette.workers._workers)
         palette.dismiss()
         await until(pilot, lambda: is_closed(pilot))
-    assert pilot.app.return_code in (0, None)

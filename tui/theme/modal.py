@@ -25,7 +25,10 @@ class Modal(ModalScreen[ScreenResultType], LaidOutOnce[ScreenResultType], Generi
 
 
 class Palette(CommandPalette, LaidOutOnce[None]):
-    """Textual's command palette that closes once, and works in a window that shows none of its lines."""
+    """Textual's command palette that closes once, and works in a window that shows none of its lines.
+
+    Its search runs beside its other messages: it may begin, or show what it found, when the list is removed already.
+    """
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close it if it is still the topmost screen."""
@@ -33,13 +36,24 @@ class Palette(CommandPalette, LaidOutOnce[None]):
 
     @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
     async def _gather_commands(self, search_value: str) -> None:
-        """Search as the base class does; not if its list is gone, because a typed key was handled after the end."""
-        if self.query(CommandList):
+        if self._has_list:
             await _gather(self, search_value)
 
+    def _watch__list_visible(self) -> None:
+        if self._has_list:
+            super()._watch__list_visible()
+
+    async def _watch__show_busy(self) -> None:
+        if self._has_list:
+            await super()._watch__show_busy()
+
     def _action_command_list(self, action: str) -> None:
-        if any(found.scrollable_content_region for found in self.query(CommandList)):
+        if self._has_list and self.query_one(CommandList).scrollable_content_region:
             super()._action_command_list(action)
+
+    @property
+    def _has_list(self) -> bool:
+        return bool(self.query(CommandList))
 
 
 _gather = inspect.unwrap(CommandPalette._gather_commands)

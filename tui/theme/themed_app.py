@@ -18,6 +18,7 @@ from textual.notifications import Notification, Notify, SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.timer import Timer, TimerCallback
+from textual.worker import WorkerFailed
 
 from tui.terminal.driver import TerminalDriver
 from tui.terminal.use import TerminalUse
@@ -131,8 +132,9 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
 
     @property
     def failure(self) -> Exception | None:
-        """What ended the app although nobody asked for it."""
-        return self._exception
+        """What ended the app although nobody asked for it; of a worker what it raised, with its traceback."""
+        failure = self._exception
+        return failure.error if isinstance(failure, WorkerFailed) and isinstance(failure.error, Exception) else failure
 
     def _fatal_error(self) -> None:
         """End the app; whoever runs it writes `failure` down, where Textual would print pages of it."""
