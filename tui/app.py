@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import gc
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import ClassVar
 
-from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from collectors.model import Source
@@ -26,6 +25,7 @@ from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_us
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.screen_registry import LATENCY, LOAD, OVERVIEW, TABS, ScreenEntry
 from tui.screens.base import View, view_class
+from tui.screens.chooser import Choice, Chooser
 from tui.screens.dialogs import TypeToConfirm
 from tui.session_actions import SessionActions
 from tui.tag_waits import TagWaitChoice
@@ -34,6 +34,8 @@ from tui.text.glyphs import choose_glyphs
 from tui.theme.settings import Settings
 from tui.transport import transport_of
 from tui.widgets.chart.widget import Chart
+
+Command = Callable[[], object]
 
 WAITS_PERIOD_S = 0.25
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
@@ -73,6 +75,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._feed = Feed(
             source, self.app_state.transport, self.app_state.history, self.app_state.events, self.post_message
         )
+        self._palette: Chooser[Command] = Chooser("Commands", verb="run")
+        self.install_screen(self._palette, "commands")
         for entry in TABS:
             self.add_mode(entry.id, functools.partial(self._make_screen, entry))
 
@@ -242,11 +246,31 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         keys = keys_in_force(action, self.app_state.keys)
         return " ".join(self.get_key_display(action.binding().with_key(key)) for key in keys)
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Fill the palette: every action available here, and Textual's own for themes and screenshots."""
+    def action_command_palette(self) -> None:
+        """Show the palette: every action that is available here, with its keys."""
+        if not isinstance(self.screen, ModalScreen):
+            self._palette.offer(list(self._commands()))
+            self.push_screen(self._palette, self._run_command)
+
+    def _commands(self) -> Iterator[Choice[Command]]:
+        screen = self.screen
         for action in actions_at(screen.ENTRY if isinstance(screen, View) else None):
             if self.check_action(action.method, ()):
                 target = self if action.screen == ANYWHERE else screen
-                callback = functools.partial(self.run_action, action.call, target)
-                yield SystemCommand(action.title, self._keys_text(action), callback)
-        yield from (entry for entry in super().get_system_commands(screen) if entry.title in {"Theme", "Screenshot"})
+                call = functools.partial(self.run_action, action.call, target)
+                yield Choice(action.title, call, self._keys_text(action))
+        yield Choice("Choose a theme", self._offer_themes)
+        yield Choice("Screenshot: save this screen as SVG", self.deliver_screenshot)
+
+    def _offer_themes(self) -> None:
+        themes = [Choice(name, name) for name in sorted(self.available_themes)]
+        self.push_screen(Chooser("Theme", themes, present=self.theme, verb="use"), self._use_theme)
+
+    def _use_theme(self, name: str | None) -> None:
+        if name is not None:
+            self.theme = name
+
+    def _run_command(self, command: Command | None) -> None:
+        """Run it when the palette is closed: it may open a dialog itself."""
+        if command is not None:
+            self.call_later(command)

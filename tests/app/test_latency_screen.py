@@ -12,8 +12,8 @@ from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
+from tui.screens.chooser import Chooser
 from tui.screens.latency import LatencyScreen
-from tui.screens.subject_picker import SubjectPicker
 from tui.widgets.chart.widget import Chart
 from tui.widgets.heatmap.widget import HeatMap
 
@@ -122,7 +122,7 @@ async def test_a_target_is_picked_by_typing_part_of_its_name(source: ListSource)
     async with on_stage(make_app(source), (110, 40)) as pilot:
         screen = await _opened(pilot, source)
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SubjectPicker) and pilot.app.screen.query(Input))
+        await until(pilot, lambda: isinstance(pilot.app.screen, Chooser) and pilot.app.screen.query(Input))
         await pilot.press(*"vdb", "enter")
         await until(pilot, lambda: pilot.app.screen is screen)
         await until(pilot, lambda: "Latency of target /dev/vdb" in screen_text(pilot))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from textual.command import CommandList, CommandPalette
+from textual.events import Click
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 from tests.app.sources import ListSource, make_samples
-from tests.app.stage import make_app, on_stage, play, until
+from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
 from tui.screens.overview import OverviewScreen
 
 
@@ -40,9 +40,7 @@ async def test_what_is_closed_twice_closes_nothing_else(opener: str) -> None:
 async def test_paging_a_palette_that_shows_no_line(key: str) -> None:
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source), (80, 24)) as pilot:
-        palette = await opened(pilot, source, "ctrl+p")
-        assert isinstance(palette, CommandPalette)
-        await until(pilot, lambda: palette._list_visible)
+        await opened(pilot, source, "ctrl+p")
         await pilot.press("down")
         await pilot.resize_terminal(10, 3)
         await pilot.pause()
@@ -52,17 +50,33 @@ async def test_paging_a_palette_that_shows_no_line(key: str) -> None:
         await until(pilot, lambda: is_closed(pilot))
 
 
-@pytest.mark.parametrize("late", ["_gather_commands", "_watch__list_visible", "_watch__show_busy"])
-async def test_a_search_outlives_the_list_of_its_palette(late: str) -> None:
+async def test_a_palette_runs_what_is_typed_and_starts_over() -> None:
     source = ListSource(make_samples(count=5))
-    async with on_stage(make_app(source)) as pilot:
-        palette = await opened(pilot, source, "ctrl+p")
-        assert isinstance(palette, CommandPalette)
-        await palette.query(CommandList).remove()
-        if late == "_gather_commands":
-            palette._gather_commands("disk")
-        else:
-            palette.call_next(getattr(palette, late))
-        await until(pilot, lambda: not palette.workers._workers)
-        palette.dismiss()
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        await opened(pilot, source, "ctrl+p")
+        assert "Help: keys" in screen_text(pilot)
+        assert "question" not in screen_text(pilot)
+        await pilot.press(*"next the", "enter")
+        await until(pilot, lambda: is_closed(pilot))
+        await until(pilot, lambda: pilot.app.theme != FROZEN.theme)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: "Help: keys" in screen_text(pilot))
+
+
+async def test_a_theme_is_chosen_by_its_name() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        await opened(pilot, source, "ctrl+p")
+        await pilot.press(*"choose a theme", "enter", *"nord", "enter")
+        await until(pilot, lambda: pilot.app.theme == "nord")
+
+
+async def test_a_click_after_the_window_shrank() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        await opened(pilot, source, "ctrl+p")
+        await pilot.resize_terminal(4, 2)
+        pilot.app.screen.post_message(Click(None, 9, 7, 0, 0, 1, False, False, False, screen_x=9, screen_y=7))
+        await pilot.pause()
+        await pilot.press("escape")
         await until(pilot, lambda: is_closed(pilot))

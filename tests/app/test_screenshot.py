@@ -40,8 +40,7 @@ async def test_the_palette_says_where_it_is_or_why_not(tmp_path: Path, monkeypat
     monkeypatch.delenv("XDG_PICTURES_DIR", raising=False)
     app = make_app(ListSource(make_samples(count=3)))
     async with on_stage(app, (120, 40)) as pilot:
-        command = next(one for one in app.get_system_commands(app.screen) if one.title == "Screenshot")
-        command.callback()
+        await pilot.press("ctrl+p", *"screenshot", "enter")
         folder = tmp_path / ".local/state/lunscope/screenshots"
         await until(pilot, lambda: folder.is_dir() and list(folder.iterdir()))
         await until(pilot, lambda: any("screenshot saved: " in one.message for one in app._notifications))

@@ -10,7 +10,7 @@ from collectors.latency.subjects import offered_subjects
 from collectors.latency.ticks import LatencyTicks
 from tui.app_state import AppState
 from tui.screens.base import View
-from tui.screens.subject_picker import SubjectPicker
+from tui.screens.chooser import Choice, Chooser
 from tui.transport import ReplayTransport
 from tui.widgets.heatmap.widget import HeatMap
 
@@ -87,9 +87,12 @@ class LatencyActions(View):
         frame = self.app_state.frame
         if frame is None:
             return
-        subjects = list(offered_subjects(frame, self.app_state.history.latencies.offered()))
-        if subjects:
-            self.app.push_screen(SubjectPicker(subjects, self.choice.subject), self._picked)
+        subjects = offered_subjects(frame, self.app_state.history.latencies.offered())
+        choices = [Choice(subject.title, subject) for subject in subjects]
+        if choices:
+            self.app.push_screen(
+                Chooser("Latency of which subject", choices, present=self.choice.subject), self._picked
+            )
         else:
             self.notify(self.empty_reason(), markup=False)
 

@@ -10,7 +10,6 @@ from rich.console import RenderableType
 from textual.app import App, ReturnType
 from textual.binding import Binding
 from textual.cache import LRUCache
-from textual.command import CommandPalette
 from textual.css.stylesheet import Stylesheet
 from textual.events import Event, InputEvent
 from textual.filter import LineFilter
@@ -23,7 +22,6 @@ from textual.worker import WorkerFailed
 from tui.terminal.driver import TerminalDriver
 from tui.terminal.use import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
-from tui.theme.modal import Palette
 from tui.theme.plain_ascii import PlainFilter
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
 
@@ -139,11 +137,6 @@ class ThemedApp(App[ReturnType], Generic[ReturnType]):
     def _fatal_error(self) -> None:
         """End the app; whoever runs it writes `failure` down, where Textual would print pages of it."""
         self._close_messages_no_wait()
-
-    def action_command_palette(self) -> None:
-        """Show the palette, unless it is open already."""
-        if not isinstance(self.screen, CommandPalette):
-            self.push_screen(Palette(id="--command-palette"))
 
     def notify(
         self,

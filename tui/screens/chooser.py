@@ -1,0 +1,131 @@
+"""The dialog that selects one of many lines by typing a part of it: commands, themes, latency subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from tui.theme.modal import Modal
+from tui.widgets.line import TextLine
+from tui.widgets.options import Options
+
+MOST_LISTED = 200
+"""Largest number of listed lines; typing narrows the list."""
+NOTE_COLUMN = 50
+PAGE_LINES = 10
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[Value]):
+    """One line of the list."""
+
+    title: str
+    value: Value
+    note: str = ""
+    """Drawn dimmed behind the title; typing finds it too."""
+
+    def holds(self, words: Sequence[str]) -> bool:
+        """Whether each word is a part of the line."""
+        text = f"{self.title} {self.note}".lower()
+        return all(word in text for word in words)
+
+    def line(self) -> Content:
+        """Draw the line."""
+        if not self.note:
+            return Content(self.title)
+        return Content.assemble(self.title.ljust(NOTE_COLUMN), " ", (self.note, "dim"))
+
+
+class Chooser(Modal[Value | None], Generic[Value]):
+    """A list filtered by typing; Enter selects the line under the cursor, Esc cancels.
+
+    It can be shown again: an app that installs it pays for its widgets once.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Leave", show=False),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("pageup", f"move(-{PAGE_LINES})", "Page up", show=False, priority=True),
+        Binding("pagedown", f"move({PAGE_LINES})", "Page down", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    Chooser { align: center middle; }
+    Chooser Vertical {
+        width: 72; max-width: 100%; height: 20; max-height: 100%;
+        border: round $accent; padding: 0 1; background: $surface;
+    }
+    Chooser OptionList { height: 1fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    def __init__(
+        self, title: str, choices: Sequence[Choice[Value]] = (), *, present: Value | None = None, verb: str = "show"
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._choices = choices
+        self._present = present
+        self._verb = verb
+        self._listed: Sequence[Choice[Value]] = ()
+
+    def offer(self, choices: Sequence[Choice[Value]]) -> None:
+        """Replace the lines; call this before it is shown again."""
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        """Filter, list, count."""
+        box = Vertical()
+        box.border_title = self._title
+        with box:
+            yield Input(placeholder="type part of a name", compact=True)
+            yield Options(markup=False, compact=True)
+            yield TextLine(" ")
+
+    def on_screen_resume(self) -> None:
+        """List all, as before anything was typed."""
+        with self.prevent(Input.Changed):
+            self.query_one(Input).value = ""
+        self._list("")
+
+    @on(Input.Changed)
+    def _narrow(self, event: Input.Changed) -> None:
+        self._list(event.value)
+
+    def _list(self, typed: str) -> None:
+        words = typed.lower().split()
+        found = [choice for choice in self._choices if choice.holds(words)]
+        self._listed = found[:MOST_LISTED]
+        listing = self.query_one(OptionList)
+        listing.clear_options()
+        listing.add_options(Option(choice.line()) for choice in self._listed)
+        if self._listed:
+            listing.highlighted = next((at for at, one in enumerate(self._listed) if one.value == self._present), 0)
+        rest = f", the first {MOST_LISTED} listed: type more" if len(found) > MOST_LISTED else ""
+        count = f"{len(found)} of {len(self._choices)}{rest}"
+        self.query_one(TextLine).put(f"{count}   Enter: {self._verb}   Esc: cancel")
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor of the list while typing."""
+        listing = self.query_one(OptionList)
+        if self._listed:
+            listing.highlighted = min(max((listing.highlighted or 0) + lines, 0), len(self._listed) - 1)
+
+    @on(Input.Submitted)
+    def _take_highlighted(self) -> None:
+        position = self.query_one(OptionList).highlighted
+        self.dismiss(None if position is None else self._listed[position].value)
+
+    @on(OptionList.OptionSelected)
+    def _take(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._listed[event.option_index].value)
