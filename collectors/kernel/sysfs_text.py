@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collectors.kernel.identity import storable_name
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 
 def text(value: bytes | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 Number = tuple[int, int]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from collectors.kernel.identity import SECTOR_BYTES, kernel_name, storable_name
 from collectors.kernel.sysfs_text import number, text
 from engine._native import read_attributes
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collectors.graph import Port
 from collectors.kernel.class_folder import Facts
 from collectors.kernel.sysfs_location import SysfsLocation, location_of
 from collectors.topology.buses import Buses
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 _PHY_OF_HOST = re.compile(r"phy-(\d+):\d+")
 """Phys of expanders have three numbers (drivers/scsi/scsi_transport_sas.c, sas_phy_alloc)."""

@@ -20,8 +20,7 @@ from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDa
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
 from collectors.topology.seen import DeviceRecords
 from engine.hostfs.names import unescape_octal
-from engine.numbers import whole_number
-from engine.text import safe_text
+from engine.text import safe_text, whole_number
 
 Numbers = Mapping[tuple[int, int], str]
 

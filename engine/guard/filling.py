@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from engine import _native
-from engine.backend.waits import Waits
+from engine.backend.outstanding import Waits
 from engine.config import scratch_folder
 from engine.errors import LunscopeError, StoppedError
 from engine.guard.scratch import free_bytes, no_room

@@ -10,8 +10,7 @@ from engine.errors import UsageError
 from engine.guard.finding import Found
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.sysblock import BlockDevice, look_up, lun_of, read_text
-from engine.numbers import whole_number
-from engine.text import safe_text
+from engine.text import safe_text, whole_number
 
 _Store = tuple[str, str | int, int, int]
 """Something that stores, and the bytes of it that a device shows: two devices with one in common are one LUN."""

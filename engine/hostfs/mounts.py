@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.hostfs.names import unescape_octal
 from engine.hostfs.roots import Roots
 from engine.hostfs.sysblock import parse_device_number, read_text
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 
 @dataclass(frozen=True, slots=True)

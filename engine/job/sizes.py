@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from engine.errors import UsageError
 from engine.job.shares import adds_up, scaled_to_100
-from engine.numbers import decimal_number
+from engine.text import decimal_number
 
 _UNITS = "kmgtp"
 _SIZE = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(?:([kmgtp])(?:i?b)?|b)?", re.IGNORECASE | re.ASCII)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from engine.backend.outstanding import outstanding_document, stalls_document
-from engine.errno_text import error_message, error_name
+from engine.errors import error_message, error_name
 from engine.job.knobs import KNOBS, Knobs
 from engine.job.spec import Arrival, JobSpec
 from engine.results.badge import Badge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from engine.errno_text import error_message, error_name
+from engine.errors import error_message, error_name
 from engine.job.describe import describe_job, describe_knobs
 from engine.results.caveats import caveats
 from engine.results.cpu_use import CpuUse, per_gb_s

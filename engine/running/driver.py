@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine._native import VerifyPass
-from engine.backend.outstanding import Outstanding
-from engine.backend.waits import Waits
+from engine.backend.outstanding import Outstanding, Waits
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import OpenTarget, UseMonitor, recheck_targets

@@ -10,9 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from engine._native import LoadEngine, uring_refusal
-from engine.backend.outstanding import Outstanding
+from engine.backend.outstanding import Outstanding, Waits
 from engine.backend.protocol import LoadBackend
-from engine.backend.waits import Waits
 from engine.errors import RefusedError, StoppedError
 from engine.guard import OpenTarget, TargetKind, fill_scratch, open_targets
 from engine.job.spec import JobSpec, Knobs, Permissions

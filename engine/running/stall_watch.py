@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, Stall, waiting_text
-from engine.backend.waits import MANY_CALLS
+from engine.backend.outstanding import MANY_CALLS, NAMED_AFTER_S, Outstanding, Stall, waiting_text
 from engine.events import EventKind
 from engine.running.status_store import StatusStore
 

@@ -11,8 +11,7 @@ from datetime import datetime
 import click
 
 from engine._native import VerifyPass
-from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, given_up_text
-from engine.backend.waits import Waits
+from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, Waits, given_up_text
 from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.sizes import human_size, parse_duration

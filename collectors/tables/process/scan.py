@@ -15,7 +15,7 @@ from pathlib import Path
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING
 from engine._native import read_attributes
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 MAX_PROCESSES = 64
 KEPT_S = 30.0
