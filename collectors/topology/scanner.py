@@ -19,7 +19,7 @@ from collectors.topology.device_mapper import AskMaps, with_map_states
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
 from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
 from collectors.topology.seen import DeviceRecords
-from engine.hostfs.names import unescape_octal
+from engine.hostfs.kernel_files import unescape_octal
 from engine.text import safe_text, whole_number
 
 Numbers = Mapping[tuple[int, int], str]

@@ -1,4 +1,4 @@
-"""Scratch files for a load: on disk, and removed however the program ends."""
+"""Scratch files for a load: made on disk, filled, and removed however the program ends."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.hostfs import blockio
-from engine.hostfs.overlays import Overlay, inodes_below
-from engine.hostfs.roots import Roots
+from engine.hostfs.kernel_files import Roots
+from engine.hostfs.mounts import Overlay, inodes_below
 from engine.hostfs.sysblock import BlockDevice, list_disks, on_disk, read_number, read_text
 
 

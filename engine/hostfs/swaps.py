@@ -6,8 +6,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.hostfs.names import unescape_octal
-from engine.hostfs.roots import Roots
+from engine.hostfs.kernel_files import Roots, unescape_octal
 from engine.hostfs.sysblock import read_text
 
 
