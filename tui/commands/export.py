@@ -13,8 +13,7 @@ from collectors.reports.slow_io_export import SLOW_TABLE
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import parse_when
 from engine.job.formats.choose import write_new
-from engine.job.scenario import Scenario
-from engine.job.scenario_file import dump_scenario
+from engine.job.scenario import Scenario, dump_scenario
 from engine.text import safe_text
 from tui.options.numbers import WHOLE
 

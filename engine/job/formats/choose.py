@@ -38,7 +38,7 @@ def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
     text, shown = read_text(path), safe_text(str(path))
     if "schema" not in parse_toml(text, shown):
         return ReadJob((Scenario(parse_job(text, shown)),))
-    from engine.job.scenario_file import parse_scenario  # noqa: PLC0415
+    from engine.job.scenario import parse_scenario  # noqa: PLC0415
 
     return ReadJob((parse_scenario(text, shown),))
 
@@ -62,7 +62,7 @@ def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:
             f"--save-job: {len(scenarios)} jobs, one after another: choose with --section: {safe_text(names)}"
         )
     else:
-        from engine.job.scenario_file import dump_scenario  # noqa: PLC0415
+        from engine.job.scenario import dump_scenario  # noqa: PLC0415
 
         (scenario,) = scenarios
         text = dump_scenario(scenario) if scenario.turns else dump_job(scenario.job)

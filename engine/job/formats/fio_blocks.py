@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import Units, by_direction, fraction
-from engine.job.formats.source_location import quoted
-from engine.job.shares import ROUNDING_PERCENT, scaled_to_100
+from engine.job.formats.text_file import quoted
+from engine.job.sizes import ROUNDING_PERCENT, scaled_to_100
 from engine.job.spec import MAX_BLOCK_BYTES, BlockShare
 
 Blocks = tuple[BlockShare, ...]

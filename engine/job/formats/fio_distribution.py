@@ -19,8 +19,8 @@ from engine.job.distribution import (
 from engine.job.formats.fio_blocks import filled_up
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import fraction, switch
-from engine.job.formats.source_location import quoted
-from engine.job.shares import adds_up, scaled_to_100
+from engine.job.formats.text_file import quoted
+from engine.job.sizes import adds_up, scaled_to_100
 
 _SHORTENED = (
     "blocks of several sizes without norandommap: fio shortens those that meet blocks already done, here they keep the "
