@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from engine.job.spec import TargetSpec
 from engine.results.layout_result import LogicalResult, PathResult
-from engine.results.split import Split
+from engine.results.measured import Split
 
 Document = dict[str, object]
 SplitDocument = Callable[[Split], Document]

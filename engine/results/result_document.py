@@ -9,15 +9,13 @@ from engine.errors import error_message, error_name
 from engine.job.knobs import KNOBS, Knobs
 from engine.job.spec import Arrival, JobSpec
 from engine.results.badge import Badge
-from engine.results.caveats import caveats
+from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse, per_gb_s, per_io_us
-from engine.results.latencies import Latencies
+from engine.results.histogram import Latencies
 from engine.results.layout_document import logical_document, path_documents, target_name
-from engine.results.measured import Measured
-from engine.results.path_outcome import path_outcome_documents
+from engine.results.layout_result import path_outcome_documents
+from engine.results.measured import Measured, Split
 from engine.results.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
-from engine.results.run_badges import run_badges
-from engine.results.split import Split
 from engine.verify.run_result import verified_document
 from engine.version import version
 

@@ -16,11 +16,11 @@ from engine.errors import RefusedError, StoppedError
 from engine.guard import OpenTarget, TargetKind, fill_scratch, open_targets
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.results.badge import Badge
-from engine.results.run_badges import live_badges
+from engine.results.caveats import live_badges
 from engine.running.counter_reader import CounterReader
 from engine.running.select import BackendChoice, blocking_target, build, choose, notices_of
+from engine.running.stall_watch import WaitLimit
 from engine.running.target_badges import target_badges
-from engine.running.wait_limit import WaitLimit
 from engine.verify.journal import Journals, forget_journals
 
 _DRAIN_STEP_S = 0.02

@@ -15,7 +15,7 @@ from engine.errors import RefusedError, describe_error
 from engine.events import EventKind
 from engine.running.counter_reader import ACTIVE, ERRORS, FAILING, SKIPPED
 from engine.running.layout_counters import PATH_FAILED
-from engine.running.status_store import StatusStore
+from engine.running.status import StatusStore
 
 if TYPE_CHECKING:
     from engine.running.driver import LoadDriver

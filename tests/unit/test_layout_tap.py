@@ -11,7 +11,7 @@ from collectors.rates import derive
 from collectors.registry import fields_of
 from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
 from engine.running.layout_counters import PATH_FAILED, LayoutCounters
-from engine.running.status_store import StatusStore
+from engine.running.status import StatusStore
 from engine.running.supervisor import PathCounterWatch
 
 
