@@ -31,9 +31,8 @@ from engine.results.result import (
     evaluate,
     nothing_measured,
 )
-from engine.running.counter_reader import PathHistory
+from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
 from engine.running.knob_state import KnobState
-from engine.running.layout_counters import LayoutCounters, tail_line
 from engine.running.prepared_run import PreparedRun, set_up
 from engine.running.select import deepest
 from engine.running.stall_watch import WaitLimit

@@ -16,7 +16,7 @@ from engine.backend.protocol import Cells
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Knobs
 from engine.results.badge import Badge
-from engine.running.layout_counters import LayoutReading
+from engine.running.counter_reader import LayoutReading
 
 
 class LoadState(StrEnum):

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import RefusedError, describe_error
 from engine.events import EventKind
-from engine.running.counter_reader import ACTIVE, ERRORS, FAILING, SKIPPED
-from engine.running.layout_counters import PATH_FAILED
+from engine.running.counter_reader import ACTIVE, ERRORS, FAILING, PATH_FAILED, SKIPPED
 from engine.running.status import StatusStore
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.results.layout_result import PathOutcome, path_outcome_documents, path_outcome_lines
-from engine.running.counter_reader import PathHistory
-from engine.running.layout_counters import PATH_ERRORS, PATH_FAILED, PATH_TARGET
+from engine.running.counter_reader import PATH_ERRORS, PATH_FAILED, PATH_TARGET, PathHistory
 
 NAMES = ("/dev/sda", "/dev/sdb", "/dev/sdc")
 

@@ -13,7 +13,7 @@ from engine.job.knobs import KNOBS, FioNumber, Knob, Knobs
 from engine.job.knobs.kinds import WholeNumber
 from engine.job.read_write import rw_word
 from engine.job.sizes import format_duration, format_number, format_size
-from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Knobs, Mode
+from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode
 
 
 def take_numbers(given: Given, units: Units, knobs: Knobs) -> Knobs:
