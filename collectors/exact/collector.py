@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.losses import LossReporter, tracer_table
-from collectors.exact.members import TracedMembers
-from collectors.exact.traced_groups import TracedGroups
+from collectors.exact.members import TracedGroups, TracedMembers
 from collectors.exact.tracer import SCALE, SLOW_COLUMNS, Cells, Tracer
 from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.model import MISSING, Histograms, Rows, Table, Topology

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from collectors.derive.present_disks import present_disks
+from collectors.derive.roles import present_disks
 from collectors.graph import Lun
 from collectors.hotness import hottest
 from collectors.kernel.device_names import both_names

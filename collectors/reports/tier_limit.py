@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from collectors.exact.host_tier import HostTier
+from collectors.exact.live_tier import HostTier
 from collectors.model import MISSING, Sample, Step, Table, Tier
 from collectors.registry import SUBJECTS
 from collectors.tables.block.schema import DISK

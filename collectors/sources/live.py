@@ -10,8 +10,8 @@ from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
 from collectors.exact.live_tier import LiveTier
-from collectors.exact.opening import open_tracer, refusal_of
 from collectors.exact.tracer import Tracer
+from collectors.exact.tracer_supervisor import open_tracer, refusal_of
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
 from collectors.paths.state import contradicted_paths
 from collectors.sampling.reading import Collector, Reading

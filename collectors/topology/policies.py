@@ -12,8 +12,6 @@ from engine.text import safe_text
 MOST_EVENTS = 16
 """More policy changes than this at once (of all LUNs of a subsystem) are reported in one event."""
 
-EventText = tuple[str, dict[str, str | int]]
-
 
 def policy_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
     """Yield text and data of an event per LUN with a changed policy, or of one event for many."""

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Grid as Cells
 from textual.content import Content
 
-from collectors.derive.present_disks import present_disks
+from collectors.derive.roles import present_disks
 from collectors.hotness import hottest, verdict
 from collectors.latency.subject import LatencySubject
 from collectors.model import Frame, FrameTable

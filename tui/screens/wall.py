@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 
-from collectors.derive.present_disks import present_disks
+from collectors.derive.roles import present_disks
 from collectors.hotness import verdict
 from collectors.latency.subject import LatencySubject
 from collectors.latency.subjects import disk_subject

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.disk_interval import DiskInterval
-from collectors.derive.group_inflight import NO_GROUP_SAMPLES, added_group_samples
+from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, added_group_samples
 from collectors.model import FrameTable, Rows, Step, Topology
 from collectors.subject import interval_s
 from collectors.tables.block.derive.block_interval import block_interval

@@ -16,7 +16,7 @@ from engine._native import read_attributes
 from engine.events import Event, EventKind
 from engine.text import safe_text
 
-PACE = SlowPace(least_s=30.0, share=0.002, longest_s=600.0)
+PORT_PACE = SlowPace(least_s=30.0, share=0.002, longest_s=600.0)
 """A port that takes 0.1 s to answer is read every 50 s, a slower one less often."""
 
 _COLUMNS = tuple(column.id for column in PORT_ERRORS.columns)

@@ -15,7 +15,7 @@ def path_readers(host: SampledHost) -> Iterator[Collector]:
     from collectors.tables.block import path_errors as errors  # noqa: PLC0415 (see collectors.subject.Readers)
 
     take, events_of = errors.PathErrors(host.sysfs).take, errors.path_error_events(host.devices)
-    yield SlowCounters("path errors", host.graph, take, errors.PACE, events_of)
+    yield SlowCounters("path errors", host.graph, take, errors.PATH_PACE, events_of)
 
 
 def port_readers(host: SampledHost) -> Iterator[Collector]:
@@ -26,7 +26,7 @@ def port_readers(host: SampledHost) -> Iterator[Collector]:
 
     if host.settings.fabric_counters:
         take = errors.PortErrors(host.sysfs).take
-        yield SlowCounters("port errors", host.graph, take, errors.PACE, errors.port_error_events)
+        yield SlowCounters("port errors", host.graph, take, errors.PORT_PACE, errors.port_error_events)
     if host.tier >= Tier.SAMPLED:
         try:
             yield start_group_watch(host.sysfs, host.disks, host.graph)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collectors.derive.disk_interval import DiskInterval, disk_intervals
-from collectors.derive.group_inflight import GroupSamples, group_samples
+from collectors.derive.inflight_samples import GroupSamples, group_samples
 from collectors.model import Sample
 from collectors.subject import interval_s
 from collectors.tables.block.derive.traced import Traced, traced

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.derive.disk_interval import DiskInterval
-from collectors.derive.group_inflight import NO_GROUP_SAMPLES, GroupSamples, with_group_samples
+from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, GroupSamples, with_group_samples
 from collectors.derive.queue_split import sampled_busy_share
 from collectors.derive.roles import Positions, Roles, roles
 from collectors.model import MISSING, FrameTable, HostFacts, Rows, Table, Tier, Topology
