@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from collectors.graph import Layer, Lun, Path, Tape, TargetPort
-from collectors.kernel.class_folder import Facts
-from collectors.kernel.sysfs_location import SysfsLocation
+from collectors.kernel.sysfs import Facts, SysfsLocation
 from collectors.model import Device
 from collectors.tables.tape.drives import TapeRecord
 from collectors.topology.buses import Buses

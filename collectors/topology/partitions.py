@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collectors.kernel.identity import SECTOR_BYTES, kernel_name, storable_name
-from collectors.kernel.sysfs_text import number, text
+from collectors.kernel.sysfs import number, text
 from engine._native import read_attributes
 from engine.text import whole_number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from collectors.graph import Graph
-from collectors.kernel.device_names import label_of
+from collectors.kernel.device_ids import label_of
 from collectors.model import Device
 from engine.text import safe_text
 

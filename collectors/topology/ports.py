@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from collectors.graph import Port
-from collectors.kernel.class_folder import Facts
-from collectors.kernel.sysfs_location import SysfsLocation, location_of
+from collectors.kernel.sysfs import Facts, SysfsLocation, location_of
 from collectors.topology.buses import Buses
 from engine.text import whole_number
 

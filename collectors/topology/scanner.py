@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from collectors.graph import Graph, MountedFilesystem
-from collectors.kernel.class_folder import read_class
+from collectors.kernel.devices import read_udev_properties
 from collectors.kernel.identity import storable_name
-from collectors.kernel.udev_facts import read_udev_properties
+from collectors.kernel.sysfs import read_class
 from collectors.model import Device, Rows
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.tape.drives import read_tapes

@@ -6,12 +6,19 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from collectors.kernel.devices import STACKED, Attributes, device_kind, device_of, is_of, read_devices
+from collectors.kernel.device_ids import NO_IDS, TargetIds, target_ids
+from collectors.kernel.devices import (
+    STACKED,
+    Attributes,
+    UdevLookup,
+    device_kind,
+    device_of,
+    is_of,
+    read_devices,
+    with_udev,
+)
 from collectors.kernel.identity import kernel_name, storable_name, sysfs_name
-from collectors.kernel.sysfs_location import NOWHERE, SysfsLocation, location_of
-from collectors.kernel.sysfs_text import flag, number, text
-from collectors.kernel.udev_facts import UdevLookup, with_udev
-from collectors.kernel.vpd_ids import NO_IDS, TargetIds, target_ids
+from collectors.kernel.sysfs import NOWHERE, SysfsLocation, flag, location_of, number, text
 from collectors.model import Device, Rows
 
 

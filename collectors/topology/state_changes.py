@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from collectors.graph import Graph, Path, Port
-from collectors.kernel.class_folder import read_class
-from collectors.kernel.device_names import label_of
+from collectors.kernel.device_ids import label_of
+from collectors.kernel.sysfs import read_class
 from collectors.model import Device
 from engine.text import safe_text
 

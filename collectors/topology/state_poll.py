@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from collectors.graph import Graph, Path
-from collectors.kernel.class_folder import read_class
 from collectors.kernel.identity import sysfs_name
-from collectors.kernel.sysfs_text import number, text
+from collectors.kernel.sysfs import number, read_class, text
 from collectors.kernel.uevents import Budget
 from engine._native import AttributeWatch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collectors.graph import Port, TargetPort
-from collectors.kernel.sysfs_location import SysfsLocation
+from collectors.kernel.sysfs import SysfsLocation
 from collectors.topology.buses import Buses
 from collectors.topology.ports import address_parts
 

@@ -7,8 +7,7 @@ from pathlib import Path as FilePath
 import pytest
 
 from collectors.graph import Path
-from collectors.kernel.device_ids import plain_wwid, vendor_name
-from collectors.kernel.vpd_ids import NO_IDS, target_ids
+from collectors.kernel.device_ids import NO_IDS, plain_wwid, target_ids, vendor_name
 from collectors.model import Rows
 from collectors.paths.groups import GroupBy, path_groups
 from collectors.paths.state import access_mix

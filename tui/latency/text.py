@@ -9,8 +9,7 @@ from textual.content import Content
 from collectors.field import Unit
 from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subject import Direction, LatencySubject, Part
-from collectors.latency.subjects import LOAD
+from collectors.latency.subjects import LOAD, Direction, LatencySubject, Part
 from collectors.latency.summary import LatencySummary
 from collectors.session.time_format import clock_text
 from engine.text import safe_text

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from textual.content import Content
 
 from collectors.latency.load_waterfall import LoadWaterfall
-from collectors.latency.stage import Stage
-from collectors.latency.waterfall import MatchedIo, Waterfall
+from collectors.latency.waterfall import MatchedIo, Stage, Waterfall
 from engine.text import safe_text
 from tui.text.clock import precise_clock
 from tui.text.glyphs import Glyphs

@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.events import Resize
 
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame
 from engine.backend.outstanding import short_text
 from engine.running.status import LoadState

@@ -15,8 +15,7 @@ from textual.content import Content
 from textual.geometry import Size
 
 from collectors.field import Unit
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject
+from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.tables.cgroup.keys import parts_of
 from collectors.tables.cgroup.subject import CGROUPS

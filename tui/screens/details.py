@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from collectors.hotness import verdict
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject, port_subject
+from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.tables.block.path_verdict import judge_paths, odd_words
 from tui.app_state import AppState

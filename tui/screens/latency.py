@@ -11,8 +11,7 @@ from textual.binding import BindingType
 
 from collectors.latency.peaks import Peak
 from collectors.latency.recording_peaks import RecordingPeaks
-from collectors.latency.subject import LatencySubject, Part
-from collectors.latency.subjects import TRACE, first_subject
+from collectors.latency.subjects import TRACE, LatencySubject, Part, first_subject
 from collectors.latency.summary import summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame

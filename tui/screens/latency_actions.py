@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from collectors.latency.subject import Direction, LatencySubject, Part, parts_of, series_of
-from collectors.latency.subjects import offered_subjects
+from collectors.latency.subjects import Direction, LatencySubject, Part, offered_subjects, parts_of, series_of
 from collectors.latency.ticks import LatencyTicks
 from tui.app_state import AppState
 from tui.screens.base import View

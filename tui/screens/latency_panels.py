@@ -14,8 +14,7 @@ from textual.widgets import OptionList
 from collectors.latency.load_waterfall import load_waterfall
 from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import TRACE
+from collectors.latency.subjects import TRACE, LatencySubject
 from collectors.model import Frame, Tier
 from tui.history.charts import History
 from tui.latency.text import SLOW_HEAD, peak_lines, slow_lines

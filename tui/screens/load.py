@@ -13,8 +13,7 @@ from textual.containers import Grid as Cells
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Input
 
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import WHOLE_LOAD
+from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
 from collectors.series import Series
 from collectors.tables.load.targets import TOTAL_ROWS

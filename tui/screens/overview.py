@@ -13,7 +13,7 @@ from textual.content import Content
 
 from collectors.derive.roles import present_disks
 from collectors.hotness import hottest, verdict
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame, FrameTable
 from collectors.registry import get_field
 from tui.app_state import AppState, traced_subject

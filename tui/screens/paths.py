@@ -11,8 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject, port_subject
+from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.groups import GroupBy
 from tui.app_state import AppState

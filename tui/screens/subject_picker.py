@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from tui.theme.modal import Modal
 from tui.widgets.line import TextLine
 from tui.widgets.options import Options

@@ -9,8 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject, port_subject
+from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.branches import Node, NodeKind
 from tui.app_state import AppState

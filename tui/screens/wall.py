@@ -14,8 +14,7 @@ from textual.geometry import Size
 
 from collectors.derive.roles import present_disks
 from collectors.hotness import verdict
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject
+from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.registry import get_field
 from engine.text import safe_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from collectors.kernel.device_names import both_names
+from collectors.kernel.device_ids import both_names
 from collectors.model import FrameTable, Topology
 
 

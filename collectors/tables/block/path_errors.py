@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import aligned
 from collectors.graph import Graph, Path
-from collectors.kernel.device_names import label_of
+from collectors.kernel.device_ids import label_of
 from collectors.kernel.identity import sysfs_name
 from collectors.model import MISSING, Device, Rows, Table
 from collectors.sampling.slow_counters import SlowPace

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from collectors.graph import Graph, Port
-from collectors.kernel.class_folder import class_entries
+from collectors.kernel.sysfs import class_entries
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.slow_counters import SlowPace
 from collectors.tables.block.path_errors import counted

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from collectors.derive.error_counters import with_errors
 from collectors.graph import Path
-from collectors.kernel.device_ids import plain_wwid
-from collectors.kernel.device_names import both_names, label_of
+from collectors.kernel.device_ids import both_names, label_of, plain_wwid
 from collectors.model import Frame, FrameTable, Rows, Table, Topology
 from collectors.subject import Averages, Interval, Report, Subject, any_above
 from collectors.tables.block.derive.block_interval import block_interval

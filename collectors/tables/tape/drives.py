@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from collectors.kernel.device_ids import unit_serial
 from collectors.kernel.identity import storable_name
-from collectors.kernel.sysfs_location import SysfsLocation, location_of
-from collectors.kernel.sysfs_text import text
+from collectors.kernel.sysfs import SysfsLocation, location_of, text
 from engine._native import read_attributes
 
 CLASS = "class/scsi_tape"

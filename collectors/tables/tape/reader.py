@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.kernel.sysfs_text import number
+from collectors.kernel.sysfs import number
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
 from collectors.tables.tape.drives import CLASS, drive_entries, drive_key, drive_links
