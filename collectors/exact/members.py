@@ -12,7 +12,7 @@ from collectors.exact.tracer import Tracer
 from collectors.graph import Graph
 from collectors.kernel.identity import number_of, storable_name
 from collectors.model import MISSING, Kind, Rows, Table
-from collectors.tables.block.trace_schema import TRACE, TRACE_GROUP, group_key
+from collectors.tables.block.schema import TRACE, TRACE_GROUP, group_key
 
 
 @dataclass(frozen=True, slots=True, eq=False)

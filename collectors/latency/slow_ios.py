@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.model import MISSING, Device, Sample, Table
-from collectors.tables.block.trace_schema import SLOW_IO
+from collectors.tables.block.schema import SLOW_IO
 from collectors.tables.load.schema import SLOW_LOAD
 from engine.text import safe_text
 

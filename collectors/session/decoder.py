@@ -1,4 +1,4 @@
-"""Decoding of ticks into samples, through the ticks they are delta-encoded against."""
+"""Decoding of ticks into samples, through those they are delta-encoded against, and of the objects they refer to."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from collectors.model import Histograms, Rows, Sample, Schema, Table
 from collectors.session.format import MAX_TICK_CELLS, DamageError
 from collectors.session.object_reader import ObjectReader
-from collectors.session.record import Record, RecordSection
-from collectors.session.state import TickState
-from collectors.session.ticks import StoredTick, TickTable
+from collectors.session.record import Record, RecordSection, TickState
+from collectors.session.rows import StoredTick, TickTable
 from engine import _native
 from engine.events import Event
 

@@ -13,9 +13,8 @@ from collectors.tables.tape.drives import TapeRecord
 from collectors.topology.buses import Buses
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
 from collectors.topology.partitions import Partition
-from collectors.topology.ports import PortTable, find_ports, nvme_limit
+from collectors.topology.ports import PortTable, find_ports, nvme_limit, target_of
 from collectors.topology.seen import DeviceRecord
-from collectors.topology.targets import target_of
 
 
 def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:

@@ -15,10 +15,16 @@ from collectors.sampling.settings import ReadingSettings
 from collectors.tables.host.facts import device_notices
 from collectors.topology.device_mapper import open_maps
 from collectors.topology.map_events import MapEvents
-from collectors.topology.policies import policy_changes
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_age import state_age_tables
-from collectors.topology.state_changes import PortMarks, limit_changes, path_changes, port_changes, read_port_marks
+from collectors.topology.state_changes import (
+    PortMarks,
+    limit_changes,
+    path_changes,
+    policy_changes,
+    port_changes,
+    read_port_marks,
+)
 from collectors.topology.state_poll import StatePoll
 from engine.events import Event, EventKind
 

@@ -6,8 +6,7 @@ import fcntl
 import os
 import struct
 
-from collectors.topology.device_mapper import BUFFER_FULL, CONTROL, HEADER, decoded, header_of
-from collectors.topology.map_status import Number
+from collectors.topology.device_mapper import BUFFER_FULL, CONTROL, HEADER, Number, decoded, header_of
 
 _LIST_DEVICES = 0xC000FD02 | HEADER.size << 16
 _NAME_LIST = struct.Struct("=Q I")

@@ -13,7 +13,7 @@ from collectors.kernel.identity import kernel_name, number_of, storable_name
 from collectors.sampling.settings import load_reading_settings, plain_identity
 from collectors.session.time_format import parse_when
 from collectors.tables.host.reader import HostCollector
-from collectors.topology.map_status import parse_map
+from collectors.topology.device_mapper import parse_map
 from collectors.topology.multipathd import parse_paths
 from collectors.topology.ports import natural
 from collectors.topology.scanner import read_mounts

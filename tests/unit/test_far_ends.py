@@ -13,7 +13,7 @@ from collectors.paths.groups import GroupBy, path_groups
 from collectors.paths.state import access_mix
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
-from collectors.topology.current import read_topology
+from collectors.topology.scanner import read_topology
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi, add_nvme_controller, add_nvme_namespace
 

@@ -15,7 +15,7 @@ from collectors.exact.probe.client import HelperTracer, connect
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import Message, receive, send
 from collectors.exact.probe.server import Limits, ProbeServer
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError, UsageError
 from tests import needs
 from tests.unit.hand_tracer import HandTracer

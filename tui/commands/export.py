@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from collectors.reports.export import FORMATS, TABLES, Selection, export_lines
+from collectors.reports.export import FORMATS, SLOW_TABLE, TABLES, Selection, export_lines
 from collectors.reports.scenario import scenario_of
-from collectors.reports.slow_io_export import SLOW_TABLE
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import parse_when
 from engine.job.formats.choose import write_new

@@ -13,9 +13,8 @@ import click
 
 from collectors.model import Step, Tier
 from collectors.registry import REPORTED
-from collectors.reports.layout import report_of
-from collectors.reports.report import ReportOptions, report_json, report_text
-from collectors.reports.tier_limit import with_tier
+from collectors.reports.page import report_of
+from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError

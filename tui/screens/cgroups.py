@@ -17,7 +17,7 @@ from textual.geometry import Size
 from collectors.field import Unit
 from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
-from collectors.tables.cgroup.keys import parts_of
+from collectors.tables.cgroup.schema import parts_of
 from collectors.tables.cgroup.subject import CGROUPS
 from engine.text import safe_text
 from tui.app_state import AppState
