@@ -10,7 +10,7 @@ from engine.text import safe_text
 from tui.app_state import AppState
 from tui.screens.dialogs import Dialog
 from tui.screenshot import picture_folders, save_picture
-from tui.text.clock import SECOND_NS, span_text
+from tui.text.format import SECOND_NS, span_text
 from tui.theme.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 

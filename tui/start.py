@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
-from tui.headless.end_load import end_load
+from tui.headless.after_screens import end_load
 from tui.loading import loading
 from tui.terminal.end_watch import EndWatch
-from tui.terminal.stops import Stops
+from tui.terminal.job_control import Stops
 from tui.terminal.tty import Tty, open_terminal
 
 if TYPE_CHECKING:

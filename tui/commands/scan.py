@@ -15,8 +15,7 @@ from collectors.session.reader import SessionReader
 from collectors.topology.scanner import read_topology
 from collectors.topology.state_age import state_age_s
 from engine.errors import LunscopeError
-from tui.options.reading import reading_settings
-from tui.options.roots import root_options
+from tui.options.reading import reading_settings, root_options
 
 
 @click.command(short_help="the device graph: HBA ports, paths, LUNs, what is built on them")

@@ -17,8 +17,7 @@ from collectors.registry import fields_of
 from collectors.tables.block.path_verdict import PathJudgement, judge_paths, odd_words
 from engine.text import safe_text
 from tui.history.gone_paths import GonePath, GonePaths
-from tui.paths.layout import PathLayout, path_layout
-from tui.paths.severity import DOWN, GONE, UNEVEN, severities
+from tui.paths.layout import DOWN, GONE, UNEVEN, PathLayout, path_layout, severities
 from tui.text.columns import hot_rows
 
 STATE, VERDICT = "state", "verdict"

@@ -9,7 +9,7 @@ from collectors.model import Tier
 from collectors.paths.rollup import ONLY_OF_PORTS
 from collectors.registry import fields_of
 from tui.paths.board import STATE, STATE_ROOM, VERDICT
-from tui.paths.severity import SICK, UNEVEN
+from tui.paths.layout import SICK, UNEVEN
 from tui.text.columns import GridColumn, grid_columns
 from tui.text.format import format_integer
 

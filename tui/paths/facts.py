@@ -1,4 +1,4 @@
-"""Attributes of paths and HBA ports, as titles and values that are safe to print."""
+"""Attributes of devices, paths and HBA ports, as titles and values that are safe to print."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from collectors.paths.groups import lun_name, policy_name, port_name
 from collectors.paths.state import PathLevel, state_of
 from engine.text import safe_text
 from tui.paths.device_facts import UNKNOWN
-from tui.paths.state_age import state_age
-from tui.paths.text import luns_by_key, ports_by_key, targets_by_key
+from tui.paths.text import luns_by_key, ports_by_key, state_age, targets_by_key
 
 
 def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:

@@ -27,8 +27,7 @@ from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.base import View
 from tui.screens.chart_curves import Panel, draw
 from tui.screens.details import DiskView
-from tui.text.columns import default_columns
-from tui.text.figures import figure_lines
+from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import Grid

@@ -21,7 +21,7 @@ from tui.keys import bindings_of
 from tui.screen_registry import DETAIL
 from tui.screens.base import View
 from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
-from tui.text.figures import figure_lines
+from tui.text.columns import figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
 from tui.widgets.chart.widget import Chart

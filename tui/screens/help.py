@@ -18,7 +18,7 @@ from engine.text import safe_text
 from tui.action import Action
 from tui.keys import ANYWHERE_ACTIONS
 from tui.screen_registry import SCREENS
-from tui.theme.modal import Modal
+from tui.theme.laid_out import Modal
 from tui.widgets.grid.table import Grid
 from tui.widgets.hanging import Hanging, HangingPage
 

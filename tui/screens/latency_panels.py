@@ -17,10 +17,9 @@ from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subjects import TRACE, LatencySubject
 from collectors.model import Frame, Tier
 from tui.history.charts import History
-from tui.latency.text import SLOW_HEAD, peak_lines, slow_lines
-from tui.latency.waterfall_text import waterfall_lines
+from tui.screens.latency_text import SLOW_HEAD, peak_lines, slow_lines, waterfall_lines
 from tui.text.glyphs import glyphs_of
-from tui.text.labels import disk_labels, luns_of_paths
+from tui.text.safe import disk_labels, luns_of_paths
 from tui.widgets.line import TextLine
 from tui.widgets.lister import Lister
 

@@ -24,7 +24,7 @@ from tui.screens.base import View
 from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.text.columns import default_columns
 from tui.text.format import format_quantity
-from tui.text.labels import disk_labels
+from tui.text.safe import disk_labels
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.table import Grid

@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from collectors.latency.subjects import LatencySubject
-from tui.theme.modal import Modal
+from tui.theme.laid_out import Modal
 from tui.widgets.line import TextLine
 from tui.widgets.options import Options
 

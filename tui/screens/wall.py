@@ -24,10 +24,9 @@ from tui.keys import bindings_of
 from tui.screen_registry import WALL
 from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.text.columns import GridColumn, grid_columns
-from tui.text.figures import figure_lines
+from tui.text.columns import GridColumn, figure_lines, grid_columns
 from tui.text.glyphs import glyphs_of
-from tui.text.labels import disk_labels, short_labels
+from tui.text.safe import disk_labels, short_labels
 from tui.widgets.grid.rows import RowNames
 from tui.widgets.line import TextLine
 from tui.widgets.wall import Wall

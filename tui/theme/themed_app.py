@@ -23,7 +23,7 @@ from textual.worker import WorkerFailed
 from tui.terminal.driver import TerminalDriver
 from tui.terminal.use import TerminalUse
 from tui.text.glyphs import UNICODE, Glyphs, choose_glyphs
-from tui.theme.modal import Palette
+from tui.theme.laid_out import Palette
 from tui.theme.plain_ascii import PlainFilter
 from tui.theme.theming import BASE_CSS, ansi_color, default_theme, register_themes, variable_defaults
 

@@ -9,8 +9,7 @@ from textual.content import Content
 from collectors.field import Unit
 from engine.text import safe_text
 from tui.load.effect import Effect, change_pct, has_enough_ios
-from tui.text.clock import SECOND_NS, span_text
-from tui.text.format import format_quantity
+from tui.text.format import SECOND_NS, format_quantity, span_text
 from tui.widgets.line import TextLine
 
 PERCENTILE_TIMES = 10
