@@ -1,4 +1,4 @@
-"""After the screens: the end of the load with its progress, its summary, and the exit even if storage does not respond."""
+"""After the screens: the end of the load, its summary, and the exit even if storage does not respond."""
 
 from __future__ import annotations
 

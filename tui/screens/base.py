@@ -20,8 +20,7 @@ from tui.keys import BY_ID, keys_in_force
 from tui.screen_registry import ScreenEntry
 from tui.theme.laid_out import LaidOutOnce
 from tui.transport import ReplayTransport
-from tui.widgets.header import HeaderLine, Tabs
-from tui.widgets.key_line import KeyLine
+from tui.widgets.header import HeaderLine, KeyLine, Tabs
 from tui.widgets.timeline import Timeline
 from tui.widgets.transport import TransportBar
 

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from collectors.latency.subjects import LatencySubject
 from tui.theme.laid_out import Modal
 from tui.widgets.line import TextLine
-from tui.widgets.options import Options
+from tui.widgets.lister import Options
 
 MOST_LISTED = 200
 """Largest number of listed lines; typing narrows the list."""

@@ -29,8 +29,7 @@ from tui.text.glyphs import glyphs_of
 from tui.text.safe import disk_labels, short_labels
 from tui.widgets.grid.rows import RowNames
 from tui.widgets.line import TextLine
-from tui.widgets.wall import Wall
-from tui.widgets.wall_model import legend, strengths
+from tui.widgets.wall import Wall, legend, strengths
 
 FIELDS = ("heat", "busy_pct", "service_ms", "queue_ms", "await_ms")
 """Fields that colour the cells; the first is the default."""
