@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from engine.aio.mode import WRITE_FLAGS, OpenFiles
 from engine.aio.plan import FLUSHES, Plan, PlannedIo
 from engine.aio.run_stats import RunStats
-from engine.aio.slot import Slot
+from engine.aio.slot import WRITE_FLAGS, OpenFiles, Slot
 from engine.aio.tally import READ
 from engine.job.spec import Knobs, Mode
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.guard.usage_snapshot import UsageSnapshot
-from engine.hostfs.loops import Loop
+from engine.hostfs.loops_swaps import Loop
 from engine.hostfs.sysblock import BlockDevice, holders, look_up
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from engine.hostfs.kernel_files import Roots
-from engine.hostfs.loops import Loop, read_loops
+from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
 from engine.hostfs.mounts import (
     Inode,
     MountEntry,
@@ -22,7 +22,6 @@ from engine.hostfs.mounts import (
     read_mounts,
     read_overlays,
 )
-from engine.hostfs.swaps import Swaps, read_swaps
 from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
 from engine.hostfs.writers import Writers, read_writers, writer_notices
 

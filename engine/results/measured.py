@@ -12,6 +12,32 @@ from engine.backend.protocol import Cells, EpochStats
 from engine.results.histogram import Latencies, combine_latencies, merge, middles_ns, percentile_ns
 
 
+@dataclass(frozen=True, slots=True)
+class DirectionDelta:
+    """I/Os of one direction that completed in an interval."""
+
+    ios: int
+    bytes: int
+    latency_ns: int
+    """Sum of their latencies."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInterval:
+    """One interval inside an epoch."""
+
+    epoch: int
+    end_s: float
+    """From the first reading of this load."""
+    length_s: float
+    read: DirectionDelta
+    write: DirectionDelta
+    user_s: float
+    """CPU time of this process in user mode, of all its threads (getrusage(2))."""
+    system_s: float
+    """The same in the kernel."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelStats:
     """Statistics of one level as engine.results.measured reads them: rows as EpochStats has them of targets."""

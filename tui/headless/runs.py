@@ -15,7 +15,7 @@ from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.formats.read_job import ReadJob
 from engine.job.spec import Permissions
-from engine.results.load_interval import LoadInterval
+from engine.results.measured import LoadInterval
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
 from engine.results.result_text import response_lines, summary_lines

@@ -11,7 +11,7 @@ from engine.job.formats.fio_sections import Given
 from engine.job.formats.fio_values import Units
 from engine.job.knobs import KNOBS, FioNumber, Knob, Knobs
 from engine.job.knobs.kinds import WholeNumber
-from engine.job.read_write import rw_word
+from engine.job.settings import rw_word
 from engine.job.sizes import format_duration, format_number, format_size
 from engine.job.spec import Access, Arrival, Backend, BlockShare, JobSpec, Mode
 
