@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from collectors.derive.disk_totals import is_base
+from collectors.derive.roles import is_base
 from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
 from collectors.model import Frame
 from tui.history.charts import History

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from collectors.exact.probe.client import connect, helper_path
 from collectors.exact.tracer import Tracer
-from collectors.sampling.background import BackgroundThread
+from collectors.sampling.reading import BackgroundThread
 from engine import _native
 from engine.errors import LunscopeError, words_of
 from engine.events import Event, EventKind

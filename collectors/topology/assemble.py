@@ -12,9 +12,8 @@ from collectors.model import Device
 from collectors.tables.tape.drives import TapeRecord
 from collectors.topology.buses import Buses
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
-from collectors.topology.partitions import Partition
 from collectors.topology.ports import PortTable, find_ports, nvme_limit, target_of
-from collectors.topology.seen import DeviceRecord
+from collectors.topology.seen import DeviceRecord, Partition
 
 
 def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:

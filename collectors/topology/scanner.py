@@ -19,8 +19,7 @@ from collectors.topology.assemble import Assembly, is_marginal, notices
 from collectors.topology.buses import read_buses
 from collectors.topology.device_mapper import AskMaps, open_maps, with_map_states
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
-from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
-from collectors.topology.seen import DeviceRecords
+from collectors.topology.seen import DeviceRecords, Partition, partitions_by_name, read_partitions
 from engine.errors import LunscopeError
 from engine.hostfs.kernel_files import unescape_octal
 from engine.text import safe_text, whole_number

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from collectors.derive.disk_totals import ALL_DISKS, total_disks
+from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.hotness import hottest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.latency.peaks import PER_TICK, largest, peaks_of
+from collectors.latency.summary import PER_TICK, largest, peaks_of
 from collectors.latency.ticks import LatencyTick, row_peaks
 from collectors.model import MISSING, Rows, Table
 from collectors.tables.block.schema import TRACE

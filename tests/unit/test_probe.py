@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.exact.probe.admission import Admission
 from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import Message, receive, send
 from collectors.exact.probe.server import Limits, ProbeServer

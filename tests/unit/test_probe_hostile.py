@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from collectors.exact.probe import connection, hub
-from collectors.exact.probe.admission import Admission
 from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.message import MOST_REQUEST_BYTES, Message, MessageError, decode, encode, receive, send
 from collectors.exact.probe.server import Limits
 from collectors.tables.block.schema import TRACE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from collectors.exact.probe.admission import Admission
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE
 from collectors.exact.probe.server import ProbeServer

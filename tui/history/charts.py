@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collectors.derive.disk_totals import ALL_DISKS, total_disks
+from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable, Rows
 from collectors.registry import SUBJECTS
 from collectors.series import Series

@@ -9,10 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency.peaks import Peak
 from collectors.latency.recording_peaks import RecordingPeaks
 from collectors.latency.subjects import TRACE, LatencySubject, Part, first_subject
-from collectors.latency.summary import summarize
+from collectors.latency.summary import Peak, summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
 from tui.app_state import AppState

@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.widgets import OptionList
 
 from collectors.latency.load_waterfall import load_waterfall
-from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subjects import TRACE, LatencySubject
+from collectors.latency.summary import Peak
 from collectors.model import Frame, Tier
 from tui.history.charts import History
 from tui.screens.latency_text import SLOW_HEAD, peak_lines, slow_lines, waterfall_lines

@@ -8,10 +8,9 @@ from textual.content import Content
 
 from collectors.field import Unit
 from collectors.latency.load_waterfall import LoadWaterfall
-from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subjects import LOAD, Direction, LatencySubject, Part
-from collectors.latency.summary import LatencySummary
+from collectors.latency.summary import LatencySummary, Peak
 from collectors.latency.waterfall import MatchedIo, Stage, Waterfall
 from collectors.session.time_format import clock_text
 from engine.text import safe_text

@@ -13,8 +13,7 @@ import numpy as np
 
 from collectors.kernel.identity import storable_name
 from collectors.model import MISSING, Rows, Table
-from collectors.sampling.background import BackgroundThread
-from collectors.sampling.reading import Reading
+from collectors.sampling.reading import BackgroundThread, Reading
 from collectors.tables.process.schema import PROCESS
 from engine._native import read_attributes
 from engine.events import Event, EventKind

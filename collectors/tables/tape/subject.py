@@ -12,8 +12,7 @@ from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.graph import Graph, Tape, ports_of
 from collectors.model import FrameTable, Table, Topology
 from collectors.sampling.reading import Collector
-from collectors.subject import Interval, Report, SampledHost, Subject, any_above
-from collectors.tables.added_sums import AddedSums
+from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above
 from collectors.tables.tape.schema import TAPE
 from engine.text import safe_text
 
