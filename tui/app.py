@@ -19,8 +19,7 @@ from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
 from tui.app_state import AppState, LatencyJump, Recording
-from tui.history.charts import History
-from tui.history.events_log import EventHistory
+from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController

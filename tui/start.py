@@ -117,7 +117,7 @@ def _prepare_environment() -> None:
 
 
 def _run(app: LunscopeApp, tty: Tty, watch: EndWatch, control: LoadControl | None) -> int:
-    from tui.terminal.use import TerminalUse  # noqa: PLC0415 - as textual
+    from tui.terminal.tty import TerminalUse  # noqa: PLC0415 - as textual
 
     stops = Stops(control)
     app.terminal = TerminalUse(tty, watch.lose_terminal, lambda: watch.is_ending, stops.before, stops.after)

@@ -13,7 +13,7 @@ from tests.app.sources import SECOND_NS, ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tui.app import LunscopeApp
 from tui.screens.latency import LatencyScreen
-from tui.screens.subject_picker import SubjectPicker
+from tui.screens.latency_actions import SubjectPicker
 from tui.widgets.chart.widget import Chart
 from tui.widgets.heatmap.widget import HeatMap
 

@@ -1,4 +1,4 @@
-"""The recent history of every row, for charts, and a longer one of the few charted rows."""
+"""The recent history of every row, a longer one of the few charted rows, and the events of the session."""
 
 from __future__ import annotations
 
@@ -13,12 +13,48 @@ from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.model import Frame, FrameTable, Rows
 from collectors.registry import SUBJECTS
 from collectors.series import Series
+from engine.events import Event
 from tui.history.gone_paths import GonePaths
 from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring
 from tui.load.past import LoadPast
 
 if TYPE_CHECKING:
     from collectors.latency.history import LatencyHistory
+
+
+MOST_EVENTS = 10_000
+
+
+class EventHistory:
+    """Events by time, bounded; filled by the feed thread and read by the screens."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._events: list[Event] = []
+        self._seen: set[tuple[int, str]] = set()
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """Incremented with every change, so that a screen redraws only then."""
+        return self._version
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add new events; a replay that passes a range again adds nothing."""
+        with self._lock:
+            new = [event for event in events if (event.time_ns, event.text) not in self._seen]
+            if not new:
+                return
+            self._seen.update((event.time_ns, event.text) for event in new)
+            self._events = sorted([*self._events, *new], key=lambda event: event.time_ns)
+            for dropped in self._events[:-MOST_EVENTS]:
+                self._seen.discard((dropped.time_ns, dropped.text))
+            self._events = self._events[-MOST_EVENTS:]
+            self._version += 1
+
+    def all(self) -> list[Event]:
+        """All events, oldest first; the list is never changed afterwards."""
+        return self._events
 
 
 MOST_FOLLOWED = 32

@@ -33,11 +33,10 @@ from tui.screens.load_actions import LoadActions
 from tui.text.columns import default_columns
 from tui.text.safe import target_labels
 from tui.widgets.chart.widget import Chart
-from tui.widgets.effect import EffectPanel
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
-from tui.widgets.knobs import KnobPanel
+from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
 

@@ -16,8 +16,7 @@ from collectors.model import Frame
 from collectors.paths.groups import GroupBy
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.paths.board import STATE, Only, PathBoard, path_board
-from tui.paths.columns import path_columns
+from tui.paths.board import STATE, Only, PathBoard, path_board, path_columns
 from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View

@@ -14,7 +14,7 @@ from collectors.model import Frame
 from collectors.paths.branches import Node, NodeKind
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.paths.columns import RANGE_WIDTH, state_column
+from tui.paths.board import RANGE_WIDTH, state_column
 from tui.paths.tree_board import FIELDS, TreeBoard, node_summary, tree_board, tree_layout
 from tui.screen_registry import TREE
 from tui.screens.base import View
