@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from collectors.graph import Layer, Lun, Path, Tape, TargetPort
 from collectors.kernel.sysfs import Facts, SysfsLocation
 from collectors.model import Device
-from collectors.tables.tape.drives import TapeRecord
+from collectors.tables.tape.reader import TapeRecord
 from collectors.topology.buses import Buses
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
 from collectors.topology.ports import PortTable, find_ports, nvme_limit, target_of

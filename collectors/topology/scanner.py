@@ -14,7 +14,7 @@ from collectors.model import Device, Rows, Topology
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.host.facts import read_host_facts
-from collectors.tables.tape.drives import read_tapes
+from collectors.tables.tape.reader import read_tapes
 from collectors.topology.assemble import Assembly, is_marginal, notices
 from collectors.topology.buses import read_buses
 from collectors.topology.device_mapper import AskMaps, open_maps, with_map_states
