@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from collectors.kernel.uevents import Budget
 from collectors.model import HostFacts, Rows, Topology
-from collectors.sampling.memory import trim_heap
 from collectors.sampling.reading import BackgroundThread, Reading
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.host.facts import device_notices
@@ -25,6 +24,7 @@ from collectors.topology.state_changes import (
 )
 from collectors.topology.state_poll import MapEvents, StatePoll
 from engine.events import Event, EventKind
+from engine.syscalls import trim_heap
 
 POLL_S = 0.5
 """Interval of polling the states of paths: offline and ANA changes come without a uevent."""
