@@ -115,5 +115,4 @@ def trim_heap() -> None:
 @functools.cache
 def _trim() -> Callable[[int], int] | None:
     """Find malloc_trim(3) of glibc."""
-
     return getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -14,10 +14,9 @@ from collectors.exact.tracer import Tracer
 from collectors.exact.tracer_supervisor import open_tracer, refusal_of
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
 from collectors.paths.state import contradicted_paths
-from collectors.sampling.reading import Collector, Reading
+from collectors.sampling.reading import Collector, Guarded, Reading
 from collectors.sampling.schedule import SECOND_NS, Clock, Schedule, SkipReporter, SystemClock
 from collectors.sampling.settings import ReadingSettings
-from collectors.sources.host_readers import Guarded
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.inflight import InflightWatch, start_watch
 from collectors.tables.block.schema import DISK
