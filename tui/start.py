@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
-from tui.headless.after_screens import end_load
+from tui.headless.end_load import end_load
 from tui.loading import loading
 from tui.terminal.end_watch import EndWatch
 from tui.terminal.job_control import Stops

@@ -1,4 +1,4 @@
-"""Reading of a collector at one tick: its result, what happens if it fails, and threads for what must not delay a tick."""
+"""Reading of a collector at one tick: its result, what happens if it fails, and threads for slow ones."""
 
 from __future__ import annotations
 

@@ -20,8 +20,9 @@ from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
 from tui.headless.runs import ResultOutput, run_headless
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options
-from tui.options.reading import root_options, tier_option
+from tui.options.reading import root_options
 from tui.options.session import session_options
+from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source
 from tui.options.work import file_options, read_work, with_ends, with_scratch
 

@@ -1,4 +1,4 @@
-"""Options and settings of verbs that read the kernel: its roots, the tier, and slow counters."""
+"""Options and settings of verbs that read the kernel: its roots, aliases and slow counters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from collectors.sampling.settings import ReadingSettings, load_reading_settings
-from collectors.sources.live import TIERS
 from engine.text import safe_text
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -22,24 +21,6 @@ def root_options(verb: Verb) -> Verb:
     return click.option("--procfs", type=folder, default="/proc", show_default=True, help="Where procfs is mounted.")(
         verb
     )
-
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-PATIENCE_S = 3.0
-"""How long a verb without a screen waits for exact counters before its first sample."""
-
-
-def tier_option(command: _Command) -> _Command:
-    """Add --tier to a command, which gets it as a keyword argument."""
-    option = click.option(
-        "--tier",
-        type=click.Choice(TIERS),
-        default="auto",
-        show_default=True,
-        help="How figures are obtained; auto: the best available; any other fails if unavailable.",
-    )
-    return option(command)
 
 
 def reading_settings() -> ReadingSettings:
