@@ -1,4 +1,4 @@
-"""Errors for people: one line with what failed, where, and the fix."""
+"""Errors for people: one line with what failed, where, and the fix; errors of single I/Os in words."""
 
 from __future__ import annotations
 

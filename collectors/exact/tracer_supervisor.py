@@ -1,4 +1,4 @@
-"""Attaching a tracer: of this process or the probe helper, and in a thread again after a failure."""
+"""Attaching a tracer, of this process or of the probe helper, and attaching again in a thread after a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: steps of any source as sar-like text, or as one JSON document per interval."""
+"""The report: steps of any source, of a lower tier if wanted, as sar-like text or as one JSON document per interval."""
 
 from __future__ import annotations
 

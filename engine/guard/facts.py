@@ -1,4 +1,4 @@
-"""What was found on a target that makes its figures less than they seem."""
+"""What was found on a target that makes its figures less than they seem, such as space that was never written."""
 
 from __future__ import annotations
 

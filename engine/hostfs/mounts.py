@@ -1,6 +1,6 @@
 """Mounted devices in every mount namespace that can be seen, and files on overlay mounts.
 
-Files on overlay mounts, which the kernel shows once more, as other inodes, in the layers below.
+The kernel shows a file on an overlay mount once more, as another inode, in one of the layers below.
 
 Loop devices, swap and writers may be known by either; nothing in the overlay's own inode leads to the layer's.
 """

@@ -1,4 +1,4 @@
-"""What a job chooses among: order, cache mode, engine, arrivals and path policy."""
+"""What a job chooses among: order, cache mode, engine, arrivals and path policy, with the policies' other names."""
 
 from __future__ import annotations
 

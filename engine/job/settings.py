@@ -1,4 +1,4 @@
-"""What is fixed for a run, by the keys of a job file."""
+"""What is fixed for a run, by the keys of a job file, and the words of --rw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary of a run for people."""
+"""The summary of a run for people, and shares of I/Os within the requested response times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Screens that are laid out and painted once per resize."""
+"""Screens that are laid out and painted once per resize, and dialogs that close once."""
 
 from __future__ import annotations
 

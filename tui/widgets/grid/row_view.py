@@ -1,4 +1,4 @@
-"""The view of a grid on one frame table: order, filter, and a cursor that stays on its key."""
+"""The view of a grid on one frame table: order, filter and its editing, and a cursor that stays on its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of a heat map, and the picture at a size."""
+"""The data of a heat map, its latency axis, and the picture at a size."""
 
 from __future__ import annotations
 
