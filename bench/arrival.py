@@ -26,8 +26,7 @@ from bench.places import zram
 from engine._native import LoadEngine, LoadTarget
 from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs
-from engine.results.histogram import middles_ns
-from engine.results.latencies import Latencies
+from engine.results.histogram import Latencies, middles_ns
 from engine.results.measured import BOTH, Measured, measure
 
 RATE_IOPS = 50_000.0

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from collectors.derive.percentiles import bucket_midpoints_ns
 from collectors.field import Unit
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from collectors.latency.ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
 from collectors.model import FrameTable, Histograms, HistogramScale, Rows, Tier
 from engine.events import Event, EventKind

@@ -24,7 +24,7 @@ from collectors.model import Sample, Table, Topology
 from collectors.rates import derive
 from collectors.session.writer import SessionWriter
 from collectors.tables.block.counters import BlockCollector
-from collectors.tables.block.path_errors import PathErrors
+from collectors.tables.block.error_readers import PathErrors
 from collectors.tables.block.path_verdict import judge_paths
 from collectors.tables.block.schema import PATH_ERRORS
 from collectors.topology.scanner import TopologyScanner

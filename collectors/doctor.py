@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from collectors.exact.opening import full_refusal
 from collectors.exact.probe.client import connect, helper_path
+from collectors.exact.tracer_supervisor import full_refusal
 from engine import _native
 from engine.errors import LunscopeError, words_of
 

@@ -6,8 +6,9 @@ fields are plain values, so that a session can store each list by columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 USABLE_STATES = frozenset({"", "running", "live"})
 """States of a device or controller in which it takes I/O (drivers/scsi/scsi_sysfs.c, drivers/nvme/host/sysfs.c)."""
@@ -196,3 +197,53 @@ class Graph:
     def records(self) -> tuple[tuple[object, ...], ...]:
         """All lists, for comparison."""
         return (self.ports, self.targets, self.luns, self.paths, self.layers, self.mounts, self.notices, self.tapes)
+
+
+@lru_cache(maxsize=4)
+def paths_of(graph: Graph) -> Mapping[str, Path]:
+    """Paths by key."""
+    return {path.key: path for path in graph.paths}
+
+
+@lru_cache(maxsize=4)
+def ports_of(graph: Graph) -> Mapping[str, Port]:
+    """HBA ports by key."""
+    return {port.key: port for port in graph.ports}
+
+
+@lru_cache(maxsize=4)
+def policies_of(graph: Graph) -> Mapping[str, str]:
+    """Path policy of each LUN by its key."""
+    return {lun.key: lun.policy for lun in graph.luns}
+
+
+def layers_above(graph: Graph) -> Mapping[str, Sequence[Layer]]:
+    """Layers built directly on each device, by its key."""
+    above: dict[str, list[Layer]] = {}
+    for layer in graph.layers:
+        for below in layer.below:
+            above.setdefault(below, []).append(layer)
+    return above
+
+
+def rootless_layers(graph: Graph) -> Iterator[Layer]:
+    """Yield the layers to start from to reach all layers that cannot be reached from a LUN."""
+    above = layers_above(graph)
+    reached = _reached(above, (lun.key for lun in graph.luns))
+    known = {layer.key for layer in graph.layers}
+    bottom_first = sorted(graph.layers, key=lambda layer: bool(known.intersection(layer.below) - {layer.key}))
+    for layer in bottom_first:
+        if layer.key not in reached:
+            yield layer
+            reached |= _reached(above, (layer.key,))
+
+
+def _reached(above: Mapping[str, Sequence[Layer]], start: Iterable[str]) -> set[str]:
+    """Keys of devices and of all layers built on them."""
+    waiting = list(start)
+    reached = set(waiting)
+    while waiting:
+        fresh = [layer.key for layer in above.get(waiting.pop(), ()) if layer.key not in reached]
+        reached.update(fresh)
+        waiting += fresh
+    return reached

@@ -1,12 +1,14 @@
-"""System calls that Python's os module does not offer, through the C library."""
+"""System calls and functions of the C library that Python does not offer."""
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
 import signal
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _AT_FDCWD = -100
@@ -101,3 +103,16 @@ def die_with_parent(parent: int) -> None:
     if os.getppid() != parent:
         # It ended before the call.
         os._exit(128 + signal.SIGKILL)
+
+
+def trim_heap() -> None:
+    """Return memory cached by the C library, which takes some milliseconds; does nothing without glibc."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _trim() -> Callable[[int], int] | None:
+    """Find malloc_trim(3) of glibc."""
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -18,14 +18,13 @@ from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
 from tui.app_state import AppState, LatencyJump, Recording
-from tui.history.charts import History
-from tui.history.events_log import EventHistory
+from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.screen_registry import LATENCY, LOAD, OVERVIEW, TABS, ScreenEntry
 from tui.screens.base import View, view_class
-from tui.screens.chooser import Choice, Chooser
+from tui.screens.chooser import Chooser, ChooserLine
 from tui.screens.dialogs import TypeToConfirm
 from tui.session_actions import SessionActions
 from tui.tag_waits import TagWaitChoice
@@ -252,18 +251,18 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self._palette.offer(list(self._commands()))
             self.push_screen(self._palette, self._run_command)
 
-    def _commands(self) -> Iterator[Choice[Command]]:
+    def _commands(self) -> Iterator[ChooserLine[Command]]:
         screen = self.screen
         for action in actions_at(screen.ENTRY if isinstance(screen, View) else None):
             if self.check_action(action.method, ()):
                 target = self if action.screen == ANYWHERE else screen
                 call = functools.partial(self.run_action, action.call, target)
-                yield Choice(action.title, call, self._keys_text(action))
-        yield Choice("Choose a theme", self._offer_themes)
-        yield Choice("Screenshot: save this screen as SVG", self.deliver_screenshot)
+                yield ChooserLine(action.title, call, self._keys_text(action))
+        yield ChooserLine("Choose a theme", self._offer_themes)
+        yield ChooserLine("Screenshot: save this screen as SVG", self.deliver_screenshot)
 
     def _offer_themes(self) -> None:
-        themes = [Choice(name, name) for name in sorted(self.available_themes)]
+        themes = [ChooserLine(name, name) for name in sorted(self.available_themes)]
         self.push_screen(Chooser("Theme", themes, present=self.theme, verb="use"), self._use_theme)
 
     def _use_theme(self, name: str | None) -> None:

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from collectors.derive.disk_totals import is_base
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import TRACE, WHOLE_LOAD, disk_subject, present_keys
+from collectors.derive.roles import is_base
+from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
 from collectors.model import Frame
-from tui.history.charts import History
-from tui.history.events_log import EventHistory
+from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
 from tui.transport import Transport

@@ -1,7 +1,10 @@
-"""Actions of the keys that move in time; a mixin of the app."""
+"""Actions of the keys that move in time, and screenshots; a mixin of the app."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from collectors.session.time_format import parse_when
@@ -9,10 +12,54 @@ from engine.errors import LunscopeError, UsageError
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.screens.dialogs import Dialog
-from tui.screenshot import picture_folders, save_picture
-from tui.text.clock import SECOND_NS, span_text
+from tui.text.format import SECOND_NS, span_text
 from tui.theme.themed_app import ThemedApp
 from tui.transport import ReplayTransport
+
+MOST_OF_A_SECOND = 100
+
+
+def picture_folders(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
+    """Yield folders to try, best first: pictures, if there is such a folder, our own, and the present one.
+
+    $XDG_PICTURES_DIR is of xdg-user-dirs, $XDG_STATE_HOME of the XDG Base Directory Specification.
+    """
+    home = Path(environ.get("HOME") or "/nonexistent")
+    pictures = Path(environ.get("XDG_PICTURES_DIR") or home / "Pictures")
+    if pictures.is_dir():
+        yield pictures
+    yield Path(environ.get("XDG_STATE_HOME") or home / ".local/state") / "lunscope" / "screenshots"
+    yield Path.cwd()
+
+
+def save_picture(svg: str, folders: Iterator[Path]) -> Path:
+    """Save a screenshot in the first folder that is writable; returns its path.
+
+    Raises:
+        LunscopeError: none is; the text names the last one and the reason.
+    """
+    reason = "no folder"
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return _write_new(svg, folder)
+        except OSError as error:
+            reason = f"{folder}: {error.strerror or error}"
+    raise LunscopeError(f"no screenshot saved: {reason}")
+
+
+def _write_new(svg: str, folder: Path) -> Path:
+    stamp = datetime.now().astimezone().strftime("%Y-%m-%dT%H-%M-%S")
+    for number in range(1, MOST_OF_A_SECOND):
+        path = folder / f"lunscope-{stamp}{'' if number == 1 else f'-{number}'}.svg"
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(svg)
+        except FileExistsError:
+            continue
+        return path
+    raise OSError(f"{MOST_OF_A_SECOND} screenshots in one second")
+
 
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 SPANS_S = (60, 300, 900, 3600)

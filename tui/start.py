@@ -14,8 +14,8 @@ from engine.errors import UsageError
 from tui.headless.end_load import end_load
 from tui.loading import loading
 from tui.terminal.end_watch import EndWatch
-from tui.terminal.stops import Stops
-from tui.terminal.tty import Tty, open_terminal
+from tui.terminal.job_control import Stops
+from tui.terminal.tty import TerminalUse, Tty, open_terminal
 
 if TYPE_CHECKING:
     from collectors.model import Source
@@ -117,7 +117,6 @@ def _prepare_environment() -> None:
 
 
 def _run(app: LunscopeApp, tty: Tty, watch: EndWatch, control: LoadControl | None) -> int:
-    from tui.terminal.use import TerminalUse  # noqa: PLC0415 - as textual
 
     stops = Stops(control)
     app.terminal = TerminalUse(tty, watch.lose_terminal, lambda: watch.is_ending, stops.before, stops.after)

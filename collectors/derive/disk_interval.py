@@ -20,7 +20,7 @@ from collectors.derive.counter_deltas import (
     wrap_limit,
 )
 from collectors.derive.inflight_samples import in_flight_sums
-from collectors.derive.outstanding import outstanding_io_s
+from collectors.derive.queue_split import outstanding_io_s
 from collectors.model import MISSING, Column, Table
 
 SECTOR_BYTES = 512

@@ -1,7 +1,8 @@
-"""Roles of the rows of the disk table: whole disks, paths, and the HBA port of each path."""
+"""Roles of the rows of the disk table: whole disks, those to show, paths and their HBA ports; totals over all disks."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,8 +10,96 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.graph import Graph
-from collectors.model import Rows
+from collectors.model import FrameTable, Rows, Topology
 from engine.text import safe_text
+
+ALL_DISKS = "all_disks"
+_ROWS = Rows((ALL_DISKS,), ("all disks",))
+_SUMS = ("iops", "bytes_per_s", "in_flight")
+_PER_IO = ("await_ms", "queue_ms", "service_ms")
+_LARGEST = ("busy_pct", "max_ms")
+_STACKED_KINDS = {"loop", "dm", "md"}
+
+
+def total_disks(disks: FrameTable, topology: Topology) -> FrameTable:
+    """Totals in one row over the disks not built on others: the I/Os of devices built on them are already included.
+
+    Latencies are weighted by I/Os; busy and peak are the maximum, because neither is additive.
+    """
+    base = _base_mask(disks.rows, topology)
+    columns: dict[str, NDArray[np.float64]] = {}
+    iops = _base_column(disks, "iops", base)
+    for field_id in _SUMS:
+        columns[field_id] = _row(_sum(_base_column(disks, field_id, base)))
+    for field_id in _PER_IO:
+        columns[field_id] = _row(_weighted_mean(_base_column(disks, field_id, base), iops))
+    for field_id in _LARGEST:
+        columns[field_id] = _row(_largest(_base_column(disks, field_id, base)))
+    return FrameTable(_ROWS, columns)
+
+
+@functools.lru_cache(maxsize=4)
+def _base_mask(rows: Rows, topology: Topology) -> NDArray[np.bool_]:
+    return np.array([is_base(key, topology) for key in rows.keys], bool)
+
+
+def is_base(key: str, topology: Topology) -> bool:
+    """Whether a device is not built on another one."""
+    device = topology.devices.get(key)
+    return device is None or not (device.slaves or device.kind in _STACKED_KINDS)
+
+
+def _base_column(disks: FrameTable, field_id: str, base: NDArray[np.bool_]) -> NDArray[np.float64]:
+    column = disks.columns.get(field_id)
+    return np.full(int(base.sum()), np.nan) if column is None else column[base]
+
+
+def _sum(values: NDArray[np.float64]) -> float:
+    return float(np.nansum(values)) if np.isfinite(values).any() else float("nan")
+
+
+def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    known = np.isfinite(values) & np.isfinite(weights) & (weights > 0)
+    return float(np.average(values[known], weights=weights[known])) if known.any() else float("nan")
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.max()) if known.size else float("nan")
+
+
+def _row(value: float) -> NDArray[np.float64]:
+    return np.array([value])
+
+
+@functools.lru_cache(maxsize=1)
+def present_disks(disks: FrameTable, topology: Topology) -> FrameTable:
+    """Leave out devices of size 0, such as detached loop devices; the last result is cached for its frame.
+
+    Those that never did any I/O are not in the table: its reader leaves them out.
+    """
+    chosen = _chosen(disks.rows, topology)
+    if chosen is None:
+        return disks
+    rows, kept = chosen
+    columns = {field_id: column[kept] for field_id, column in disks.columns.items()}
+    return FrameTable(rows, columns, {field_id: tiers[kept] for field_id, tiers in disks.tiers.items()})
+
+
+@functools.lru_cache(maxsize=4)
+def _chosen(rows: Rows, topology: Topology) -> tuple[Rows, NDArray[np.intp]] | None:
+    """Rows to keep and their positions; None if all are kept. The same object until something changes."""
+    kept = [position for position, key in enumerate(rows.keys) if _has_size(key, topology)]
+    if len(kept) == len(rows):
+        return None
+    names = tuple(rows.names[position] for position in kept)
+    return Rows(tuple(rows.keys[position] for position in kept), names), np.array(kept, np.intp)
+
+
+def _has_size(key: str, topology: Topology) -> bool:
+    device = topology.devices.get(key)
+    return device is None or device.size_bytes != 0
+
 
 Positions = NDArray[np.intp]
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exact.losses import LossReporter, tracer_table
-from collectors.exact.members import TracedMembers
-from collectors.exact.traced_groups import TracedGroups
+from collectors.exact.members import TracedGroups, TracedMembers
 from collectors.exact.tracer import SCALE, SLOW_COLUMNS, Cells, Tracer
 from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.model import MISSING, Histograms, Rows, Table, Topology
 from collectors.sampling.reading import Reading
-from collectors.tables.block.trace_schema import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.tables.block.schema import SLOW_IO, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 from engine.errors import words_of
 
 MOST = 32

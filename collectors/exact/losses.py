@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from collectors.model import MISSING, Rows, Table
-from collectors.tables.block.trace_schema import LOST_SHARE, TRACER
+from collectors.tables.block.schema import LOST_SHARE, TRACER
 from engine.events import Event, EventKind
 
 TELL_EVERY_NS = 60_000_000_000

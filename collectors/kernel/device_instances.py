@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from collectors.kernel.identity import DeviceInstance, read_device_instances, sysfs_name
-from collectors.kernel.sysfs_text import number
+from collectors.kernel.sysfs import number
 from engine._native import is_sysfs, read_attributes
 
 MADE_ONCE = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+(c\d+)?n\d+)")

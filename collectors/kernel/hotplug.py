@@ -14,8 +14,7 @@ from collectors.kernel.device_instances import MADE_ONCE
 from collectors.kernel.hotplug_changes import changes_between, describe
 from collectors.kernel.identity import DeviceInstance, kernel_name, read_device_instances
 from collectors.kernel.uevents import Budget, UeventCounter, UeventListener
-from collectors.sampling.background import BackgroundThread
-from collectors.sampling.reading import Reading
+from collectors.sampling.reading import BackgroundThread, Reading
 from engine._native import is_sysfs
 from engine.events import Event, EventKind
 

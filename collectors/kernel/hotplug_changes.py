@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from collectors.kernel.identity import DeviceInstance, storable_name, sysfs_name
-from collectors.kernel.sysfs_text import text
+from collectors.kernel.sysfs import text
 from engine._native import read_attributes
 
 MOST_EVENTS = 32

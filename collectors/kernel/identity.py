@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import _native
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 SECTOR_BYTES = 512
 """Unit of `size` and of all sector counters, whatever the device (include/linux/blk_types.h)."""

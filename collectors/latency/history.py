@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collectors.latency.peaks import Peak, largest, peaks_of
-from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
-from collectors.latency.slow_load import LoadIo, slow_load_ios
-from collectors.latency.subject import LatencySubject
+from collectors.latency.slow_ios import LoadIo, SlowIo, by_number, slow_ios, slow_load_ios
+from collectors.latency.subjects import LatencySubject
+from collectors.latency.summary import Peak, largest, peaks_of
 from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
 from collectors.latency.waterfall import MatchedIo, match
 from collectors.model import Device, Histograms, Step, Topology

@@ -6,7 +6,7 @@ import threading
 import time
 
 from collectors.latency.history import ticks_of
-from collectors.latency.peaks import Peak, largest, peaks_of
+from collectors.latency.summary import Peak, largest, peaks_of
 from collectors.model import SeekableSource
 from engine.errors import LunscopeError
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Table
 
 Item = TypeVar("Item", bound=np.generic)

@@ -5,10 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from collectors.latency.slow_ios import SlowIo
-from collectors.latency.slow_load import LoadIo
-from collectors.latency.stage import Stage
+from collectors.latency.slow_ios import LoadIo, SlowIo
+
+
+class Stage(StrEnum):
+    """Stages in which an I/O of the load spends time, in order."""
+
+    SUBMIT = "submit"
+    TAG = "tag wait"
+    QUEUE = "queue"
+    SERVICE = "service"
+    REAP = "reap"
+    OUTSIDE = "outside"
+    """Before and after the block layer together, where the two cannot be separated."""
+
 
 CLOCK_SLACK_NS = 50_000
 """Tolerance between time stamps of engine and kernel: the engine reads its clock once per batch."""

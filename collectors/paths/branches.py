@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from collectors.graph import Layer, MountedFilesystem, Path
+from collectors.graph import Layer, MountedFilesystem, Path, layers_above, rootless_layers
 from collectors.model import Topology
 from collectors.paths.groups import NO_TARGET, lun_name, port_name, target_name, way_key
 from collectors.topology.ports import natural
-from collectors.topology.rootless import layers_above, rootless_layers
 from engine.text import safe_text
 
 _BETWEEN = "\n"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.graph import Lun, Path, Port, TargetPort
-from collectors.kernel.device_names import label_of
+from collectors.kernel.device_ids import label_of
 from collectors.model import Rows, Topology
 from engine.text import safe_text
 

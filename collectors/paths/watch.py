@@ -11,8 +11,7 @@ from collectors.model import Frame, Sample
 from collectors.rates import derive
 from collectors.sampling.schedule import SECOND_NS
 from collectors.tables.block.path_verdict import LEAST_IOS, PathJudgement, judge_paths, odd_words
-from collectors.tables.block.schema import DISK, GROUP
-from collectors.tables.block.trace_schema import TRACE, TRACE_GROUP, TRACER
+from collectors.tables.block.schema import DISK, GROUP, TRACE, TRACE_GROUP, TRACER
 from engine.events import Event, EventKind
 from engine.text import safe_text
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.model import Step, Table
 from collectors.tables.load.schema import LOAD
-from engine.results.load_interval import DirectionDelta, LoadInterval
+from engine.results.measured import DirectionDelta, LoadInterval
 
 _SECOND_NS = 1e9
 

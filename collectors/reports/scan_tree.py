@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from collectors.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort
+from collectors.graph import Graph, Layer, Lun, Path, Port, Tape, TargetPort, layers_above, rootless_layers
 from collectors.kernel.device_ids import plain_wwid
 from collectors.kernel.hotplug_changes import size_text
 from collectors.model import Device, Topology
 from collectors.paths.state import PathLevel, access_mix, state_of
 from collectors.topology.ports import natural
-from collectors.topology.rootless import layers_above, rootless_layers
 from engine.text import safe_text
 
 

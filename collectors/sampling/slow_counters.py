@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from collectors.graph import Graph
 from collectors.model import Table
-from collectors.sampling.background import BackgroundThread
-from collectors.sampling.reading import Reading
+from collectors.sampling.reading import BackgroundThread, Reading
 from engine.events import Event
 
 FIRST_POLL_S = 0.1

@@ -10,9 +10,30 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from collectors.session.failure import result_code
 from collectors.session.format import APPLICATION_ID, MAX_BLOB_BYTES, TABLES, VERSION, DamageError
 from engine.errors import LunscopeError
+
+
+def result_code(error: Exception) -> int:
+    """Primary result code of SQLite; 0 for an error that Python raised by itself, as for text that is not UTF-8."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def failure_reason(error: Exception) -> str:
+    """Return reason and fix, for a message that begins with the path."""
+    if isinstance(error, sqlite3.Error):
+        match result_code(error):
+            case sqlite3.SQLITE_FULL:
+                return "the disk is full; what was recorded so far can be replayed; free space or record elsewhere"
+            case sqlite3.SQLITE_READONLY:
+                return "became read-only or was moved; what was recorded so far can be replayed; record elsewhere"
+            case _:
+                return f"cannot be written ({error}); what was recorded so far can be replayed; record elsewhere"
+    if isinstance(error, FileNotFoundError):
+        return "was removed or replaced while recording; record to a file that stays"
+    return f"cannot be recorded: {error}"
+
 
 LARGEST_BYTES = 32 << 20
 """Largest file to check: SQLite checks more than 1 GB/s of cached data; reading a disk first is slower."""

@@ -12,8 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from collectors.graph import Graph, Layer, Lun, MountedFilesystem, Path, Port, Tape, TargetPort
 from collectors.model import Column, Device, HistogramScale, HostFacts, Kind, Rows, Schema, Topology
-from collectors.session.columns import columns_of, records_of, typed
-from collectors.session.format import MAX_JSON_CONTAINERS, MAX_JSON_ITEMS, DamageError
+from collectors.session.format import MAX_JSON_CONTAINERS, MAX_JSON_ITEMS, DamageError, columns_of, records_of, typed
 from engine.events import Event, EventKind
 
 

@@ -13,13 +13,10 @@ from types import TracebackType
 from typing import Self
 
 from collectors.model import Sample, Step
-from collectors.session.damage import DamageLog
 from collectors.session.database import Database
-from collectors.session.decoder import Decoder, Moment, UnreadableError
-from collectors.session.eventlog import RecordedEvents
+from collectors.session.decoder import Decoder, Moment, ObjectReader, UnreadableError
 from collectors.session.format import MAX_TICK_CELLS, DamageError
-from collectors.session.object_reader import ObjectReader
-from collectors.session.ticks import StoredTick, TickTable
+from collectors.session.rows import DamageLog, RecordedEvents, StoredTick, TickTable
 from collectors.session.time_format import clock_text
 from engine.errors import LunscopeError
 from engine.events import Event

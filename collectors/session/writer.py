@@ -13,11 +13,9 @@ from typing import Self
 from collectors.model import Sample
 from collectors.session import objects
 from collectors.session.create_file import create_private, remove_existing
-from collectors.session.database import connect, wal_files
-from collectors.session.encoder import EncodedTick, Encoder
-from collectors.session.failure import failure_reason, result_code
+from collectors.session.database import connect, failure_reason, result_code, wal_files
+from collectors.session.encoder import EncodedTick, Encoder, ObjectWriter
 from collectors.session.format import APPLICATION_ID, MAX_PARTS, TABLES, VERSION, ObjectKind, cut, seal
-from collectors.session.object_writer import ObjectWriter
 from engine.errors import LunscopeError
 from engine.events import Event
 from engine.version import version

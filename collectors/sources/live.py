@@ -10,15 +10,13 @@ from threading import Event as StopFlag
 from typing import TYPE_CHECKING
 
 from collectors.exact.live_tier import LiveTier
-from collectors.exact.opening import open_tracer, refusal_of
 from collectors.exact.tracer import Tracer
+from collectors.exact.tracer_supervisor import open_tracer, refusal_of
 from collectors.model import Histograms, Rows, Sample, Step, Table, Tier, Topology
 from collectors.paths.state import contradicted_paths
-from collectors.sampling.reading import Collector, Reading
-from collectors.sampling.schedule import SECOND_NS, Clock, Schedule, SystemClock
+from collectors.sampling.reading import Collector, Guarded, Reading
+from collectors.sampling.schedule import SECOND_NS, Clock, Schedule, SkipReporter, SystemClock
 from collectors.sampling.settings import ReadingSettings
-from collectors.sources.guarded import Guarded
-from collectors.sources.skips import SkipReporter
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.block.inflight import InflightWatch, start_watch
 from collectors.tables.block.schema import DISK

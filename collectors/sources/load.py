@@ -12,7 +12,7 @@ from collectors.tables.load.schema import LOAD, LOAD_LOGICAL, LOAD_PATH, SLOW_LO
 from engine.backend.protocol import Cells
 from engine.results.histogram import SUB_BITS, UNIT_NS
 from engine.running.control import LoadControl
-from engine.running.layout_counters import LayoutReading
+from engine.running.counter_reader import LayoutReading
 from engine.running.status import LoadReading
 
 SCALE = HistogramScale(unit_ns=UNIT_NS, sub_bits=SUB_BITS)

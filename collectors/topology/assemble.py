@@ -7,16 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from collectors.graph import Layer, Lun, Path, Tape, TargetPort
-from collectors.kernel.class_folder import Facts
-from collectors.kernel.sysfs_location import SysfsLocation
+from collectors.kernel.sysfs import Facts, SysfsLocation
 from collectors.model import Device
-from collectors.tables.tape.drives import TapeRecord
+from collectors.tables.tape.reader import TapeRecord
 from collectors.topology.buses import Buses
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath
-from collectors.topology.partitions import Partition
-from collectors.topology.ports import PortTable, find_ports, nvme_limit
-from collectors.topology.seen import DeviceRecord
-from collectors.topology.targets import target_of
+from collectors.topology.ports import PortTable, find_ports, nvme_limit, target_of
+from collectors.topology.seen import DeviceRecord, Partition
 
 
 def controller_of(one: DeviceRecord, target: TargetPort | None, buses: Buses) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collectors.kernel.class_folder import Facts, class_link, read_class
+from collectors.kernel.sysfs import Facts, class_link, read_class
 
 _SCSI_HOST = ("proc_name", "can_queue", "state")
 _FC_HOST = ("port_name", "port_state", "speed")

@@ -8,19 +8,23 @@ from dataclasses import replace
 
 from collectors.kernel.uevents import Budget
 from collectors.model import HostFacts, Rows, Topology
-from collectors.sampling.background import BackgroundThread
-from collectors.sampling.memory import trim_heap
-from collectors.sampling.reading import Reading
+from collectors.sampling.reading import BackgroundThread, Reading
 from collectors.sampling.settings import ReadingSettings
 from collectors.tables.host.facts import device_notices
 from collectors.topology.device_mapper import open_maps
-from collectors.topology.map_events import MapEvents
-from collectors.topology.policies import policy_changes
 from collectors.topology.scanner import TopologyScanner
 from collectors.topology.state_age import state_age_tables
-from collectors.topology.state_changes import PortMarks, limit_changes, path_changes, port_changes, read_port_marks
-from collectors.topology.state_poll import StatePoll
+from collectors.topology.state_changes import (
+    PortMarks,
+    limit_changes,
+    path_changes,
+    policy_changes,
+    port_changes,
+    read_port_marks,
+)
+from collectors.topology.state_poll import MapEvents, StatePoll
 from engine.events import Event, EventKind
+from engine.syscalls import trim_heap
 
 POLL_S = 0.5
 """Interval of polling the states of paths: offline and ANA changes come without a uevent."""

@@ -1,4 +1,4 @@
-"""HBA ports: SCSI hosts, NVMe controllers and virtio disks, merged by WWPN or initiator address."""
+"""HBA ports, merged by WWPN or initiator address, and the target ports of paths."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from collectors.graph import Port
-from collectors.kernel.class_folder import Facts
-from collectors.kernel.sysfs_location import SysfsLocation, location_of
+from collectors.graph import Port, TargetPort
+from collectors.kernel.sysfs import Facts, SysfsLocation, location_of
 from collectors.topology.buses import Buses
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 _PHY_OF_HOST = re.compile(r"phy-(\d+):\d+")
 """Phys of expanders have three numbers (drivers/scsi/scsi_transport_sas.c, sas_phy_alloc)."""
@@ -171,3 +170,49 @@ def nvme_limit(facts: Facts) -> int | None:
 
 def _number(value: str) -> int | None:
     return whole_number(value)
+
+
+def target_of(location: SysfsLocation, port: Port | None, buses: Buses) -> TargetPort | None:
+    """Target port of the path of a device at `location`; None if the bus has no target ports."""
+    if location.controller:
+        return _nvme_target(location.controller, buses)
+    if location.session:
+        return _iscsi_target(location.session, buses)
+    if location.remote_port:
+        return _fc_target(location, buses)
+    if location.end_device:
+        address = buses.sas_devices.get(location.end_device, {}).get("sas_address", "")
+        name = address or location.end_device
+        return TargetPort(f"sas:{name}", name, "sas")
+    if location.target:
+        return TargetPort(location.target, location.target, port.transport if port else "scsi")
+    return None
+
+
+def _nvme_target(controller: str, buses: Buses) -> TargetPort:
+    facts = buses.controllers.get(controller, {})
+    array, address = facts.get("subsysnqn", ""), address_parts(facts.get("address", ""))
+    transport = facts.get("transport", "") or "?"
+    if "traddr" not in address:
+        # On PCIe the controller is also the target port.
+        return TargetPort(f"nvme:{controller}@{facts.get('address', '')}", controller, f"nvme-{transport}", array)
+    far = address["traddr"].partition("pn-")[2] or address["traddr"]
+    name = f"{far}:{address['trsvcid']}" if address.get("trsvcid", "none") != "none" else far
+    if transport == "fc":
+        return TargetPort(f"fc:{far}", far, "fc", array)
+    return TargetPort(f"{transport}:{name}", name, f"nvme-{transport}", array)
+
+
+def _iscsi_target(session: str, buses: Buses) -> TargetPort:
+    facts = buses.iscsi_sessions.get(session, {})
+    connection = buses.iscsi_connections.get(f"connection{session.removeprefix('session')}:0", {})
+    portal = ":".join(filter(None, (connection.get("persistent_address"), connection.get("persistent_port"))))
+    iqn = facts.get("targetname") or session
+    name = f"{iqn},{facts.get('tpgt', '')}@{portal}" if portal else iqn
+    return TargetPort(f"iscsi:{name}", name, "iscsi", iqn)
+
+
+def _fc_target(location: SysfsLocation, buses: Buses) -> TargetPort:
+    facts = buses.fc_targets.get(location.target) or buses.remote_ports.get(location.remote_port) or {}
+    wwpn = facts.get("port_name") or location.remote_port
+    return TargetPort(f"fc:{wwpn}", wwpn, "fc", facts.get("node_name", ""))

@@ -7,21 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from collectors.graph import Graph, MountedFilesystem
-from collectors.kernel.class_folder import read_class
+from collectors.kernel.devices import read_udev_properties
 from collectors.kernel.identity import storable_name
-from collectors.kernel.udev_facts import read_udev_properties
-from collectors.model import Device, Rows
+from collectors.kernel.sysfs import read_class
+from collectors.model import Device, Rows, Topology
 from collectors.sampling.settings import ReadingSettings
-from collectors.tables.tape.drives import read_tapes
+from collectors.tables.block.counters import BlockCollector
+from collectors.tables.host.facts import read_host_facts
+from collectors.tables.tape.reader import read_tapes
 from collectors.topology.assemble import Assembly, is_marginal, notices
 from collectors.topology.buses import read_buses
-from collectors.topology.device_mapper import AskMaps, with_map_states
+from collectors.topology.device_mapper import AskMaps, open_maps, with_map_states
 from collectors.topology.multipathd import UNKNOWN_PATH, DaemonPath, MultipathDaemon, same_kernel
-from collectors.topology.partitions import Partition, partitions_by_name, read_partitions
-from collectors.topology.seen import DeviceRecords
-from engine.hostfs.names import unescape_octal
-from engine.numbers import whole_number
-from engine.text import safe_text
+from collectors.topology.seen import DeviceRecords, Partition, partitions_by_name, read_partitions
+from engine.errors import LunscopeError
+from engine.hostfs.kernel_files import unescape_octal
+from engine.text import safe_text, whole_number
 
 Numbers = Mapping[tuple[int, int], str]
 
@@ -176,3 +177,22 @@ class TopologyScanner:
         by_name = {f"/dev/{name}": key for name, key in keys.items()}
         by_name |= {f"/dev/mapper/{one.friendly_name}": one.key for one in devices.values() if one.friendly_name}
         return read_mounts(self._procfs, by_number, by_name)
+
+
+def read_topology(procfs: Path, sysfs: Path, settings: ReadingSettings | None = None) -> Topology:
+    """Scan once; `settings` has the operator's aliases.
+
+    Raises:
+        LunscopeError: neither procfs nor sysfs lists block devices there.
+    """
+    collector = BlockCollector(str(procfs), str(sysfs))
+    try:
+        rows = collector.read().tables["disk"].rows
+    except OSError as error:
+        fix = "mount procfs and sysfs, or name them with --procfs and --sysfs"
+        raise LunscopeError(f"{error.filename}: {error.strerror}: {fix}") from error
+    finally:
+        collector.close()
+    scanner = TopologyScanner(str(procfs), str(sysfs), open_maps(str(sysfs)), settings)
+    devices, graph = scanner.scan(rows)
+    return Topology(devices, read_host_facts(str(procfs)), graph)

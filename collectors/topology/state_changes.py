@@ -1,4 +1,4 @@
-"""Events for changes of paths and ports between two scans."""
+"""Events for changes of paths, ports and path policies between two scans."""
 
 from __future__ import annotations
 
@@ -6,10 +6,27 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from collectors.graph import Graph, Path, Port
-from collectors.kernel.class_folder import read_class
-from collectors.kernel.device_names import label_of
+from collectors.kernel.device_ids import label_of
+from collectors.kernel.sysfs import read_class
 from collectors.model import Device
 from engine.text import safe_text
+
+MOST_POLICY_EVENTS = 16
+"""More policy changes than this at once (of all LUNs of a subsystem) are reported in one event."""
+
+
+def policy_changes(before: Graph, now: Graph, devices: Mapping[str, Device]) -> Iterator[EventText]:
+    """Yield text and data of an event per LUN with a changed policy, or of one event for many."""
+    known = {lun.key: lun.policy for lun in before.luns if lun.policy}
+    changed = [(known[lun.key], lun) for lun in now.luns if lun.policy and known.get(lun.key, lun.policy) != lun.policy]
+    if len(changed) > MOST_POLICY_EVENTS:
+        yield f"policy of {len(changed):,} LUNs changed", {"luns": len(changed)}
+        return
+    for policy, lun in changed:
+        name = safe_text(label_of(devices.get(lun.key), lun.name))
+        words = safe_text(f"{policy} -> {lun.policy}")
+        yield f"policy of {name} changed: {words}", {"lun": name, "policy": safe_text(lun.policy)}
+
 
 PortMarks = frozenset[tuple[str, str, str]]
 """Class, entry and state of devices that change without a uevent, to detect whether a scan is due."""

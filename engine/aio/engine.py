@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from engine._native import host_cpu_ns
 from engine.aio.epoch import CpuTimes, EpochSnapshot
 from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs, own_descriptor
-from engine.aio.loop import SlotLoop, run_loop
-from engine.aio.mode import OpenFiles
+from engine.aio.loop import CallPool, SlotLoop, run_loop
 from engine.aio.plan import Plan
-from engine.aio.pool import CallPool
 from engine.aio.run_stats import RunStats
+from engine.aio.slot import OpenFiles
 from engine.aio.tally import CellCounter
 from engine.backend.protocol import Cells
 from engine.job.spec import Knobs, Mode

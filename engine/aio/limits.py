@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.aio.stripe import stripe_of
+from engine.aio.plan import stripe_of
 from engine.job.distribution import Uniform
 from engine.job.knobs import KNOBS
 from engine.job.spec import MAX_BLOCK_BYTES, Knobs, Mode

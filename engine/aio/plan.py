@@ -1,17 +1,80 @@
-"""Which I/O comes next."""
+"""Which I/O comes next: its address over the stripes, its order, and when an fsync is due."""
 
 from __future__ import annotations
 
 import itertools
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.aio.stripe import Stripe, stripe_of
 from engine.aio.tally import READ, WRITE
 from engine.job.choices import Flush
 from engine.job.spec import BlockShare, Knobs
+
+
+class Fsyncs:
+    """Counts the writes of each target; its owner locks."""
+
+    def __init__(self, targets: int) -> None:
+        self._writes = [0] * targets
+        self._owed = [0] * targets
+
+    def wrote(self, target: int, every: int | None) -> None:
+        """Count one write that completed without an error."""
+        if every is None:
+            return
+        self._writes[target] += 1
+        if self._writes[target] % every == 0:
+            self._owed[target] += 1
+
+    def take(self, target: int, every: int | None) -> bool:
+        """Take one fsync to be issued, if one is due."""
+        if every is None or not self._owed[target]:
+            return False
+        self._owed[target] -= 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A run of bytes on one target."""
+
+    target: int
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """`rows` rows of one unit on each of `width` targets."""
+
+    width: int
+    unit_bytes: int
+    rows: int
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes of the address space."""
+        return self.width * self.unit_bytes * self.rows
+
+    def extents(self, start: int, length: int) -> Iterator[Extent]:
+        """Cut a logical range: one extent per target touched, as its units there follow each other."""
+        first, last = start // self.unit_bytes, (start + length - 1) // self.unit_bytes
+        for unit in range(first, min(last, first + self.width - 1) + 1):
+            final = unit + (last - unit) // self.width * self.width
+            begin = unit // self.width * self.unit_bytes + (start % self.unit_bytes if unit == first else 0)
+            tail = (start + length - 1) % self.unit_bytes + 1 if final == last else self.unit_bytes
+            end = final // self.width * self.unit_bytes + tail
+            yield Extent(unit % self.width, begin, end - begin)
+
+
+def stripe_of(knobs: Knobs, unit_bytes: int, sizes: Sequence[int]) -> Stripe | None:
+    """Lay out the stripe for these knobs; None where every block is within one unit of one target."""
+    if knobs.stripe_width == 1 or all(unit_bytes % size == 0 for size in knobs.block_sizes):
+        return None
+    return Stripe(knobs.stripe_width, unit_bytes, min(sizes[: knobs.stripe_width]) // unit_bytes)
+
 
 _LOOKAHEAD = 16
 

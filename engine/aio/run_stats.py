@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from engine._native import content
 from engine.aio.epoch import CpuTimes, Epoch, EpochSnapshot
-from engine.aio.fsyncs import Fsyncs
-from engine.aio.plan import PlannedIo
-from engine.aio.slowest import Slowest
-from engine.aio.tally import READ, WRITE, CellCounter, Tally
+from engine.aio.plan import Fsyncs, PlannedIo
+from engine.aio.tally import READ, WRITE, CellCounter, Slowest, Tally
 from engine.backend.protocol import Cells
 from engine.job.spec import Knobs, Mode
 

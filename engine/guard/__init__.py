@@ -6,9 +6,9 @@ engine/guard/permission.py; what counts as in use, in engine/guard/usage.py.
 
 from __future__ import annotations
 
-from engine.guard.filling import fill_scratch as fill_scratch
 from engine.guard.monitor import UseMonitor as UseMonitor
 from engine.guard.opening import open_targets as open_targets
+from engine.guard.scratch import fill_scratch as fill_scratch
 from engine.guard.target import OpenTarget as OpenTarget
 from engine.guard.target import TargetKind as TargetKind
 from engine.guard.target import recheck_targets as recheck_targets

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from engine.guard.claims import Probe, claimed_relative, is_claimed, probes_of, stays_claimed
+from engine.guard.claims import Probe, Relative, below, claimed_relative, is_claimed, probes_of, stays_claimed
 from engine.guard.identity import is_gone
 from engine.guard.permission import cannot_ask, claimed_relative_refusal, subject
-from engine.guard.relatives import Relative, below
 from engine.guard.target import OpenTarget, TargetKind
 from engine.guard.usage_snapshot import UsageSnapshot
-from engine.hostfs.kernel_files import names_in, start_of, whole
-from engine.hostfs.roots import Roots
+from engine.hostfs.kernel_files import Roots, names_in, start_of, whole
 from engine.hostfs.sysblock import BlockDevice, look_up
 from engine.hostfs.writers import Writers
 

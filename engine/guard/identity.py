@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import RefusedError
-from engine.guard.emptiness import unwritten_share
+from engine.guard.facts import unwritten_share
 from engine.hostfs import blockio
-from engine.hostfs.roots import Roots
+from engine.hostfs.kernel_files import Roots
 from engine.hostfs.sysblock import disk_sequence, look_up
 from engine.text import safe_text
 

@@ -18,7 +18,7 @@ from engine.errors import RefusedError, StoppedError
 from engine.guard.claim_check import ClaimCheck
 from engine.guard.target import OpenTarget
 from engine.guard.usage_snapshot import UsageSnapshot
-from engine.hostfs.roots import Roots
+from engine.hostfs.kernel_files import Roots
 from engine.hostfs.writers import read_writers
 
 

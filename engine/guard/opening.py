@@ -10,12 +10,11 @@ from pathlib import Path
 from engine.config import DEFAULT_SCRATCH_BYTES, scratch_folder
 from engine.errors import UsageError
 from engine.guard import permission
-from engine.guard.duplicates import refuse_duplicates
+from engine.guard.duplicates import path_facts, refuse_duplicates, refuse_strangers
 from engine.guard.extent import MODE_FLAGS, align_bytes, direct_align_bytes, usable_bytes
 from engine.guard.facts import block_facts, block_notices, file_facts, file_notices, made_facts, memory_notice
 from engine.guard.finding import Found, find, no_such_target, refuse_strange_kinds, reopen
 from engine.guard.identity import Identity
-from engine.guard.lun import path_facts, refuse_strangers
 from engine.guard.scratch import check_room, make_named, make_scratch, shown_folder
 from engine.guard.target import OpenTarget, TargetKind
 from engine.guard.usage_snapshot import UsageSnapshot

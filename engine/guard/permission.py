@@ -16,14 +16,13 @@ from functools import partial
 from pathlib import Path
 
 from engine.errors import LunscopeError, RefusedError
-from engine.guard.claims import Ask, claimed_relative, node_of, probes_of, stays_claimed
+from engine.guard.claims import Ask, Relative, claimed_relative, node_of, probes_of, stays_claimed
 from engine.guard.finding import READ_ONLY, Found, reopen
-from engine.guard.relatives import Relative
 from engine.guard.signatures import signatures_of
 from engine.guard.usage import Use, block_use, file_use
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs import blockio
-from engine.hostfs.names import device_text
+from engine.hostfs.kernel_files import device_text
 from engine.hostfs.sysblock import BlockDevice, look_up, title
 from engine.hostfs.writers import has_unseen_writer
 from engine.job.sizes import human_size

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.guard.relatives import Relative, below, sharing
+from engine.guard.claims import Relative, below, sharing
 from engine.guard.usage_snapshot import UsageSnapshot
 from engine.hostfs.sysblock import BlockDevice, is_multipath_map, title
 

@@ -10,14 +10,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from engine.hostfs.loops import Loop, read_loops
-from engine.hostfs.mounts import MountEntry, devices_of, pooled_devices, read_mounts
-from engine.hostfs.overlays import Inode, Overlay, inodes_below, read_overlays
-from engine.hostfs.roots import Roots
-from engine.hostfs.swaps import Swaps, read_swaps
+from engine.hostfs.kernel_files import Roots
+from engine.hostfs.loops_swaps import Loop, Swaps, read_loops, read_swaps
+from engine.hostfs.mounts import (
+    Inode,
+    MountEntry,
+    Overlay,
+    devices_of,
+    inodes_below,
+    pooled_devices,
+    read_mounts,
+    read_overlays,
+)
 from engine.hostfs.sysblock import BlockDevice, holders, list_disks, lun_of, on_disk, read_text, slaves
-from engine.hostfs.visibility import writer_notices
-from engine.hostfs.writers import Writers, read_writers
+from engine.hostfs.writers import Writers, read_writers, writer_notices
 
 _ATTRIBUTES = (
     ("the NVMe target", "kernel/config/nvmet/subsystems/*/namespaces/*/device_path"),

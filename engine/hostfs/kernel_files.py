@@ -1,4 +1,4 @@
-"""Small files of /proc and /sys, read with plain system calls: pathlib costs several times as much.
+"""Files of /proc and /sys: their roots, fast reads of small files, and how names and device numbers are written.
 
 For what is read for thousands of processes or disks, again and again.
 """
@@ -6,6 +6,31 @@ For what is read for thousands of processes or disks, again and again.
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """The trees that say who uses what."""
+
+    procfs: Path = Path("/proc")
+    sysfs: Path = Path("/sys")
+    devices: Path = Path("/dev")
+
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def unescape_octal(text: str) -> str:
+    r"""Undo the `\040` escapes of /proc/*/mountinfo and /proc/swaps (proc(5))."""
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def device_text(number: int) -> str:
+    """Spell a device number as sysfs does, `8:1`."""
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 def names_in(folder: str) -> list[str]:

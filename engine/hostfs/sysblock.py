@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.hostfs.names import device_text
-from engine.numbers import whole_number
+from engine.hostfs.kernel_files import device_text
+from engine.text import whole_number
 
 _SECTOR_BYTES = 512  # sysfs counts in these whatever the device's own blocks (Documentation/ABI/stable/sysfs-block)
 

@@ -1,8 +1,10 @@
-"""What a job chooses among: order, cache mode, engine, arrivals and path policy."""
+"""What a job chooses among: order, cache mode, engine, arrivals and path policy, with the policies' other names."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+from engine.errors import UsageError
 
 
 class Access(StrEnum):
@@ -59,3 +61,23 @@ class PathPolicy(StrEnum):
     PATH_LOCKDOWN = "path-lockdown"
     PREFERRED_PATH = "preferred-path"
     WEIGHTED_ROUND_ROBIN = "weighted-round-robin"
+
+
+ALIASES = {"queue-length": PathPolicy.LEAST_COMMAND_LOAD}
+"""Of dm-multipath."""
+POLICY_NAMES = (*PathPolicy, *ALIASES)
+
+
+def parse_policy(text: str) -> PathPolicy:
+    """Read the name of a policy.
+
+    Raises:
+        UsageError: none of that name.
+    """
+    name = text.strip().lower().replace("_", "-")
+    if name in ALIASES:
+        return ALIASES[name]
+    try:
+        return PathPolicy(name)
+    except ValueError:
+        raise UsageError(f"{text!r} is no path policy: known are {', '.join(POLICY_NAMES)}") from None

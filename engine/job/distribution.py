@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from engine.errors import UsageError
-from engine.job.shares import adds_up, scaled_to_100
+from engine.job.sizes import adds_up, scaled_to_100
 
 MAX_EXPONENT = 10.0
 MAX_ZONES = 256

@@ -30,7 +30,7 @@ from engine.job.distribution import (
     whole_shares,
 )
 from engine.job.sizes import format_number
-from engine.numbers import decimal_number
+from engine.text import decimal_number
 
 
 def parse_distribution(text: str) -> Distribution:

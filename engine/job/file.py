@@ -25,8 +25,7 @@ from typing import Any
 
 from engine.errors import UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knobs, knob_problems
-from engine.job.read_write import access_and_mix
-from engine.job.settings import HEAD, TAIL, Setting
+from engine.job.settings import HEAD, TAIL, Setting, access_and_mix
 from engine.job.spec import JobSpec
 from engine.job.validate import setting_problems
 from engine.job.values import WrongTypeError

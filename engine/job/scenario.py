@@ -1,15 +1,39 @@
-"""A load with knob turns at set times."""
+"""A load with knob turns at set times, and its text form.
+
+Scenario files: a job, and when which knob is turned to what.
+
+schema = "lunscope.scenario/1"
+
+[job]                  # the keys of a job file
+target = ["/dev/sdb"]
+qd = 8
+runtime = "30s"
+
+[[turn]]               # at a time of the run: knobs by the same keys
+at = "10s"
+qd = 16
+
+[[turn]]
+at = "20s"
+bs = "8k"
+rate = "unlimited"
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from engine.errors import RefusedError, UsageError
-from engine.job.sizes import format_duration
+from engine.job.file import JobSource, dump_job, job_of, parse_toml, read_values
+from engine.job.formats.text_file import quoted as shown_value
+from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knob
+from engine.job.sizes import format_duration, parse_duration
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.job.validate import validate
+from engine.job.values import WrongTypeError, quoted
 from engine.text import safe_text
 
 MAX_TURNS = 10_000
@@ -98,3 +122,89 @@ def require_permission(scenarios: Sequence[Scenario], permissions: Permissions) 
 def _written(job: JobSpec, knobs: Knobs) -> frozenset[str]:
     targets = job.targets[: knobs.stripe_width] if knobs.read_pct < 100 else ()
     return frozenset(path for target in targets for path in target.nodes)
+
+
+SCHEMA = "lunscope.scenario/1"
+_TURN = re.compile(r"\s*\[\[\s*turn\s*\]\]")
+_TABLES = ("schema", "job", "turn")
+
+
+def parse_scenario(text: str, path: str = "scenario") -> Scenario:
+    """Make a scenario of the text of a file; `path` names it in errors.
+
+    Raises:
+        UsageError: it is no scenario, a turn or a key cannot be meant, or turns are out of order.
+    """
+    document = parse_toml(text, path, "scenario")
+    if document.get("schema") != SCHEMA:
+        raise UsageError(f'{path}: not a scenario: it does not say schema = "{SCHEMA}"')
+    for key in document:
+        if key not in _TABLES:
+            raise JobSource(path, text).error(key, "unknown key: a scenario has [job] and [[turn]] tables")
+    job, turns = document.get("job", {}), document.get("turn", [])
+    if not isinstance(job, dict):
+        raise JobSource(path, text).error("job", "is not a table: write [job] and its keys below")
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise JobSource(path, text).error("turn", "is not a list of tables: write [[turn]] and its keys below")
+    if len(turns) > MAX_TURNS:
+        raise UsageError(f"{path}: {len(turns)} turns: a scenario has at most {MAX_TURNS}")
+    source = JobSource(path, text, _first_lines(text, re.compile(r"\s*\[\s*job\s*\]"), 1)[0])
+    lines = _first_lines(text, _TURN, len(turns))
+    scenario = Scenario(
+        job_of(source, read_values(source, job)),
+        tuple(_turn(JobSource(path, text, line), turn) for line, turn in zip(lines, turns, strict=True)),
+    )
+    try:
+        validate_scenario(scenario)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    return scenario
+
+
+def _first_lines(text: str, header: re.Pattern[str], count: int) -> list[int]:
+    """Return the lines of the first tables of a kind; line 1 for those written in another way."""
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if header.match(line)][:count]
+    return lines + [1] * (count - len(lines))
+
+
+def _turn(source: JobSource, table: Mapping[str, Any]) -> Turn:
+    changes = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name == "at":
+            continue
+        knob = KNOBS_BY_KEY.get(name)
+        if knob is None:
+            raise source.error(key, f"no knob: turned are {', '.join(KNOBS_BY_KEY)}")
+        changes[knob.id] = _value(source, key, knob, value)
+    if "at" not in table:
+        raise source.error("turn", 'without a time: add at = "10s"')
+    return Turn(_at(source, table["at"]), tuple(changes.items()))
+
+
+def _value(source: JobSource, key: str, knob: Knob, value: object) -> object:
+    try:
+        return knob.read(value)
+    except WrongTypeError as wrong:
+        raise source.error(key, f"{shown_value(str(value))} is not {wrong}") from None
+    except UsageError as error:
+        raise source.error(key, str(error)) from None
+
+
+def _at(source: JobSource, value: object) -> float:
+    try:
+        at_s = parse_duration(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+    except (UsageError, TypeError, ValueError, OverflowError):
+        at_s = -1.0
+    if not 0 <= at_s < 1e12:
+        raise source.error("at", f"{shown_value(str(value))} is not a time of the run: write it like 10s or 1.5s")
+    return at_s
+
+
+def dump_scenario(scenario: Scenario) -> str:
+    """Write a scenario so that `parse_scenario` reads the same."""
+    parts = [f"schema = {quoted(SCHEMA)}\n\n[job]\n{dump_job(scenario.job)}"]
+    for turn in scenario.turns:
+        knobs = (KNOBS[field].line(value) for field, value in turn.changes)
+        parts.append("\n".join(("\n[[turn]]", f"at = {quoted(format_duration(turn.at_s))}", *knobs)) + "\n")
+    return "".join(parts)

@@ -1,4 +1,4 @@
-"""Text form of sizes, block-size mixes and durations; what is written is read as the same value.
+"""Text form of sizes, shares, block-size mixes and durations; what is written is read as the same value.
 
 Sizes count in 1024: `k`, `m`, `g`, `t`, `p`, also as `KiB`, `kb`, `K`; `4k` is 4096 everywhere in lunscope.
 """
@@ -6,12 +6,30 @@ Sizes count in 1024: `k`, `m`, `g`, `t`, `p`, also as `KiB`, `kb`, `K`; `4k` is 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from engine.errors import UsageError
-from engine.job.shares import adds_up, scaled_to_100
-from engine.numbers import decimal_number
+from engine.text import decimal_number
+
+ROUNDING_PERCENT = 1e-6
+MIX_TOLERANCE_PERCENT = 0.5
+"""By how much shares may miss 100: three times 33.3 is meant as thirds."""
+
+
+def adds_up(shares_pct: Sequence[float]) -> bool:
+    """Whether shares are meant as a whole; not if one is no number."""
+    return abs(sum(shares_pct) - 100) <= MIX_TOLERANCE_PERCENT
+
+
+def scaled_to_100(shares_pct: Sequence[float]) -> tuple[float, ...]:
+    """Scale shares that add up to about 100; those that do exactly stay as they are."""
+    total = sum(shares_pct)
+    if abs(total - 100) < ROUNDING_PERCENT:
+        return tuple(shares_pct)
+    return tuple(share * 100 / total for share in shares_pct)
+
 
 _UNITS = "kmgtp"
 _SIZE = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(?:([kmgtp])(?:i?b)?|b)?", re.IGNORECASE | re.ASCII)

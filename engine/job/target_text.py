@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from engine.errors import UsageError
 from engine.job.spec import MAX_WEIGHT, PathSpec, TargetSpec
-from engine.numbers import whole_number
-from engine.text import safe_text
+from engine.text import safe_text, whole_number
 
 SCRATCH = "scratch"
 LUN = "lun:"

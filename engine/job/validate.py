@@ -9,8 +9,7 @@ from engine.errors import UsageError
 from engine.job.distribution import Permutation, Uniform
 from engine.job.distribution_text import format_distribution
 from engine.job.knobs import knob_problems
-from engine.job.limits import SECTOR_BYTES
-from engine.job.problem import Problem
+from engine.job.limits import SECTOR_BYTES, Problem
 from engine.job.sizes import format_number, format_size
 from engine.job.spec import (
     MAX_ARRIVALS_PER_S,

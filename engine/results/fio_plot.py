@@ -14,7 +14,7 @@ from engine.errors import LunscopeError
 from engine.job.formats.choose import write_new
 from engine.job.scenario import Scenario
 from engine.results.fio_result import fio_document, run_name, settings_of
-from engine.results.load_interval import DirectionDelta, LoadInterval
+from engine.results.measured import DirectionDelta, LoadInterval
 from engine.results.result import RunResult
 from engine.text import safe_text
 

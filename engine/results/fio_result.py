@@ -14,16 +14,12 @@ from numpy.typing import NDArray
 
 from engine.errors import UsageError
 from engine.job.formats.fio_options import fio_options
-from engine.job.read_write import rw_word
+from engine.job.settings import rw_word
 from engine.job.sizes import format_blocks, format_duration
 from engine.job.spec import JobSpec, Knobs
-from engine.results.histogram import middles_ns
-from engine.results.latencies import Latencies
-from engine.results.latency_shares import share_between
-from engine.results.load_interval import DirectionDelta, LoadInterval
-from engine.results.measured import Measured, combine
+from engine.results.histogram import Latencies, middles_ns
+from engine.results.measured import DirectionDelta, LoadInterval, Measured, combine, combine_splits, share_between
 from engine.results.result import EpochResult, RunResult
-from engine.results.split import combine_splits
 from engine.version import version
 
 Figures = dict[str, object]

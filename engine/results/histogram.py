@@ -1,4 +1,4 @@
-"""Log-linear latency histograms of the load engines: bucket numbers, their middles, and percentiles.
+"""Log-linear latency histograms: bucket numbers, their middles, percentiles, and distributions that add up.
 
 The scale is collectors.model.HistogramScale(unit_ns=1, sub_bits=6), the one the native engine counts in.
 """
@@ -6,6 +6,8 @@ The scale is collectors.model.HistogramScale(unit_ns=1, sub_bits=6), the one the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,3 +54,41 @@ def percentile_ns(buckets: NDArray[np.uint16], counts: NDArray[np.uint64], perce
     rank = max(math.ceil(total * percent / 100 - 1e-9), 1)
     position = int(np.searchsorted(np.cumsum(counts), rank))
     return float(middles_ns(buckets[position : position + 1])[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Latencies:
+    """Times of some I/Os."""
+
+    sum_ns: int
+    least_ns: int | None
+    largest_ns: int | None
+    buckets: NDArray[np.uint16]
+    """Buckets of engine.results.histogram that hold any I/O, ascending."""
+    counts: NDArray[np.uint64]
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Mean time."""
+        ios = int(self.counts.sum())
+        return self.sum_ns / ios if ios else None
+
+    def percentile_ns(self, percent: float) -> float | None:
+        """Time that `percent` of the I/Os do not exceed; None with too few I/Os."""
+        value = percentile_ns(self.buckets, self.counts, percent)
+        if value is None or self.least_ns is None or self.largest_ns is None:
+            return None
+        return min(max(value, float(self.least_ns)), float(self.largest_ns))
+
+
+def combine_latencies(parts: Sequence[Latencies]) -> Latencies:
+    """Add up distributions of different I/Os."""
+    least = [part.least_ns for part in parts if part.least_ns is not None]
+    largest = [part.largest_ns for part in parts if part.largest_ns is not None]
+    buckets, counts = merge(
+        np.concatenate([part.buckets for part in parts] or [np.zeros(0, np.uint16)]),
+        np.concatenate([part.counts for part in parts] or [np.zeros(0, np.uint64)]),
+    )
+    return Latencies(
+        sum(part.sum_ns for part in parts), min(least, default=None), max(largest, default=None), buckets, counts
+    )

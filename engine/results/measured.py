@@ -1,4 +1,4 @@
-"""What was measured of some I/Os: counts, latencies and their histogram, which add up over epochs."""
+"""What was measured of some I/Os, by direction and together; all of it adds up over epochs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend.protocol import Cells, EpochStats
-from engine.results.histogram import merge, percentile_ns
-from engine.results.latencies import Latencies, combine_latencies
-from engine.results.levels import LevelStats
+from engine.results.histogram import Latencies, combine_latencies, merge, middles_ns, percentile_ns
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionDelta:
+    """I/Os of one direction that completed in an interval."""
+
+    ios: int
+    bytes: int
+    latency_ns: int
+    """Sum of their latencies."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInterval:
+    """One interval inside an epoch."""
+
+    epoch: int
+    end_s: float
+    """From the first reading of this load."""
+    length_s: float
+    read: DirectionDelta
+    write: DirectionDelta
+    user_s: float
+    """CPU time of this process in user mode, of all its threads (getrusage(2))."""
+    system_s: float
+    """The same in the kernel."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelStats:
+    """Statistics of one level as engine.results.measured reads them: rows as EpochStats has them of targets."""
+
+    counts: NDArray[np.uint64]
+    peaks: NDArray[np.uint64]
+    cells: Cells
+
+
+def path_level(stats: EpochStats) -> LevelStats:
+    """Read the paths of all targets, in the order of targets; their per-second maxima are not collected."""
+    rows = len(stats.path_counts)
+    return LevelStats(stats.path_counts, np.zeros((rows + 1, 3, 2), np.uint64), stats.path_cells)
+
+
+def logical_level(stats: EpochStats) -> LevelStats:
+    """Read the logical I/Os, which are one row."""
+    return LevelStats(stats.logical_counts, stats.logical_peaks, stats.logical_cells)
+
 
 READ, WRITE, BOTH = 0, 1, 2
 _IOS, _BYTES, _LATENCY, _LEAST, _LARGEST, _ERRORS = range(6)
@@ -132,3 +177,34 @@ def combine(parts: Sequence[Measured]) -> Measured:
 def _combined_service(parts: Sequence[Measured]) -> Latencies | None:
     services = [part.service for part in parts if part.service is not None]
     return combine_latencies(services) if services else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Reads, writes, and both."""
+
+    read: Measured
+    write: Measured
+    total: Measured
+
+
+def split_of(stats: EpochStats | LevelStats, row: int | None) -> Split:
+    """Cut one row (None: all) out of the statistics of an epoch or one of its levels."""
+    return Split(measure(stats, row, READ), measure(stats, row, WRITE), measure(stats, row, BOTH))
+
+
+def combine_splits(parts: Sequence[Split]) -> Split:
+    """Add up epochs, or any other parts that share no second."""
+    return Split(
+        combine([part.read for part in parts]),
+        combine([part.write for part in parts]),
+        combine([part.total for part in parts]),
+    )
+
+
+def share_between(measured: Measured, lower_ns: float, upper_ns: float) -> float | None:
+    """Share of the I/Os, in percent, that took longer than one time and no longer than another; None without any."""
+    total = int(measured.counts.sum())
+    middles = middles_ns(measured.buckets)
+    within = measured.counts[(middles > lower_ns) & (middles <= upper_ns)].sum()
+    return 100 * int(within) / total if total else None

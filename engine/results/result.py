@@ -14,9 +14,15 @@ from engine.backend.protocol import EpochStats, LoadBackend
 from engine.job.spec import JobSpec, Knobs
 from engine.results.badge import Badge
 from engine.results.cpu_use import CpuUse, add_up
-from engine.results.layout_result import LogicalResult, PathResult, combine_logical, logical_result, path_results
-from engine.results.path_outcome import PathOutcome
-from engine.results.split import Split, combine_splits, split_of
+from engine.results.layout_result import (
+    LogicalResult,
+    PathOutcome,
+    PathResult,
+    combine_logical,
+    logical_result,
+    path_results,
+)
+from engine.results.measured import Split, combine_splits, split_of
 from engine.verify.run_result import Verified
 
 _READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14

@@ -14,10 +14,8 @@ from engine.job.describe import describe_job
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.running.knob_state import KnobState
 from engine.running.knob_turns import Done, KnobTurns
-from engine.running.stall_watch import StallWatch
-from engine.running.status import LoadReading, LoadState, LoadStatus
-from engine.running.status_store import StatusStore
-from engine.running.wait_limit import WaitLimit
+from engine.running.stall_watch import StallWatch, WaitLimit
+from engine.running.status import LoadReading, LoadState, LoadStatus, StatusStore
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,13 +1,144 @@
-"""Counters of a running engine for more than one reader."""
+"""Counters of a running engine, its paths and logical I/Os, for more than one reader."""
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.backend.protocol import Cells, LoadBackend
+from engine.backend.protocol import Cells, EpochStats, LoadBackend
+from engine.results.layout_result import PathOutcome, logical_result
+from engine.results.measured import BOTH, measure
+
+_FEW_IOS = 100
+
+
+def tail_line(stats: EpochStats, names: Sequence[str]) -> str:
+    """As in "whole I/Os 0.86 ms, 1.5 x a part; slowest disk sdc costs 35 %"; empty where no I/O was cut or copied."""
+    logical = logical_result(stats, names, measure(stats, None, BOTH))
+    if logical is None or logical.split.total.ios < _FEW_IOS:
+        return ""
+    mean_ns, factor, slowest = logical.split.total.mean_ns, logical.mean_amplification, logical.slowest
+    if mean_ns is None or factor is None:
+        return ""
+    line = f"whole I/Os {mean_ns / 1e6:.3g} ms, {factor:.2f} x a part"
+    cost = None if slowest is None else logical.cost_pct(slowest)
+    return line if slowest is None or cost is None else f"{line}; slowest disk {slowest.target} costs {cost:.0f} %"
+
+
+_PATH_PEAKS = [3, 7]
+"""read_peak_ns and write_peak_ns of the raw table load_path."""
+PATH_ERRORS, PATH_FAILED, PATH_TARGET = 8, 10, 11
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayoutReading:
+    """What the load collector turns into the tables of paths and logical I/Os; no rows where there are none."""
+
+    path_keys: tuple[str, ...]
+    """One per path and unique per run; the same object during a run."""
+    path_names: tuple[str, ...]
+    paths: NDArray[np.uint64]
+    """Shape (paths, 12), columns as the raw table load_path."""
+    logical_keys: tuple[str, ...]
+    """One and unique per run; the same object during a run."""
+    logical: NDArray[np.uint64]
+    """Shape (0 or 1, 9), columns as the raw table load_logical."""
+
+
+class LayoutCounters:
+    """Reads the path counters of an engine; peaks survive `peek` until `take`."""
+
+    def __init__(self, engine: LoadBackend, keys: Sequence[str], paths: Sequence[Sequence[str]]) -> None:
+        """Name the rows: `keys` of the targets, and the names of their paths, none for a target with one."""
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._kept: NDArray[np.uint64] | None = None
+        each = [(key, names or ("",)) for key, names in zip(keys, paths, strict=True)]
+        numbered = ((f"{key}:{number}", bool(name)) for key, names in each for number, name in enumerate(names))
+        self._keys = tuple(key for key, is_path in numbered if is_path)
+        self._logical_keys = (f"{keys[0]}:logical",)
+        self.names = tuple(name for _, names in each for name in names)
+        self._shown = np.array([bool(name) for name in self.names], bool)
+        self._shown_names = tuple(name for name in self.names if name)
+
+    def peek(self) -> NDArray[np.uint64]:
+        """Path counters now, a row for each of `names`; no rows where no target has several paths."""
+        with self._lock:
+            return self._read().copy()
+
+    def take(self) -> LayoutReading:
+        """Counters now; the next interval of the peaks begins."""
+        with self._lock:
+            paths = self._read()
+            self._kept = None
+            logical = self._engine.logical_counters().reshape(1, -1)
+        if not logical.any():
+            logical = logical[:0]
+        if not len(paths):
+            return LayoutReading((), (), paths, self._logical_keys, logical)
+        return LayoutReading(self._keys, self._shown_names, paths[self._shown], self._logical_keys, logical)
+
+    def _read(self) -> NDArray[np.uint64]:
+        values = self._engine.path_counters()
+        if self._kept is not None:
+            values[:, _PATH_PEAKS] = np.maximum(values[:, _PATH_PEAKS], self._kept)
+        self._kept = values[:, _PATH_PEAKS].copy()
+        return values
+
+
+class PathHistory:
+    """Follows path counters; every member may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._errors: NDArray[np.uint64] | None = None
+        """Failed attempts of each path when it last worked."""
+        self._open: dict[int, int] = {}
+        """Index into the outcomes, for each path that is failed now."""
+        self._outcomes: list[PathOutcome] = []
+
+    @property
+    def outcomes(self) -> tuple[PathOutcome, ...]:
+        """All failures so far, the first first."""
+        return tuple(self._outcomes)
+
+    def observe(
+        self, counters: NDArray[np.uint64], targets: Sequence[str], names: Sequence[str], elapsed_s: float
+    ) -> None:
+        """Take path counters in.
+
+        Args:
+            counters: columns as the raw table load_path, a row per path of every target.
+            targets: names of the targets.
+            names: names of the paths.
+            elapsed_s: since the start of the load.
+        """
+        if not len(counters):
+            return
+        with self._lock:
+            if self._errors is None:
+                self._errors = np.zeros(len(counters), np.uint64)
+            failed = set(np.flatnonzero(counters[:, PATH_FAILED]).tolist())
+            for row in sorted(failed - self._open.keys()):
+                self._open[row] = len(self._outcomes)
+                target = targets[int(counters[row, PATH_TARGET])]
+                self._outcomes.append(PathOutcome(target, names[row], time.time_ns(), elapsed_s, 0))
+            for row, place in self._open.items():
+                retried = int(counters[row, PATH_ERRORS] - self._errors[row])
+                self._outcomes[place] = replace(self._outcomes[place], ios_retried=retried)
+            for row in self._open.keys() - failed:
+                place = self._open.pop(row)
+                self._outcomes[place] = replace(
+                    self._outcomes[place], returned_time_ns=time.time_ns(), returned_s=elapsed_s
+                )
+            working = [row for row in range(len(counters)) if row not in self._open]
+            self._errors[working] = counters[working, PATH_ERRORS]
+
 
 _PEAKS = [3, 7]
 """read_peak_ns and write_peak_ns of the raw table load."""

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine._native import VerifyPass
-from engine.backend.outstanding import Outstanding
-from engine.backend.waits import Waits
+from engine.backend.outstanding import Outstanding, Waits
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import OpenTarget, UseMonitor, recheck_targets
@@ -20,6 +19,7 @@ from engine.job.knobs import Knobs, engine_refusal
 from engine.job.spec import JobSpec, Mode, Permissions
 from engine.job.validate import validate
 from engine.results.badge import Badge
+from engine.results.caveats import run_badges
 from engine.results.result import (
     About,
     EngineFacts,
@@ -31,14 +31,12 @@ from engine.results.result import (
     evaluate,
     nothing_measured,
 )
-from engine.results.run_badges import run_badges
+from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
 from engine.running.knob_state import KnobState
-from engine.running.layout_counters import LayoutCounters, tail_line
-from engine.running.path_history import PathHistory
 from engine.running.prepared_run import PreparedRun, set_up
 from engine.running.select import deepest
+from engine.running.stall_watch import WaitLimit
 from engine.running.status import LoadReading
-from engine.running.wait_limit import WaitLimit
 from engine.verify.passing import PassResult
 from engine.verify.run_result import Verified, final_passes, verified_so_far
 

@@ -13,8 +13,7 @@ from engine.job.describe import knob_changes
 from engine.job.knobs import Knobs
 from engine.job.validate import validate
 from engine.running.knob_state import InForce, KnobState
-from engine.running.status import LoadState
-from engine.running.status_store import StatusStore
+from engine.running.status import LoadState, StatusStore
 
 if TYPE_CHECKING:
     from engine.running.driver import LoadDriver

@@ -1,4 +1,4 @@
-"""Reports I/Os that do not complete in time, and when they did."""
+"""I/Os that do not complete in time: reported when they stall, and how long the end of a load waits for them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,61 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, Stall, waiting_text
-from engine.backend.waits import MANY_CALLS
+from engine.backend.outstanding import MANY_CALLS, NAMED_AFTER_S, Outstanding, Stall, waiting_text
 from engine.events import EventKind
-from engine.running.status_store import StatusStore
+from engine.running.status import StatusStore
+
+
+class WaitLimit:
+    """A limit that can be shortened, or ended at once; every member may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._until_s: float | None = None
+        self._over = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit yet."""
+        with self._changed:
+            return self._over or self._until_s is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether the wait was given up."""
+        return self.left_s == 0.0
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the limit; infinite without one."""
+        with self._changed:
+            return self._left_s()
+
+    def limit(self, seconds: float) -> None:
+        """Wait so long from now on at most; an earlier limit stays."""
+        until_s = time.monotonic() + seconds
+        with self._changed:
+            self._until_s = until_s if self._until_s is None else min(self._until_s, until_s)
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Wait no longer."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def wait_for(self, done: threading.Event, step_s: float = 0.02) -> bool:
+        """Wait until an event is set or wait_limit is over; whether it was set."""
+        while not done.wait(min(step_s, self.left_s)):
+            if self.over:
+                return done.is_set()
+        return True
+
+    def _left_s(self) -> float:
+        if self._over:
+            return 0.0
+        return float("inf") if self._until_s is None else max(self._until_s - time.monotonic(), 0.0)
+
 
 _PERIOD_S = 0.1
 _QUIET_NS = 300_000_000

@@ -1,18 +1,22 @@
-"""Frozen views of the load: its state and its counters."""
+"""The state and counters of the load: frozen views, and the store of the current one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.backend.outstanding import Outstanding
 from engine.backend.protocol import Cells
+from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Knobs
 from engine.results.badge import Badge
-from engine.running.layout_counters import LayoutReading
+from engine.running.counter_reader import LayoutReading
 
 
 class LoadState(StrEnum):
@@ -74,3 +78,39 @@ class LoadReading:
     """Major and minor of the device that each target is or is stored on."""
     layout: LayoutReading | None = None
     """Paths and logical I/Os; None for a load that has neither."""
+
+
+class StatusStore:
+    """The status and the events not yet taken; every member may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._status = LoadStatus()
+        self._events: list[Event] = []
+
+    @property
+    def status(self) -> LoadStatus:
+        """What was last written."""
+        return self._status
+
+    def reset(self, status: LoadStatus) -> None:
+        """Write a whole status."""
+        with self._lock:
+            self._status = status
+
+    def change(self, **fields: Any) -> None:  # noqa: ANN401 (the fields of LoadStatus, which `replace` checks)
+        """Write some fields and keep the others."""
+        with self._lock:
+            self._status = replace(self._status, **fields)
+
+    def note(self, kind: EventKind, text: str, data: Mapping[str, str | float | None]) -> None:
+        """Add an event, stamped now."""
+        event = Event.now(kind, text, **data)
+        with self._lock:
+            self._events.append(event)
+
+    def take_events(self) -> tuple[Event, ...]:
+        """Return the events since the last call; one caller."""
+        with self._lock:
+            taken, self._events = self._events, []
+        return tuple(taken)

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errno_text import describe_error
-from engine.errors import RefusedError
+from engine.errors import RefusedError, describe_error
 from engine.events import EventKind
-from engine.running.counter_reader import ACTIVE, ERRORS, FAILING, SKIPPED
-from engine.running.layout_counters import PATH_FAILED
-from engine.running.status_store import StatusStore
+from engine.running.counter_reader import ACTIVE, ERRORS, FAILING, PATH_FAILED, SKIPPED
+from engine.running.status import StatusStore
 
 if TYPE_CHECKING:
     from engine.running.driver import LoadDriver

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine._native import LoadTarget, VerifyPass
-from engine.backend.waits import Waits
+from engine.backend.outstanding import Waits
 from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.guard import OpenTarget, open_targets
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, Permissions, TargetSpec

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from engine.errno_text import error_name
+from engine.errors import error_name
 
 
 class DamageKind(StrEnum):

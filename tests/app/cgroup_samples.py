@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.model import Rows, Sample
-from collectors.tables.cgroup.keys import row_key, row_name
-from collectors.tables.cgroup.schema import CGROUP
+from collectors.tables.cgroup.schema import CGROUP, row_key, row_name
 from tests.app.sources import table
 
 PATHS = ("/", "/system.slice", "/system.slice/db.service", "/system.slice/backup.service", "/idle.slice")

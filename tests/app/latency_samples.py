@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.model import Histograms, Rows, Sample, Table
 from collectors.sources.load import SCALE, SERIES
-from collectors.tables.block.trace_schema import SLOW_IO
+from collectors.tables.block.schema import SLOW_IO
 from collectors.tables.load.schema import SLOW_LOAD
 from tests.app.sources import SECOND_NS, table, with_load
 

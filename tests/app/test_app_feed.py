@@ -18,8 +18,7 @@ from collectors.rates import derive
 from engine.events import Event, EventKind
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed
 from tests.app.stage import SIZES, make_app, on_stage, play, rewind_to, screen_text, until
-from tui.history.charts import History
-from tui.history.events_log import MOST_EVENTS, EventHistory
+from tui.history.charts import MOST_EVENTS, EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.screens.help import HelpScreen
 from tui.transport import LiveTransport, transport_of

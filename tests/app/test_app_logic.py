@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from collectors.derive.disk_totals import ALL_DISKS, total_disks
+from collectors.derive.roles import ALL_DISKS, total_disks
 from collectors.hotness import hottest
 from collectors.model import Frame, FrameTable, HostFacts, Rows, Topology
 from collectors.rates import derive
@@ -22,7 +22,7 @@ from tui.history.charts import FEWEST_TICKS, KEPT, History
 from tui.history.subjects import ChartSubject, next_subject, trace_of
 from tui.load.form import form_values, job_from
 from tui.screens.load_actions import TURNS
-from tui.text.clock import span_text
+from tui.text.format import span_text
 
 BENCH = StepContext(4)
 

@@ -18,9 +18,8 @@ from collectors.field import Unit
 from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
+from tui.widgets.chart.axes import clock_ticks, envelope, linear_axis, log_axis, scale_to, tick_label
 from tui.widgets.chart.plot import BLANK, pack, trace
-from tui.widgets.chart.timescale import clock_ticks, envelope, scale_to
-from tui.widgets.chart.value_axis import linear_axis, log_axis, tick_label
 from tui.widgets.chart.widget import Chart, ChartSeries
 
 NAN = math.nan

@@ -15,8 +15,14 @@ from engine.events import Event, EventKind
 from tests.app.shows import OneWidget, text_of
 from tests.unit.latency_ticks import SECOND_NS, START_NS, tick, ticks_of, track
 from tui.text.glyphs import ASCII, UNICODE, Glyphs
-from tui.widgets.heatmap.axis import fitted_range, label_values_ns, round_up_count, zoomed_range
-from tui.widgets.heatmap.model import SHORTEST_NS, TimeWindow
+from tui.widgets.heatmap.model import (
+    SHORTEST_NS,
+    TimeWindow,
+    fitted_range,
+    label_values_ns,
+    round_up_count,
+    zoomed_range,
+)
 from tui.widgets.heatmap.text import latency_text
 from tui.widgets.heatmap.widget import HeatMap
 

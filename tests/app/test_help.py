@@ -8,8 +8,7 @@ import pytest
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text
-from tui.screens.help import HelpScreen
-from tui.widgets.hanging import HangingPage
+from tui.screens.help import HangingPage, HelpScreen
 
 
 async def test_keys_are_shown_as_the_characters_they_are() -> None:

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from collectors.latency.history import LatencyHistory
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from tests.app.latency_samples import LOAD_ROWS, with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play, rewind_to, screen_text, shown_position, until

@@ -9,7 +9,7 @@ import pytest
 
 from collectors.graph import Graph, Layer
 from collectors.latency.load_waterfall import LoadWaterfall, load_waterfall
-from collectors.latency.stage import Stage
+from collectors.latency.waterfall import Stage
 from collectors.model import Frame, FrameTable, Rows, Sample, Step, Table, Tier, Topology
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
 from tests.app.sources import SECOND_NS, START_NS, make_topology, table

@@ -29,7 +29,7 @@ from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples, renamed, with_load
 from tests.app.stage import FROZEN, make_app, on_stage, play, rewind_to, screen_text
 from tests.app.test_snapshots import JOB
-from tui.theme.plain_ascii import plain_text
+from tui.theme.themed_app import plain_text
 
 pytestmark = pytest.mark.slow
 

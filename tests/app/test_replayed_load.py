@@ -14,7 +14,7 @@ from engine.job.spec import JobSpec, Knobs, TargetSpec
 from tests.app.latency_samples import with_latencies
 from tests.app.sources import SECOND_NS, ListRecording, make_samples, with_load
 from tests.app.stage import make_app, on_stage, rewind_to, screen_text, until
-from tui.widgets.effect import EffectPanel
+from tui.widgets.knobs import EffectPanel
 
 JOB = JobSpec((TargetSpec("/dev/vdb"), TargetSpec("/dev/sdc")), Knobs(queue_depth=8, stripe_width=2))
 

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import LunscopeError
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, until
-from tui.screenshot import picture_folders, save_picture
+from tui.session_actions import picture_folders, save_picture
 
 
 def test_pictures_then_our_own_folder_then_the_present_one(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 from collectors.model import Rows
 from tests.app.shows import OneWidget
 from tui.text.glyphs import UNICODE
-from tui.widgets.wall import Wall
-from tui.widgets.wall_model import HOT, IDLE
+from tui.widgets.wall import HOT, IDLE, Wall
 
 NAMES = tuple(f"disk{number}" for number in range(12))
 

@@ -13,19 +13,19 @@ from collectors.kernel.identity import kernel_name, number_of, storable_name
 from collectors.sampling.settings import load_reading_settings, plain_identity
 from collectors.session.time_format import parse_when
 from collectors.tables.host.reader import HostCollector
-from collectors.topology.map_status import parse_map
+from collectors.topology.device_mapper import parse_map
 from collectors.topology.multipathd import parse_paths
 from collectors.topology.ports import natural
 from collectors.topology.scanner import read_mounts
 from engine.errors import LunscopeError
 from engine.hostfs.mounts import parse_mountinfo
+from engine.job.choices import parse_policy
 from engine.job.distribution_text import format_distribution, parse_distribution
 from engine.job.file import dump_job
 from engine.job.formats.choose import read_job
 from engine.job.formats.fio_writing import dump_fio
 from engine.job.formats.read_job import ReadJob
-from engine.job.policy_text import parse_policy
-from engine.job.scenario_file import dump_scenario
+from engine.job.scenario import dump_scenario
 from engine.job.sizes import format_duration, parse_blocks, parse_duration, parse_size
 from engine.job.target_text import format_target, parse_lun, parse_target
 from engine.job.validate import validate

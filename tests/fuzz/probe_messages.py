@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.exact.probe.admission import Admission
 from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import receive
 from collectors.exact.probe.server import ProbeServer
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 from tests.unit.hand_tracer import HandTracer
 
 MOST_RSS_KIB = 256 << 10

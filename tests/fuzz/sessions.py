@@ -27,7 +27,7 @@ from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine import _native
 from engine.errors import LunscopeError
-from engine.job.scenario_file import dump_scenario
+from engine.job.scenario import dump_scenario
 from engine.text import safe_text
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import ODD_NUMBERS, damaged, odd_value, value_damaged

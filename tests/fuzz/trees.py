@@ -19,14 +19,12 @@ from collectors.reports.report import ReportOptions, report_json, report_text
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
 from collectors.sampling.settings import ReadingSettings
-from collectors.session.encoder import Encoder
-from collectors.session.object_writer import ObjectWriter
+from collectors.session.encoder import Encoder, ObjectWriter
 from collectors.tables.block.counters import BlockCollector
-from collectors.tables.block.path_errors import PathErrors
-from collectors.tables.block.port_errors import PortErrors
+from collectors.tables.block.error_readers import PathErrors, PortErrors
 from collectors.tables.host.facts import read_host_facts
 from collectors.tables.host.reader import HostCollector
-from collectors.tables.process.scan import ProcessScanner
+from collectors.tables.process.reader import ProcessScanner
 from collectors.tables.tape.reader import TapeCollector
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError

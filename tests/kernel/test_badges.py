@@ -13,10 +13,10 @@ import pytest
 from engine import _native
 from engine.job.spec import Backend, JobSpec, Knobs, Mode, Permissions, TargetSpec
 from engine.results.badge import Badge, BadgeKind
+from engine.results.caveats import run_badges
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
-from engine.results.run_badges import run_badges
 from engine.running.driver import LoadDriver
 from engine.syscalls import cached_bytes
 from tests import needs

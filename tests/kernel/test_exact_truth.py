@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
-from collectors.tables.block.trace_schema import TRACE_SERIES
+from collectors.tables.block.schema import TRACE_SERIES
 from engine import _native
 from engine.job.spec import Knobs
 from tests import needs

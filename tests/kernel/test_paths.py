@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from engine._native import LoadEngine
 from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs, PathPolicy
-from engine.results.path_outcome import PathOutcome
-from engine.running.path_history import PathHistory
+from engine.results.layout_result import PathOutcome
+from engine.running.counter_reader import PathHistory
 from tests import needs
 from tests.kernel.backends import ERRORS, FAILING, IN_FLIGHT, READS, WRITES, eventually, ios, knobs_of, measuring
 from tests.kernel.paths import (

@@ -11,7 +11,7 @@ from collectors.model import Device, Rows, Topology
 from collectors.paths.groups import GroupBy, path_groups
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
-from collectors.topology.map_status import parse_map
+from collectors.topology.device_mapper import parse_map
 from tests import needs
 from tests.lab.fixtures import Capture, names, unpack
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.exact.tracer import SLOW_COLUMNS, Cells
 from collectors.model import Kind
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 
 _PEAKS = [place for place, column in enumerate(TRACE.columns) if column.kind is Kind.PEAK]
 Cell = tuple[int, int, int, int]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from collectors.latency.ticks import LatencyTick, LatencyTicks, LatencyTrack, RowPeaks
 from collectors.model import Histograms, HistogramScale, Rows
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from collectors.exact.probe.admission import Admission
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import receive
 from collectors.exact.probe.server import Limits, ProbeServer

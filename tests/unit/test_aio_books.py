@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from engine.aio.epoch import SETTLE_NS
 from engine.aio.limits import MAX_OUTSTANDING, AioTarget, check_knobs
 from engine.aio.loop import RatePace
-from engine.aio.plan import Plan, PlannedIo, Stream
+from engine.aio.plan import Plan, PlannedIo, Stream, Stripe
 from engine.aio.run_stats import FAILING_AFTER, RunStats
 from engine.aio.slot import Buffer
-from engine.aio.stripe import Stripe
 from engine.aio.tally import READ, WRITE
 from engine.job.spec import BlockShare, Knobs
 

@@ -18,10 +18,10 @@ from engine.errors import UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import Arrival, Backend, JobSpec, Knobs
 from engine.job.validate import validate
+from engine.results.measured import Split
 from engine.results.result import About, EngineFacts, RunResult, epoch_result
 from engine.results.result_document import run_document
 from engine.results.result_text import summary_lines
-from engine.results.split import Split
 from tests.unit import raw_samples as raw
 from tests.unit.synthetic import Io, epoch
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.kernel.devices import device_kind
-from collectors.kernel.udev_facts import with_udev
+from collectors.kernel.devices import device_kind, with_udev
 from collectors.model import Device
 from collectors.tables.block.counters import BlockCollector
 from collectors.tables.host.facts import device_notices

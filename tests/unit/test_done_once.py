@@ -14,7 +14,7 @@ from collectors.reports.report import ReportOptions, report_text
 from collectors.session import decoder
 from collectors.session.reader import SessionReader
 from collectors.session.record import Record
-from collectors.tables.block.derive import block_interval, disk_figures
+from collectors.tables.block.derive import block_tables, disk_figures
 
 RECORDINGS = sorted((Path(__file__).parents[1] / "recordings").glob("*.luns"))
 
@@ -54,7 +54,7 @@ def test_disks_are_rated_once_a_frame(recording: Path, counted: Callable[[Any, s
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
 def test_a_report_reduces_an_interval_once(recording: Path, counted: Callable[[Any, str], list[object]]) -> None:
-    steps, calls = steps_of(recording), counted(block_interval, "disk_intervals")
+    steps, calls = steps_of(recording), counted(block_tables, "disk_intervals")
     assert list(report_text(iter(steps), ReportOptions(tables=("disks", "paths"))))
     assert len(calls) == len(steps)
 

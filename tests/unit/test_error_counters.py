@@ -16,8 +16,13 @@ from collectors.model import Device, Rows, Sample, Table
 from collectors.rates import derive
 from collectors.sampling.slow_counters import SlowCounters, SlowPace
 from collectors.tables.block.counters import BlockCollector
-from collectors.tables.block.path_errors import MOST_EVENTS, PathErrors, path_error_events
-from collectors.tables.block.port_errors import PortErrors, port_error_events
+from collectors.tables.block.error_readers import (
+    MOST_EVENTS,
+    PathErrors,
+    PortErrors,
+    path_error_events,
+    port_error_events,
+)
 from collectors.tables.block.schema import PATH_ERRORS, PORT_ERRORS
 from collectors.topology.scanner import TopologyScanner
 from engine.events import Event, EventKind

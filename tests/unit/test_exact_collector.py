@@ -14,7 +14,7 @@ from collectors.exact.tracer_supervisor import TracerSupervisor
 from collectors.graph import Graph, Path, Port
 from collectors.model import MISSING, Device, Rows, Topology
 from collectors.sampling.reading import Reading
-from collectors.tables.block.trace_schema import SLOW_IO, TRACE
+from collectors.tables.block.schema import SLOW_IO, TRACE
 from engine.errors import LunscopeError
 from tests.unit.hand_tracer import HandTracer
 

@@ -7,14 +7,13 @@ from pathlib import Path as FilePath
 import pytest
 
 from collectors.graph import Path
-from collectors.kernel.device_ids import plain_wwid, vendor_name
-from collectors.kernel.vpd_ids import NO_IDS, target_ids
+from collectors.kernel.device_ids import NO_IDS, plain_wwid, target_ids, vendor_name
 from collectors.model import Rows
 from collectors.paths.groups import GroupBy, path_groups
 from collectors.paths.state import access_mix
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
-from collectors.topology.current import read_topology
+from collectors.topology.scanner import read_topology
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi, add_nvme_controller, add_nvme_namespace
 

@@ -12,8 +12,7 @@ from engine.job.distribution import Normal, Pareto, Permutation, Uniform, Zipf, 
 from engine.job.formats.fio_file import read_fio
 from engine.job.formats.fio_ignored import WITHOUT_EFFECT
 from engine.job.formats.fio_job import DRIVEN
-from engine.job.formats.fio_lines import fio_lines
-from engine.job.formats.fio_sections import sections_of
+from engine.job.formats.fio_sections import fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec

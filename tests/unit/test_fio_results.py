@@ -15,10 +15,9 @@ from engine.job.scenario import Scenario, Turn
 from engine.job.spec import Access, Arrival, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.results.fio_plot import make_folder, write_results
 from engine.results.fio_result import KnobSetting, fio_document, latency_shares, settings_of
-from engine.results.latency_shares import share_between
-from engine.results.load_interval import DirectionDelta, LoadInterval
-from engine.results.response_text import response_lines
+from engine.results.measured import DirectionDelta, LoadInterval, share_between
 from engine.results.result import RunResult
+from engine.results.result_text import response_lines
 from tests.unit import raw_samples
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import result_of

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.hostfs.mounts import parse_mountinfo
-from engine.hostfs.overlays import inodes_below, read_overlays
+from engine.hostfs.mounts import inodes_below, parse_mountinfo, read_overlays
 
 
 def layer(folder: Path, name: str, file: str = "disk/image") -> Path:

@@ -10,8 +10,8 @@ import pytest
 
 from engine.guard.usage import block_use
 from engine.guard.usage_snapshot import UsageSnapshot, read_exports
+from engine.hostfs.kernel_files import Roots
 from engine.hostfs.mounts import parse_mountinfo, pooled_devices
-from engine.hostfs.roots import Roots
 from engine.hostfs.sysblock import look_up, parse_device_number
 
 MIB_SECTORS = 2048

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from collectors.latency.heat_map import LatencyRange, heat_columns, heat_rows
-from collectors.latency.subject import Direction, LatencySubject, Part, parts_of, series_of
+from collectors.latency.subjects import Direction, LatencySubject, Part, parts_of, series_of
 from collectors.latency.summary import cells_of, peaks_ns, summarize
 from collectors.latency.ticks import MOST_TICKS, LatencyTicks
 from collectors.model import HistogramScale, Rows

@@ -11,8 +11,7 @@ from engine.errors import RefusedError, UsageError
 from engine.job.spec import JobSpec, Knobs
 from engine.running.knob_state import KnobState
 from engine.running.knob_turns import KnobTurns
-from engine.running.status import LoadState, LoadStatus
-from engine.running.status_store import StatusStore
+from engine.running.status import LoadState, LoadStatus, StatusStore
 
 PATIENCE_S = 60
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.latency.peaks import PER_TICK, largest, peaks_of
+from collectors.latency.summary import PER_TICK, largest, peaks_of
 from collectors.latency.ticks import LatencyTick, row_peaks
 from collectors.model import MISSING, Rows, Table
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 from collectors.tables.load.schema import LOAD
 from tests.unit.latency_ticks import START_NS, histograms, tick
 

@@ -10,8 +10,8 @@ from collectors.model import Rows, Sample, Table, Topology
 from collectors.rates import derive
 from collectors.registry import fields_of
 from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
-from engine.running.layout_counters import PATH_FAILED, LayoutCounters
-from engine.running.status_store import StatusStore
+from engine.running.counter_reader import PATH_FAILED, LayoutCounters
+from engine.running.status import StatusStore
 from engine.running.supervisor import PathCounterWatch
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from collectors.model import Step, Tier
 from collectors.rates import derive
-from collectors.reports.tier_limit import with_tier
+from collectors.reports.report import with_tier
 from tests.unit.test_exact_derive import BUSY, CELLS, COUNTED, SDA
 from tests.unit.traced_samples import traced_sample
 

@@ -16,9 +16,8 @@ import pytest
 
 from collectors.model import Sample, Tier
 from collectors.sampling.reading import Reading
-from collectors.sampling.schedule import SECOND_NS, Schedule
+from collectors.sampling.schedule import SECOND_NS, Schedule, SkipReporter
 from collectors.sources.live import LiveSource
-from collectors.sources.skips import SkipReporter
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError, UsageError
 from engine.events import EventKind

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.sampling.memory import trim_heap
+from engine.syscalls import trim_heap
 
 PIECES, PIECE_BYTES = 20_000, 4096
 _C = ctypes.CDLL(None)

@@ -13,7 +13,7 @@ from engine.job.distribution_text import parse_distribution
 from engine.job.formats.choose import read_job
 from engine.job.sizes import parse_blocks, parse_duration, parse_size
 from engine.job.target_text import parse_lun
-from engine.numbers import decimal_number, signed_number, whole_number
+from engine.text import decimal_number, signed_number, whole_number
 from tui.cli import run_cli
 
 ODD = ["٣", "1_0", "²", "\uff11", "0x10", "", " 1", "1 ", "1\n", "+-1", "9" * 5000]

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.backend.outstanding import Outstanding, Stall, given_up_text, short_text, waiting_text
-from engine.backend.waits import Waits
+from engine.backend.outstanding import Outstanding, Stall, Waits, given_up_text, short_text, waiting_text
 from engine.errors import UsageError
 from engine.job.file import dump_job, parse_job
 from engine.job.spec import JobSpec

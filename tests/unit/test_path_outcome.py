@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.path_outcome import PathOutcome, path_outcome_documents, path_outcome_lines
-from engine.running.layout_counters import PATH_ERRORS, PATH_FAILED, PATH_TARGET
-from engine.running.path_history import PathHistory
+from engine.results.layout_result import PathOutcome, path_outcome_documents, path_outcome_lines
+from engine.running.counter_reader import PATH_ERRORS, PATH_FAILED, PATH_TARGET, PathHistory
 
 NAMES = ("/dev/sda", "/dev/sdb", "/dev/sdc")
 

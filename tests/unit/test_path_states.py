@@ -13,11 +13,10 @@ from collectors.graph import Graph, Lun, Path, Port
 from collectors.model import HostFacts
 from collectors.tables.block.counters import BlockCollector
 from collectors.topology.inventory import Inventory
-from collectors.topology.policies import MOST_EVENTS as MOST_POLICIES
-from collectors.topology.policies import policy_changes
 from collectors.topology.scanner import TopologyScanner
-from collectors.topology.state_changes import MOST_EVENTS, limit_changes, path_changes, port_changes
+from collectors.topology.state_changes import MOST_EVENTS, limit_changes, path_changes, policy_changes, port_changes
 from collectors.topology.state_changes import MOST_EVENTS as MOST_PORTS
+from collectors.topology.state_changes import MOST_POLICY_EVENTS as MOST_POLICIES
 from collectors.topology.state_poll import StatePoll
 from engine.events import Event, EventKind
 from tests.fake_kernel import FakeKernel

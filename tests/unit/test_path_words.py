@@ -12,8 +12,7 @@ from collectors.paths.groups import GroupBy
 from collectors.rates import derive
 from tests.unit.raw_samples import disks, rows, sample
 from tui.paths.board import Only, PathBoard, path_board
-from tui.paths.device_facts import facts_of
-from tui.paths.facts import path_facts, port_facts
+from tui.paths.facts import facts_of, path_facts, port_facts
 from tui.paths.text import row_summary, summary
 
 NAMES = ("sda", "sdb", "sdc", "sdd")

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.exact.probe.admission import Admission
 from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import Message, receive, send
 from collectors.exact.probe.server import Limits, ProbeServer
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError, UsageError
 from tests import needs
 from tests.unit.hand_tracer import HandTracer

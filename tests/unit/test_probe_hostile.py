@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from collectors.exact.probe import connection, hub
-from collectors.exact.probe.admission import Admission
 from collectors.exact.probe.client import HelperTracer, connect
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.message import MOST_REQUEST_BYTES, Message, MessageError, decode, encode, receive, send
 from collectors.exact.probe.server import Limits
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError
 from tests import needs
 from tests.unit.hand_tracer import HandTracer

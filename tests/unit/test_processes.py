@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.tables.process.reader import ProcessCollector
-from collectors.tables.process.scan import MAX_PROCESSES, ProcessScanner
+from collectors.tables.process.reader import MAX_PROCESSES, ProcessCollector, ProcessScanner
 from collectors.tables.process.schema import PROCESS
 from tests.fake_kernel import FakeKernel
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from engine.aio.epoch import EpochSnapshot
 from engine.job.spec import Access, BlockShare, JobSpec, Knobs, TargetSpec
 from engine.results.badge import Badge, BadgeKind
-from engine.results.measured import combine
+from engine.results.measured import Split, combine
 from engine.results.result import About, EngineFacts, ErrorCount, RunResult, epoch_result
 from engine.results.result_document import run_document
-from engine.results.split import Split
 from tests.unit.synthetic import SECOND_NS, Io, epoch
 
 GOLDEN = Path(__file__).parent / "golden" / "run.json"

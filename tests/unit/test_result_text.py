@@ -6,11 +6,10 @@ import pytest
 
 from engine.job.spec import BlockShare, JobSpec, Knobs, TargetSpec
 from engine.results.badge import percent_text
-from engine.results.caveats import caveats
+from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse
 from engine.results.result import About, EngineFacts, FsyncResult, RunResult
 from engine.results.result_text import summary_lines
-from engine.results.run_badges import run_badges
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import result_of, two_epochs
 

@@ -14,7 +14,7 @@ from collectors.model import Topology
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
 from collectors.session.writer import SessionWriter
-from collectors.topology.current import read_topology
+from collectors.topology.scanner import read_topology
 from collectors.topology.state_age import state_age_tables
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import FakeScsi

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from collectors.kernel.udev_facts import read_udev_properties
+from collectors.kernel.devices import read_udev_properties
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (
     FakeScsi,

@@ -15,8 +15,7 @@ from engine.job.describe import knob_changes
 from engine.job.distribution import Permutation, Zipf
 from engine.job.file import dump_job
 from engine.job.knobs import KNOBS
-from engine.job.scenario import Scenario, Turn, require_permission, turn_between
-from engine.job.scenario_file import dump_scenario, parse_scenario
+from engine.job.scenario import Scenario, Turn, dump_scenario, parse_scenario, require_permission, turn_between
 from engine.job.spec import BlockShare, Flush, JobSpec, Knobs, Mode, PathPolicy, Permissions, TargetSpec
 
 BASE = JobSpec((TargetSpec("/dev/x"), TargetSpec("/dev/y")), Knobs(stripe_width=2), runtime_s=60.0)

@@ -12,8 +12,7 @@ import pytest
 from collectors.exact.collector import slow_table
 from collectors.exact.tracer import SLOW_COLUMNS
 from collectors.model import Device, Sample, Topology
-from collectors.reports.export import Selection, export_lines
-from collectors.reports.slow_io_export import COLUMNS
+from collectors.reports.export import COLUMNS, Selection, export_lines
 from collectors.session.reader import SessionReader
 from collectors.session.writer import SessionWriter
 from engine.errors import UsageError

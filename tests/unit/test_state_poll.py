@@ -20,12 +20,11 @@ from collectors.paths.state import contradicted_paths
 from collectors.rates import derive
 from collectors.sources.live import LiveSource
 from collectors.tables.block.counters import BlockCollector
-from collectors.topology import map_events
+from collectors.topology import state_poll
 from collectors.topology.device_mapper import HEADER
 from collectors.topology.inventory import Inventory
-from collectors.topology.map_events import MapEvents, read_event_numbers
 from collectors.topology.scanner import TopologyScanner
-from collectors.topology.state_poll import MOST_REPORTS, StatePoll
+from collectors.topology.state_poll import MOST_REPORTS, MapEvents, StatePoll, read_event_numbers
 from engine._native import AttributeWatch, is_sysfs
 from engine.events import Event
 from tests.fake_kernel import FakeDisk, FakeKernel
@@ -289,7 +288,7 @@ def test_event_numbers_of_all_maps_in_one_answer(count: int, monkeypatch: pytest
             buffer[HEADER.size : HEADER.size + len(body)] = body
         return 0
 
-    monkeypatch.setattr(map_events, "CONTROL", "/dev/null")
+    monkeypatch.setattr(state_poll, "CONTROL", "/dev/null")
     monkeypatch.setattr(fcntl, "ioctl", answer)
     assert read_event_numbers() == {(253, number): number * 3 for number in range(count)}
     events = MapEvents()
@@ -298,5 +297,5 @@ def test_event_numbers_of_all_maps_in_one_answer(count: int, monkeypatch: pytest
     if count:
         maps[0] = (253, 0, "mpath0", 99)
         assert events.moved()
-    monkeypatch.setattr(map_events, "CONTROL", "/no/such/file")
+    monkeypatch.setattr(state_poll, "CONTROL", "/no/such/file")
     assert not events.moved()

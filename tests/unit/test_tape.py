@@ -19,7 +19,7 @@ from collectors.session.writer import SessionWriter
 from collectors.sources.live import LiveSource
 from collectors.tables.tape.reader import TapeCollector
 from collectors.tables.tape.schema import TAPE
-from collectors.topology.current import read_topology
+from collectors.topology.scanner import read_topology
 from tests.fake_kernel import FakeKernel
 from tests.fake_storage import FakeScsi, add_tape
 from tests.unit.raw_samples import RAW_MISSING, raw_table, rows, sample

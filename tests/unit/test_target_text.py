@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import UsageError
-from engine.job.policy_text import POLICY_NAMES, parse_policy
+from engine.job.choices import POLICY_NAMES, parse_policy
 from engine.job.spec import PathPolicy, PathSpec, TargetSpec
 from engine.job.target_text import format_target, parse_lun, parse_target, prefer
 

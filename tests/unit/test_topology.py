@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from collectors.graph import Graph
-from collectors.kernel.sysfs_location import location_of
+from collectors.kernel.sysfs import location_of
 from collectors.tables.block.counters import BlockCollector
-from collectors.topology.device_mapper import with_map_states
-from collectors.topology.map_status import MapPath, parse_map
+from collectors.topology.device_mapper import MapPath, parse_map, with_map_states
 from collectors.topology.scanner import TopologyScanner
 from tests.fake_kernel import FakeDisk, FakeKernel
 from tests.fake_storage import (

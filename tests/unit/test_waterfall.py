@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
-from collectors.latency.slow_load import LoadIo, slow_load_ios
-from collectors.latency.stage import Stage
-from collectors.latency.waterfall import match, mean_waterfall
+from collectors.latency.slow_ios import LoadIo, SlowIo, by_number, slow_ios, slow_load_ios
+from collectors.latency.waterfall import Stage, match, mean_waterfall
 from collectors.model import MISSING, Device, Rows, Sample, Table, Topology
-from collectors.tables.block.trace_schema import SLOW_IO
+from collectors.tables.block.schema import SLOW_IO
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
 
 MS = 1_000_000

@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.exact.tracer import SCALE
 from collectors.model import Histograms, Rows, Sample, Topology
-from collectors.tables.block.trace_schema import TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.tables.block.schema import TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 from tests.unit import raw_samples as raw
 
 SECOND_NS = raw.SECOND_NS

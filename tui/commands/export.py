@@ -7,14 +7,12 @@ from pathlib import Path
 
 import click
 
-from collectors.reports.export import FORMATS, TABLES, Selection, export_lines
+from collectors.reports.export import FORMATS, SLOW_TABLE, TABLES, Selection, export_lines
 from collectors.reports.scenario import scenario_of
-from collectors.reports.slow_io_export import SLOW_TABLE
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import parse_when
 from engine.job.formats.choose import write_new
-from engine.job.scenario import Scenario
-from engine.job.scenario_file import dump_scenario
+from engine.job.scenario import Scenario, dump_scenario
 from engine.text import safe_text
 from tui.options.numbers import WHOLE
 

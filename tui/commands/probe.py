@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from collectors.exact.probe.admission import Admission
+from collectors.exact.probe.connection import Admission
 from collectors.exact.probe.hub import Hub
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE
 from collectors.exact.probe.server import ProbeServer
@@ -15,7 +15,7 @@ from engine import _native
 from engine.errors import LunscopeError
 from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
-from tui.options.roots import root_options
+from tui.options.reading import root_options
 
 
 @click.command(short_help="exact time for users who may not trace: the privileged helper")

@@ -15,8 +15,7 @@ from engine.job.sizes import format_size, parse_duration
 from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
 from tui.options.numbers import DECIMAL
-from tui.options.reading import reading_settings
-from tui.options.roots import root_options
+from tui.options.reading import reading_settings, root_options
 from tui.options.tiers import PATIENCE_S, tier_option
 
 

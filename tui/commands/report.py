@@ -13,17 +13,15 @@ import click
 
 from collectors.model import Step, Tier
 from collectors.registry import REPORTED
-from collectors.reports.layout import report_of
-from collectors.reports.report import ReportOptions, report_json, report_text
-from collectors.reports.tier_limit import with_tier
+from collectors.reports.page import report_of
+from collectors.reports.report import ReportOptions, report_json, report_text, with_tier
 from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
 from engine.text import safe_text
 from tui.headless.signals import stop_on_signal
 from tui.options.numbers import DECIMAL, FROM_ONE
-from tui.options.reading import reading_settings
-from tui.options.roots import root_options
+from tui.options.reading import reading_settings, root_options
 from tui.options.tiers import PATIENCE_S, tier_option
 
 _BEST = {"sampled": Tier.SAMPLED, "kernel": Tier.KERNEL}

@@ -20,7 +20,7 @@ from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
 from tui.headless.runs import ResultOutput, run_headless
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options
-from tui.options.roots import root_options
+from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source

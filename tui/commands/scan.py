@@ -12,11 +12,10 @@ from collectors.model import Topology
 from collectors.reports.scan_document import scan_document
 from collectors.reports.scan_tree import tree_lines
 from collectors.session.reader import SessionReader
-from collectors.topology.current import read_topology
+from collectors.topology.scanner import read_topology
 from collectors.topology.state_age import state_age_s
 from engine.errors import LunscopeError
-from tui.options.reading import reading_settings
-from tui.options.roots import root_options
+from tui.options.reading import reading_settings, root_options
 
 
 @click.command(short_help="the device graph: HBA ports, paths, LUNs, what is built on them")

@@ -23,7 +23,7 @@ from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child
 from tui.headless.sweep import SweepOrder, run_sweep
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
-from tui.options.roots import root_options
+from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching

@@ -11,8 +11,7 @@ from datetime import datetime
 import click
 
 from engine._native import VerifyPass
-from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, given_up_text
-from engine.backend.waits import Waits
+from engine.backend.outstanding import NAMED_AFTER_S, Outstanding, Waits, given_up_text
 from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.sizes import human_size, parse_duration
@@ -20,7 +19,7 @@ from engine.job.spec import DEFAULT_GIVE_UP_S
 from engine.text import safe_text
 from engine.verify.checking import Checked, check_target, checked_document
 from engine.verify.damage import damage_verdict
-from engine.verify.text import damage_lines
+from engine.verify.run_result import damage_lines
 from tui.headless.leaving import go_on_in_child, leave
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines

@@ -10,7 +10,7 @@ from engine.running.control import LoadControl
 from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
 from tui.options.numbers import DECIMAL
-from tui.options.roots import root_options
+from tui.options.reading import root_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source
 from tui.start import require_terminal, start_live

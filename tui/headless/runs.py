@@ -15,11 +15,10 @@ from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.formats.read_job import ReadJob
 from engine.job.spec import Permissions
-from engine.results.load_interval import LoadInterval
-from engine.results.response_text import response_lines
+from engine.results.measured import LoadInterval
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
-from engine.results.result_text import summary_lines
+from engine.results.result_text import response_lines, summary_lines
 from engine.running.control import LoadControl
 from engine.text import safe_text
 from tui.headless.leaving import leave

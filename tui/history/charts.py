@@ -1,22 +1,102 @@
-"""The recent history of every row, for charts, and a longer one of charted rows."""
+"""The recent history of every row, a longer one of the few charted rows, and the events of the session."""
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from collectors.derive.disk_totals import ALL_DISKS, total_disks
-from collectors.model import Frame, FrameTable
+import numpy as np
+
+from collectors.derive.roles import ALL_DISKS, total_disks
+from collectors.model import Frame, FrameTable, Rows
 from collectors.registry import SUBJECTS
 from collectors.series import Series
-from tui.history.followed import Followed
+from engine.events import Event
 from tui.history.gone_paths import GonePaths
 from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring
 from tui.load.past import LoadPast
 
 if TYPE_CHECKING:
     from collectors.latency.history import LatencyHistory
+
+
+MOST_EVENTS = 10_000
+
+
+class EventHistory:
+    """Events by time, bounded; filled by the feed thread and read by the screens."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._events: list[Event] = []
+        self._seen: set[tuple[int, str]] = set()
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """Incremented with every change, so that a screen redraws only then."""
+        return self._version
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add new events; a replay that passes a range again adds nothing."""
+        with self._lock:
+            new = [event for event in events if (event.time_ns, event.text) not in self._seen]
+            if not new:
+                return
+            self._seen.update((event.time_ns, event.text) for event in new)
+            self._events = sorted([*self._events, *new], key=lambda event: event.time_ns)
+            for dropped in self._events[:-MOST_EVENTS]:
+                self._seen.discard((dropped.time_ns, dropped.text))
+            self._events = self._events[-MOST_EVENTS:]
+            self._version += 1
+
+    def all(self) -> list[Event]:
+        """All events, oldest first; the list is never changed afterwards."""
+        return self._events
+
+
+MOST_FOLLOWED = 32
+"""Rows with a longer history; the least recently used one is dropped first."""
+
+
+class Followed:
+    """Rings of one row each; a vanished row has gaps until it is back."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self._budget_bytes = budget_bytes
+        self._rings: OrderedDict[tuple[str, str], Ring] = OrderedDict()
+
+    def follow(self, table: str, key: str, past: Series) -> None:
+        """Keep the history of a row from now on, starting with its short one."""
+        ring = Ring(tuple(past.values), self._budget_bytes)
+        rows = Rows((key,), (key,))
+        for position, time_ns in enumerate(past.times_ns.tolist()):
+            now = {field_id: values[position : position + 1] for field_id, values in past.values.items()}
+            ring.add(time_ns, FrameTable(rows, now))
+        self._rings[table, key] = ring
+        if len(self._rings) > MOST_FOLLOWED:
+            self._rings.popitem(last=False)
+
+    def of(self, table: str, key: str) -> Ring | None:
+        """Find the ring of a row, and mark it as used."""
+        ring = self._rings.get((table, key))
+        if ring is not None:
+            self._rings.move_to_end((table, key))
+        return ring
+
+    def add(self, time_ns: int, tables: Mapping[str, FrameTable]) -> None:
+        """Add one frame."""
+        for (name, key), ring in self._rings.items():
+            table = tables.get(name)
+            row = None if table is None else table.rows.positions.get(key)
+            ring.add(time_ns, FrameTable(ring.rows, {} if row is None or table is None else _one(table, row)))
+
+
+def _one(table: FrameTable, row: int) -> Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    return {field_id: column[row : row + 1] for field_id, column in table.columns.items()}
+
 
 __all__ = ["BUDGET_BYTES", "FEWEST_TICKS", "KEPT", "MOST_TICKS", "History"]
 

@@ -9,8 +9,7 @@ from textual.message import Message
 
 from collectors.model import Frame, Source, Step
 from engine.errors import LunscopeError
-from tui.history.charts import History
-from tui.history.events_log import EventHistory
+from tui.history.charts import EventHistory, History
 from tui.transport import ReplayTransport, Transport
 
 REFILLS = (60, 600)

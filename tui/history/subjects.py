@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from collectors.derive.disk_totals import ALL_DISKS
+from collectors.derive.roles import ALL_DISKS
 from collectors.model import Frame, FrameTable
 from engine.text import safe_text
 

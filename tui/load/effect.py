@@ -10,8 +10,7 @@ import numpy as np
 
 from collectors.derive.percentiles import RowCells, minimum_ios, percentiles_ns
 from engine.events import Event, EventKind
-from tui.load.settled import SECOND_NS, opened_at, settled_ticks, unbroken_end, unbroken_start
-from tui.load.ticks import LoadTick
+from tui.load.ticks import SECOND_NS, LoadTick, opened_at, settled_ticks, unbroken_end, unbroken_start
 
 LONGEST_WINDOW_S = 60
 """Windows grow with time up to this, adjacent to the turn."""

@@ -13,7 +13,7 @@ from engine.job.knobs.kinds import OneOf
 from engine.job.sizes import format_duration, format_size, parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, TargetSpec
 from engine.job.target_text import SCRATCH, format_target, parse_target
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 KEEP, DESTROY = "refuse", "destroy"
 EACH, TOTAL = "each", "total"

@@ -11,8 +11,7 @@ import click
 from engine.errors import LunscopeError, UsageError
 from engine.job.knobs import KNOBS_BY_KEY, Knob
 from engine.job.knobs.kinds import Number, OneOf, WholeNumber
-from engine.job.read_write import READ_WRITE, access_and_mix
-from engine.job.settings import TAIL
+from engine.job.settings import READ_WRITE, TAIL, access_and_mix
 from engine.job.sizes import parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Permissions, TargetSpec
 from engine.job.target_text import node_name, parse_lun, prefer

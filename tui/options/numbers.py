@@ -6,8 +6,7 @@ import math
 
 import click
 
-from engine.numbers import decimal_number, signed_number
-from engine.text import safe_text, short_text
+from engine.text import decimal_number, safe_text, short_text, signed_number
 
 
 class Whole(click.ParamType):  # type: ignore[type-arg] # generic in some versions only

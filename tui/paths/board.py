@@ -1,25 +1,26 @@
-"""The table of the path screen from one frame: figures, states and verdicts of groups and paths."""
+"""The table of the path screen from one frame: its columns, and figures, states and verdicts of groups and paths."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.model import Frame, FrameTable
+from collectors.field import Thresholds, Unit
+from collectors.model import Frame, FrameTable, Tier
 from collectors.paths.groups import GroupBy
-from collectors.paths.rollup import joined, roll_up
+from collectors.paths.rollup import ONLY_OF_PORTS, joined, roll_up
 from collectors.paths.state import PathLevel
 from collectors.registry import fields_of
 from collectors.tables.block.path_verdict import PathJudgement, judge_paths, odd_words
 from engine.text import safe_text
 from tui.history.gone_paths import GonePath, GonePaths
-from tui.paths.layout import PathLayout, path_layout
-from tui.paths.severity import DOWN, GONE, UNEVEN, severities
-from tui.text.columns import hot_rows
+from tui.paths.layout import DOWN, GONE, SICK, UNEVEN, PathLayout, path_layout, severities
+from tui.text.columns import GridColumn, grid_columns, hot_rows
+from tui.text.format import format_integer
 
 STATE, VERDICT = "state", "verdict"
 """Columns that are not in the field registry: their figures only sort and mark."""
@@ -215,3 +216,37 @@ def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np
     if only is Only.NOT_ACTIVE:
         passes |= state == GONE
     return passes
+
+
+FIRST_COLUMNS = ("iops", "await_ms", "queue_ms", "service_ms", "busy_pct")
+"""Most important columns; with the state they fit into 80 cells."""
+NEXT_COLUMNS = ("lun_share_pct", "in_flight", "limit_pct", "bytes_per_s")
+STATE_WIDTH, VERDICT_WIDTH, RANGE_WIDTH = STATE_ROOM + 1, 64, 6
+
+
+def path_columns() -> tuple[GridColumn, ...]:
+    """State, the most important figures, the verdict, then all other fields of paths and ports."""
+    chosen = (*FIRST_COLUMNS, *NEXT_COLUMNS)
+    rest = tuple(field.id for field in fields_of("paths") if field.id not in chosen)
+    figures = {column.field_id: column for column in grid_columns("paths", (*chosen, *rest))}
+    figures["busy_pct"] = replace(figures["busy_pct"], width=RANGE_WIDTH, as_text=True)
+    shown_otherwise = {"busy_low_pct", "busy_high_pct", "paths"}
+    of_ports = tuple(field_id for field_id in ONLY_OF_PORTS if field_id not in shown_otherwise)
+    return (
+        state_column(),
+        *(figures[field_id] for field_id in chosen),
+        _text_column(VERDICT, "Verdict", VERDICT_WIDTH),
+        *(figures[field_id] for field_id in rest),
+        *grid_columns("hbas", of_ports),
+    )
+
+
+def state_column() -> GridColumn:
+    """Make the column of states as text, marked if they are bad."""
+    return _text_column(STATE, "State", STATE_WIDTH, Thresholds(UNEVEN, SICK))
+
+
+def _text_column(field_id: str, title: str, width: int, marks: Thresholds | None = None) -> GridColumn:
+    return GridColumn(
+        field_id, title, width, lambda value: format_integer(value, width), Unit.COUNT, Tier.NONE, "left", marks, True
+    )

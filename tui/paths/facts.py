@@ -1,4 +1,4 @@
-"""Attributes of paths and HBA ports, as titles and values that are safe to print."""
+"""Attributes of devices, paths and HBA ports, as titles and values that are safe to print."""
 
 from __future__ import annotations
 
@@ -6,13 +6,61 @@ from collections import Counter
 from collections.abc import Iterator
 
 from collectors.graph import Path, Port
-from collectors.model import Frame
+from collectors.kernel.device_ids import plain_wwid
+from collectors.model import Device, Frame
 from collectors.paths.groups import lun_name, policy_name, port_name
 from collectors.paths.state import PathLevel, state_of
+from engine.job.sizes import format_size
 from engine.text import safe_text
-from tui.paths.device_facts import UNKNOWN
-from tui.paths.state_age import state_age
-from tui.paths.text import luns_by_key, ports_by_key, targets_by_key
+from tui.paths.text import luns_by_key, ports_by_key, state_age, targets_by_key
+
+UNKNOWN = "-"
+
+
+def facts_of(device: Device) -> Iterator[tuple[str, str]]:
+    """Title and value of each attribute, safe to print; "-" if unknown."""
+    yield "name", _device_text(device.name)
+    yield "alias", _device_text(device.friendly_name)
+    yield "kind", _device_text(device.kind)
+    yield "model", _device_text(" ".join(word for word in (device.vendor, device.model) if word))
+    yield "serial", _device_text(device.serial)
+    yield "id", _device_text(device.persistent_id)
+    if (wwid := plain_wwid(device.persistent_id)) != device.persistent_id:
+        yield "wwid", _device_text(wwid)
+    yield "number", f"{device.major}:{device.minor}, sequence {_device_number(device.diskseq)}"
+    yield "size", UNKNOWN if device.size_bytes is None else format_size(device.size_bytes)
+    yield (
+        "blocks",
+        f"logical {_device_number(device.logical_block_bytes)}, physical {_device_number(device.physical_block_bytes)}",
+    )
+    depth = "n/a" if device.queue_limit is None else device.queue_limit
+    yield "limits", f"nr_requests {_device_number(device.nr_requests)}, queue_depth {depth}"
+    yield "scheduler", _device_text(device.scheduler)
+    yield "write cache", _device_text(device.write_cache)
+    yield "flags", ", ".join(_flags(device)) or UNKNOWN
+    yield "built on", _device_text(" ".join(device.slaves))
+    yield "used by", _device_text(" ".join(device.holders))
+
+
+def _flags(device: Device) -> Iterator[str]:
+    if device.rotational is not None:
+        yield "rotating" if device.rotational else "solid state"
+    if device.read_only:
+        yield "read only"
+    if device.removable:
+        yield "removable"
+    if device.bio_based:
+        yield "bio-based: has no request queue, only total time is known"
+    if device.iostats is False:
+        yield "iostats OFF: its numbers do not move"
+
+
+def _device_text(text: str) -> str:
+    return safe_text(text) if text else UNKNOWN
+
+
+def _device_number(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)
 
 
 def path_facts(path: Path, frame: Frame) -> Iterator[tuple[str, str]]:

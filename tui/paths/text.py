@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -15,8 +16,12 @@ from collectors.paths.state import PathLevel, access_mix
 from collectors.session.time_format import clock_text
 from engine.text import safe_text
 from tui.paths.board import MOST_NAMED, PathBoard
-from tui.paths.state_age import state_age
 from tui.text.format import MISSING_TEXT, format_quantity
+
+
+def state_age(age_s: float) -> str:
+    """Suffix with the age of the states: " (as of 2 s ago)"; empty if unknown."""
+    return "" if math.isnan(age_s) else f" (as of {age_s:.0f} s ago)" if age_s >= 1 else " (as of now)"
 
 
 @functools.lru_cache(maxsize=4)

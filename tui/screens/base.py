@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.events import Resize
 
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame
 from engine.backend.outstanding import short_text
 from engine.running.status import LoadState
@@ -20,8 +20,7 @@ from tui.keys import BY_ID, keys_in_force
 from tui.screen_registry import ScreenEntry
 from tui.theme.laid_out import LaidOutOnce
 from tui.transport import ReplayTransport
-from tui.widgets.header import HeaderLine, Tabs
-from tui.widgets.key_line import KeyLine
+from tui.widgets.header import HeaderLine, KeyLine, Tabs
 from tui.widgets.timeline import Timeline
 from tui.widgets.transport import TransportBar
 

@@ -15,10 +15,9 @@ from textual.content import Content
 from textual.geometry import Size
 
 from collectors.field import Unit
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject
+from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
-from collectors.tables.cgroup.keys import parts_of
+from collectors.tables.cgroup.schema import parts_of
 from collectors.tables.cgroup.subject import CGROUPS
 from engine.text import safe_text
 from tui.app_state import AppState
@@ -28,8 +27,7 @@ from tui.screen_registry import CGROUPS as ENTRY
 from tui.screens.base import View
 from tui.screens.chart_curves import Panel, draw
 from tui.screens.details import DiskView
-from tui.text.columns import default_columns
-from tui.text.figures import figure_lines
+from tui.text.columns import default_columns, figure_lines
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.table import Grid

@@ -14,9 +14,9 @@ from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from tui.theme.modal import Modal
+from tui.theme.laid_out import Modal
 from tui.widgets.line import TextLine
-from tui.widgets.options import Options
+from tui.widgets.lister import Options
 
 MOST_LISTED = 200
 """Largest number of listed lines; typing narrows the list."""
@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Generic[Value]):
+class ChooserLine(Generic[Value]):
     """One line of the list."""
 
     title: str
@@ -70,16 +70,21 @@ class Chooser(Modal[Value | None], Generic[Value]):
     """
 
     def __init__(
-        self, title: str, choices: Sequence[Choice[Value]] = (), *, present: Value | None = None, verb: str = "show"
+        self,
+        title: str,
+        choices: Sequence[ChooserLine[Value]] = (),
+        *,
+        present: Value | None = None,
+        verb: str = "show",
     ) -> None:
         super().__init__()
         self._title = title
         self._choices = choices
         self._present = present
         self._verb = verb
-        self._listed: Sequence[Choice[Value]] = ()
+        self._listed: Sequence[ChooserLine[Value]] = ()
 
-    def offer(self, choices: Sequence[Choice[Value]]) -> None:
+    def offer(self, choices: Sequence[ChooserLine[Value]]) -> None:
         """Replace the lines; call this before it is shown again."""
         self._choices = choices
 

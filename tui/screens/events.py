@@ -18,7 +18,7 @@ from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.screen_registry import EVENTS
 from tui.screens.base import View
-from tui.text.clock import day_and_clock
+from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
 from tui.transport import ReplayTransport
 from tui.widgets.line import TextLine

@@ -9,20 +9,18 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency.peaks import Peak
 from collectors.latency.recording_peaks import RecordingPeaks
-from collectors.latency.subject import LatencySubject, Part
-from collectors.latency.subjects import TRACE, first_subject
-from collectors.latency.summary import summarize
+from collectors.latency.subjects import TRACE, LatencySubject, Part, first_subject
+from collectors.latency.summary import Peak, summarize
 from collectors.latency.ticks import LatencyTicks
 from collectors.model import Frame
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.latency.text import subject_line, summary_line
 from tui.screen_registry import LATENCY
 from tui.screens.chart_curves import FIRST_SPAN_INTERVALS
 from tui.screens.latency_actions import LatencyActions
 from tui.screens.latency_panels import MOST_PEAKS, InQuestion, LatencyPanels
+from tui.screens.latency_text import subject_line, summary_line
 from tui.transport import ReplayTransport
 from tui.widgets.heatmap.widget import HeatMap
 from tui.widgets.line import TextLine

@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from collectors.latency.subject import Direction, LatencySubject, Part, parts_of, series_of
-from collectors.latency.subjects import offered_subjects
+from collectors.latency.subjects import Direction, LatencySubject, Part, offered_subjects, parts_of, series_of
 from collectors.latency.ticks import LatencyTicks
 from tui.app_state import AppState
 from tui.screens.base import View
-from tui.screens.chooser import Choice, Chooser
+from tui.screens.chooser import Chooser, ChooserLine
 from tui.transport import ReplayTransport
 from tui.widgets.heatmap.widget import HeatMap
 
@@ -88,7 +87,7 @@ class LatencyActions(View):
         if frame is None:
             return
         subjects = offered_subjects(frame, self.app_state.history.latencies.offered())
-        choices = [Choice(subject.title, subject) for subject in subjects]
+        choices = [ChooserLine(subject.title, subject) for subject in subjects]
         if choices:
             self.app.push_screen(
                 Chooser("Latency of which subject", choices, present=self.choice.subject), self._picked

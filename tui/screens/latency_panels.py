@@ -12,16 +12,14 @@ from textual.message import Message
 from textual.widgets import OptionList
 
 from collectors.latency.load_waterfall import load_waterfall
-from collectors.latency.peaks import Peak
 from collectors.latency.slow_ios import SlowIo
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import TRACE
+from collectors.latency.subjects import TRACE, LatencySubject
+from collectors.latency.summary import Peak
 from collectors.model import Frame, Tier
 from tui.history.charts import History
-from tui.latency.text import SLOW_HEAD, peak_lines, slow_lines
-from tui.latency.waterfall_text import waterfall_lines
+from tui.screens.latency_text import SLOW_HEAD, peak_lines, slow_lines, waterfall_lines
 from tui.text.glyphs import glyphs_of
-from tui.text.labels import disk_labels, luns_of_paths
+from tui.text.safe import disk_labels, luns_of_paths
 from tui.widgets.line import TextLine
 from tui.widgets.lister import Lister
 

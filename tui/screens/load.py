@@ -13,8 +13,7 @@ from textual.containers import Grid as Cells
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Input
 
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import WHOLE_LOAD
+from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
 from collectors.series import Series
 from collectors.tables.load.targets import TOTAL_ROWS
@@ -26,20 +25,18 @@ from tui.keys import bindings_of
 from tui.load.effect import Effect
 from tui.load.form import DESTROY, KEEP, job_from
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
-from tui.load.recorded import RecordedState, recorded_state
-from tui.load.text import message_line, state_line
+from tui.load.text import RecordedState, message_line, recorded_state, state_line
 from tui.screen_registry import LOAD
 from tui.screens.chart_curves import IOPS, LOAD_LATENCY, draw
 from tui.screens.dialogs import confirm_destroy
 from tui.screens.load_actions import LoadActions
 from tui.text.columns import default_columns
-from tui.text.labels import target_labels
+from tui.text.safe import target_labels
 from tui.widgets.chart.widget import Chart
-from tui.widgets.effect import EffectPanel
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.rows import NAME
 from tui.widgets.grid.table import Grid
-from tui.widgets.knobs import KnobPanel
+from tui.widgets.knobs import EffectPanel, KnobPanel
 from tui.widgets.line import TextLine
 from tui.widgets.load_form import Choice, LoadForm
 

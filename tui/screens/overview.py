@@ -11,9 +11,9 @@ from textual.binding import BindingType
 from textual.containers import Grid as Cells
 from textual.content import Content
 
-from collectors.derive.present_disks import present_disks
+from collectors.derive.roles import present_disks
 from collectors.hotness import hottest, verdict
-from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import LatencySubject
 from collectors.model import Frame, FrameTable
 from collectors.registry import get_field
 from tui.app_state import AppState, traced_subject
@@ -24,7 +24,7 @@ from tui.screens.base import View
 from tui.screens.chart_curves import IN_FLIGHT, IOPS, LATENCY, THROUGHPUT, draw
 from tui.text.columns import default_columns
 from tui.text.format import format_quantity
-from tui.text.labels import disk_labels
+from tui.text.safe import disk_labels
 from tui.widgets.chart.widget import Chart
 from tui.widgets.grid.height import fit_to_rows
 from tui.widgets.grid.table import Grid

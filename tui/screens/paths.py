@@ -11,14 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject, port_subject
+from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.groups import GroupBy
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.paths.board import STATE, Only, PathBoard, path_board
-from tui.paths.columns import path_columns
+from tui.paths.board import STATE, Only, PathBoard, path_board, path_columns
 from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View

@@ -9,13 +9,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject, port_subject
+from collectors.latency.subjects import LatencySubject, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.paths.branches import Node, NodeKind
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.paths.columns import RANGE_WIDTH, state_column
+from tui.paths.board import RANGE_WIDTH, state_column
 from tui.paths.tree_board import FIELDS, TreeBoard, node_summary, tree_board, tree_layout
 from tui.screen_registry import TREE
 from tui.screens.base import View

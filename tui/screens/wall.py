@@ -12,10 +12,9 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 
-from collectors.derive.present_disks import present_disks
+from collectors.derive.roles import present_disks
 from collectors.hotness import verdict
-from collectors.latency.subject import LatencySubject
-from collectors.latency.subjects import disk_subject
+from collectors.latency.subjects import LatencySubject, disk_subject
 from collectors.model import Frame, FrameTable, Rows, Topology
 from collectors.registry import get_field
 from engine.text import safe_text
@@ -25,14 +24,12 @@ from tui.keys import bindings_of
 from tui.screen_registry import WALL
 from tui.screens.base import View
 from tui.screens.details import detail_view
-from tui.text.columns import GridColumn, grid_columns
-from tui.text.figures import figure_lines
+from tui.text.columns import GridColumn, figure_lines, grid_columns
 from tui.text.glyphs import glyphs_of
-from tui.text.labels import disk_labels, short_labels
+from tui.text.safe import disk_labels, short_labels
 from tui.widgets.grid.rows import RowNames
 from tui.widgets.line import TextLine
-from tui.widgets.wall import Wall
-from tui.widgets.wall_model import legend, strengths
+from tui.widgets.wall import Wall, legend, strengths
 
 FIELDS = ("heat", "busy_pct", "service_ms", "queue_ms", "await_ms")
 """Fields that colour the cells; the first is the default."""

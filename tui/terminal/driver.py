@@ -19,8 +19,7 @@ from textual.geometry import Size
 from tui.terminal.job_control import keep_threads_stoppable, stop_until_continued
 from tui.terminal.keyboard import Keyboard
 from tui.terminal.output import TerminalOutput
-from tui.terminal.tty import open_terminal
-from tui.terminal.use import TerminalUse
+from tui.terminal.tty import TerminalUse, open_terminal
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -10,7 +10,9 @@ import struct
 import sys
 import termios
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -176,3 +178,22 @@ def open_terminal() -> Tty:
 def _device(fd: int) -> int:
     """Device number of a terminal; raises OSError for anything else."""
     return int(struct.unpack("I", fcntl.ioctl(fd, _TIOCGDEV, bytes(4)))[0])
+
+
+def _nothing(*_arguments: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalUse:
+    """The terminal and its callbacks, which run in the event loop."""
+
+    tty: Tty
+    lose: Callable[[str], None]
+    """The terminal is lost, for this reason."""
+    is_ending: Callable[[], bool]
+    """Whether a signal or hangup ends the program: no replies are awaited."""
+    before_stop: Callable[[], None] = _nothing
+    """The process is about to be stopped by Ctrl-Z."""
+    after_stop: Callable[[float | None], None] = _nothing
+    """It continued after this many seconds; None after SIGSTOP."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from textual.dom import DOMNode
 
-from collectors.latency.stage import Stage
+from collectors.latency.waterfall import Stage
 from engine.events import EventKind
 
 

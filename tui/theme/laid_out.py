@@ -1,11 +1,12 @@
-"""Screens that are laid out and painted once per resize."""
+"""Screens that are laid out and painted once per resize, and dialogs that close once."""
 
 from __future__ import annotations
 
 from typing import Generic
 
+from textual.await_complete import AwaitComplete
 from textual.geometry import Size
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ModalScreen, Screen, ScreenResultType
 
 
 class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):
@@ -28,3 +29,14 @@ class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):
         super()._refresh_layout(wanted, scroll and not is_new)
         if is_new:
             self._repaint_required = False  # It has just been painted completely.
+
+
+class Modal(ModalScreen[ScreenResultType], LaidOutOnce[ScreenResultType], Generic[ScreenResultType]):
+    """A dialog.
+
+    Keys pressed while it closes still reach it: a second Escape would close the screen below, or end the app.
+    """
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close this dialog if it is still the topmost screen."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()

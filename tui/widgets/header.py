@@ -1,4 +1,4 @@
-"""The first lines of every screen: host, tier, and cost of the monitor; the tabs."""
+"""The first lines of every screen, host, tier, cost of the monitor and tabs, and the last one, its keys."""
 
 from __future__ import annotations
 
@@ -12,10 +12,40 @@ from collectors.field import Unit
 from collectors.model import Frame, Tier
 from collectors.session.time_format import clock_text
 from engine.text import safe_text
+from tui.action import Action
 from tui.app_state import AppState, Recording
+from tui.keys import ANYWHERE_ACTIONS, is_usable
 from tui.screen_registry import TABS, ScreenEntry
 from tui.text.format import format_quantity
 from tui.widgets.line import TextLine
+
+
+class KeyLine(TextLine):
+    """As many actions of the registry as fit, those of the screen first; each can be clicked."""
+
+    DEFAULT_CSS = """
+    KeyLine { background: $panel; color: $foreground; }
+    """
+
+    def show(self, screen: ScreenEntry, app_state: AppState, key_text: Callable[[str], str]) -> None:
+        """Show the keys of a screen."""
+        width = self.size.width or 80
+        content = Content(" ")
+        for action in footer_actions(screen, app_state):
+            key = key_text(action.id)
+            entry = Content.assemble((key, "bold $accent"), f" {action.short}  ")
+            if content.cell_length + entry.cell_length > width + 2:
+                break
+            content += entry.stylize(f"@click={action.namespace}.{action.call}")
+        self.put(content)
+
+
+def footer_actions(screen: ScreenEntry, app_state: AppState) -> list[Action]:
+    """Actions of the key line: the screen's own first, then those of every screen."""
+    replay, load = app_state.transport.seekable, app_state.controller is not None
+    actions = (*screen.actions, *ANYWHERE_ACTIONS)
+    return [action for action in actions if action.short and is_usable(action, replay=replay, load=load)]
+
 
 LATE_SHARE = 0.2
 """Share of the interval by which a tick may be late before it is coloured."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -11,7 +12,14 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.widgets.line import TextLine
-from tui.widgets.options import Options
+
+
+class Options(OptionList):
+    """An option list that works with no visible line, where Textual's fails to find the one under the cursor."""
+
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
+        if self.scrollable_content_region:
+            super()._move_page(direction)
 
 
 class Lister(Vertical):

@@ -1,15 +1,31 @@
-"""A widget that draws all its lines at once and sends only changed ones."""
+"""Widgets that draw all their lines at once, in one page or several, and send only changed ones to the terminal."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from typing import ClassVar
 
-from textual.geometry import Size
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.widgets.lines import replace_changed
+
+def replace_changed(drawn: list[Strip], fresh: list[Strip], width: int) -> list[Region]:
+    """Update changed lines in `drawn` and return their regions, adjacent ones merged.
+
+    Unchanged lines keep their strips, and with them Textual's caches.
+    """
+    regions: list[Region] = []
+    for y, (before, after) in enumerate(zip(drawn, fresh, strict=True)):
+        if before == after:
+            continue
+        drawn[y] = after
+        if regions and regions[-1].bottom == y:
+            regions[-1] = Region(0, regions[-1].y, width, regions[-1].height + 1)
+        else:
+            regions.append(Region(0, y, width, 1))
+    return regions
 
 
 class Painted(Widget):
@@ -74,3 +90,17 @@ class Painted(Widget):
         self.invalidate_style()
         self.forget_lines()
         self.refresh()
+
+
+class Paged(Painted, ScrollView, inherit_bindings=False):
+    """Draws visible lines only; each widget moves its own cursor, and the view follows."""
+
+    @property
+    def area(self) -> Size:
+        """The widget without its scrollbar."""
+        return self.scrollable_content_region.size
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Draw the lines that scroll into view."""
+        self.forget_lines()
+        super().watch_scroll_y(old_value, new_value)

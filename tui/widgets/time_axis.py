@@ -11,8 +11,8 @@ from textual.strip import Strip
 
 from engine.events import Event
 from tui.text.glyphs import Glyphs
+from tui.widgets.chart.axes import TimeScale, clock_ticks
 from tui.widgets.chart.model import ChartFrame, cell_of
-from tui.widgets.chart.timescale import TimeScale, clock_ticks
 
 _CELLS_PER_CLOCK = 12
 

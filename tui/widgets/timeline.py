@@ -18,7 +18,7 @@ from textual.widget import Widget
 from engine.events import Event
 from tui.text.glyphs import Glyphs, glyphs_of
 from tui.text.safe import fit
-from tui.widgets.lines import replace_changed
+from tui.widgets.painted import replace_changed
 
 _PARTS = ("bar", "played", "position", "event", "clock")
 _CLOCKS_FROM_WIDTH = 40

@@ -10,8 +10,7 @@ from collectors.field import Unit
 from collectors.session.time_format import clock_text
 from engine.text import safe_text
 from tui.app_state import AppState
-from tui.text.clock import SECOND_NS, span_text
-from tui.text.format import format_quantity
+from tui.text.format import SECOND_NS, format_quantity, span_text
 from tui.transport import LiveTransport, ReplayTransport
 from tui.widgets.line import TextLine
 from tui.widgets.timeline import Timeline

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.exact.probe.message import DEFAULT_PATH, PATH_VARIABLE, VERSION, Message, MessageError, receive, send
 from collectors.exact.tracer import SLOW_COLUMNS, Cells
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 from engine.errors import LunscopeError
 
 ENTER_S = 5.0

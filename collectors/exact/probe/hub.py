@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.exact.probe.message import Message
 from collectors.exact.tracer import SLOW_COLUMNS, Tracer
 from collectors.model import Kind
-from collectors.tables.block.trace_schema import TRACE
+from collectors.tables.block.schema import TRACE
 
 MOST_SLOW = 256
 """Slow I/Os buffered for a reader."""

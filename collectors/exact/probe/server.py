@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as StopFlag
 
-from collectors.exact.probe.admission import Admission, Peer
-from collectors.exact.probe.connection import Connection
+from collectors.exact.probe.connection import Admission, Connection, Peer
 from collectors.exact.probe.hub import Hub, Reader
 from collectors.exact.probe.message import VERSION, ConnectionEnded, Message
 from engine.errors import LunscopeError, words_of

@@ -2,19 +2,139 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.disk_interval import DiskInterval
-from collectors.derive.group_inflight import NO_GROUP_SAMPLES, added_group_samples
-from collectors.model import FrameTable, Rows, Step, Topology
+from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, added_group_samples
+from collectors.model import FrameTable, HistogramScale, Rows, Step, Topology
 from collectors.subject import interval_s
-from collectors.tables.block.derive.block_interval import block_interval
-from collectors.tables.block.derive.block_tables import block_tables
+from collectors.tables.block.derive.block_tables import block_interval, block_tables
 from collectors.tables.block.derive.disk_figures import with_hotness
 from collectors.tables.block.derive.exact import with_exact
+from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced, TracedCells
 from collectors.tables.block.schema import DISK
-from collectors.tables.block.traced_sum import TracedSum
+
+_MOST_CELLS = 1 << 20
+"""Cells buffered before equal ones are merged."""
+
+_Codes = NDArray[np.int64]
+_Counts = NDArray[np.uint64]
+
+
+class TracedSum:
+    """Adds up intervals of any devices; the sum has the form that `collectors.tables.block.derive.exact` takes.
+
+    An interval in which a device or group was unknown is left out for it, and its busy time is extrapolated from the
+    other intervals.
+    """
+
+    def __init__(self) -> None:
+        self._devices = _KeyedSums((*SUMMED, *LARGEST))
+        self._groups = _KeyedSums(("busy_ns",))
+        self._cells: list[tuple[_Codes, _Counts]] = []
+        self._held = 0
+        self._scale: HistogramScale | None = None
+        self._tag_wait = True
+        self.elapsed_s = 0.0
+        """Total traced time."""
+
+    def add(self, interval: Traced) -> None:
+        """Add one interval."""
+        self.elapsed_s += interval.elapsed_s
+        self._tag_wait &= interval.tag_wait
+        at = self._devices.of(interval.rows)
+        self._devices.add(at[interval.at], interval.values, interval.elapsed_s)
+        self._groups.add(self._groups.of(interval.group_rows), {"busy_ns": interval.group_busy_ns}, interval.elapsed_s)
+        if interval.cells is not None:
+            self._add_cells(interval.cells, at)
+
+    def total(self) -> Traced | None:
+        """Return the sum as one interval; None if nothing was traced."""
+        if not self.elapsed_s:
+            return None
+        values = self._devices.values(self.elapsed_s)
+        return Traced(
+            rows=self._devices.rows(),
+            at=np.arange(len(values["reads"])),
+            values=values,
+            cells=self._total_cells(),
+            group_rows=self._groups.rows(),
+            group_busy_ns=self._groups.values(self.elapsed_s)["busy_ns"],
+            elapsed_s=self.elapsed_s,
+            tag_wait=self._tag_wait,
+        )
+
+    def _add_cells(self, cells: TracedCells, at: NDArray[np.intp]) -> None:
+        self._scale = cells.scale
+        code = (at[cells.row].astype(np.int64) << 24) | (cells.series.astype(np.int64) << 16) | cells.bucket
+        self._cells.append((code, cells.count))
+        self._held += len(code)
+        if self._held > _MOST_CELLS:
+            self._cells = [self._added()]
+            self._held = len(self._cells[0][0])
+
+    def _added(self) -> tuple[_Codes, _Counts]:
+        code, cell_of = np.unique(np.concatenate([code for code, _ in self._cells]), return_inverse=True)
+        count = np.zeros(len(code), np.uint64)
+        np.add.at(count, cell_of, np.concatenate([counts for _, counts in self._cells]))
+        return code, count
+
+    def _total_cells(self) -> TracedCells | None:
+        if self._scale is None:
+            return None
+        code, count = self._added()
+        row, series, bucket = code >> 24, (code >> 16 & 0xFF).astype(np.uint8), (code & 0xFFFF).astype(np.uint16)
+        return TracedCells(self._scale, row.astype(np.intp), series, bucket, count)
+
+
+class _KeyedSums:
+    """Sums and maxima by key, one position for each key ever added."""
+
+    def __init__(self, quantities: tuple[str, ...]) -> None:
+        self._positions: dict[str, int] = {}
+        self._names: list[str] = []
+        self._rows: Rows | None = None
+        self._at = np.zeros(0, np.intp)
+        self._values = {name: np.zeros(0) for name in quantities}
+        self._unknown_s = np.zeros(0)
+
+    def rows(self) -> Rows:
+        """Everyone."""
+        return Rows(tuple(self._positions), tuple(self._names))
+
+    def of(self, rows: Rows) -> NDArray[np.intp]:
+        """Position of each row, a new one for new keys."""
+        if rows is not self._rows:
+            for key, name in zip(rows.keys, rows.names, strict=True):
+                if key not in self._positions:
+                    self._positions[key] = len(self._positions)
+                    self._names.append(name)
+            self._rows = rows
+            self._at = np.fromiter((self._positions[key] for key in rows.keys), np.intp, len(rows))
+            missing = len(self._positions) - len(self._unknown_s)
+            self._unknown_s = np.pad(self._unknown_s, (0, missing))
+            self._values = {name: np.pad(values, (0, missing)) for name, values in self._values.items()}
+        return self._at
+
+    def add(self, at: NDArray[np.intp], values: Mapping[str, NDArray[np.float64]], elapsed_s: float) -> None:
+        """Add an interval at some positions; those with an unknown busy time are left out."""
+        known = ~np.isnan(values["busy_ns"])
+        for name, mine in self._values.items():
+            if name in LARGEST:
+                mine[at[known]] = np.fmax(mine[at[known]], values[name][known])
+            else:
+                mine[at[known]] += values[name][known]
+        self._unknown_s[at[~known]] += elapsed_s
+
+    def values(self, elapsed_s: float) -> dict[str, NDArray[np.float64]]:
+        """Return sums and maxima; busy times are extrapolated to `elapsed_s`, NaN if no interval was known."""
+        known_s = elapsed_s - self._unknown_s
+        stretch = elapsed_s / np.where(known_s > 0, known_s, np.nan)
+        return self._values | {"busy_ns": self._values["busy_ns"] * stretch}
+
 
 _SPEAKS = 0.9
 """Share of a report that exact counters must cover to be used for it, and in which a disk must have been present."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
 from collectors.graph import Graph
-from collectors.kernel.device_names import label_of
+from collectors.kernel.device_ids import label_of
 from collectors.model import Frame, FrameTable, Rows, Tier
 from engine.text import safe_text
 

@@ -1,8 +1,99 @@
-"""Raw tables of disks, and of the paths and HBA ports that lead to them."""
+"""Raw tables of disks, of the paths and HBA ports that lead to them, and of their exact time."""
 
 from __future__ import annotations
 
 from collectors.model import Column, Kind, Schema
+
+TRACE = Schema(
+    "trace",
+    (
+        Column("reads", Kind.COUNTER),
+        Column("writes", Kind.COUNTER),
+        Column("others", Kind.COUNTER),
+        Column("read_bytes", Kind.COUNTER),
+        Column("write_bytes", Kind.COUNTER),
+        Column("queue_read_ns", Kind.COUNTER),
+        Column("queue_write_ns", Kind.COUNTER),
+        Column("service_read_ns", Kind.COUNTER),
+        Column("service_write_ns", Kind.COUNTER),
+        Column("tag_waits", Kind.COUNTER),
+        Column("tag_wait_ns", Kind.COUNTER),
+        Column("busy_ns", Kind.COUNTER),
+        Column("in_flight_now", Kind.GAUGE),
+        Column("in_driver_now", Kind.GAUGE),
+        Column("in_driver_peak", Kind.PEAK),
+        Column("queue_max_ns", Kind.PEAK),
+        Column("service_max_ns", Kind.PEAK),
+        Column("latency_max_ns", Kind.PEAK),
+        Column("unstamped", Kind.COUNTER),
+        Column("errors", Kind.COUNTER),
+    ),
+)
+"""One row per device with I/O while the block tracepoints were attached, under its key of the disk table; a new row
+has counted from 0. An I/O is counted when it completes. `unstamped` are I/Os with an unknown queue time
+(queue/iostats is 0): their times are in no queue column. The largest latency is that of queue plus service time.
+Histograms of the same name have the series of TRACE_SERIES."""
+
+TRACE_SERIES = ("queue_read", "queue_write", "service_read", "service_write")
+
+TRACE_GROUP = Schema("trace_group", (Column("busy_ns", Kind.COUNTER), Column("busy_devices_now", Kind.GAUGE)))
+"""One row per HBA port, target port and NVMe head: time with any of its devices busy; keys as group_key makes them."""
+
+TRACER = Schema(
+    "tracer",
+    (
+        Column("started_ns", Kind.GAUGE),
+        Column("clock_ns", Kind.COUNTER),
+        Column("tag_wait_on", Kind.GAUGE),
+        Column("table_full", Kind.COUNTER),
+        Column("unseen", Kind.COUNTER),
+        Column("stale", Kind.COUNTER),
+        Column("healed", Kind.COUNTER),
+        Column("untracked_devices", Kind.COUNTER),
+        Column("series_without_histogram", Kind.COUNTER),
+        Column("recursion_misses", Kind.COUNTER),
+        Column("rescued", Kind.COUNTER),
+    ),
+)
+"""One row: when the tracepoints were attached and when TRACE was read (CLOCK_MONOTONIC), whether waits for tags are
+timed, and losses: I/Os that found the table full, I/Os first traced at completion, I/Os with a missed completion or
+taken as completed, devices and series that found the tables full, program runs that the kernel skipped, and I/Os that
+the second copy of a program traced instead."""
+
+SLOW_IO = Schema(
+    "slow_io",
+    tuple(
+        Column(name, Kind.GAUGE)
+        for name in (
+            "completed_ns",
+            "major",
+            "minor",
+            "operation",
+            "sector",
+            "bytes",
+            "tag_wait_ns",
+            "queue_ns",
+            "service_ns",
+            "pid",
+            "thread",
+            "cgroup",
+            "command_low",
+            "command_high",
+        )
+    ),
+)
+"""The slowest I/Os of each device since the previous sample, slowest first; keys are ranks. `completed_ns` is
+CLOCK_MONOTONIC, the operation is of `enum req_op`, the wait for a tag is missing if unknown, the command is the 16
+bytes of the kernel's `comm` as two little-endian numbers."""
+
+LOST_SHARE = 0.05
+"""Largest share of lost I/Os of the host in an interval; with more, means, maxima and busy time are unreliable."""
+
+
+def group_key(kind: str, key: str) -> str:
+    """Key in TRACE_GROUP of an element of the graph; kind is "lun", "hba" or "target"."""
+    return f"{kind} {key}"
+
 
 DISKSTATS_COLUMNS: tuple[Column, ...] = (
     Column("reads", Kind.COUNTER),

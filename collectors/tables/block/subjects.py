@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.derive.error_counters import with_errors
-from collectors.graph import Path
-from collectors.kernel.device_ids import plain_wwid
-from collectors.kernel.device_names import both_names, label_of
+from collectors.graph import Path, paths_of, policies_of, ports_of
+from collectors.kernel.device_ids import both_names, label_of, plain_wwid
 from collectors.model import Frame, FrameTable, Rows, Table, Topology
 from collectors.subject import Averages, Interval, Report, Subject, any_above
-from collectors.tables.block.derive.block_interval import block_interval
-from collectors.tables.block.derive.block_tables import block_tables, silent_rows
+from collectors.tables.block.derive.block_tables import block_interval, block_tables, silent_rows
 from collectors.tables.block.derive.disk_figures import with_hotness
 from collectors.tables.block.derive.exact import with_exact
 from collectors.tables.block.fields import DISK_FIELDS, PATH_FIELDS, PORT_FIELDS
 from collectors.tables.block.path_verdict import path_verdicts
 from collectors.tables.block.readers import path_readers, port_readers
-from collectors.tables.block.schema import DISK, GROUP, PATH_ERRORS, PATH_STATE, PORT_ERRORS
-from collectors.tables.block.trace_schema import SLOW_IO, TRACE, TRACE_GROUP, TRACER
-from collectors.tables.graph_lookup import paths_of, policies_of, ports_of
+from collectors.tables.block.schema import (
+    DISK,
+    GROUP,
+    PATH_ERRORS,
+    PATH_STATE,
+    PORT_ERRORS,
+    SLOW_IO,
+    TRACE,
+    TRACE_GROUP,
+    TRACER,
+)
 from engine.text import safe_text
 
 

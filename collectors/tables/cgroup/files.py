@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.model import MISSING
 from collectors.tables.cgroup.schema import COSTS, COUNTS, LIMITS, VRATE
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 Number = tuple[int, int]
 """Major and minor of a device."""

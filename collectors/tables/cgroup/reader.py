@@ -10,11 +10,9 @@ import numpy as np
 from collectors.kernel.identity import number_of, storable_name
 from collectors.model import Rows, Table
 from collectors.sampling.reading import Reading
-from collectors.tables.cgroup.counter_file import OpenFileBudget
 from collectors.tables.cgroup.files import Number
-from collectors.tables.cgroup.keys import row_key, row_name
-from collectors.tables.cgroup.member import Member
-from collectors.tables.cgroup.schema import CGROUP
+from collectors.tables.cgroup.member import Member, OpenFileBudget
+from collectors.tables.cgroup.schema import CGROUP, row_key, row_name
 from collectors.tables.cgroup.tree import MOST_GROUPS, Group, GroupTree, Hierarchy
 from engine.events import Event, EventKind
 

@@ -13,10 +13,8 @@ from collectors.derive.counter_deltas import Values, aligned, column_deltas, pre
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import Column, FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
-from collectors.subject import Interval, Report, SampledHost, Subject, any_above, device_identity
-from collectors.tables.added_sums import AddedSums
-from collectors.tables.cgroup.keys import parts_of, short_name
-from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, VRATE
+from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above, device_identity
+from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, VRATE, parts_of, short_name
 from engine.text import safe_text
 
 LABEL_WIDTH = 32

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as StopFlag
 
-from collectors.sampling.background import BackgroundThread
+from collectors.sampling.reading import BackgroundThread
 from collectors.tables.cgroup.files import Limits, blkio_limits, io_max
 
 CADENCE_S = 2.0

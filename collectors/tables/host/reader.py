@@ -12,7 +12,7 @@ import psutil
 from collectors.model import MISSING, Rows, Table
 from collectors.sampling.reading import Reading
 from collectors.tables.host.schema import HOST
-from engine.numbers import whole_number
+from engine.text import whole_number
 
 _ROWS = Rows(("host",), ("host",))
 _PRESSURES = (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))

@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
-from collectors.derive.outstanding import outstanding_io_s
+from collectors.derive.queue_split import outstanding_io_s
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Table, Tier
 from collectors.subject import Interval, Subject

@@ -7,10 +7,9 @@ from typing import Unpack
 
 import numpy as np
 
-from collectors.derive.cells import rows_of_cells
 from collectors.derive.counter_deltas import Values, aligned, column_deltas, instant, ratio
-from collectors.derive.outstanding import outstanding_io_s
-from collectors.derive.percentiles import RowCells, percentiles_ns
+from collectors.derive.percentiles import RowCells, percentiles_ns, rows_of_cells
+from collectors.derive.queue_split import outstanding_io_s
 from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Histograms, Rows, Table, Tier
 from collectors.subject import Interval, Subject

@@ -9,12 +9,10 @@ import numpy as np
 
 from collectors.derive.counter_deltas import Deltas, Values, aligned, column_deltas, instant, ratio
 from collectors.field import Field, Shown, Thresholds, Unit
-from collectors.graph import Graph, Tape
+from collectors.graph import Graph, Tape, ports_of
 from collectors.model import FrameTable, Table, Topology
 from collectors.sampling.reading import Collector
-from collectors.subject import Interval, Report, SampledHost, Subject, any_above
-from collectors.tables.added_sums import AddedSums
-from collectors.tables.graph_lookup import ports_of
+from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above
 from collectors.tables.tape.schema import TAPE
 from engine.text import safe_text
 

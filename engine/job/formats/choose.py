@@ -10,7 +10,7 @@ from engine.errors import LunscopeError, UsageError
 from engine.job.file import dump_job, parse_job, parse_toml
 from engine.job.formats.read_job import ReadJob
 from engine.job.formats.text_file import read_text
-from engine.job.scenario import Scenario
+from engine.job.scenario import Scenario, dump_scenario, parse_scenario
 from engine.text import safe_text
 
 FIO, NDISK = ".fio", ".ndisk"
@@ -38,7 +38,6 @@ def read_job(path: Path, sections: Sequence[str] = ()) -> ReadJob:
     text, shown = read_text(path), safe_text(str(path))
     if "schema" not in parse_toml(text, shown):
         return ReadJob((Scenario(parse_job(text, shown)),))
-    from engine.job.scenario_file import parse_scenario  # noqa: PLC0415
 
     return ReadJob((parse_scenario(text, shown),))
 
@@ -62,8 +61,6 @@ def save_job(path: Path, scenarios: Sequence[Scenario]) -> None:
             f"--save-job: {len(scenarios)} jobs, one after another: choose with --section: {safe_text(names)}"
         )
     else:
-        from engine.job.scenario_file import dump_scenario  # noqa: PLC0415
-
         (scenario,) = scenarios
         text = dump_scenario(scenario) if scenario.turns else dump_job(scenario.job)
     write_new(path, (text,))

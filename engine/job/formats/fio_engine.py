@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import Units, by_direction, switch
-from engine.job.formats.source_location import quoted
-from engine.job.shares import MIX_TOLERANCE_PERCENT
+from engine.job.formats.text_file import quoted
+from engine.job.sizes import MIX_TOLERANCE_PERCENT
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Arrival, Backend, BlockShare, Mode
 
 _FROM_INTENDED = (

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from engine.errors import UsageError
 from engine.job.formats.fio_job import SectionJob, section_job
-from engine.job.formats.fio_lines import fio_lines
-from engine.job.formats.fio_sections import FioSection, sections_of
+from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import Backend, JobSpec, Knobs

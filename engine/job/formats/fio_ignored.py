@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from engine.job.formats.fio_sections import Option
-from engine.job.formats.source_location import quoted
+from engine.job.formats.text_file import quoted
 
 
 def _names(text: str) -> frozenset[str]:

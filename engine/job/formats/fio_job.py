@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.job.distribution import Uniform
-from engine.job.formats.fio_blocks import take_blocks
-from engine.job.formats.fio_distribution import take_distribution
 from engine.job.formats.fio_engine import Workers, take_mode, take_rate, take_workers
 from engine.job.formats.fio_ignored import judge_left_over
-from engine.job.formats.fio_numbers import take_numbers
+from engine.job.formats.fio_options import take_numbers
+from engine.job.formats.fio_pattern import take_blocks, take_distribution
 from engine.job.formats.fio_sections import FioSection, Given, Option
 from engine.job.formats.fio_targets import Files, take_files
 from engine.job.formats.fio_values import Units, seconds, switch, units_of
-from engine.job.formats.source_location import quoted
+from engine.job.formats.text_file import quoted
 from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
-from engine.job.read_write import READ_WRITE
+from engine.job.settings import READ_WRITE
 from engine.job.spec import Access, Backend, JobSpec, Knobs, Mode
 from engine.job.validate import MAX_SEED, MIN_STRIPE_UNIT_BYTES, setting_problems
 

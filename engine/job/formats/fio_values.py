@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from engine.job.formats.fio_sections import Given, Option
-from engine.job.formats.source_location import quoted
-from engine.numbers import decimal_number
+from engine.job.formats.text_file import quoted
+from engine.text import decimal_number
 
 _INTEGER = re.compile(r"(0x[0-9a-f]{1,16}|[0-9]{1,19})(?:([kmgtp])(ib)?[ib]?|b)?", re.IGNORECASE | re.ASCII)
 _TIME = re.compile(r"([0-9]{1,19})\s*(d|h|m|s|sec|ms|msec|us|usec)?", re.IGNORECASE | re.ASCII)

@@ -21,13 +21,11 @@ from pathlib import Path
 from engine.errors import UsageError
 from engine.job.distribution import Distribution, Uniform, distribution_problem, locality
 from engine.job.formats.read_job import ReadJob
-from engine.job.formats.source_location import SourceLocation, quoted
-from engine.job.formats.text_file import read_text
+from engine.job.formats.text_file import SourceLocation, quoted, read_text
 from engine.job.knobs import knob_problems
 from engine.job.scenario import Scenario, turn_between
 from engine.job.spec import MAX_BLOCK_BYTES, MAX_THREADS, Access, Backend, BlockShare, JobSpec, Knobs
-from engine.numbers import decimal_number
-from engine.text import safe_text
+from engine.text import decimal_number, safe_text
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*->(.*)")
 _COMMENT = re.compile(r"(?:^|\s)-(?:\s.*)?$")

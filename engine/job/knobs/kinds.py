@@ -14,10 +14,9 @@ from engine.job.choices import Mode
 from engine.job.distribution import Distribution, distribution_problem
 from engine.job.distribution_text import format_distribution, parse_distribution
 from engine.job.limits import MAX_BLOCK_BYTES, SECTOR_BYTES
-from engine.job.shares import adds_up
-from engine.job.sizes import BlockShare, format_blocks, format_number, format_size, parse_blocks
+from engine.job.sizes import BlockShare, adds_up, format_blocks, format_number, format_size, parse_blocks
 from engine.job.values import WrongTypeError, quoted, read_number, read_size, read_whole, word_reader
-from engine.numbers import decimal_number, whole_number
+from engine.text import decimal_number, whole_number
 
 if TYPE_CHECKING:
     from engine.job.knobs.values import Knobs

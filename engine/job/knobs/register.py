@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from engine.job.knobs.knob import Knob, Row, entries
 from engine.job.knobs.values import Knobs
-from engine.job.problem import Problem
+from engine.job.limits import Problem
 
 KNOBS: Mapping[str, Knob] = MappingProxyType(entries(Knobs))
 """By field of Knobs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from engine.job.choices import Flush, Mode, PathPolicy
+from engine.job.choices import POLICY_NAMES, Flush, Mode, PathPolicy, parse_policy
 from engine.job.distribution import Distribution, Uniform
 from engine.job.distribution_text import format_distribution
 from engine.job.knobs.kinds import BlockSizes, Number, Offsets, OneOf, WholeNumber
@@ -25,7 +25,6 @@ from engine.job.knobs.steps import (
     width_by_columns,
 )
 from engine.job.limits import MAX_FSYNC_EVERY, MAX_QUEUE_DEPTH, MAX_TARGETS, MAX_THREADS
-from engine.job.policy_text import POLICY_NAMES, parse_policy
 from engine.job.sizes import BlockShare, format_blocks
 
 AS_READS = "as of reads"

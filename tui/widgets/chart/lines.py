@@ -14,10 +14,9 @@ from collectors.field import Unit
 from tui.text.format import format_quantity
 from tui.text.glyphs import Glyphs
 from tui.text.safe import cell_text, fit, width_of
+from tui.widgets.chart.axes import LABEL_WIDTH, envelope, tick_label
 from tui.widgets.chart.model import ChartData, ChartFrame, ChartStyle, Scales, ValueAxis, cell_of
 from tui.widgets.chart.plot import EVENT_LINE, GRID_LINE, INSPECT_LINE, NOTHING, Plot, Span
-from tui.widgets.chart.timescale import envelope
-from tui.widgets.chart.value_axis import LABEL_WIDTH, tick_label
 from tui.widgets.time_axis import TimeAxisStyle, events_in_sight, time_axis_line
 
 _VALUE_WIDTH = 5

@@ -13,9 +13,8 @@ from textual.geometry import Size
 from collectors.field import Unit
 from engine.events import Event
 from tui.text.glyphs import Glyphs
+from tui.widgets.chart.axes import LABEL_WIDTH, Axis, TimeScale, linear_axis, log_axis, scale_to
 from tui.widgets.chart.plot import columns_for
-from tui.widgets.chart.timescale import TimeScale, scale_to
-from tui.widgets.chart.value_axis import LABEL_WIDTH, Axis, linear_axis, log_axis
 
 _AXIS_WIDTH = LABEL_WIDTH + 1
 _AXIS_FROM_WIDTH = 24

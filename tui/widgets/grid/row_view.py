@@ -1,11 +1,43 @@
-"""The view of a grid on one frame table: order, filter, and a cursor that stays on its key."""
+"""The view of a grid on one frame table: order, filter and its editing, and a cursor that stays on its key."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from textual import events
+
 from collectors.model import FrameTable
 from tui.widgets.grid.rows import FLAT, NO_ORDER, Arrangement, RowNames, Sorting
+
+_LONGEST = 64
+
+
+class FilterLine:
+    """Owns the filter of one grid and whether it is being edited."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.editing = False
+
+    def handle(self, event: events.Key) -> bool:
+        """Take a key while editing; false for keys that are not the filter's."""
+        if event.key in ("enter", "escape"):
+            self.editing = False
+            if event.key == "escape":
+                self.text = ""
+        elif event.key in ("backspace", "ctrl+h"):
+            self.text = self.text[:-1]
+        elif event.key == "ctrl+u":
+            self.text = ""
+        elif event.is_printable and event.character is not None:
+            self.add(event.character)
+        else:
+            return False
+        return True
+
+    def add(self, text: str) -> None:
+        """Append typed or pasted text: its first line, limited to the length of a name."""
+        self.text = (self.text + "".join(text.splitlines()[:1]))[:_LONGEST]
 
 
 class RowView:

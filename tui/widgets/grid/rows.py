@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.model import FrameTable, Rows
-from engine.numbers import whole_number
+from engine.text import whole_number
 from tui.text.safe import width_of
 
 NAME = "name"

@@ -15,11 +15,10 @@ from textual.strip import Strip
 from collectors.model import FrameTable
 from tui.text.columns import GridColumn
 from tui.text.glyphs import glyphs_of
-from tui.widgets.grid.filter_line import FilterLine
 from tui.widgets.grid.lines import GridLayout, GridStyle, RowPainter, header_line, lay_out, text_line, unit_line
-from tui.widgets.grid.row_view import RowView
+from tui.widgets.grid.row_view import FilterLine, RowView
 from tui.widgets.grid.rows import FLAT, NAME, Arrangement, Sorting
-from tui.widgets.paged import Paged
+from tui.widgets.painted import Paged
 
 _PARTS = ("name", "exact", "sampled", "kernel", "warm", "hot", "header", "header-sort", "filter", "empty")
 _UNITS_FROM_HEIGHT = 12

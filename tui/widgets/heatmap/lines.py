@@ -16,9 +16,8 @@ from collectors.field import Unit
 from engine.events import Event
 from tui.text.glyphs import Glyphs
 from tui.text.safe import cell_text, fit, width_of
-from tui.widgets.chart.value_axis import LABEL_WIDTH, tick_label
-from tui.widgets.heatmap.axis import label_values_ns
-from tui.widgets.heatmap.model import LEVELS, HeatData, HeatPicture
+from tui.widgets.chart.axes import LABEL_WIDTH, tick_label
+from tui.widgets.heatmap.model import LEVELS, HeatData, HeatPicture, label_values_ns
 from tui.widgets.heatmap.plot import (
     BEYOND,
     CROSS,

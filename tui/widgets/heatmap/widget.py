@@ -18,9 +18,8 @@ from collectors.latency.ticks import LatencyTicks
 from engine.events import Event
 from tui.text.glyphs import glyphs_of
 from tui.widgets.chart.model import divide
-from tui.widgets.heatmap.axis import zoomed_range
 from tui.widgets.heatmap.lines import PARTS, HeatmapStyle, HeatMarks, empty_heat_lines, heat_lines
-from tui.widgets.heatmap.model import HeatData, HeatPicture, TimeWindow, draw_picture
+from tui.widgets.heatmap.model import HeatData, HeatPicture, TimeWindow, draw_picture, zoomed_range
 from tui.widgets.painted import Painted
 
 _STYLES = (*PARTS.values(), "axis", "cross", "cursor", "marked", "hint")

@@ -1,7 +1,8 @@
-"""Frame tables of whole disks, paths and HBA ports from the disk table."""
+"""Sums of all disks over an interval, and the frame tables of disks, paths and HBA ports made from them."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.counter_deltas import Values, ratio
-from collectors.derive.disk_interval import DiskInterval
-from collectors.derive.group_inflight import NO_GROUP_SAMPLES, GroupSamples, with_group_samples
+from collectors.derive.disk_interval import DiskInterval, disk_intervals
+from collectors.derive.inflight_samples import NO_GROUP_SAMPLES, GroupSamples, group_samples, with_group_samples
 from collectors.derive.queue_split import sampled_busy_share
 from collectors.derive.roles import Positions, Roles, roles
-from collectors.model import MISSING, FrameTable, HostFacts, Rows, Table, Tier, Topology
+from collectors.model import MISSING, FrameTable, HostFacts, Rows, Sample, Table, Tier, Topology
+from collectors.subject import interval_s
 from collectors.tables.block.derive.disk_figures import (
     counts_queued,
     disk_table,
@@ -22,7 +24,31 @@ from collectors.tables.block.derive.disk_figures import (
     uncounted_rows,
     when_idle,
 )
-from collectors.tables.block.schema import DISKSTATS_COLUMNS
+from collectors.tables.block.derive.traced import Traced, traced
+from collectors.tables.block.schema import DISK, DISKSTATS_COLUMNS, GROUP
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockInterval:
+    """Sums of the raw tables of disks, groups and tracepoints over an interval; the arrays are never modified."""
+
+    moved: Sequence[DiskInterval]
+    sampled_groups: GroupSamples
+    traced: Traced | None
+
+
+@functools.lru_cache(maxsize=1)
+def block_interval(previous: Sample | None, current: Sample) -> BlockInterval:
+    """Compute the sums between two samples with a disk table; the last result is cached.
+
+    A report derives the frame of an interval and adds the same interval to its averages.
+    """
+    elapsed_s = interval_s(previous, current)
+    before = {} if previous is None else previous.tables
+    moved = disk_intervals(before.get(DISK.name), current.tables[DISK.name], elapsed_s, current.topology.host.long_bits)
+    sampled_groups = group_samples(before.get(GROUP.name), current.tables.get(GROUP.name), elapsed_s)
+    return BlockInterval(tuple(moved), sampled_groups, traced(previous, current))
+
 
 _NOT_ADDED = frozenset({"elapsed_s", "sampled_s", "sampled_busy_s", "busy_s"})
 """Sums that are not additive over disks: elapsed time is the same for all of them."""

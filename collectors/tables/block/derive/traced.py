@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.derive.cells import rows_of_cells
 from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas
+from collectors.derive.percentiles import rows_of_cells
 from collectors.model import MISSING, Histograms, HistogramScale, Rows, Sample, Table
-from collectors.tables.block.trace_schema import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
+from collectors.tables.block.schema import LOST_SHARE, TRACE, TRACE_GROUP, TRACE_SERIES, TRACER
 
 SUMMED = (
     "reads",

@@ -15,7 +15,7 @@ from collectors.derive.roles import Positions, roles
 from collectors.graph import Graph
 from collectors.model import Rows
 from collectors.tables.block.derive.traced import LARGEST, SUMMED, Traced
-from collectors.tables.block.trace_schema import TRACE_SERIES, group_key
+from collectors.tables.block.schema import TRACE_SERIES, group_key
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Location of a device, parsed from the target of its sysfs link: one readlink instead of many files.
+"""Attributes of sysfs as Python values, classes of devices, and the location of a device from the target of its link.
 
 The folders of the path name the PCI function, the SCSI host, the session or remote port, the target and the LUN
 (drivers/scsi/scsi_sysfs.c, scsi_transport_*.c; drivers/nvme/host/core.c, multipath.c).
@@ -6,9 +6,78 @@ The folders of the path name the PCI function, the SCSI host, the session or rem
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+
+from collectors.kernel.identity import storable_name
+from engine._native import read_attributes
+from engine.text import whole_number
+
+
+def text(value: bytes | None) -> str:
+    """Decode text without the padding of drivers; bytes that are not UTF-8 are escaped."""
+    return "" if value is None else storable_name(value.decode("utf-8", "surrogateescape")).strip(" \t\n\0")
+
+
+def number(value: bytes | None) -> int | None:
+    """Parse a decimal number of up to 64 bits."""
+    found = None if value is None else whole_number(value.strip())
+    return found if found is not None and found < 1 << 64 else None
+
+
+def flag(value: bytes | None) -> bool | None:
+    """Parse 0 or 1."""
+    count = number(value)
+    return None if count is None else count != 0
+
+
+Facts = Mapping[str, str]
+
+_UNSET = frozenset({"(null)", "<NULL>", "unknown", "Unknown"})
+"""Values that drivers print for an unsupported attribute."""
+
+
+def read_class(sysfs: str, name: str, attributes: Sequence[str]) -> dict[str, Facts]:
+    """Attributes of every entry of SYSFS/class/NAME, by entry; empty text where one is missing or not set.
+
+    Entries that vanish meanwhile have empty attributes; a class missing from the kernel has no entries.
+    """
+    folder = Path(sysfs, "class", name)
+    try:
+        entries = sorted(os.listdir(folder))  # noqa: PTH208 names only
+        values = read_attributes(str(folder), entries, attributes)
+    except OSError:
+        return {}
+    return {
+        storable_name(entry): dict(zip(attributes, map(_set_text, found), strict=True))
+        for entry, found in zip(entries, values, strict=True)
+    }
+
+
+def _set_text(value: bytes | None) -> str:
+    found = text(value)
+    return "" if found in _UNSET else found
+
+
+def class_entries(sysfs: str, name: str) -> list[str]:
+    """Names of the entries of a class; none if the kernel does not have it."""
+    try:
+        return sorted(os.listdir(Path(sysfs, "class", name)))  # noqa: PTH208 names only
+    except OSError:
+        return []
+
+
+def class_link(sysfs: str, name: str, entry: str) -> str:
+    """Link target of an entry of a class; empty if it cannot be read."""
+    try:
+        return storable_name(os.readlink(Path(sysfs, "class", name, entry)))  # noqa: PTH115 text, not a Path
+    except OSError:
+        return ""
+
 
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _ADDRESS = re.compile(r"/(\d+:\d+:\d+:\d+)(?=/|$)")
