@@ -1,29 +1,31 @@
 //! The load engine as its user sees it: start, turn, read, stop.
 
 use std::fs::File;
-use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::coordinator::Core;
+use super::backend::Backend;
+use super::coordinator::coordinate;
 use super::cpu_span::CpuTimes;
 use super::errors::ErrorCount;
+use super::failure::Failure;
 use super::knobs::{Knobs, Limits, Settings};
 use super::levels::{Level, Rows};
 use super::lock::lock;
-use super::mode;
+use super::mode_turn;
 use super::outstanding::{Outstanding, Waiting};
 use super::policy::PathState;
 use super::run::Run;
+use super::shared_state::Core;
 use super::slowest::SlowIo;
 use super::stats::Sums;
 use super::target::Target;
 use super::timeline::{AnyEpoch, Cell};
 use super::verify::{self, Verifier};
-use super::workers::{self, Backend};
+use super::workers;
 
 /// How long workers have to end after their I/Os were given up.
 const LEAVE_PATIENCE: Duration = Duration::from_millis(500);
@@ -31,27 +33,6 @@ const LEAVE_PATIENCE: Duration = Duration::from_millis(500);
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 /// How long it may be until its descriptors are closed.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(300);
-
-/// Why an engine refused a request.
-#[derive(Debug)]
-pub enum Failure {
-    /// An argument is out of range.
-    Value(String),
-    /// The kernel refuses.
-    Os(io::Error),
-}
-
-impl From<String> for Failure {
-    fn from(text: String) -> Self {
-        Self::Value(text)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Os(error)
-    }
-}
 
 /// What is fixed for a run.
 pub struct Options {
@@ -164,7 +145,7 @@ impl Engine {
         let (core, runtime) = (Arc::clone(&self.core), self.runtime);
         let coordinator = std::thread::Builder::new()
             .name("load-clock".into())
-            .spawn(move || core.coordinate(runtime))?;
+            .spawn(move || coordinate(&core, runtime))?;
         lock(&self.threads).push(coordinator);
         Ok(())
     }
@@ -183,7 +164,7 @@ impl Engine {
         let direct = settings.mode.is_direct();
         let mode_turns = direct != current.settings.mode.is_direct();
         if mode_turns && direct {
-            mode::check_direct(&run.targets)?;
+            mode_turn::check_direct(&run.targets)?;
         }
         let (threads, _) = workers::spawn(&self.core, self.backend, &current, &settings)?;
         lock(&self.threads).extend(threads);
@@ -191,7 +172,7 @@ impl Engine {
             .core
             .next_epoch(current.index + u32::from(started), settings, &current)?;
         if mode_turns && !started {
-            mode::turn(&run.targets, direct)?;
+            mode_turn::turn(&run.targets, direct)?;
         }
         run.fsyncs.turn(next.settings.fsync_due());
         if started {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::arrival::Schedule;
+use super::clock::Instant;
 use super::cpu_span::{CpuSpan, CpuTimes};
 use super::fanout::FanOut;
 use super::histogram::Counts;
@@ -18,13 +19,6 @@ use super::pattern::Part;
 use super::peaks::Peaks;
 use super::policy_cost::PolicyCost;
 use super::stats::{Direction, Lane, Sums, Tally};
-
-/// An instant on both clocks: ticks are compared with stamps of I/Os, nanoseconds are shown.
-#[derive(Clone, Copy, Debug)]
-pub struct Instant {
-    pub ticks: u64,
-    pub ns: u64,
-}
 
 const NEVER: u64 = u64::MAX;
 

@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::arrival::Skipped;
-use super::clock::{Clock, monotonic_ns};
+use super::clock::{Clock, Instant, monotonic_ns};
 use super::content::{Contents, JUDGE_INTERVAL_NS};
-use super::epoch::{Epoch, Instant};
+use super::epoch::Epoch;
 use super::errors::{ErrorLog, SHORT};
-use super::fanout::{Asker, FanOut, Next};
+use super::fanout::FanOut;
 use super::fsyncs::Fsyncs;
 use super::knobs::{Limits, Settings};
 use super::levels::{Level, Levels, Rows};
 use super::life::Life;
 use super::logical::{ALONE, LogicalIos};
 use super::multipath::{Outcome, Routes};
+use super::next_io::{Asker, Next};
 use super::outstanding::Outstanding;
 use super::pacing::Gate;
-use super::pattern::{Order, Part, Rng, Streams, draw};
+use super::pattern::{Order, Part, Rng, Streams};
 use super::policy::PolicyName;
 use super::policy_cost::{PolicyCost, is_sampled};
 use super::ring_setup::Access;
@@ -162,7 +163,7 @@ impl Run {
             Err(due) if epoch.schedule.is_some() => return Next::Refused(due),
             Err(due) => return Next::NotBefore(due),
         };
-        let (direction, length) = draw(settings, rng);
+        let (direction, length) = settings.draw(rng);
         let space_bytes = self.targets[target].size_bytes;
         let order = self.order(settings, target);
         let offset = order.next(rng, direction, space_bytes, u64::from(length));

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arrival::{Arrival, WATCH_NS};
-use super::buffers::{ALIGN, SHARED_ABOVE_BYTES};
 use super::clock;
 use super::epoch::Epoch;
-use super::fanout::Next;
 use super::knobs::Settings;
 use super::memory::Memory;
+use super::next_io::Next;
 use super::pacing::Gate;
 use super::pattern::{Part, Rng};
 use super::payload;
 use super::run::Run;
+use super::sink::slot_bytes;
 use super::stats::Direction;
 use super::verify::Entry;
 use super::worker_handle::WorkerHandle;
@@ -26,23 +26,6 @@ const BLOCKED: Duration = Duration::from_millis(1);
 
 /// How soon a thread checks again whether another write to the same range has completed.
 const HELD: Duration = Duration::from_micros(100);
-
-/// Memory that all reads share, as their data is not used; the old one if it is large enough.
-pub fn sink(settings: &Settings, old: Option<&Arc<Memory>>) -> io::Result<Arc<Memory>> {
-    let slot_bytes = slot_bytes(settings);
-    let ios = settings.outstanding();
-    let bytes = slot_bytes * ios.min((SHARED_ABOVE_BYTES / slot_bytes).max(1));
-    match old {
-        Some(memory) if memory.bytes() >= bytes => Ok(Arc::clone(memory)),
-        _ => Memory::new(bytes).map(Arc::new),
-    }
-}
-
-fn slot_bytes(settings: &Settings) -> usize {
-    usize::try_from(settings.part_bytes)
-        .unwrap_or(usize::MAX)
-        .next_multiple_of(ALIGN)
-}
 
 /// Runs a worker for one slot of one target's queue depth until the load stops.
 pub fn work(run: &Run, handle: &WorkerHandle, slot: usize) -> io::Result<()> {
@@ -114,7 +97,8 @@ impl Worker<'_> {
         }
         self.epoch = Arc::clone(&epoch);
         drop(epoch);
-        self.gate.enter(&self.epoch);
+        self.gate
+            .enter(self.epoch.pacer.as_ref(), self.epoch.schedule.as_ref());
         if !used {
             self.gate.leave();
         }

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
-use super::arguments::{KnobsArgument, SettingsArgument, seconds};
+use super::arguments::{KnobsArgument, SettingsArgument};
 use super::cells::{CellArrays, cell_arrays};
 use super::epoch::EpochStats;
+use super::numbers::seconds;
 use super::target::LoadTarget;
 use super::verify::{DamageRow, VerifyPass, damage_row};
 use crate::load::engine::Engine;

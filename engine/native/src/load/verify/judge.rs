@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::damage::{Damage, DamageLog};
 use super::diagnosis;
 use super::groups::Groups;
+use super::home::Home;
 use super::ledger::Expected;
 use super::unit::{self, Content, Fields, UNIT_BYTES};
 
@@ -37,13 +38,6 @@ impl Finding {
             }
         }
     }
-}
-
-/// The run and target of the write map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Home {
-    pub run: u64,
-    pub target: u32,
 }
 
 /// Run and number of a write: the later has the greater.

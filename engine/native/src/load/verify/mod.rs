@@ -8,6 +8,7 @@ mod damage;
 mod diagnosis;
 mod groups;
 mod held;
+mod home;
 mod journal;
 mod judge;
 mod ledger;
@@ -18,8 +19,8 @@ mod verifier;
 
 pub use damage::{Damage, DamagedRange};
 pub use held::Held;
+pub use home::Home;
 pub use journal::Journal;
-pub use judge::Home;
 pub use ledger::{Entry, WriteMap};
 pub use pass::{Outcome, Pass, Reference};
 pub use verifier::{Verifier, grain_bytes};

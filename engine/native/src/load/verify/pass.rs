@@ -9,12 +9,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::damage::DamagedRange;
-use super::judge::{Finding, Home, Judge, Sums};
+use super::home::Home;
+use super::judge::{Finding, Judge, Sums};
 use super::ledger::{Entry, Expected, WriteMap};
 use super::unit::UNIT_BYTES;
 use super::verifier::units;
-use crate::load::clock::{Clock, monotonic_ns};
-use crate::load::epoch::Instant;
+use crate::load::clock::{Clock, Instant, monotonic_ns};
 use crate::load::lock::lock;
 use crate::load::memory::Memory;
 use crate::load::outstanding::{Outstanding, Waiting};

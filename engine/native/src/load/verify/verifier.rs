@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::damage::{DamageLog, DamagedRange};
+use super::home::Home;
 use super::journal::{Facts, Journal};
-use super::judge::{Finding, Home, Judge};
+use super::judge::{Finding, Judge};
 use super::ledger::{Entry, Expected, WriteMap};
 use super::unit::{self, Content, Fields, UNIT_BYTES};
 use crate::load::lock::lock;

@@ -5,11 +5,12 @@ use std::os::fd::AsRawFd;
 
 use io_uring::{opcode, squeue, types};
 
-use super::Worker;
+use super::completion::WOKEN;
+use super::worker::Worker;
 use crate::load::buffers::Buffer;
-use crate::load::fanout::Next;
 use crate::load::flight::Flight;
 use crate::load::knobs::{RingUse, Settings};
+use crate::load::next_io::Next;
 use crate::load::pattern::Part;
 use crate::load::stats::Direction;
 
@@ -156,6 +157,21 @@ impl Worker<'_> {
     pub(super) fn submit(&mut self) -> io::Result<()> {
         self.stamp();
         self.ring.submit()
+    }
+
+    /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.
+    pub(super) fn listen(&mut self) -> io::Result<()> {
+        let Some(descriptor) = self.handle.waker.descriptor() else {
+            return Ok(());
+        };
+        let poll = opcode::PollAdd::new(types::Fd(descriptor), libc::POLLIN as u32)
+            .build()
+            .user_data(WOKEN);
+        if self.ring.is_full() {
+            self.submit()?;
+        }
+        // SAFETY: the entry points to nothing.
+        unsafe { self.ring.push(&poll) }
     }
 
     fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::Worker;
+use super::worker::Worker;
 use crate::load::arrival::WATCH_NS;
 use crate::load::knobs::RingUse;
 
