@@ -1,7 +1,7 @@
 """Which module of a Rust crate names which other, read from the source files.
 
-Every path counts, in `use` and elsewhere; test code (`#[cfg(test)]`) and visibilities (`pub(in path)`) do not. `mod child;`
-alone only declares. A path that an imported name begins is not counted again: its `use` was.
+Every path into the crate counts, in `use` and elsewhere. Test code (`#[cfg(test)]`), visibilities (`pub(in path)`) and
+declarations (`mod child;`) do not. A path that begins with an imported name needs no count of its own: its `use` has one.
 """
 
 import re
@@ -11,8 +11,12 @@ from pathlib import Path
 Imports = dict[str, set[str]]
 
 _ROOT = "crate"
-_TEXT = re.compile(
-    r"""//[^\n]* | /\*.*?\*/ | \bb?r(\#*)".*?"\1 | \bb?"(?:\\.|[^"\\])*" | "(?:\\.|[^"\\])*" | b?'(?:\\[^']+|\\'|[^'\\])'""",
+_COMMENT_OR_LITERAL = re.compile(
+    r"""
+    //[^\n]* | /\*.*?\*/ |
+    \bb?r(\#*)".*?"\1 | (?:\bb)?"(?:\\.|[^"\\])*" |
+    (?:\bb)?'(?:\\'|\\[^']+|[^'\\])'
+    """,
     re.DOTALL | re.VERBOSE,
 )
 _VISIBILITY = re.compile(r"\bpub\s*\([^)]*\)")
@@ -26,9 +30,7 @@ _PATH = re.compile(r"(?<![\w:])\w+(?:\s*::\s*\w+)+")
 def read_imports(folder: Path) -> Imports:
     """The modules of a crate's `src` by their paths from the crate's root, each with those it names; tests left out."""
     texts = {_name(folder, file): _code(file.read_text()) for file in folder.rglob("*.rs")}
-    tests = {
-        _join(module, found) for module, text in texts.items() for found in _TEST_FILE.findall(text)
-    }
+    tests = {_join(module, found) for module, text in texts.items() for found in _TEST_FILE.findall(text)}
     known = {module for module in texts if module not in tests}
     return {module: _named_by(module, texts[module], known) - {module} for module in known}
 
@@ -73,7 +75,7 @@ def _join(module: str, child: str) -> str:
 
 
 def _code(text: str) -> str:
-    return _VISIBILITY.sub("pub", _TEXT.sub(" ", text))
+    return _VISIBILITY.sub("pub", _COMMENT_OR_LITERAL.sub(" ", text))
 
 
 def _named_by(module: str, code: str, known: set[str]) -> set[str]:
