@@ -1,7 +1,7 @@
 """Which module of a Rust crate names which other, read from the source files.
 
 Every path into the crate counts, in `use` and elsewhere. Test code (`#[cfg(test)]`), visibilities (`pub(in path)`) and
-declarations (`mod child;`) do not. A path that begins with an imported name needs no count of its own: its `use` has one.
+declarations (`mod child;`) do not. Of a path that begins with an imported name the `use` counts.
 """
 
 import re

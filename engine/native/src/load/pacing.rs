@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::arrival::{Claims, Schedule};
+use super::arrival::Schedule;
+use super::claims::Claims;
 use super::clock::Clock;
 
 /// How far the schedule may lag before moments are given up. It makes up for late wake-ups, so the mean holds; a device

@@ -1,7 +1,6 @@
 //! A worker that does one I/O at a time with preadv2 and pwritev2: one thread per slot of a target's queue depth.
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +8,6 @@ use std::time::Duration;
 use super::arrival::{Arrival, WATCH_NS};
 use super::clock;
 use super::epoch::Epoch;
-use super::knobs::Settings;
 use super::memory::Memory;
 use super::next_io::Next;
 use super::pacing::Gate;
@@ -18,6 +16,7 @@ use super::payload;
 use super::run::Run;
 use super::sink::slot_bytes;
 use super::stats::Direction;
+use super::system_call::transfer;
 use super::verify::Entry;
 use super::worker_handle::WorkerHandle;
 
@@ -294,35 +293,5 @@ impl Worker<'_> {
             // Refused by the kernel with EFAULT, and counted as that.
             _ => NonNull::dangling(),
         }
-    }
-}
-
-/// One system call; the result as a ring gives it.
-fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, settings: &Settings) -> i32 {
-    let fd = run.routes.node(part.file as usize).fd.as_raw_fd();
-    let piece = libc::iovec {
-        iov_base: pointer.as_ptr().cast(),
-        iov_len: part.length as usize,
-    };
-    let offset = libc::off_t::try_from(part.offset).unwrap_or(libc::off_t::MAX);
-    // SAFETY: the buffer has part.length bytes; reads of several threads may land in one, whose data is not used.
-    let moved = unsafe {
-        match part.direction {
-            Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),
-            Direction::Write if part.is_fsync() => settings.flush.call(fd) as isize,
-            Direction::Write => {
-                libc::pwritev2(fd, &raw const piece, 1, offset, settings.mode.write_flags())
-            }
-        }
-    };
-    let failed = || {
-        -io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO)
-    };
-    if moved < 0 {
-        failed()
-    } else {
-        i32::try_from(moved).unwrap_or(i32::MAX)
     }
 }

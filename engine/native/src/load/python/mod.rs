@@ -7,6 +7,7 @@ mod engine;
 mod epoch;
 mod errors;
 mod numbers;
+mod rows;
 mod target;
 mod verify;
 
