@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::arrival::Schedule;
+use super::schedule::Schedule;
 
 /// What one worker has claimed: at most one arrival of each stream.
 #[derive(Default)]

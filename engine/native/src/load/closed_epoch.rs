@@ -4,7 +4,7 @@ use super::cpu_span::CpuTimes;
 use super::histogram::Counts;
 use super::packed::PackedCells;
 use super::peaks::Peaks;
-use super::stats::Sums;
+use super::sums::Sums;
 
 /// A few hundred bytes for each histogram that was used.
 pub struct ClosedEpoch {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arrival::Schedule;
 use super::cpu_span::CpuTimes;
 use super::epoch::Epoch;
 use super::lock::lock;
 use super::opening_turn::open_settled;
 use super::peaks::SECOND_NS;
 use super::redistribution::redistribute;
+use super::schedule::Schedule;
 use super::shared_state::Core;
 use super::stop_watch::StopWatch;
 

@@ -2,7 +2,8 @@
 
 use super::histogram::Counts;
 use super::levels::{Level, Levels, Rows, Served};
-use super::stats::{Direction, Lane, Sums, Tally};
+use super::stats::{Direction, Lane};
+use super::sums::{Sums, Tally};
 
 /// What one worker counts in an epoch. Before measuring begins and after it ended, I/Os go into `transient`.
 struct Phases {

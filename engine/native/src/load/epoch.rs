@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::arrival::Schedule;
 use super::clock::Instant;
 use super::closed_epoch::{ClosedEpoch, packed};
 use super::counted::Counted;
@@ -18,6 +17,7 @@ use super::pacing::Pacer;
 use super::pattern::Part;
 use super::peaks::Peaks;
 use super::policy_cost::PolicyCost;
+use super::schedule::Schedule;
 use super::stats::{Direction, Lane};
 
 const NEVER: u64 = u64::MAX;

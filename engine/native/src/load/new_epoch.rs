@@ -3,13 +3,14 @@
 use std::io;
 use std::sync::Arc;
 
-use super::arrival::{Arrival, Beginning, Schedule};
+use super::arrival::Arrival;
 use super::backend::Backend;
 use super::epoch::{Epoch, Turn};
 use super::fanout::FanOut;
 use super::knobs::Settings;
 use super::pacing::Pacer;
 use super::run::Run;
+use super::schedule::{Beginning, Schedule};
 use super::sink::sink;
 use super::worker_handle::WorkerHandle;
 

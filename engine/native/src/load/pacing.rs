@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::arrival::Schedule;
 use super::claims::Claims;
 use super::clock::Clock;
+use super::schedule::Schedule;
 
 /// How far the schedule may lag before moments are given up. It makes up for late wake-ups, so the mean holds; a device
 /// that is slower than the rate gains no credit beyond it.

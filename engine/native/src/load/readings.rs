@@ -12,7 +12,7 @@ use super::outstanding::{Outstanding, Waiting};
 use super::policy::PathState;
 use super::shared_state::Core;
 use super::slowest::SlowIo;
-use super::stats::Sums;
+use super::sums::Sums;
 use super::target::Target;
 use super::timeline::{AnyEpoch, Cell};
 use super::verify::Verifier;

@@ -6,7 +6,8 @@ use super::closed_epoch::ClosedEpoch;
 use super::epoch::Epoch;
 use super::histogram::Counts;
 use super::levels::{Level, Rows};
-use super::stats::{Direction, Sums, Tally};
+use super::stats::Direction;
+use super::sums::{Sums, Tally};
 
 /// An epoch for readers. One that was open stays readable after it was closed.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use crate::load::histogram::Counts;
 use crate::load::levels::{Level, Rows};
 use crate::load::packed::PackedCells;
 use crate::load::peaks::PeakSum;
-use crate::load::stats::Sums;
+use crate::load::sums::Sums;
 use crate::load::timeline::{AnyEpoch, Cell};
 
 #[pyclass(module = "engine._native", frozen)]

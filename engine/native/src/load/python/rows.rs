@@ -2,7 +2,7 @@
 
 use crate::load::readings::{Counters, PathCounters};
 use crate::load::slowest::SlowIo;
-use crate::load::stats::Sums;
+use crate::load::sums::Sums;
 
 /// Columns of the raw table `load`.
 pub const COUNTER_COLUMNS: usize = SUM_COLUMNS + GAUGE_COLUMNS;

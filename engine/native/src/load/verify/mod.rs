@@ -4,8 +4,10 @@
 //! which write it must hold; `journal` stores that in a file. `verifier` is what workers call, `pass` reads a whole
 //! target. Both have a `judge` name what is wrong, with `groups` finding what belongs elsewhere; `damage` lists it.
 
+mod checking;
 mod damage;
 mod diagnosis;
+mod finding;
 mod groups;
 mod held;
 mod home;
@@ -14,6 +16,7 @@ mod judge;
 mod ledger;
 mod pages;
 mod pass;
+mod reading;
 mod unit;
 mod verifier;
 
