@@ -1,7 +1,13 @@
 //! The load engine: workers that keep a queue depth on every target while knobs turn.
 //!
-//! `engine` is what Python sees (`python`); `workers` starts workers of either backend (`worker_uring`, `worker_threads`),
-//! which take what to do next from `run` and count it in the `epoch` on their `handle`; `coordinator` is the clock.
+//! From above to below, each importing only what follows:
+//!
+//! - `python`, which Python sees, over `engine` (start, turn, stop) and `readings`;
+//! - `coordinator`, the clock, and `workers`, which starts workers of either backend (`worker_uring`, `worker_threads`);
+//! - `shared_state` of these, with `new_epoch` and `redistribution` for turns;
+//! - `run`, which all workers ask what to do next, and `completion`, what becomes of it; `verify`, `multipath`;
+//! - `epoch`, in which it is `counted`, and its means: `knobs`, `fanout`, `pacing`, `schedule`, `opening`;
+//! - values that any of them use: `pattern`, `policy`, `target`, `stats`, `clock` and the like.
 
 mod arrival;
 mod backend;

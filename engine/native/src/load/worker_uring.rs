@@ -1,8 +1,9 @@
 //! A worker with a ring of its own: keeps its share of every target's queue depth outstanding.
 
-mod completion;
+mod entry;
 mod issuing;
 mod reaping;
+mod user_data;
 mod verifying;
 mod waiting;
 mod worker;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use io_uring::{opcode, types};
 
-use self::completion::CANCELLED;
+use self::user_data::CANCELLED;
 use self::worker::Worker;
 use super::arrival::Arrival;
 use super::clock;

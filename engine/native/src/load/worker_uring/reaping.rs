@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::completion::{CANCELLED, WOKEN};
+use super::user_data::{CANCELLED, WOKEN};
 use super::worker::Worker;
 use crate::load::epoch::Epoch;
 use crate::load::flight::Flight;
