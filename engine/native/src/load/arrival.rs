@@ -1,4 +1,4 @@
-//! By what I/Os are issued.
+//! How a job has its I/Os arrive.
 
 /// When I/Os are issued (`engine.job.spec.Arrival`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::packed::PackedCells;
 use super::peaks::Peaks;
 use super::sums::Sums;
 
-/// A few hundred bytes for each histogram that was used.
+/// An epoch as it is kept after its end: a few hundred bytes.
 pub struct ClosedEpoch {
     pub turned_ns: u64,
     pub start_ns: Option<u64>,

@@ -10,7 +10,7 @@ use crate::load::policy::PolicyName;
 use crate::load::stats::Direction;
 use crate::load::stripe::Layout;
 
-/// Made by `Settings::new` of `checked.rs`.
+/// Checked knobs; `Settings::new` in `checked.rs` checks them.
 #[derive(Debug)]
 pub struct Settings {
     /// Of each target, or of all together.
