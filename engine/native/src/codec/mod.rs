@@ -2,6 +2,7 @@
 
 mod bytes;
 mod cells;
+mod guess;
 mod integers;
 mod table;
 

@@ -4,38 +4,11 @@
 //! like any other.
 
 use super::bytes::{Checked, Damage, Reader, write_section, write_varint};
+use super::guess::{Guess, read_guesses, write_guesses};
 use super::integers::{BitReader, BitWriter, Lengths, unzigzag, zigzag};
 
 /// More cells than any host has; what a hostile file can make us allocate is bounded by it.
 pub const MAX_CELLS: usize = 1 << 23;
-
-/// How the column of the changed rows is encoded; two bits each.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Guess {
-    /// Every value stayed.
-    Same = 0,
-    /// Differences follow.
-    Level = 1,
-    /// Differences from the previous difference follow: rates are steadier than counters.
-    Trend = 2,
-    /// Every value moved exactly as it did before.
-    Onward = 3,
-}
-
-impl Guess {
-    fn from_bits(bits: u8) -> Self {
-        match bits & 3 {
-            0 => Self::Same,
-            1 => Self::Level,
-            2 => Self::Trend,
-            _ => Self::Onward,
-        }
-    }
-
-    fn coded(self) -> bool {
-        matches!(self, Self::Level | Self::Trend)
-    }
-}
 
 /// Values as of one tick and how they moved to get there.
 #[derive(Clone)]
@@ -259,12 +232,6 @@ impl TableState {
     }
 }
 
-fn write_guesses(out: &mut Vec<u8>, guesses: impl Iterator<Item = Guess>) {
-    let guesses: Vec<u8> = guesses.map(|guess| guess as u8).collect();
-    let byte = |four: &[u8]| four.iter().rev().fold(0, |byte, guess| byte << 2 | guess);
-    out.extend(guesses.chunks(4).map(byte));
-}
-
 fn read_columns(reader: &mut Reader<'_>, columns: usize, rows: usize) -> Checked<Vec<u64>> {
     let bytes = reader.section(columns * BitReader::most_bytes(rows))?;
     let mut bits = BitReader::new(&bytes);
@@ -274,14 +241,6 @@ fn read_columns(reader: &mut Reader<'_>, columns: usize, rows: usize) -> Checked
     }
     bits.finish()?;
     Ok(residuals)
-}
-
-fn read_guesses(reader: &mut Reader<'_>, columns: usize) -> Checked<Vec<Guess>> {
-    let bytes = reader.take(columns.div_ceil(4))?;
-    let all = bytes
-        .iter()
-        .flat_map(|byte| (0..4).map(move |index| Guess::from_bits(byte >> (2 * index))));
-    Ok(all.take(columns).collect())
 }
 
 #[cfg(test)]

@@ -23,6 +23,13 @@ pub fn wake_in_time() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
 }
 
+/// An instant on both clocks: ticks are compared with stamps of I/Os, nanoseconds are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Instant {
+    pub ticks: u64,
+    pub ns: u64,
+}
+
 /// Reads ticks and turns spans of them into nanoseconds.
 ///
 /// A read of the counter costs half of `clock_gettime`, and both figures of a latency come from the same one.

@@ -3,36 +3,24 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::arrival::Schedule;
+use super::clock::Instant;
+use super::closed_epoch::{ClosedEpoch, packed};
+use super::counted::Counted;
 use super::cpu_span::{CpuSpan, CpuTimes};
 use super::fanout::FanOut;
-use super::histogram::Counts;
 use super::knobs::Settings;
 use super::levels::{Level, Levels, Rows, Served};
 use super::lock::lock;
 use super::memory::Memory;
 use super::opening::Opening;
 use super::pacing::Pacer;
-use super::packed::PackedCells;
 use super::pattern::Part;
 use super::peaks::Peaks;
 use super::policy_cost::PolicyCost;
-use super::stats::{Direction, Lane, Sums, Tally};
-
-/// An instant on both clocks: ticks are compared with stamps of I/Os, nanoseconds are shown.
-#[derive(Clone, Copy, Debug)]
-pub struct Instant {
-    pub ticks: u64,
-    pub ns: u64,
-}
+use super::schedule::Schedule;
+use super::stats::{Direction, Lane};
 
 const NEVER: u64 = u64::MAX;
-
-/// What one worker counts in an epoch. Before measuring begins and after it ended, I/Os go into `transient`.
-struct Phases {
-    transient: Levels,
-    measured: Levels,
-}
 
 /// An epoch while it is, or may still be, written to.
 pub struct Epoch {
@@ -47,8 +35,7 @@ pub struct Epoch {
     pub sink: Option<Arc<Memory>>,
     pub cpu: CpuSpan,
     pub policy_cost: PolicyCost,
-    rows: Rows,
-    phases: Vec<Phases>,
+    pub counted: Counted,
     redistributed: AtomicBool,
     start_ticks: AtomicU64,
     start_ns: AtomicU64,
@@ -79,10 +66,6 @@ pub struct Turn {
 
 impl Epoch {
     pub fn new(turn: Turn, rows: Rows, workers: impl Iterator<Item = Served>) -> Self {
-        let phases = workers.map(|served| Phases {
-            transient: Levels::new(&served, rows),
-            measured: Levels::new(&served, rows),
-        });
         Self {
             index: turn.index,
             turned: turn.turned,
@@ -97,8 +80,7 @@ impl Epoch {
             sink: turn.sink,
             cpu: CpuSpan::default(),
             policy_cost: PolicyCost::default(),
-            rows,
-            phases: phases.collect(),
+            counted: Counted::new(rows, turn.settings.width, workers),
             redistributed: AtomicBool::new(!turn.redistribute),
             start_ticks: AtomicU64::new(NEVER),
             start_ns: AtomicU64::new(NEVER),
@@ -115,7 +97,7 @@ impl Epoch {
     #[inline]
     pub fn levels_of<'a>(&'a self, part: &Part, worker: usize, levels: &'a Levels) -> &'a Levels {
         if part.intended_ticks != 0 && part.intended_ticks < self.opening.ticks() {
-            &self.phases[worker].transient
+            self.counted.transient_of(worker)
         } else {
             levels
         }
@@ -124,13 +106,12 @@ impl Epoch {
     /// Where a worker counts an I/O reaped at this moment.
     #[inline]
     pub fn levels(&self, worker: usize, reaped_ticks: u64) -> &Levels {
-        let phases = &self.phases[worker];
         let measuring = self.start_ticks.load(Relaxed) <= reaped_ticks
             && reaped_ticks < self.end_ticks.load(Relaxed);
         if measuring {
-            &phases.measured
+            self.counted.measured_of(worker)
         } else {
-            &phases.transient
+            self.counted.transient_of(worker)
         }
     }
 
@@ -219,7 +200,8 @@ impl Epoch {
 
     fn fold_peaks(&self, level: Level, peaks: &mut Peaks, now_ns: u64) {
         let peak = |row, direction| {
-            self.measured(level, row, direction)
+            self.counted
+                .measured(level, row, direction)
                 .map(Lane::take_second_peak)
                 .max()
                 .unwrap_or(0)
@@ -229,125 +211,11 @@ impl Epoch {
         });
     }
 
-    fn measured(
-        &self,
-        level: Level,
-        row: usize,
-        direction: Direction,
-    ) -> impl Iterator<Item = &Lane> {
-        self.phases
-            .iter()
-            .filter_map(move |phases| phases.measured.used(level, row, direction))
-    }
-
-    fn transient(
-        &self,
-        level: Level,
-        row: usize,
-        direction: Direction,
-    ) -> impl Iterator<Item = &Lane> {
-        self.phases
-            .iter()
-            .filter_map(move |phases| phases.transient.used(level, row, direction))
-    }
-
-    /// All lanes of a row, measured or not.
-    pub fn lanes(
-        &self,
-        level: Level,
-        row: usize,
-        direction: Direction,
-    ) -> impl Iterator<Item = &Lane> {
-        self.measured(level, row, direction)
-            .chain(self.transient(level, row, direction))
-    }
-
     pub fn peaks(&self, level: Level) -> Peaks {
         match level {
             Level::Logical => lock(&self.logical_peaks).clone(),
             _ => lock(&self.peaks).clone(),
         }
-    }
-
-    /// Measured sums of every active target, path, or of logical I/Os.
-    pub fn sums(&self, level: Level) -> Vec<[Sums; 2]> {
-        self.per_row(level, |row, direction| {
-            let mut sums = Sums::default();
-            self.measured(level, row, direction)
-                .for_each(|lane| sums.add(lane));
-            sums
-        })
-    }
-
-    /// Measured fsyncs of every target, one or more of which were made.
-    pub fn fsyncs(&self) -> Vec<Sums> {
-        let of_target = |target| {
-            let mut sums = Sums::default();
-            self.phases
-                .iter()
-                .filter_map(|phases| phases.measured.used_fsyncs(target))
-                .for_each(|lane| sums.add(lane));
-            sums
-        };
-        (0..self.settings.width).map(of_target).collect()
-    }
-
-    /// Measured histograms of every active target, path, or of logical I/Os.
-    pub fn counts(&self, level: Level) -> Vec<[Counts; 2]> {
-        self.per_row(level, |row, direction| {
-            self.tally(level, row, direction).counts
-        })
-    }
-
-    /// Measured histograms of service times of every active target, where latencies are not.
-    pub fn service_counts(&self) -> Vec<[Counts; 2]> {
-        let level = Level::Target;
-        self.per_row(level, |row, direction| {
-            self.tally(level, row, direction).service_counts
-        })
-    }
-
-    fn tally(&self, level: Level, row: usize, direction: Direction) -> Tally {
-        let mut tally = Tally::default();
-        self.measured(level, row, direction)
-            .for_each(|lane| tally.add(lane));
-        tally
-    }
-
-    /// Per target, how often it was the last of a measured logical I/O, and for how long the others had waited then.
-    pub fn delays(&self) -> Vec<[u64; 2]> {
-        let delay = |target| {
-            let all = self
-                .phases
-                .iter()
-                .filter_map(|phases| phases.measured.delay(target));
-            all.fold([0, 0], |sum: [u64; 2], delay| {
-                let [ios, waited_ns] = delay.read();
-                [sum[0] + ios, sum[1] + waited_ns]
-            })
-        };
-        (0..self.rows.targets).map(delay).collect()
-    }
-
-    pub fn transient_ios(&self) -> u64 {
-        let mut sums = Sums::default();
-        for target in 0..self.rows.targets {
-            for direction in Direction::ALL {
-                self.transient(Level::Target, target, direction)
-                    .for_each(|lane| sums.add(lane));
-            }
-        }
-        sums.ios
-    }
-
-    fn per_row<T>(&self, level: Level, one: impl Fn(usize, Direction) -> T) -> Vec<[T; 2]> {
-        let rows = match level {
-            Level::Target => self.settings.width,
-            _ => self.rows.of(level),
-        };
-        (0..rows)
-            .map(|row| Direction::ALL.map(|direction| one(row, direction)))
-            .collect()
     }
 
     /// The same statistics in a few hundred bytes; only once no worker writes into the blocks any more.
@@ -356,43 +224,17 @@ impl Epoch {
             turned_ns: self.turned.ns,
             start_ns: self.start_ns(),
             end_ns: self.end_ns(),
-            transient_ios: self.transient_ios(),
-            sums: Level::ALL.map(|level| self.sums(level)),
-            fsyncs: self.fsyncs(),
+            transient_ios: self.counted.transient_ios(),
+            sums: Level::ALL.map(|level| self.counted.sums(level)),
+            fsyncs: self.counted.fsyncs(),
             cpu: self.cpu.used(CpuTimes::default),
             peaks: self.peaks(Level::Target),
             logical_peaks: self.peaks(Level::Logical),
             skipped: self.skipped(),
-            service_cells: packed(&self.service_counts()),
-            cells: Level::ALL.map(|level| packed(&self.counts(level))),
-            delays: self.delays(),
+            service_cells: packed(&self.counted.service_counts()),
+            cells: Level::ALL.map(|level| packed(&self.counted.counts(level))),
+            delays: self.counted.delays(),
             policy_ticks: self.policy_cost.ticks_per_io(),
         }
     }
-}
-
-fn packed(counts: &[[Counts; 2]]) -> Vec<[PackedCells; 2]> {
-    let of_target = |counts: &[Counts; 2]| counts.each_ref().map(PackedCells::pack);
-    counts.iter().map(of_target).collect()
-}
-
-/// An epoch that no worker writes to any more.
-pub struct ClosedEpoch {
-    pub turned_ns: u64,
-    pub start_ns: Option<u64>,
-    pub end_ns: Option<u64>,
-    pub transient_ios: u64,
-    /// By level and row.
-    pub sums: [Vec<[Sums; 2]>; 3],
-    pub fsyncs: Vec<Sums>,
-    pub cpu: Option<CpuTimes>,
-    pub peaks: Peaks,
-    pub logical_peaks: Peaks,
-    /// Per target; empty where nothing arrives by a schedule.
-    pub skipped: Vec<u64>,
-    pub service_cells: Vec<[PackedCells; 2]>,
-    /// By level and row.
-    pub cells: [Vec<[PackedCells; 2]>; 3],
-    pub delays: Vec<[u64; 2]>,
-    pub policy_ticks: Option<u64>,
 }

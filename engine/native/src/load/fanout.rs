@@ -7,22 +7,11 @@ use super::knobs::Settings;
 use super::lock::lock;
 use super::logical::{ALONE, LogicalIos};
 use super::mirror::Mirror;
+use super::next_io::{Asker, Next};
 use super::pacing::Gate;
-use super::pattern::{Order, Part, Rng, draw};
+use super::pattern::{Order, Part, Rng};
 use super::stats::Direction;
 use super::stripe::Layout;
-
-/// What a worker with a free slot on a target does next.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Next {
-    Issue(Part),
-    /// The rate limit allows none before this moment.
-    NotBefore(u64),
-    /// Nothing on this target before this moment: it is failing, or no I/O arrives.
-    Refused(u64),
-    /// A logical I/O waits for a free slot on another target first.
-    Blocked,
-}
 
 /// Parts of logical I/Os not issued yet, per target; all workers share it.
 ///
@@ -47,13 +36,6 @@ struct Logical {
     direction: Direction,
     bytes: u64,
     parts: Vec<Part>,
-}
-
-/// The worker that needs a part, and the failing targets.
-pub struct Asker<'a> {
-    pub target: usize,
-    pub now_ns: u64,
-    pub failing: &'a dyn Fn(usize) -> bool,
 }
 
 impl FanOut {
@@ -122,7 +104,7 @@ impl FanOut {
         waiting: &mut Waiting,
     ) -> Logical {
         let Waiting { rng, mirror, .. } = waiting;
-        let (direction, block_bytes) = draw(settings, rng);
+        let (direction, block_bytes) = settings.draw(rng);
         let bytes = u64::from(block_bytes);
         let start = order.next(rng, direction, self.layout.capacity_bytes(), bytes);
         let mut parts = Vec::new();

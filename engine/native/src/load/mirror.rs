@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::fanout::Asker;
 use super::knobs::Settings;
+use super::next_io::Asker;
 use super::pattern::Part;
 use super::policy::{PathState, Request, Selector};
 use super::stripe::Layout;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::cell::Cells;
 use super::clock::Clock;
-use super::errors::SHORT;
 use super::lock::lock;
 use super::node::Node;
+use super::path_outcome::{Outcome, outcome_of};
 use super::pattern::Part;
 use super::policy::{PathState, PolicyName, Request, Selector};
 use super::target::{PROBE_INTERVAL_NS, Target};
@@ -35,15 +35,6 @@ impl Choice {
         self.open.store(selector.any(), Relaxed);
         result
     }
-}
-
-/// Outcome of an I/O on its path.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Good,
-    /// The target refuses it; so would it on any other path.
-    TargetFailed,
-    PathFailed,
 }
 
 /// The paths of all targets.
@@ -170,7 +161,10 @@ impl Routes {
         now_ticks: u64,
     ) -> Outcome {
         let (_, path) = self.files[part.file as usize];
-        let outcome = self.outcome(part, result);
+        let outcome = outcome_of(part, result, || {
+            let node = self.node(part.file as usize);
+            node.holds(self.targets[part.target].size_bytes)
+        });
         let Some(choice) = &self.by_target[part.target].choice else {
             return outcome;
         };
@@ -186,38 +180,6 @@ impl Routes {
             self.probe(part.file as usize);
         }
         outcome
-    }
-
-    fn outcome(&self, part: &Part, result: i32) -> Outcome {
-        if u32::try_from(result).is_ok_and(|bytes| bytes == part.length) {
-            return Outcome::Good;
-        }
-        let code = if result < 0 { -result } else { SHORT };
-        let blames_path = match code {
-            // Errors of the target itself (`blk_path_error` of include/linux/blk_types.h), or this host.
-            libc::EOPNOTSUPP
-            | libc::EREMOTEIO
-            | libc::EBADE
-            | libc::ENODATA
-            | libc::EILSEQ
-            | libc::EINVAL
-            | libc::EFAULT
-            | libc::ENOMEM
-            | libc::EAGAIN
-            | libc::EINTR
-            | libc::ECANCELED => false,
-            // The node of a disk that is gone has no bytes; otherwise the target is full or ends here.
-            libc::ENOSPC | SHORT => {
-                let node = self.node(part.file as usize);
-                !node.holds(self.targets[part.target].size_bytes)
-            }
-            _ => true,
-        };
-        if blames_path {
-            Outcome::PathFailed
-        } else {
-            Outcome::TargetFailed
-        }
     }
 
     /// Figures of all paths of a target.

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use super::direct_io::direct_refusal;
 use super::memory::Memory;
-use super::mode;
 
 /// `linux/fs.h`: size in bytes, and the number no other disk of this boot has (5.15 on).
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
@@ -28,7 +28,7 @@ pub struct Node {
 impl Node {
     pub fn new(fd: OwnedFd, name: String) -> Self {
         let disk_sequence = ask(fd.as_raw_fd(), BLKGETDISKSEQ);
-        let direct_refusal = mode::direct_refusal(fd.as_raw_fd());
+        let direct_refusal = direct_refusal(fd.as_raw_fd());
         Self {
             fd,
             name,

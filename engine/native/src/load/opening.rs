@@ -4,15 +4,10 @@
 //! Direct and cached writes in flight together collide in the kernel: it warns of corruption and fails the next
 //! synchronous write with EIO (mm/filemap.c: `dio_warn_stale_pagecache`).
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use super::coordinator::Core;
-use super::epoch::{Epoch, Instant};
-use super::lock::lock;
-use super::mode;
-use super::refusal::words;
+use super::clock::Instant;
 
 const NEVER: u64 = u64::MAX;
 
@@ -58,7 +53,7 @@ impl Opening {
     }
 
     /// Whether the caller is the first, and so the one to handle it.
-    fn begin(&self) -> bool {
+    pub fn begin(&self) -> bool {
         !self.begun.swap(true, Relaxed)
     }
 
@@ -67,45 +62,9 @@ impl Opening {
         self.open(now);
     }
 
-    fn open(&self, now: Instant) {
+    /// Lets workers issue from this moment on.
+    pub fn open(&self, now: Instant) {
         self.ns.store(now.ns, Relaxed);
         self.ticks.store(now.ticks, Release);
-    }
-}
-
-impl Core {
-    /// Opens an epoch that waits, if no older I/O is outstanding; dirty pages are first written back by a thread of its
-    /// own, as that may take minutes.
-    pub fn open_settled(self: &Arc<Self>, epoch: &Arc<Epoch>) {
-        if !self.all_settled(epoch.index) || !epoch.opening.begin() {
-            return;
-        }
-        if !epoch.settings.mode.is_direct() {
-            return self.open(epoch);
-        }
-        let (core, epoch) = (Arc::clone(self), Arc::clone(epoch));
-        let written_back = move || {
-            let run = &core.run;
-            mode::write_back(&run.targets, &run.errors, &run.write_backs, run.clock);
-            let timeline = lock(&core.timeline);
-            // After the end the descriptors stay as they were for the pass that reads back what was written.
-            if !core.run.life.stopping() && Arc::ptr_eq(timeline.current(), &epoch) {
-                core.open(&epoch);
-            }
-        };
-        let thread = std::thread::Builder::new().name("load-writeback".into());
-        if let Err(error) = thread.spawn(written_back) {
-            let text = format!("a thread to write back cached data: {}", words(&error));
-            self.run.life.set_fault(text);
-        }
-    }
-
-    fn open(&self, epoch: &Epoch) {
-        if let Err(error) = mode::turn(&self.run.targets, epoch.settings.mode.is_direct()) {
-            return self.run.life.set_fault(words(&error));
-        }
-        epoch.opening.open(self.run.now());
-        self.wake_users(epoch);
-        self.run.life.notify();
     }
 }

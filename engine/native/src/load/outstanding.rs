@@ -5,8 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::clock::Clock;
-use super::epoch::Instant;
+use super::clock::{Clock, Instant};
 
 /// `engine.job.spec.MAX_TARGETS` needs ten.
 const TARGET_BITS: u32 = 16;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::arrival::Claims;
+use super::claims::Claims;
 use super::clock::Clock;
-use super::epoch::Epoch;
+use super::schedule::Schedule;
 
 /// How far the schedule may lag before moments are given up. It makes up for late wake-ups, so the mean holds; a device
 /// that is slower than the rate gains no credit beyond it.
@@ -68,9 +68,9 @@ pub struct Gate {
 
 impl Gate {
     /// Follows the rate or the arrivals of an epoch.
-    pub fn enter(&mut self, epoch: &Epoch) {
-        self.claims.follow(epoch.schedule.as_ref());
-        self.follow(epoch.pacer.as_ref());
+    pub fn enter(&mut self, pacer: Option<&Arc<Pacer>>, schedule: Option<&Arc<Schedule>>) {
+        self.claims.follow(schedule);
+        self.follow(pacer);
     }
 
     /// Gives back arrivals that were claimed, for others or for later.

@@ -3,26 +3,25 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::arrival::Skipped;
-use super::clock::{Clock, monotonic_ns};
+use super::clock::{Clock, Instant, monotonic_ns};
 use super::content::{Contents, JUDGE_INTERVAL_NS};
-use super::epoch::{Epoch, Instant};
-use super::errors::{ErrorLog, SHORT};
-use super::fanout::{Asker, FanOut, Next};
+use super::epoch::Epoch;
+use super::errors::ErrorLog;
 use super::fsyncs::Fsyncs;
 use super::knobs::{Limits, Settings};
-use super::levels::{Level, Levels, Rows};
+use super::levels::Rows;
 use super::life::Life;
 use super::logical::{ALONE, LogicalIos};
-use super::multipath::{Outcome, Routes};
+use super::multipath::Routes;
+use super::next_io::{Asker, Next};
 use super::outstanding::Outstanding;
 use super::pacing::Gate;
-use super::pattern::{Order, Part, Rng, Streams, draw};
+use super::pattern::{Order, Part, Rng, Streams};
 use super::policy::PolicyName;
 use super::policy_cost::{PolicyCost, is_sampled};
 use super::ring_setup::Access;
+use super::schedule::Skipped;
 use super::slowest::Slowest;
-use super::stats::Direction;
 use super::target::{Health, PROBE_INTERVAL_NS, Permit, Target};
 use super::verify::Verifier;
 
@@ -45,7 +44,7 @@ pub struct Run {
     /// With --verify.
     pub verifier: Option<Verifier>,
     seed: u64,
-    health: Vec<Health>,
+    pub(super) health: Vec<Health>,
     /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
     streams: Vec<Streams>,
     pub life: Life,
@@ -162,7 +161,7 @@ impl Run {
             Err(due) if epoch.schedule.is_some() => return Next::Refused(due),
             Err(due) => return Next::NotBefore(due),
         };
-        let (direction, length) = draw(settings, rng);
+        let (direction, length) = settings.draw(rng);
         let space_bytes = self.targets[target].size_bytes;
         let order = self.order(settings, target);
         let offset = order.next(rng, direction, space_bytes, u64::from(length));
@@ -187,115 +186,11 @@ impl Run {
         u32::try_from(file).unwrap_or(u32::MAX)
     }
 
-    /// Counts what came of an I/O on its path, where its target has several; whether another path should try it.
-    #[inline]
-    pub fn back(
-        &self,
-        epoch: &Epoch,
-        levels: &Levels,
-        part: &Part,
-        result: i32,
-        sent_ticks: u64,
-        reaped_ticks: u64,
-    ) -> bool {
-        self.routes.has_choice(part.target)
-            && self.count_path(epoch, levels, part, result, sent_ticks, reaped_ticks)
-    }
-
-    fn count_path(
-        &self,
-        epoch: &Epoch,
-        levels: &Levels,
-        part: &Part,
-        result: i32,
-        sent_ticks: u64,
-        reaped_ticks: u64,
-    ) -> bool {
-        let began_ticks = self.clock.now();
-        let outcome = self.routes.back(part, result, sent_ticks, reaped_ticks);
-        if is_sampled(sent_ticks) {
-            epoch.policy_cost.learned(self.clock.now() - began_ticks);
-        }
-        let lane = levels.lane(Level::Path, part.file as usize, part.direction);
-        match outcome {
-            Outcome::Good if part.is_fsync() => {}
-            Outcome::Good => {
-                let latency_ns = self.clock.ns(reaped_ticks.saturating_sub(sent_ticks));
-                lane.record(u64::from(part.length), latency_ns);
-            }
-            _ => lane.record_error(),
-        }
-        outcome == Outcome::PathFailed && self.routes.is_open(part.target)
-    }
-
     #[inline]
     fn order<'a>(&'a self, settings: &'a Settings, space: usize) -> Order<'a> {
         match self.streams.get(space) {
             Some(streams) => Order::Sequential(streams),
             None => settings.order(space, self.seed ^ space as u64),
-        }
-    }
-
-    /// Counts a completion; `result` is the kernel's: bytes, or a negative errno.
-    #[inline]
-    pub fn count(
-        &self,
-        levels: &Levels,
-        fan_out: Option<&FanOut>,
-        part: &Part,
-        result: i32,
-        issued_ticks: u64,
-        reaped_ticks: u64,
-    ) {
-        let lane = if part.is_fsync() {
-            levels.fsync_lane(part.target)
-        } else {
-            levels.lane(Level::Target, part.target, part.direction)
-        };
-        let service_ns = self.clock.ns(reaped_ticks.saturating_sub(issued_ticks));
-        let good = u32::try_from(result).is_ok_and(|bytes| bytes == part.length);
-        let latency_ns = if part.intended_ticks == 0 {
-            service_ns
-        } else {
-            self.clock
-                .ns(reaped_ticks.saturating_sub(part.intended_ticks))
-        };
-        if good {
-            if part.intended_ticks != 0 {
-                lane.record_service(service_ns);
-            }
-            lane.record(u64::from(part.length), latency_ns);
-            if !part.is_fsync() {
-                self.slowest.offer(part, issued_ticks, service_ns);
-            }
-            self.health[part.target].succeeded(issued_ticks);
-            if part.direction == Direction::Write && !part.is_fsync() {
-                self.fsyncs.wrote(part.target);
-            }
-        } else {
-            lane.record_error();
-            let errno = if result < 0 { -result } else { SHORT };
-            self.errors
-                .record(part.target, part.direction, errno, part.offset);
-            self.health[part.target].failed(reaped_ticks, self.probe_interval_ticks);
-        }
-        if let Some(fan_out) = fan_out {
-            let asker = Asker {
-                target: part.target,
-                now_ns: self.clock.ns(reaped_ticks),
-                failing: &|target| self.failing(target),
-            };
-            if fan_out.back(part, service_ns, &asker, good) {
-                return;
-            }
-        }
-        if part.logical != ALONE {
-            let finished =
-                self.logical_ios
-                    .part_ended(part.logical, part.target, latency_ns, !good);
-            if let Some(finished) = finished {
-                levels.finish(&finished);
-            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::epoch::Instant;
+use super::clock::Instant;
 
 /// Being late by so much means that the process was stopped: a busy machine delays a thread that sleeps by far less.
 const STOPPED_NS: u64 = 250_000_000;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::epoch::{ClosedEpoch, Epoch};
+use super::closed_epoch::ClosedEpoch;
+use super::epoch::Epoch;
 use super::histogram::Counts;
 use super::levels::{Level, Rows};
-use super::stats::{Direction, Sums, Tally};
+use super::stats::Direction;
+use super::sums::{Sums, Tally};
 
 /// An epoch for readers. One that was open stays readable after it was closed.
 #[derive(Clone)]
@@ -65,7 +67,7 @@ impl Timeline {
             let totals = self.levels[level as usize].totals.iter_mut();
             for (row, tallies) in totals.enumerate() {
                 for (tally, direction) in tallies.iter_mut().zip(Direction::ALL) {
-                    ended.lanes(level, row, direction).for_each(|lane| {
+                    ended.counted.lanes(level, row, direction).for_each(|lane| {
                         tally.add(lane);
                         tally.sums.take_peak(lane);
                     });
@@ -90,10 +92,13 @@ impl Timeline {
                 let tally = &mut tallies[direction as usize];
                 let mut sums = tally.sums;
                 tally.sums.peak_ns = 0;
-                current.lanes(level, row, direction).for_each(|lane| {
-                    sums.add(lane);
-                    sums.take_peak(lane);
-                });
+                current
+                    .counted
+                    .lanes(level, row, direction)
+                    .for_each(|lane| {
+                        sums.add(lane);
+                        sums.take_peak(lane);
+                    });
                 sums
             })
         };
@@ -112,6 +117,7 @@ impl Timeline {
                 now.counts.add_counts(&before.counts);
                 now.service_counts.add_counts(&before.service_counts);
                 self.current
+                    .counted
                     .lanes(level, row, direction)
                     .for_each(|lane| now.add(lane));
                 for (series, counts) in [(series, &now.counts), (series + 2, &now.service_counts)] {

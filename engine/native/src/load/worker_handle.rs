@@ -165,6 +165,11 @@ impl WorkerHandle {
         self.adopted.load(Acquire) == u64::from(index)
     }
 
+    /// Whether this worker has anything to do in an epoch; rings are shared by all targets.
+    pub fn is_used(&self, epoch: &Epoch) -> bool {
+        self.waker.descriptor().is_some() || self.served.first < epoch.settings.width
+    }
+
     /// Says that no outstanding I/O of this worker is older than this epoch.
     pub fn settle(&self, index: u32) {
         self.settled.store(u64::from(index), Relaxed);

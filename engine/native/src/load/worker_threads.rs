@@ -1,24 +1,19 @@
 //! A worker that does one I/O at a time with preadv2 and pwritev2: one thread per slot of a target's queue depth.
 
+mod performing;
+mod worker;
+
 use std::io;
-use std::os::fd::AsRawFd;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arrival::{Arrival, WATCH_NS};
-use super::buffers::{ALIGN, SHARED_ABOVE_BYTES};
+use self::worker::Worker;
+use super::arrival::Arrival;
 use super::clock;
-use super::epoch::Epoch;
-use super::fanout::Next;
-use super::knobs::Settings;
-use super::memory::Memory;
+use super::next_io::Next;
 use super::pacing::Gate;
-use super::pattern::{Part, Rng};
-use super::payload;
 use super::run::Run;
-use super::stats::Direction;
-use super::verify::Entry;
+use super::schedule::WATCH_NS;
 use super::worker_handle::WorkerHandle;
 
 /// How soon a thread checks again for free slots on the other targets of a striped I/O.
@@ -26,23 +21,6 @@ const BLOCKED: Duration = Duration::from_millis(1);
 
 /// How soon a thread checks again whether another write to the same range has completed.
 const HELD: Duration = Duration::from_micros(100);
-
-/// Memory that all reads share, as their data is not used; the old one if it is large enough.
-pub fn sink(settings: &Settings, old: Option<&Arc<Memory>>) -> io::Result<Arc<Memory>> {
-    let slot_bytes = slot_bytes(settings);
-    let ios = settings.outstanding();
-    let bytes = slot_bytes * ios.min((SHARED_ABOVE_BYTES / slot_bytes).max(1));
-    match old {
-        Some(memory) if memory.bytes() >= bytes => Ok(Arc::clone(memory)),
-        _ => Memory::new(bytes).map(Arc::new),
-    }
-}
-
-fn slot_bytes(settings: &Settings) -> usize {
-    usize::try_from(settings.part_bytes)
-        .unwrap_or(usize::MAX)
-        .next_multiple_of(ALIGN)
-}
 
 /// Runs a worker for one slot of one target's queue depth until the load stops.
 pub fn work(run: &Run, handle: &WorkerHandle, slot: usize) -> io::Result<()> {
@@ -77,72 +55,7 @@ pub fn work(run: &Run, handle: &WorkerHandle, slot: usize) -> io::Result<()> {
     Ok(())
 }
 
-struct Worker<'a> {
-    run: &'a Run,
-    handle: &'a WorkerHandle,
-    slot: usize,
-    rng: Rng,
-    gate: Gate,
-    epoch: Arc<Epoch>,
-    /// Whether the handle has another epoch by now.
-    epoch_turned: bool,
-    /// What writes come from, filled when it was mapped.
-    source: Option<Memory>,
-    sequence: u64,
-    /// With --verify: a write that waits for another to the same range.
-    held: Option<Part>,
-    /// With --verify: the buffer of reads, whose data is checked.
-    own_sink: Option<Memory>,
-    /// With --verify: what the range of a read had to hold when it was issued.
-    expected: Vec<Entry>,
-}
-
 impl Worker<'_> {
-    /// Takes over the epoch its handle has now; whether this slot is used in it.
-    fn adopt(&mut self) -> io::Result<bool> {
-        let epoch = self.handle.epoch();
-        let settings = &epoch.settings;
-        let used = self.slot < settings.depth_of(self.handle.served.first);
-        // Said before the handle can get another epoch: the coordinator must not take this thread for parked.
-        if used {
-            self.handle.settle(epoch.index);
-        } else {
-            self.handle.parked();
-        }
-        if epoch.index != self.epoch.index {
-            self.drop_held();
-        }
-        self.epoch = Arc::clone(&epoch);
-        drop(epoch);
-        self.gate.enter(&self.epoch);
-        if !used {
-            self.gate.leave();
-        }
-        let bytes = slot_bytes(&self.epoch.settings);
-        if used
-            && self.epoch.settings.writes()
-            && self
-                .source
-                .as_ref()
-                .is_none_or(|memory| memory.bytes() < bytes)
-        {
-            self.source = Some(self.filled(bytes)?);
-        }
-        let too_small = |memory: &Memory| memory.bytes() < bytes;
-        if used && self.run.verifier.is_some() && self.own_sink.as_ref().is_none_or(too_small) {
-            self.own_sink = Some(Memory::new(bytes)?);
-        }
-        Ok(used)
-    }
-
-    fn filled(&self, bytes: usize) -> io::Result<Memory> {
-        let memory = Memory::new(bytes)?;
-        // SAFETY: the mapping is ours alone and has this many bytes.
-        let slice = unsafe { std::slice::from_raw_parts_mut(memory.base().as_ptr(), bytes) };
-        payload::fill(slice, self.run.seed() ^ self.sequence, 0);
-        Ok(memory)
-    }
-
     /// Issues one I/O after the other until the epoch turns or the load stops.
     fn drive(&mut self) {
         let target = self.handle.served.first;
@@ -185,12 +98,6 @@ impl Worker<'_> {
         )
     }
 
-    fn drop_held(&mut self) {
-        if let Some(part) = self.held.take() {
-            self.run.drop_part(&part);
-        }
-    }
-
     /// Waits for a moment, at most so long; for an arrival that is near, one thread of each target stays awake.
     fn pause(&self, target: usize, due_ticks: u64) {
         let clock = self.run.clock;
@@ -209,136 +116,5 @@ impl Worker<'_> {
         } else {
             std::thread::park_timeout(Duration::from_nanos(left_ns));
         }
-    }
-
-    /// Does one I/O and counts it; returns when it completed. None if another write to its range must complete first.
-    ///
-    /// It is listed as outstanding before its clock starts, with a time in the past: a check of what waited through
-    /// a stop of the process must not miss it.
-    fn perform(&mut self, mut part: Part, before_ticks: u64) -> Option<u64> {
-        let pointer = if self.run.verifier.is_some() {
-            self.verified_buffer(&part)?
-        } else {
-            self.buffer(&part)
-        };
-        self.handle.set_in_flight(part.target, 1);
-        self.handle.outstanding.set(0, part.target, before_ticks);
-        let issued_ticks = self.run.clock.now();
-        let chosen = part.direction == Direction::Read && self.run.contents.choose(issued_ticks);
-        let (mut sent_ticks, mut attempts) = (issued_ticks, 1);
-        loop {
-            part.file = self.run.send(&self.epoch.policy_cost, &part, sent_ticks);
-            let result = transfer(self.run, &part, pointer, &self.epoch.settings);
-            let epoch = self.handle.epoch();
-            let reaped_ticks = self.run.clock.now();
-            let worker = self.handle.worker;
-            let levels = epoch.levels_of(&part, worker, epoch.levels(worker, reaped_ticks));
-            let lost = self
-                .run
-                .back(&epoch, levels, &part, result, sent_ticks, reaped_ticks);
-            if lost && attempts < self.run.paths_of(part.target) {
-                (sent_ticks, attempts) = (reaped_ticks, attempts + 1);
-                continue;
-            }
-            self.epoch_turned = epoch.index != self.epoch.index;
-            let fan_out = epoch.fan_out.as_ref().filter(|_| !self.epoch_turned);
-            self.run
-                .count(levels, fan_out, &part, result, issued_ticks, reaped_ticks);
-            self.verify_after(&part, pointer, result);
-            self.handle.set_in_flight(part.target, 0);
-            self.handle.outstanding.clear(0);
-            drop(epoch);
-            if chosen && part.is_whole_read(result) {
-                // SAFETY: the read returned so many bytes there.
-                unsafe { self.run.contents.judge(part.target, pointer, part.length) };
-            }
-            return Some(reaped_ticks);
-        }
-    }
-
-    /// The buffer of a verified I/O, with its data if it is a write; None while its range is claimed.
-    fn verified_buffer(&mut self, part: &Part) -> Option<NonNull<u8>> {
-        let (Some(verifier), false) = (&self.run.verifier, part.is_fsync()) else {
-            return Some(self.buffer(part));
-        };
-        if part.direction == Direction::Read {
-            verifier.before_read(part, &mut self.expected);
-            return self.own_sink.as_ref().map(Memory::base);
-        }
-        let source = self.source.as_ref()?;
-        let sequence = verifier.claim(part)?;
-        // SAFETY: this thread alone uses the mapping, which holds the largest part of this epoch.
-        let bytes =
-            unsafe { std::slice::from_raw_parts_mut(source.base().as_ptr(), part.length as usize) };
-        verifier.stamp(part, sequence, bytes);
-        Some(source.base())
-    }
-
-    /// Checks the data of a verified read, or releases the range of a write.
-    fn verify_after(&self, part: &Part, pointer: NonNull<u8>, result: i32) {
-        let (Some(verifier), false) = (&self.run.verifier, part.is_fsync()) else {
-            return;
-        };
-        if part.direction == Direction::Write {
-            verifier.wrote(part, u32::try_from(result) == Ok(part.length));
-        } else if part.is_whole_read(result) {
-            // SAFETY: the read returned so many bytes there, and this thread alone uses the mapping.
-            let bytes =
-                unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
-            verifier.check(part, bytes, &self.expected);
-        }
-    }
-
-    fn buffer(&mut self, part: &Part) -> NonNull<u8> {
-        match (part.direction, &self.source, &self.epoch.sink) {
-            (Direction::Write, Some(source), _) if part.is_fsync() => source.base(),
-            (Direction::Write, Some(source), _) => {
-                self.sequence += 1;
-                // SAFETY: this thread alone uses the mapping, which holds the largest part of this epoch.
-                let bytes = unsafe {
-                    std::slice::from_raw_parts_mut(source.base().as_ptr(), part.length as usize)
-                };
-                payload::stamp(bytes, part.offset, self.sequence);
-                source.base()
-            }
-            (_, _, Some(sink)) => {
-                let slot_bytes = slot_bytes(&self.epoch.settings);
-                let slot = self.handle.worker % (sink.bytes() / slot_bytes);
-                // SAFETY: the slot lies inside the mapping.
-                unsafe { sink.base().add(slot * slot_bytes) }
-            }
-            // Refused by the kernel with EFAULT, and counted as that.
-            _ => NonNull::dangling(),
-        }
-    }
-}
-
-/// One system call; the result as a ring gives it.
-fn transfer(run: &Run, part: &Part, pointer: NonNull<u8>, settings: &Settings) -> i32 {
-    let fd = run.routes.node(part.file as usize).fd.as_raw_fd();
-    let piece = libc::iovec {
-        iov_base: pointer.as_ptr().cast(),
-        iov_len: part.length as usize,
-    };
-    let offset = libc::off_t::try_from(part.offset).unwrap_or(libc::off_t::MAX);
-    // SAFETY: the buffer has part.length bytes; reads of several threads may land in one, whose data is not used.
-    let moved = unsafe {
-        match part.direction {
-            Direction::Read => libc::preadv2(fd, &raw const piece, 1, offset, 0),
-            Direction::Write if part.is_fsync() => settings.flush.call(fd) as isize,
-            Direction::Write => {
-                libc::pwritev2(fd, &raw const piece, 1, offset, settings.mode.write_flags())
-            }
-        }
-    };
-    let failed = || {
-        -io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO)
-    };
-    if moved < 0 {
-        failed()
-    } else {
-        i32::try_from(moved).unwrap_or(i32::MAX)
     }
 }

@@ -5,27 +5,19 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use super::coordinator::Core;
-use super::engine::Failure;
+use super::backend::Backend;
 use super::epoch::Epoch;
+use super::failure::Failure;
 use super::knobs::Settings;
 use super::levels::Served;
 use super::refusal::{refused, words};
 use super::run::Run;
+use super::shared_state::Core;
 use super::worker_handle::{Waker, WorkerHandle};
 use super::{worker_threads, worker_uring};
 
 /// Stacks are touched a few pages deep only.
 const STACK_BYTES: usize = 256 << 10;
-
-/// What does the I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// Threads with a ring each serve all targets; how many is a knob.
-    Uring,
-    /// One thread per outstanding I/O.
-    Threads,
-}
 
 type Spawned = (Vec<JoinHandle<()>>, Vec<&'static str>);
 
@@ -59,11 +51,6 @@ fn spawn_threads(
         }
     }
     Ok((spawned, vec!["preadv2"]))
-}
-
-/// Whether a worker has anything to do in an epoch; rings are shared by all targets.
-pub fn is_used(handle: &WorkerHandle, epoch: &Epoch) -> bool {
-    handle.waker.descriptor().is_some() || handle.served.first < epoch.settings.width
 }
 
 fn serves_one(core: &Core, target: usize) -> Served {

@@ -6,9 +6,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::block::{Row, Snapshot};
 use super::counters::{number, push_row, skip_blanks};
 use super::files::PathError;
+use super::snapshot::{Row, Snapshot};
 
 const CHUNK: usize = 64 << 10;
 

@@ -10,6 +10,7 @@ mod files;
 mod inflight;
 mod inflight_thread;
 mod pace;
+mod snapshot;
 mod stat_files;
 
 pub use files::sysfs_name;

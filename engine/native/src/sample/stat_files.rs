@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::block::{Row, Snapshot};
 use super::counters::{number, push_row};
 use super::diskstats::Diskstats;
 use super::files::{PathError, open_at, open_folder, read_start, sysfs_name};
+use super::snapshot::{Row, Snapshot};
 
 /// A line of counters, or the number of a device, and then some.
 const LONGEST: usize = 1024;

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use super::super::arrival::Arrival;
-use super::super::mode::Mode;
-use super::super::policy::PolicyName;
-use super::super::target::Target;
-use super::{Knobs, Limits, MAX_THREADS, Settings};
+use super::settings::Settings;
+use super::values::{Knobs, Limits, MAX_THREADS};
+use crate::load::arrival::Arrival;
+use crate::load::mode::Mode;
+use crate::load::policy::PolicyName;
+use crate::load::target::Target;
 
 /// Writes never share a buffer, as one in flight must not change.
 const MAX_WRITE_BUFFER_BYTES: u64 = 4 << 30;

@@ -1,10 +1,17 @@
 //! What knobs make of targets, and what they refuse.
 
 use std::fs::File;
+use std::sync::Arc;
 
 use super::*;
+use crate::load::arrival::Arrival;
 use crate::load::fsyncs::Flush;
+use crate::load::mode::Mode;
 use crate::load::node::Node;
+use crate::load::pattern::{BlockShare, CERTAIN, Distribution};
+use crate::load::policy::PolicyName;
+use crate::load::stats::Direction;
+use crate::load::target::Target;
 
 fn target(size_bytes: u64, writable: bool) -> Arc<Target> {
     let fd = File::open("/dev/null").unwrap().into();
@@ -213,7 +220,7 @@ fn each_direction_has_its_share_and_its_sizes() {
     assert!((699..=701).contains(&reads));
     assert_eq!(settings.block_bytes(Direction::Read, 1 << 31), 4096);
     assert_eq!(settings.block_bytes(Direction::Write, 1 << 31), 16384);
-    assert_eq!((settings.part_bytes, settings.always()), (16384, None));
+    assert_eq!((settings.part_bytes, settings.always), (16384, None));
 }
 
 #[test]
@@ -224,7 +231,7 @@ fn sizes_that_are_never_drawn_do_not_count() {
     });
     let settings = settings.unwrap();
     assert_eq!(settings.part_bytes, 4096);
-    assert_eq!(settings.always(), Some((Direction::Read, 4096)));
+    assert_eq!(settings.always, Some((Direction::Read, 4096)));
 }
 
 #[test]

@@ -12,7 +12,6 @@ mod streams;
 mod zipf;
 mod zones;
 
-use super::knobs::Settings;
 use super::logical::ALONE;
 use super::stats::Direction;
 
@@ -97,17 +96,6 @@ impl Order<'_> {
             Self::Sequential(streams) => streams.next(space_bytes, block_bytes),
         }
     }
-}
-
-/// Direction and size of the next I/O.
-#[inline]
-pub fn draw(settings: &Settings, rng: &mut Rng) -> (Direction, u32) {
-    if let Some(always) = settings.always() {
-        return always;
-    }
-    let bits = rng.next();
-    let direction = settings.direction(bits & 0xFFFF_FFFF);
-    (direction, settings.block_bytes(direction, bits >> 32))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! (HP-UX `cl_round_robin`); all paths in turn where that node has none that works.
 
 use super::order::Order;
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 pub struct CellLocalRoundRobin(Order);
 

@@ -8,7 +8,7 @@
 //! than the others.
 
 use super::order::Order;
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 const HISTORY_WEIGHT: f64 = 0.95;
 /// 16.8 ms.

@@ -3,7 +3,7 @@
 //! An idle path ends the search; among equals the least recently used wins.
 
 use super::order::Order;
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 pub struct LeastCommandLoad(Order);
 

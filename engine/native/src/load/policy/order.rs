@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::PathState;
+use super::rule::PathState;
 
 /// A list of all paths.
 pub struct Order(VecDeque<usize>);

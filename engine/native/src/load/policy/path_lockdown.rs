@@ -1,7 +1,7 @@
 //! `path-lockdown`: one path for everything (HP-UX `path_lockdown`): the one that had the fewest I/Os outstanding when
 //! the target was opened, or when the policy was turned to; another by the same rule once it fails.
 
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 #[derive(Default)]
 pub struct PathLockdown {

@@ -1,7 +1,7 @@
 //! `preferred-path`: the path that was named as such as long as it works (HP-UX `preferred_path`), else the first other
 //! one that does; without a name the first path is preferred.
 
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 pub struct PreferredPath;
 

@@ -1,7 +1,7 @@
 //! `round-robin`: every path in turn, whatever its load (dm `round-robin`, HP-UX `round_robin`).
 
 use super::order::Order;
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 pub struct RoundRobin(Order);
 

@@ -1,6 +1,15 @@
 //! The paths of one target, what is outstanding on each, and the policy that chooses among them.
 
-use super::{PathState, Policy, PolicyName, Request};
+use super::cell_local_round_robin::CellLocalRoundRobin;
+use super::historical_service_time::HistoricalServiceTime;
+use super::least_command_load::LeastCommandLoad;
+use super::name::PolicyName;
+use super::path_lockdown::PathLockdown;
+use super::preferred_path::PreferredPath;
+use super::round_robin::RoundRobin;
+use super::rule::{PathState, Policy, Request};
+use super::service_time::ServiceTime;
+use super::weighted_round_robin::WeightedRoundRobin;
 
 /// Chooses paths and keeps their figures.
 pub struct Selector {
@@ -13,7 +22,7 @@ impl Selector {
     pub fn new(name: PolicyName, paths: Vec<PathState>) -> Self {
         Self {
             name,
-            policy: name.policy(paths.len()),
+            policy: policy(name, paths.len()),
             paths,
         }
     }
@@ -38,7 +47,7 @@ impl Selector {
     pub fn turn(&mut self, name: PolicyName) {
         if name != self.name {
             self.name = name;
-            self.policy = name.policy(self.paths.len());
+            self.policy = policy(name, self.paths.len());
         }
     }
 
@@ -77,6 +86,20 @@ impl Selector {
             self.policy.reinstated(path);
         }
         was != usable
+    }
+}
+
+/// The rule of this name.
+fn policy(name: PolicyName, paths: usize) -> Box<dyn Policy> {
+    match name {
+        PolicyName::RoundRobin => Box::new(RoundRobin::new(paths)),
+        PolicyName::LeastCommandLoad => Box::new(LeastCommandLoad::new(paths)),
+        PolicyName::ServiceTime => Box::new(ServiceTime::new(paths)),
+        PolicyName::HistoricalServiceTime => Box::new(HistoricalServiceTime::new(paths)),
+        PolicyName::CellLocalRoundRobin => Box::new(CellLocalRoundRobin::new(paths)),
+        PolicyName::PathLockdown => Box::new(PathLockdown::default()),
+        PolicyName::PreferredPath => Box::new(PreferredPath),
+        PolicyName::WeightedRoundRobin => Box::new(WeightedRoundRobin::default()),
     }
 }
 

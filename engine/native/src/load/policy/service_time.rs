@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use super::order::Order;
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 pub struct ServiceTime(Order);
 

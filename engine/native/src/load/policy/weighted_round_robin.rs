@@ -1,7 +1,7 @@
 //! `weighted-round-robin`: as many I/Os in a row on each path as its weight says, then the next path
 //! (HP-UX `weighted_rr`); weight 0 excludes a path.
 
-use super::{PathState, Policy, Request};
+use super::rule::{PathState, Policy, Request};
 
 #[derive(Default)]
 pub struct WeightedRoundRobin {

@@ -1,23 +1,22 @@
 //! Arguments from Python, checked before anything is done.
 
 use std::fs::File;
-use std::num::NonZeroU64;
 use std::os::fd::RawFd;
-use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::os_error;
-use super::target::duplicate;
+use super::descriptors::duplicate;
+use super::errors::os_error;
+use super::numbers::{above_0, bits, seconds, unsigned};
 use crate::load::arrival::Arrival;
+use crate::load::backend::Backend;
 use crate::load::engine::Options;
 use crate::load::fsyncs::Flush;
 use crate::load::knobs::{Knobs, Limits, RingUse};
 use crate::load::mode::Mode;
 use crate::load::pattern::{BlockShare, Distribution};
 use crate::load::policy::PolicyName;
-use crate::load::workers::Backend;
 
 /// `engine.job.limits.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;
@@ -199,24 +198,4 @@ fn journal_files(
     let files = journals.into_iter().map(duplicate);
     let files = files.collect::<std::io::Result<Vec<_>>>();
     files.map(Some).map_err(|error| os_error(&error))
-}
-
-pub fn unsigned<T: TryFrom<i64>>(name: &str, value: i64) -> PyResult<T> {
-    T::try_from(value).map_err(|_| PyValueError::new_err(format!("{name} {value} is out of range")))
-}
-
-fn above_0(name: &str, value: i64) -> PyResult<NonZeroU64> {
-    NonZeroU64::new(unsigned(name, value)?)
-        .ok_or_else(|| PyValueError::new_err(format!("{name} 0 is not above 0")))
-}
-
-/// Seeds are bits; Python's may be negative.
-#[expect(clippy::cast_sign_loss, reason = "all 64 bits are kept")]
-pub fn bits(seed: i64) -> u64 {
-    seed as u64
-}
-
-pub fn seconds(name: &str, value: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(value)
-        .map_err(|error| PyValueError::new_err(format!("{name} {value}: {error}")))
 }

@@ -5,40 +5,20 @@ use std::sync::{Arc, Mutex};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
-use super::arguments::{KnobsArgument, SettingsArgument, seconds};
+use super::arguments::{KnobsArgument, SettingsArgument};
 use super::cells::{CellArrays, cell_arrays};
 use super::epoch::EpochStats;
+use super::numbers::seconds;
+use super::rows::{
+    COUNTER_COLUMNS, PATH_COLUMNS, SLOW_COLUMNS, counter_row, path_row, slow_row, sums_row,
+};
 use super::target::LoadTarget;
 use super::verify::{DamageRow, VerifyPass, damage_row};
 use crate::load::engine::Engine;
 use crate::load::lock::lock;
-use crate::load::stats::Sums;
 use crate::load::target::Target;
 use crate::load::timeline::AnyEpoch;
 use crate::load::verify::{Pass, Reference};
-
-/// Columns of the raw table `load`.
-const COUNTER_COLUMNS: usize = 17;
-/// Columns of the raw table `load_path`.
-const PATH_COLUMNS: usize = 12;
-
-/// I/Os, bytes, latency and peak of both directions, then errors of both together.
-fn sums_row(sums: &[Sums; 2]) -> [u64; 9] {
-    let [read, write] = sums;
-    [
-        read.ios,
-        read.bytes,
-        read.latency_ns,
-        read.peak_ns,
-        write.ios,
-        write.bytes,
-        write.latency_ns,
-        write.peak_ns,
-        read.errors + write.errors,
-    ]
-}
-/// Columns of the raw table `slow_load`.
-const SLOW_COLUMNS: usize = 6;
 
 #[pyclass(module = "engine._native", frozen)]
 pub struct LoadEngine {
@@ -106,71 +86,43 @@ impl LoadEngine {
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let rows = py.detach(|| self.engine.counters());
+        let rows = py.detach(|| self.engine.readings().counters());
         let count = rows.len();
-        let values = rows.into_iter().flat_map(|row| {
-            let gauges = [
-                row.in_flight,
-                row.queue_depth,
-                u64::from(row.active),
-                u64::from(row.failing),
-                row.epoch,
-                row.skipped,
-                row.sums[0].service_ns,
-                row.sums[1].service_ns,
-            ];
-            sums_row(&row.sums).into_iter().chain(gauges)
-        });
+        let values = rows.iter().flat_map(counter_row);
         PyArray1::from_iter(py, values).reshape([count, COUNTER_COLUMNS])
     }
 
     fn cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
-        let cells = py.detach(|| self.engine.cells());
+        let cells = py.detach(|| self.engine.readings().cells());
         cell_arrays(py, &cells)
     }
 
     fn path_counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let rows = py.detach(|| self.engine.paths());
+        let rows = py.detach(|| self.engine.readings().paths());
         let count = rows.len();
-        let values = rows.into_iter().flat_map(|row| {
-            let state = row.state.unwrap_or_default();
-            sums_row(&row.sums).into_iter().chain([
-                u64::from(state.in_flight),
-                u64::from(!state.usable),
-                row.target as u64,
-            ])
-        });
+        let values = rows.into_iter().flat_map(path_row);
         PyArray1::from_iter(py, values).reshape([count, PATH_COLUMNS])
     }
 
     fn logical_counters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        let sums = py.detach(|| self.engine.logical());
+        let sums = py.detach(|| self.engine.readings().logical());
         PyArray1::from_iter(py, sums_row(&sums))
     }
 
     fn logical_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
-        let cells = py.detach(|| self.engine.logical_cells());
+        let cells = py.detach(|| self.engine.readings().logical_cells());
         cell_arrays(py, &cells)
     }
 
     fn slowest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let ios = py.detach(|| self.engine.slowest());
+        let ios = py.detach(|| self.engine.readings().slowest());
         let count = ios.len();
-        let values = ios.into_iter().flat_map(|(io, issued_ns)| {
-            [
-                io.target as u64,
-                io.direction as u64,
-                io.offset,
-                u64::from(io.length),
-                issued_ns,
-                io.latency_ns,
-            ]
-        });
+        let values = ios.into_iter().flat_map(slow_row);
         PyArray1::from_iter(py, values).reshape([count, SLOW_COLUMNS])
     }
 
     fn errors(&self, py: Python<'_>) -> Vec<(usize, &'static str, i32, u64, u64)> {
-        let errors = py.detach(|| self.engine.errors());
+        let errors = py.detach(|| self.engine.readings().errors());
         errors
             .iter()
             .map(|error| {
@@ -191,13 +143,14 @@ impl LoadEngine {
             let stats =
                 |(index, (epoch, knobs)): (usize, (AnyEpoch, &Arc<Py<PyAny>>))| EpochStats {
                     index,
-                    rows: self.engine.rows(),
-                    ns_per_tick: self.engine.ns_of_ticks(1.0),
+                    rows: self.engine.readings().rows(),
+                    ns_per_tick: self.engine.readings().ns_of_ticks(1.0),
                     knobs: Arc::clone(knobs),
-                    cpu: self.engine.cpu_used(&epoch),
+                    cpu: self.engine.readings().cpu_used(&epoch),
                     epoch,
                 };
             self.engine
+                .readings()
                 .epochs()
                 .into_iter()
                 .zip(turns.iter())
@@ -208,20 +161,23 @@ impl LoadEngine {
     }
 
     fn contents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let rows = self.engine.contents();
+        let rows = self.engine.readings().contents();
         let count = rows.len();
         PyArray1::from_iter(py, rows.into_iter().flatten()).reshape([count, 3])
     }
 
     #[getter]
     fn verified_run(&self) -> u64 {
-        self.engine.verifier().map_or(0, |verifier| verifier.run)
+        self.engine
+            .readings()
+            .verifier()
+            .map_or(0, |verifier| verifier.run)
     }
 
     fn verified<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let count = self.engine.targets().len();
+        let count = self.engine.readings().targets().len();
         let row = |target: usize| {
-            let sums = self.engine.verifier().map(|verifier| {
+            let sums = self.engine.readings().verifier().map(|verifier| {
                 let reads = verifier.read_sums(target);
                 [
                     verifier.written_bytes(target),
@@ -237,7 +193,7 @@ impl LoadEngine {
     }
 
     fn damage(&self) -> Vec<(usize, DamageRow)> {
-        let Some(verifier) = self.engine.verifier() else {
+        let Some(verifier) = self.engine.readings().verifier() else {
             return Vec::new();
         };
         let of = |target: usize| {
@@ -246,11 +202,13 @@ impl LoadEngine {
                 .into_iter()
                 .map(move |range| (target, damage_row(&range)))
         };
-        (0..self.engine.targets().len()).flat_map(of).collect()
+        (0..self.engine.readings().targets().len())
+            .flat_map(of)
+            .collect()
     }
 
     fn final_passes(&self) -> Vec<VerifyPass> {
-        let Some(verifier) = self.engine.verifier() else {
+        let Some(verifier) = self.engine.readings().verifier() else {
             return Vec::new();
         };
         let pass = |(index, target): (usize, &Arc<Target>)| {
@@ -260,11 +218,17 @@ impl LoadEngine {
             };
             VerifyPass::of(Pass::new(Arc::clone(target), Some(reference), true))
         };
-        self.engine.targets().iter().enumerate().map(pass).collect()
+        self.engine
+            .readings()
+            .targets()
+            .iter()
+            .enumerate()
+            .map(pass)
+            .collect()
     }
 
     fn cpu_ns(&self) -> u64 {
-        self.engine.cpu_ns()
+        self.engine.readings().cpu_ns()
     }
 
     #[pyo3(signature = (at_least_s = 0.0))]
@@ -274,7 +238,7 @@ impl LoadEngine {
         at_least_s: f64,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let at_least = seconds("at_least_s", at_least_s)?;
-        let rows = py.detach(|| self.engine.outstanding(at_least));
+        let rows = py.detach(|| self.engine.readings().outstanding(at_least));
         let count = rows.len();
         let values = rows.iter().flat_map(|row| [row.ios, row.since_ns]);
         PyArray1::from_iter(py, values).reshape([count, 2])

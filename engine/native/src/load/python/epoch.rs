@@ -11,7 +11,7 @@ use crate::load::histogram::Counts;
 use crate::load::levels::{Level, Rows};
 use crate::load::packed::PackedCells;
 use crate::load::peaks::PeakSum;
-use crate::load::stats::Sums;
+use crate::load::sums::Sums;
 use crate::load::timeline::{AnyEpoch, Cell};
 
 #[pyclass(module = "engine._native", frozen)]
@@ -78,7 +78,7 @@ impl EpochStats {
     #[getter]
     fn services<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<u64>>> {
         let mut sums = match &self.epoch {
-            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums(Level::Target)),
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.counted.sums(Level::Target)),
             AnyEpoch::Closed(epoch) => epoch.sums[Level::Target as usize].clone(),
         };
         sums.resize(self.rows.targets, [Sums::default(); 2]);
@@ -106,7 +106,7 @@ impl EpochStats {
     #[getter]
     fn fsyncs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let mut sums = match &self.epoch {
-            AnyEpoch::Open(epoch) => py.detach(|| epoch.fsyncs()),
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.counted.fsyncs()),
             AnyEpoch::Closed(epoch) => epoch.fsyncs.clone(),
         };
         sums.resize(self.rows.targets, Sums::default());
@@ -135,7 +135,7 @@ impl EpochStats {
     #[getter]
     fn transient_ios(&self, py: Python<'_>) -> u64 {
         match &self.epoch {
-            AnyEpoch::Open(epoch) => py.detach(|| epoch.transient_ios()),
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.counted.transient_ios()),
             AnyEpoch::Closed(epoch) => epoch.transient_ios,
         }
     }
@@ -143,7 +143,7 @@ impl EpochStats {
     #[getter]
     fn delays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let delays = match &self.epoch {
-            AnyEpoch::Open(epoch) => epoch.delays(),
+            AnyEpoch::Open(epoch) => epoch.counted.delays(),
             AnyEpoch::Closed(epoch) => epoch.delays.clone(),
         };
         let rows = delays.len();
@@ -168,7 +168,7 @@ impl EpochStats {
     #[getter]
     fn service_cells<'py>(&self, py: Python<'py>) -> CellArrays<'py> {
         let per_lane = py.detach(|| match &self.epoch {
-            AnyEpoch::Open(epoch) => listed(&epoch.service_counts()),
+            AnyEpoch::Open(epoch) => listed(&epoch.counted.service_counts()),
             AnyEpoch::Closed(epoch) => unpacked(&epoch.service_cells),
         });
         arrays(py, &per_lane)
@@ -188,7 +188,7 @@ impl EpochStats {
 impl EpochStats {
     fn counts_of<'py>(&self, py: Python<'py>, level: Level) -> PyResult<Bound<'py, PyArray3<u64>>> {
         let mut sums = match &self.epoch {
-            AnyEpoch::Open(epoch) => py.detach(|| epoch.sums(level)),
+            AnyEpoch::Open(epoch) => py.detach(|| epoch.counted.sums(level)),
             AnyEpoch::Closed(epoch) => epoch.sums[level as usize].clone(),
         };
         let rows = self.rows.of(level);
@@ -224,7 +224,7 @@ impl EpochStats {
 
     fn cells_of<'py>(&self, py: Python<'py>, level: Level) -> CellArrays<'py> {
         let per_lane = py.detach(|| match &self.epoch {
-            AnyEpoch::Open(epoch) => listed(&epoch.counts(level)),
+            AnyEpoch::Open(epoch) => listed(&epoch.counted.counts(level)),
             AnyEpoch::Closed(epoch) => unpacked(&epoch.cells[level as usize]),
         });
         arrays(py, &per_lane)

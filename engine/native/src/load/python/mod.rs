@@ -2,23 +2,24 @@
 
 mod arguments;
 mod cells;
+mod descriptors;
 mod engine;
 mod epoch;
+mod errors;
+mod numbers;
+mod rows;
 mod target;
 mod verify;
 
-use std::io;
 use std::os::fd::RawFd;
 
-use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use self::arguments::{bits, unsigned};
+use self::errors::os_error;
+use self::numbers::{bits, unsigned};
 use super::content::Content;
 use super::cpu_span::CpuTimes;
-use super::engine::Failure;
 use super::histogram::{BUCKETS, SUB_BITS};
-use super::refusal::{errno, words};
 use super::{fill, ring_lock, ring_setup};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -35,20 +36,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(host_cpu_ns, module)?)?;
     module.add_function(wrap_pyfunction!(uring_refusal, module)?)?;
     module.add_function(wrap_pyfunction!(read_only_ring_refusal, module)?)
-}
-
-/// An `OSError` with the kernel's number, from which Python makes the right subclass.
-fn os_error(error: &io::Error) -> PyErr {
-    PyOSError::new_err((errno(error).unwrap_or(libc::EIO), words(error)))
-}
-
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Value(text) => PyValueError::new_err(text),
-            Failure::Os(error) => os_error(&error),
-        }
-    }
 }
 
 #[pyfunction]

@@ -1,18 +1,15 @@
 //! `LoadTarget`.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::arguments::unsigned;
-use super::os_error;
+use super::descriptors::{duplicate, open_for_reading, opened_for_writing};
+use super::errors::os_error;
+use super::numbers::unsigned;
 use crate::load::node::Node;
-use crate::load::refusal::refused;
 use crate::load::target::Target;
 
 /// What is reported of one path; the same attributes as `engine._native.LoadPath` documents.
@@ -117,37 +114,4 @@ fn node(fd: RawFd, name: &str, writable: bool) -> PyResult<Node> {
         fd.map_err(|error| os_error(&error))?,
         name.into(),
     ))
-}
-
-fn status_flags(fd: RawFd) -> io::Result<i32> {
-    // SAFETY: F_GETFL takes no pointer.
-    match unsafe { libc::fcntl(fd, libc::F_GETFL) } {
-        -1 => Err(io::Error::last_os_error()),
-        flags => Ok(flags),
-    }
-}
-
-fn opened_for_writing(fd: RawFd) -> io::Result<bool> {
-    Ok(status_flags(fd)? & libc::O_ACCMODE != libc::O_RDONLY)
-}
-
-/// The same file by a description of its own that cannot write, as a duplicate could: what is not armed for writing
-/// gets EBADF from the kernel (`write(2)`).
-fn open_for_reading(fd: RawFd, name: &str) -> io::Result<OwnedFd> {
-    let flags = status_flags(fd)? & libc::O_DIRECT;
-    File::options()
-        .read(true)
-        .custom_flags(flags)
-        .open(format!("/proc/self/fd/{fd}"))
-        .map(OwnedFd::from)
-        .map_err(|error| refused(&error, &format!("{name}: open for reading only"), ""))
-}
-
-pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: F_DUPFD_CLOEXEC takes no pointer.
-    match unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) } {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: the kernel just gave this descriptor to us alone.
-        duplicate => Ok(unsafe { OwnedFd::from_raw_fd(duplicate) }),
-    }
 }

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::arguments::{seconds, unsigned};
-use super::os_error;
-use super::target::{LoadTarget, duplicate};
+use super::descriptors::duplicate;
+use super::errors::os_error;
+use super::numbers::{seconds, unsigned};
+use super::target::LoadTarget;
 use crate::load::lock::lock;
 use crate::load::verify::{
     Damage, DamagedRange, Home, Journal, Outcome, Pass, Reference, WriteMap,

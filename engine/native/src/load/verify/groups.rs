@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::damage::{Damage, DamageLog, DamagedRange};
-use super::judge::Home;
+use super::home::Home;
 use super::unit::{Fields, UNIT_BYTES};
 
 /// Most groups, and ranges listed of each: crafted data on a target must not exhaust memory.

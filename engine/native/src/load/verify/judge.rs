@@ -6,45 +6,17 @@
 use std::collections::VecDeque;
 
 use super::damage::{Damage, DamageLog};
-use super::diagnosis;
+use super::finding::Finding;
 use super::groups::Groups;
+use super::home::Home;
 use super::ledger::Expected;
-use super::unit::{self, Content, Fields, UNIT_BYTES};
+use super::unit::{Fields, UNIT_BYTES};
 
 /// The largest write (`engine.job.spec.MAX_BLOCK_BYTES`), in units: no unit says anything of offsets farther away.
 const WINDOW: usize = (64 << 20) / UNIT_BYTES;
 
 /// Writes over writes over writes: more than any load makes, and bounded, as data on a target may be crafted.
 const MOST_REACHES: usize = 256;
-
-/// What was found at one offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
-    Foreign,
-    Whole(Fields),
-    Broken(Damage, Option<Fields>),
-    Unreadable(i32),
-}
-
-impl Finding {
-    pub fn of(unit: &[u8; UNIT_BYTES]) -> Self {
-        match unit::read(unit) {
-            Content::Foreign => Self::Foreign,
-            Content::Whole(fields) => Self::Whole(fields),
-            Content::Broken => {
-                let (damage, fields) = diagnosis::of_broken(unit);
-                Self::Broken(damage, fields)
-            }
-        }
-    }
-}
-
-/// The run and target of the write map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Home {
-    pub run: u64,
-    pub target: u32,
-}
 
 /// Run and number of a write: the later has the greater.
 type Write = (u64, u64);

@@ -9,20 +9,19 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::damage::DamagedRange;
-use super::judge::{Finding, Home, Judge, Sums};
+use super::finding::Finding;
+use super::home::Home;
+use super::judge::{Judge, Sums};
 use super::ledger::{Entry, Expected, WriteMap};
+use super::reading::read_findings;
 use super::unit::UNIT_BYTES;
-use super::verifier::units;
-use crate::load::clock::{Clock, monotonic_ns};
-use crate::load::epoch::Instant;
+use crate::load::clock::{Clock, Instant, monotonic_ns};
 use crate::load::lock::lock;
 use crate::load::memory::Memory;
 use crate::load::outstanding::{Outstanding, Waiting};
 use crate::load::target::Target;
 
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Where a large read fails, pieces of this size locate the failure.
-const PIECE_BYTES: u64 = 4096;
 /// Chunks per thread that may be read ahead of the one to be judged next.
 const AHEAD: u64 = 4;
 
@@ -192,7 +191,7 @@ impl Pass {
                     .is_none_or(|reference| reference.write_map.is_written(offset, length));
             let findings = if wanted {
                 self.outstanding.set(number, 0, self.clock.now());
-                let findings = self.read(&memory, offset, length);
+                let findings = read_findings(&self.target, &memory, offset, length);
                 self.outstanding.clear(number);
                 findings
             } else {
@@ -234,68 +233,6 @@ impl Pass {
             .and_then(|reference| reference.write_map.at(offset));
         entry.map_or(Expected::Anything, Entry::expected)
     }
-
-    /// What a range holds; where it cannot be read at once, piece by piece.
-    fn read(&self, memory: &Memory, offset: u64, length: u64) -> Vec<Finding> {
-        if self.read_at(memory, offset, length).is_ok() {
-            return found(memory, length);
-        }
-        let mut findings = Vec::new();
-        let piece_bytes = PIECE_BYTES.max(self.target.align_bytes);
-        for begin in (0..length).step_by(usize::try_from(piece_bytes).unwrap_or(4096)) {
-            let piece = piece_bytes.min(length - begin);
-            match self.read_at(memory, offset + begin, piece) {
-                Ok(()) => findings.extend(found(memory, piece)),
-                Err(errno) => {
-                    let units = usize::try_from(piece / UNIT_BYTES as u64).unwrap_or(0);
-                    findings.extend(std::iter::repeat_n(Finding::Unreadable(errno), units));
-                }
-            }
-        }
-        findings
-    }
-
-    /// Reads a range by the first path that returns all of it; else the errno of the last.
-    fn read_at(&self, memory: &Memory, offset: u64, length: u64) -> Result<(), i32> {
-        let mut failed = libc::EIO;
-        for node in &self.target.nodes {
-            match read_all(node.fd.as_raw_fd(), memory, offset, length) {
-                Ok(()) => return Ok(()),
-                Err(error) => failed = error.raw_os_error().unwrap_or(libc::EIO),
-            }
-        }
-        Err(failed)
-    }
-}
-
-fn read_all(fd: i32, memory: &Memory, offset: u64, length: u64) -> io::Result<()> {
-    let mut done = 0;
-    while done < length {
-        let at = usize::try_from(done).map_err(io::Error::other)?;
-        let left = usize::try_from(length - done).map_err(io::Error::other)?;
-        let position = libc::off_t::try_from(offset + done).map_err(io::Error::other)?;
-        // SAFETY: `length` is at most what is mapped, so that `left` bytes are there.
-        let read =
-            unsafe { libc::pread(fd, memory.base().as_ptr().add(at).cast(), left, position) };
-        match u64::try_from(read) {
-            Ok(0) => return Err(io::Error::from_raw_os_error(libc::ENODATA)),
-            Ok(read) => done += read,
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn found(memory: &Memory, length: u64) -> Vec<Finding> {
-    let length = usize::try_from(length).unwrap_or(0).min(memory.bytes());
-    // SAFETY: the mapping is this thread's alone, has so many bytes, and no I/O is in flight on it.
-    let bytes = unsafe { std::slice::from_raw_parts(memory.base().as_ptr(), length) };
-    units(bytes).map(Finding::of).collect()
 }
 
 fn outcome(mut line: Line, home: Option<Home>) -> Outcome {

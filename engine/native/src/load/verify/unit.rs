@@ -99,6 +99,13 @@ pub fn write(unit: &mut [u8; UNIT_BYTES], fields: &Fields) {
     unit[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
 }
 
+/// The units of a run of bytes.
+pub fn units(bytes: &[u8]) -> impl Iterator<Item = &[u8; UNIT_BYTES]> {
+    bytes
+        .chunks_exact(UNIT_BYTES)
+        .filter_map(|unit| unit.try_into().ok())
+}
+
 /// Content of a unit, judged alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::damage::{DamageLog, DamagedRange};
+use super::home::Home;
 use super::journal::{Facts, Journal};
-use super::judge::{Finding, Home, Judge};
-use super::ledger::{Entry, Expected, WriteMap};
-use super::unit::{self, Content, Fields, UNIT_BYTES};
+use super::ledger::{Entry, WriteMap};
+use super::unit::{self, Fields, UNIT_BYTES};
 use crate::load::lock::lock;
 use crate::load::pattern::Part;
 use crate::load::target::Target;
@@ -36,19 +36,19 @@ pub struct ReadSums {
 }
 
 #[derive(Default)]
-struct Found {
-    log: DamageLog,
+pub(super) struct Found {
+    pub log: DamageLog,
     /// The same damage is read repeatedly, and reported once.
-    seen: HashSet<(u64, &'static str)>,
+    pub seen: HashSet<(u64, &'static str)>,
 }
 
-struct TargetState {
-    write_map: Arc<WriteMap>,
+pub(super) struct TargetState {
+    pub write_map: Arc<WriteMap>,
     written_bytes: AtomicU64,
-    checked_bytes: AtomicU64,
-    raced_bytes: AtomicU64,
-    unwritten_bytes: AtomicU64,
-    found: Mutex<Found>,
+    pub checked_bytes: AtomicU64,
+    pub raced_bytes: AtomicU64,
+    pub unwritten_bytes: AtomicU64,
+    pub found: Mutex<Found>,
 }
 
 /// The write maps of all targets of a run.
@@ -56,7 +56,7 @@ pub struct Verifier {
     pub run: u64,
     seed: u64,
     drawn: AtomicU64,
-    targets: Box<[TargetState]>,
+    pub(super) targets: Box<[TargetState]>,
 }
 
 /// The grain of a run that begins with these sizes of blocks and stripe units: what all of them are multiples of.
@@ -196,96 +196,6 @@ impl Verifier {
         write_map.copy(part.offset, u64::from(part.length), entries);
     }
 
-    /// Compares the data of a read with what it must be; `before` is from before it was issued.
-    pub fn check(&self, part: &Part, bytes: &[u8], before: &[Entry]) {
-        let state = &self.targets[part.target];
-        let mut after = Vec::with_capacity(before.len());
-        self.before_read(part, &mut after);
-        let mut sums = ReadSums::default();
-        let mut good = true;
-        let grain_bytes = state.write_map.grain_bytes();
-        let grains = bytes.chunks_exact(usize::try_from(grain_bytes).unwrap_or(usize::MAX));
-        for ((index, grain), (before, after)) in (0..).zip(grains).zip(before.iter().zip(&after)) {
-            if !before.is_settled(*after) {
-                sums.raced_bytes += grain_bytes;
-                continue;
-            }
-            let offset = part.offset + index * grain_bytes;
-            if let Expected::Write(write) = before.expected() {
-                sums.checked_bytes += grain_bytes;
-                good &= self.holds(part.target, offset, write, grain);
-            } else {
-                sums.unwritten_bytes += grain_bytes;
-                good &= !self.strays(grain);
-            }
-        }
-        state.checked_bytes.fetch_add(sums.checked_bytes, Relaxed);
-        state.raced_bytes.fetch_add(sums.raced_bytes, Relaxed);
-        state
-            .unwritten_bytes
-            .fetch_add(sums.unwritten_bytes, Relaxed);
-        if !good {
-            self.examine(part, bytes, before, &after);
-        }
-    }
-
-    /// Whether a grain is all of one write.
-    fn holds(&self, target: usize, offset: u64, write: u64, grain: &[u8]) -> bool {
-        let home = self.home(target);
-        units(grain)
-            .zip((offset..).step_by(UNIT_BYTES))
-            .all(|(unit, offset)| {
-                matches!(unit::read(unit), Content::Whole(fields)
-                if fields.sequence == write && fields.offset == offset
-                    && fields.run == home.run && fields.target == home.target)
-            })
-    }
-
-    /// Whether a grain holds data of this run though it wrote nothing there.
-    fn strays(&self, grain: &[u8]) -> bool {
-        units(grain).any(
-            |unit| matches!(unit::read(unit), Content::Whole(fields) if fields.run == self.run),
-        )
-    }
-
-    /// Names what is wrong with a read.
-    #[cold]
-    fn examine(&self, part: &Part, bytes: &[u8], before: &[Entry], after: &[Entry]) {
-        let state = &self.targets[part.target];
-        let mut judge = Judge::new(Some(self.home(part.target)));
-        for (unit, offset) in units(bytes).zip((part.offset..).step_by(UNIT_BYTES)) {
-            let grain = usize::try_from((offset - part.offset) / state.write_map.grain_bytes())
-                .unwrap_or(0);
-            let settled = before[grain].is_settled(after[grain]);
-            let expected = if settled {
-                before[grain].expected()
-            } else {
-                Expected::Unknown
-            };
-            let finding = match Finding::of(unit) {
-                // What this run did not write is not judged, except its own data.
-                Finding::Whole(fields)
-                    if expected == Expected::Anything && fields.run != self.run =>
-                {
-                    Finding::Foreign
-                }
-                Finding::Broken(..) if expected == Expected::Anything => Finding::Foreign,
-                finding => finding,
-            };
-            judge.push(offset, &finding, expected);
-        }
-        judge.skip();
-        let mut found = lock(&state.found);
-        let Found { log, seen } = &mut *found;
-        for range in judge.log.ranges() {
-            if seen.len() < super::damage::MOST_RANGES
-                && seen.insert((range.offset, range.damage.name()))
-            {
-                log.add_range(*range);
-            }
-        }
-    }
-
     pub fn written_bytes(&self, target: usize) -> u64 {
         self.targets[target].written_bytes.load(Relaxed)
     }
@@ -308,11 +218,4 @@ impl Verifier {
     pub fn damage(&self, target: usize) -> Vec<DamagedRange> {
         lock(&self.targets[target].found).log.ranges().to_vec()
     }
-}
-
-/// The units of a run of bytes.
-pub fn units(bytes: &[u8]) -> impl Iterator<Item = &[u8; UNIT_BYTES]> {
-    bytes
-        .chunks_exact(UNIT_BYTES)
-        .filter_map(|unit| unit.try_into().ok())
 }

@@ -5,11 +5,13 @@ use std::os::fd::AsRawFd;
 
 use io_uring::{opcode, squeue, types};
 
-use super::Worker;
+use super::entry::entry;
+use super::user_data::WOKEN;
+use super::worker::Worker;
 use crate::load::buffers::Buffer;
-use crate::load::fanout::Next;
 use crate::load::flight::Flight;
-use crate::load::knobs::{RingUse, Settings};
+use crate::load::knobs::RingUse;
+use crate::load::next_io::Next;
 use crate::load::pattern::Part;
 use crate::load::stats::Direction;
 
@@ -158,6 +160,21 @@ impl Worker<'_> {
         self.ring.submit()
     }
 
+    /// Arms the poll by which a turn or a stop wakes this worker, even when its device is stalled.
+    pub(super) fn listen(&mut self) -> io::Result<()> {
+        let Some(descriptor) = self.handle.waker.descriptor() else {
+            return Ok(());
+        };
+        let poll = opcode::PollAdd::new(types::Fd(descriptor), libc::POLLIN as u32)
+            .build()
+            .user_data(WOKEN);
+        if self.ring.is_full() {
+            self.submit()?;
+        }
+        // SAFETY: the entry points to nothing.
+        unsafe { self.ring.push(&poll) }
+    }
+
     fn entry(&self, part: &Part, buffer: Buffer) -> squeue::Entry {
         if self.run.limits.ring_use == RingUse::Dry {
             return opcode::Nop::new().build();
@@ -217,30 +234,5 @@ impl Worker<'_> {
             self.chunk.push(number);
         }
         Ok(())
-    }
-}
-
-fn entry(file: types::Fd, part: &Part, buffer: Buffer, settings: &Settings) -> squeue::Entry {
-    if part.is_fsync() {
-        let flags = settings.flush.ring_flags();
-        return opcode::Fsync::new(file).flags(flags).build();
-    }
-    let write_flags = settings.mode.write_flags();
-    let (pointer, length, offset) = (buffer.pointer.as_ptr(), part.length, part.offset);
-    match (part.direction, buffer.registered) {
-        (Direction::Read, Some(index)) => opcode::ReadFixed::new(file, pointer, length, index)
-            .offset(offset)
-            .build(),
-        (Direction::Read, None) => opcode::Read::new(file, pointer, length)
-            .offset(offset)
-            .build(),
-        (Direction::Write, Some(index)) => opcode::WriteFixed::new(file, pointer, length, index)
-            .offset(offset)
-            .rw_flags(write_flags)
-            .build(),
-        (Direction::Write, None) => opcode::Write::new(file, pointer, length)
-            .offset(offset)
-            .rw_flags(write_flags)
-            .build(),
     }
 }

@@ -2,13 +2,15 @@
 
 use std::io;
 
-use super::{CANCELLED, WOKEN, Worker};
+use super::user_data::{CANCELLED, WOKEN};
+use super::worker::Worker;
 use crate::load::epoch::Epoch;
 use crate::load::flight::Flight;
 use crate::load::knobs::RingUse;
 use crate::load::levels::Levels;
 use crate::load::pattern::Part;
 use crate::load::stats::Direction;
+use crate::load::verify::Verifier;
 
 impl Worker<'_> {
     /// Counts all completions, in the epoch its handle has now.
@@ -91,6 +93,26 @@ impl Worker<'_> {
             self.verify(verifier, number, flight, result);
         }
         false
+    }
+
+    /// Checks the data of a read that just completed, or releases the range of a write.
+    fn verify(&self, verifier: &Verifier, number: usize, flight: &Flight, result: i32) {
+        let part = &flight.part;
+        if part.is_fsync() {
+            return;
+        }
+        if part.direction == Direction::Write {
+            return verifier.wrote(part, u32::try_from(result) == Ok(part.length));
+        }
+        let arena = &self.arenas[Direction::Read as usize];
+        if let Some(pointer) = arena.pointer(number, flight.region) {
+            if part.is_whole_read(result) {
+                // SAFETY: the read is over and returned so many bytes, and no other I/O has this buffer.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(pointer.as_ptr(), part.length as usize) };
+                verifier.check(part, bytes, &self.verifying.expected[number]);
+            }
+        }
     }
 
     /// Releases the slot and the buffer of an I/O that is done.

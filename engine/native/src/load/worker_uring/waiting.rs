@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use super::Worker;
-use crate::load::arrival::WATCH_NS;
+use super::worker::Worker;
 use crate::load::knobs::RingUse;
+use crate::load::schedule::WATCH_NS;
 
 /// With more outstanding, sleeping costs no IOPS: the device has work, and completions arrive in batches.
 const SPIN_UP_TO: usize = 16;

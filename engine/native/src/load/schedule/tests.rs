@@ -1,4 +1,5 @@
 use super::*;
+use crate::load::claims::Claims;
 
 fn schedule(arrival: Arrival, rate_iops: f64, streams: usize) -> Arc<Schedule> {
     let beginning = Beginning {

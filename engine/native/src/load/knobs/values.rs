@@ -1,0 +1,62 @@
+//! Knobs as they were given, and what is fixed for a run and bounds them.
+
+use std::num::NonZeroU64;
+
+use crate::load::arrival::Arrival;
+use crate::load::fsyncs::Flush;
+use crate::load::mode::Mode;
+use crate::load::pattern::{BlockShare, Distribution};
+use crate::load::policy::PolicyName;
+
+/// Largest number of threads the `threads` backend starts (`engine.job.spec.MAX_THREADS`).
+pub const MAX_THREADS: usize = 1000;
+
+/// `engine.job.spec.Knobs`.
+#[derive(Clone, Debug)]
+pub struct Knobs {
+    pub queue_depth: usize,
+    pub stripe_width: usize,
+    /// Of reads, and of writes where those have none of their own.
+    pub blocks: Vec<BlockShare>,
+    pub write_blocks: Option<Vec<BlockShare>>,
+    pub read_pct: f64,
+    pub rate_iops: Option<f64>,
+    pub policy: PolicyName,
+    /// Of reads and of writes.
+    pub distributions: [Distribution; 2],
+    pub mode: Mode,
+    /// Workers with a ring each; unused where every I/O has a thread of its own.
+    pub threads: usize,
+    /// Writes of a target after which it is flushed.
+    pub fsync_every: Option<NonZeroU64>,
+    pub flush: Flush,
+}
+
+/// What threads with rings do while they have nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingUse {
+    /// Sleep until a completion wakes them.
+    Sleep,
+    /// Watch for completions.
+    Poll,
+    /// As the first, with no-ops in place of I/Os.
+    Dry,
+}
+
+/// What is fixed for a run and bounds the knobs.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub max_queue_depth: usize,
+    pub stripe_unit_bytes: u64,
+    pub thread_per_io: bool,
+    /// Targets with the same data; 1 without a mirror.
+    pub copies: usize,
+    /// Whether the queue depth is shared out over the targets.
+    pub total_depth: bool,
+    pub arrival: Arrival,
+    pub ring_use: RingUse,
+    /// Sequential streams through each address space; None where the order is random.
+    pub streams: Option<usize>,
+    /// With --verify: what every write is a multiple of.
+    pub grain_bytes: Option<u64>,
+}

@@ -1,0 +1,89 @@
+//! State of a worker thread, and how it takes over an epoch.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::load::epoch::Epoch;
+use crate::load::memory::Memory;
+use crate::load::pacing::Gate;
+use crate::load::pattern::{Part, Rng};
+use crate::load::payload;
+use crate::load::run::Run;
+use crate::load::sink::slot_bytes;
+use crate::load::verify::Entry;
+use crate::load::worker_handle::WorkerHandle;
+
+pub(super) struct Worker<'a> {
+    pub(super) run: &'a Run,
+    pub(super) handle: &'a WorkerHandle,
+    pub(super) slot: usize,
+    pub(super) rng: Rng,
+    pub(super) gate: Gate,
+    pub(super) epoch: Arc<Epoch>,
+    /// Whether the handle has another epoch by now.
+    pub(super) epoch_turned: bool,
+    /// What writes come from, filled when it was mapped.
+    pub(super) source: Option<Memory>,
+    pub(super) sequence: u64,
+    /// With --verify: a write that waits for another to the same range.
+    pub(super) held: Option<Part>,
+    /// With --verify: the buffer of reads, whose data is checked.
+    pub(super) own_sink: Option<Memory>,
+    /// With --verify: what the range of a read had to hold when it was issued.
+    pub(super) expected: Vec<Entry>,
+}
+
+impl Worker<'_> {
+    /// Takes over the epoch its handle has now; whether this slot is used in it.
+    pub(super) fn adopt(&mut self) -> io::Result<bool> {
+        let epoch = self.handle.epoch();
+        let settings = &epoch.settings;
+        let used = self.slot < settings.depth_of(self.handle.served.first);
+        // Said before the handle can get another epoch: the coordinator must not take this thread for parked.
+        if used {
+            self.handle.settle(epoch.index);
+        } else {
+            self.handle.parked();
+        }
+        if epoch.index != self.epoch.index {
+            self.drop_held();
+        }
+        self.epoch = Arc::clone(&epoch);
+        drop(epoch);
+        self.gate
+            .enter(self.epoch.pacer.as_ref(), self.epoch.schedule.as_ref());
+        if !used {
+            self.gate.leave();
+        }
+        let bytes = slot_bytes(&self.epoch.settings);
+        if used
+            && self.epoch.settings.writes()
+            && self
+                .source
+                .as_ref()
+                .is_none_or(|memory| memory.bytes() < bytes)
+        {
+            self.source = Some(self.filled(bytes)?);
+        }
+        let too_small = |memory: &Memory| memory.bytes() < bytes;
+        if used && self.run.verifier.is_some() && self.own_sink.as_ref().is_none_or(too_small) {
+            self.own_sink = Some(Memory::new(bytes)?);
+        }
+        Ok(used)
+    }
+
+    fn filled(&self, bytes: usize) -> io::Result<Memory> {
+        let memory = Memory::new(bytes)?;
+        // SAFETY: the mapping is ours alone and has this many bytes.
+        let slice = unsafe { std::slice::from_raw_parts_mut(memory.base().as_ptr(), bytes) };
+        payload::fill(slice, self.run.seed() ^ self.sequence, 0);
+        Ok(memory)
+    }
+
+    /// Gives up a write that was drawn and never issued.
+    pub(super) fn drop_held(&mut self) {
+        if let Some(part) = self.held.take() {
+            self.run.drop_part(&part);
+        }
+    }
+}

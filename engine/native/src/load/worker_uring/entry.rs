@@ -1,0 +1,39 @@
+//! An I/O as the ring takes it.
+
+use io_uring::{opcode, squeue, types};
+
+use crate::load::buffers::Buffer;
+use crate::load::knobs::Settings;
+use crate::load::pattern::Part;
+use crate::load::stats::Direction;
+
+#[inline]
+pub(super) fn entry(
+    file: types::Fd,
+    part: &Part,
+    buffer: Buffer,
+    settings: &Settings,
+) -> squeue::Entry {
+    if part.is_fsync() {
+        let flags = settings.flush.ring_flags();
+        return opcode::Fsync::new(file).flags(flags).build();
+    }
+    let write_flags = settings.mode.write_flags();
+    let (pointer, length, offset) = (buffer.pointer.as_ptr(), part.length, part.offset);
+    match (part.direction, buffer.registered) {
+        (Direction::Read, Some(index)) => opcode::ReadFixed::new(file, pointer, length, index)
+            .offset(offset)
+            .build(),
+        (Direction::Read, None) => opcode::Read::new(file, pointer, length)
+            .offset(offset)
+            .build(),
+        (Direction::Write, Some(index)) => opcode::WriteFixed::new(file, pointer, length, index)
+            .offset(offset)
+            .rw_flags(write_flags)
+            .build(),
+        (Direction::Write, None) => opcode::Write::new(file, pointer, length)
+            .offset(offset)
+            .rw_flags(write_flags)
+            .build(),
+    }
+}

@@ -1,0 +1,95 @@
+"""Imports between the modules of the Rust core have no circle; the reader of them is tested on small trees."""
+
+from pathlib import Path
+
+from tests.rust_modules import find_circles, read_imports
+
+_SOURCES = Path(__file__).parents[2] / "engine" / "native" / "src"
+
+
+def _tree(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return folder
+
+
+def test_no_circle_in_the_rust_core() -> None:
+    imports = read_imports(_SOURCES)
+    assert "crate::load::epoch" in imports["crate::load::timeline"]
+    assert find_circles(imports) == []
+
+
+def test_a_circle_is_found_over_several_modules(tmp_path: Path) -> None:
+    tree = _tree(
+        tmp_path,
+        {
+            "lib.rs": "mod load;\nmod clock;",
+            "clock.rs": "pub fn now() -> u64 { 0 }",
+            "load/mod.rs": "mod run;\nmod stop;\nmod epoch;\npub use run::Run;",
+            "load/run.rs": "use super::epoch::Epoch;\nuse crate::clock;",
+            "load/epoch.rs": "use crate::load::{\n    stop::{self, Stop as End},\n};",
+            "load/stop.rs": "fn end(run: &super::run::Run) {}",
+        },
+    )
+    assert find_circles(read_imports(tree)) == [["crate::load::epoch", "crate::load::run", "crate::load::stop"]]
+
+
+def test_a_child_that_names_an_item_of_its_parent_is_in_a_circle_with_it(tmp_path: Path) -> None:
+    tree = _tree(
+        tmp_path,
+        {
+            "lib.rs": "mod policy;",
+            "policy.rs": "mod order;\npub struct Path;\nfn of() { order::first() }",
+            "policy/order.rs": "use super::Path;\npub fn first() {}",
+        },
+    )
+    imports = read_imports(tree)
+    assert imports["crate::policy"] == {"crate::policy::order"}
+    assert find_circles(imports) == [["crate::policy", "crate::policy::order"]]
+
+
+def test_declarations_tests_texts_and_visibilities_are_no_imports(tmp_path: Path) -> None:
+    tree = _tree(
+        tmp_path,
+        {
+            "lib.rs": "mod one;\nmod two;\n/* crate::one::First */",
+            "one.rs": (
+                "mod inner;\n"
+                "#[cfg(test)]\nmod tests;\n"
+                "// use crate::two::Second;\n"
+                "pub(in crate::two) struct First;\n"
+                'const TEXT: &str = "use crate::two::{Second}; // \'";\n'
+                "const QUOTE: char = '\"';\n"
+                "fn life<'a>(of: &'a str) -> std::io::Result<()> { Ok(()) }\n"
+                "#[cfg(test)]\nuse crate::two::Second;\n"
+                '#[cfg(test)]\nmod more {\n    use super::super::two::Second;\n    fn at() { "}" }\n}\n'
+            ),
+            "one/inner.rs": "use super::super::two::Second;\nuse super::First;",
+            "one/tests.rs": "use super::*;\nuse crate::two::Second;",
+            "two.rs": "use crate::one::First;\npub struct Second;",
+        },
+    )
+    assert read_imports(tree) == {
+        "crate": set(),
+        "crate::one": set(),
+        "crate::one::inner": {"crate::one", "crate::two"},
+        "crate::two": {"crate::one"},
+    }
+
+
+def test_paths_in_an_inline_module_begin_there(tmp_path: Path) -> None:
+    tree = _tree(
+        tmp_path,
+        {
+            "lib.rs": "mod load;\nmod native {\n    fn all() { super::load::register(); }\n}\nmod end;",
+            "load.rs": "pub fn register() {}",
+            "end.rs": "use self::deep::Value;\nmod deep { pub struct Value; use super::super::load; }",
+        },
+    )
+    assert read_imports(tree) == {
+        "crate": {"crate::load"},
+        "crate::load": set(),
+        "crate::end": {"crate::load"},
+    }
