@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.events import Event, InputEvent
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
@@ -18,6 +19,7 @@ from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
 from tui.app_state import AppState, LatencyJump, Recording
+from tui.garbage import IdleCollection
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
@@ -37,6 +39,7 @@ from tui.widgets.chart.widget import Chart
 Command = Callable[[], object]
 
 WAITS_PERIOD_S = 0.25
+IDLE_CHECK_S = 0.5
 ARROW_ACTIONS = {"session.back", "session.forward", "session.back_minute", "session.forward_minute"}
 
 
@@ -70,6 +73,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             autostart=controller is not None and autostart,
             keys=self._settings.keys,
         )
+        self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)
         self._feed = Feed(
             source, self.app_state.transport, self.app_state.history, self.app_state.events, self.post_message
@@ -87,8 +91,16 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         if self.app_state.autostart:
             self.switch_mode(LOAD.id)
         self.call_after_refresh(self._feed.start)
+        self._collection.begin()
+        self.set_interval(IDLE_CHECK_S, self._collection.collect_if_idle)
         if self.app_state.controller is not None:
             self.set_interval(WAITS_PERIOD_S, self._name_waits)
+
+    async def on_event(self, event: Event) -> None:
+        """Note when keys were pressed last."""
+        if isinstance(event, InputEvent):
+            self._collection.typed()
+        await super().on_event(event)
 
     def on_unmount(self) -> None:
         """End the feed before the loop that it posts to."""

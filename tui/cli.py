@@ -13,8 +13,8 @@ import click
 from engine.errors import LunscopeError, more_open_files
 from engine.text import safe_text, short_text
 from tui.crash import crash_line, report_threads
+from tui.garbage import loading
 from tui.headless.leaving import OWN_PROCESS
-from tui.loading import loading
 from tui.standard_streams import OUTPUT_NAME, drop_output, prepare_streams
 
 VERBS: dict[str, str] = {

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tui.loading import loading
-
-YOUNG_OBJECTS = 20_000
-"""New objects per collection of the youngest generation: a screen creates and drops many without cycles."""
-COLLECTIONS_UNTIL_OLDER = 3
-"""After so many collections of the youngest generation the next one is collected too, and so on (gc.set_threshold).
-
-Dialogs and screens are garbage in cycles that survives the first collection; with Python's ten it piles up for minutes.
-"""
+from tui.garbage import collect_rarely, loading
 
 
 def main() -> None:
@@ -42,7 +33,7 @@ def _quiet_interrupts() -> Iterator[None]:
 
 def _start_lightly() -> None:
     """Avoid needless cost: frequent garbage collection, and numpy's threads for linear algebra."""
-    gc.set_threshold(YOUNG_OBJECTS, COLLECTIONS_UNTIL_OLDER, COLLECTIONS_UNTIL_OLDER)
+    collect_rarely()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 

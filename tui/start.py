@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
+from tui.garbage import loading
 from tui.headless.end_load import end_load
-from tui.loading import loading
 from tui.terminal.end_watch import EndWatch
 from tui.terminal.job_control import Stops
 from tui.terminal.tty import TerminalUse, Tty, open_terminal

@@ -11,16 +11,18 @@ from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text
 from tui.screens.help import HangingPage, HelpScreen
 
 
+def text_of(page: HangingPage) -> list[str]:
+    return [line.plain for line in page.lines_at(page.size.width)]
+
+
 async def test_keys_are_shown_as_the_characters_they_are() -> None:
     app = make_app(source := ListSource(make_samples(count=3)))
     async with on_stage(app, (80, 24)) as pilot:
         await play(pilot, source, 3)
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpScreen)
-        page = app.screen.query_one(HangingPage).render().plain
-        assert "_sign" not in page
-        assert "slash" not in page
-        lines = page.splitlines()
+        lines = text_of(app.screen.query_one(HangingPage))
+        assert not any("_sign" in line or "slash" in line for line in lines)
         for keys, words in (("<", "Sort by the column before"), (">", "Sort by the next"), ("/", "Filter by name")):
             assert any(line.split() == [keys, *words.split()] or line.split()[:1] == [keys] for line in lines), words
 
@@ -32,7 +34,7 @@ async def test_wrapped_lines_keep_their_indent(width: int) -> None:
         await play(pilot, source, 3)
         await pilot.press("question_mark")
         page = app.screen.query_one(HangingPage)
-        lines = page.render().plain.splitlines()
+        lines = text_of(page)
         assert max(map(len, lines)) <= page.size.width
         assert len(lines) == page.size.height
         entries = [line for line in lines if line.startswith("  ")]

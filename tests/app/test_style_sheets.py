@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from textual.css import parse as css_parse
 from textual.css import stylesheet
+from textual.dom import DOMNode
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import make_app, on_stage, play
@@ -53,3 +56,27 @@ async def test_screens_and_themes_that_were_shown_before_are_not_parsed_again(mo
         monkeypatch.setattr(stylesheet, "parse", counting)
         await show_all()
     assert parsed == []
+
+
+async def test_a_hidden_screen_is_styled_again_only_after_a_change_of_theme(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ListSource(make_samples(count=3))
+    async with on_stage(make_app(source)) as pilot:
+        await play(pilot, source, 2)
+        await pilot.press(*"3131")
+        overview, styled = pilot.app.screen, list[DOMNode]()
+        update_nodes = ThemeSheets.update_nodes
+
+        def counting(self: ThemeSheets, nodes: Iterable[DOMNode], animate: bool = False) -> None:
+            found = list(nodes)
+            styled.extend(found)
+            update_nodes(self, found, animate)
+
+        monkeypatch.setattr(ThemeSheets, "update_nodes", counting)
+        await pilot.press(*"31")
+        assert overview not in styled
+        await pilot.press("3")
+        before = overview.styles.background
+        pilot.app.theme = "textual-light"
+        await pilot.press("1")
+        assert overview in styled
+        assert overview.styles.background != before

@@ -12,6 +12,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
+from textual.strip import Strip
+from textual.visual import Visual
 from textual.widget import Widget
 
 from collectors.exact.losses import loss_lines
@@ -52,7 +54,7 @@ def wrapped(line: Hanging, width: int) -> Iterator[Content]:
 
 
 class HangingPage(Widget):
-    """Lines; the widget is as high as they are."""
+    """Lines; the widget is as high as they are, and only those in view are drawn."""
 
     DEFAULT_CSS = """
     HangingPage { height: auto; width: 1fr; }
@@ -61,17 +63,27 @@ class HangingPage(Widget):
     def __init__(self, lines: Sequence[Hanging]) -> None:
         super().__init__(markup=False)
         self._lines = lines
+        self._width = 0
+        self._wrapped: list[Content] = []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's signature
         """Count the lines at a width."""
-        return len(self._wrapped(width))
+        return len(self.lines_at(width))
 
-    def render(self) -> Content:
-        """Draw all lines at the current width."""
-        return Content("\n").join(self._wrapped(self.size.width))
+    def render_line(self, y: int) -> Strip:
+        """Draw one line at the current width."""
+        lines = self.lines_at(self.size.width)
+        if y >= len(lines):
+            return Strip.blank(self.size.width, self.rich_style)
+        (strip,) = Visual.to_strips(self, lines[y], self.size.width, 1, self.visual_style)
+        return strip
 
-    def _wrapped(self, width: int) -> list[Content]:
-        return [part for line in self._lines for part in wrapped(line, max(width, 1))]
+    def lines_at(self, width: int) -> list[Content]:
+        """Return all lines, wrapped to a width."""
+        if width != self._width:
+            self._width = width
+            self._wrapped = [part for line in self._lines for part in wrapped(line, max(width, 1))]
+        return self._wrapped
 
 
 TIER_TEXTS = (

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Generic
 
 from textual.await_complete import AwaitComplete
+from textual.events import ScreenResume
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen, ScreenResultType
+
+from tui.theme.themed_app import ThemeSheets
 
 
 class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):
@@ -15,6 +18,16 @@ class LaidOutOnce(Screen[ScreenResultType], Generic[ScreenResultType]):
     Textual lays a screen out at once, again when the layout sets the screen's size, and again for the size classes;
     each time all of it is painted.
     """
+
+    _styled_in: int | None = None
+    """Generation of the style sheets at the last pass over all widgets."""
+
+    def _on_screen_resume(self, event: ScreenResume) -> None:
+        """Spare a screen that is shown again the pass over its styles, unless the style sheets changed meanwhile."""
+        sheets = self.app.stylesheet
+        if isinstance(sheets, ThemeSheets):
+            event.refresh_styles = event.refresh_styles and self._styled_in != sheets.generation
+            self._styled_in = sheets.generation
 
     def _screen_resized(self, size: Size) -> None:
         """Request a layout with the next frame, unless the size is unchanged."""

@@ -106,6 +106,8 @@ class ThemeSheets(Stylesheet):
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
+        self.generation = 0
+        """Counts how often rules were added or changed: nodes styled since then need no other pass."""
         self._of_themes: LRUCache[frozenset[tuple[str, str]], LRUCache[tuple[object, ...], list[object]]]
         self._of_themes = LRUCache(_MOST_THEMES)
         self._use_cache_of(self._variables)
@@ -118,6 +120,11 @@ class ThemeSheets(Stylesheet):
         super().set_variables(variables)
         self._use_cache_of(variables)
         self._require_parse = True
+
+    def parse(self) -> None:
+        """Parse all style sheets."""
+        super().parse()
+        self.generation += 1
 
     def reparse(self) -> None:
         """Parse new style sheets, if there are any."""
