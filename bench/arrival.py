@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from bench.places import zram
+from bench.targets import zram
 from engine._native import LoadEngine, LoadTarget
 from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs

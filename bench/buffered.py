@@ -18,7 +18,7 @@ from typing import Literal
 
 from bench.contenders import RUN_S, Result, measured
 from bench.engine import quartiles
-from bench.places import SIZE_BYTES, scratch
+from bench.targets import SIZE_BYTES, scratch
 from engine._native import LoadEngine, LoadTarget
 from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs, Mode

@@ -8,7 +8,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from bench.places import SIZE_BYTES
+from bench.targets import SIZE_BYTES
 from engine._native import LoadEngine, LoadTarget
 from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs

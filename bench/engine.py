@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from bench.contenders import Cell, Result, run_engine, run_fio
-from bench.places import places
+from bench.targets import storage_paths
 
 DEPTHS = (1, 8, 32, 128)
 THREADS = (1, 2)
@@ -45,7 +45,7 @@ def main(
         print("fio is not installed")
         return
     with ExitStack() as stack:
-        for name, path in places(stack):
+        for name, path in storage_paths(stack):
             for count in threads if name.startswith(only) else ():
                 for depth in depths:
                     cell = Cell(path, depth, count)

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.places import SIZE_BYTES, places
+from bench.targets import SIZE_BYTES, storage_paths
 from collectors.derive.percentiles import RowCells, percentiles_ns
 from collectors.model import HistogramScale
 from engine._native import BlockTracer, LoadEngine, LoadTarget, tracer_refusal
@@ -57,7 +57,7 @@ def main(*, quick: bool = False) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         reading(Path(folder))
     with ExitStack() as stack:
-        for name, path in places(stack):
+        for name, path in storage_paths(stack):
             for depth in DEPTHS:
                 cost(name, path, depth, turns=9 if quick else TURNS)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.places import loop, scratch
+from bench.targets import loop, scratch
 from engine._native import LoadEngine, LoadPath, LoadTarget
 from engine.backend.protocol import LoadSettings
 from engine.job.spec import Knobs, PathPolicy

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.engine import quartiles
-from bench.places import SIZE_BYTES, places
+from bench.targets import SIZE_BYTES, storage_paths
 from bench.terminal import Terminal
 from collectors.session.reader import SessionReader
 from engine.events import EventKind
@@ -89,7 +89,7 @@ def main(*, quick: bool = False) -> None:
     """Print the cost of the screens on each target, and the delay of the keys."""
     with ExitStack() as stack:
         session = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bench.luns"
-        for name, path in places(stack):
+        for name, path in storage_paths(stack):
             for depth in (8, 32):
                 ratios = []
                 for number in range(3 if quick else PAIRS):

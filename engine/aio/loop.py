@@ -162,27 +162,27 @@ class SlotLoop:
     def _fill_slots(self) -> None:
         knobs = self._stats.knobs
         for target in range(knobs.stripe_width):
-            for place in range(knobs.queue_depth):
-                task = self._tasks.get((target, place))
+            for slot_number in range(knobs.queue_depth):
+                task = self._tasks.get((target, slot_number))
                 if task is not None and not task.done():
                     continue
                 if task is not None:
                     task.result()
-                self._tasks[target, place] = asyncio.create_task(self._keep_busy(target, place))
+                self._tasks[target, slot_number] = asyncio.create_task(self._keep_busy(target, slot_number))
 
-    def _wanted(self, target: int, place: int) -> bool:
+    def _wanted(self, target: int, slot_number: int) -> bool:
         knobs = self._stats.knobs
-        return not self._stopping.is_set() and target < knobs.stripe_width and place < knobs.queue_depth
+        return not self._stopping.is_set() and target < knobs.stripe_width and slot_number < knobs.queue_depth
 
-    async def _keep_busy(self, target: int, place: int) -> None:
-        slot = Slot(self._files.fds[target], f"{target}/{place}", self._pool.executor)
-        while self._wanted(target, place):
+    async def _keep_busy(self, target: int, slot_number: int) -> None:
+        slot = Slot(self._files.fds[target], f"{target}/{slot_number}", self._pool.executor)
+        while self._wanted(target, slot_number):
             if self._stats.waits:
                 await asyncio.sleep(_BLOCKED_S)
                 continue
             if self._stats.failing(target):
                 await asyncio.sleep(_PROBE_S)
-                if place:
+                if slot_number:
                     continue
             knobs = self._stats.knobs
             self._plan.enter(knobs)
@@ -191,7 +191,7 @@ class SlotLoop:
                 await self._issue(target, slot, io, knobs)
             elif self._plan.blocked(knobs, self._stats.failing):
                 await asyncio.sleep(_BLOCKED_S)
-            elif await self._pace.take(lambda: self._wanted(target, place)):
+            elif await self._pace.take(lambda: self._wanted(target, slot_number)):
                 # Planned with the knobs of the moment, which may have been turned while it waited.
                 knobs = self._stats.knobs
                 self._plan.enter(knobs)

@@ -70,9 +70,9 @@ def _mappings(process: str, threads: list[str]) -> Iterator[WritableFile]:
         for match in _SHARED_WRITABLE.finditer(maps):
             if not match[4].startswith(_MEMORY):
                 # The folder has the addresses without leading zeros.
-                place = f"{folder}/map_files/{int(match[1], 16):x}-{int(match[2], 16):x}"
+                path = f"{folder}/map_files/{int(match[1], 16):x}-{int(match[2], 16):x}"
                 name = f"{folder}/root{os.fsdecode(match[4])}"
-                yield WritableFile(place, "mapped for writing", name, int(match[3]))
+                yield WritableFile(path, "mapped for writing", name, int(match[3]))
         if maps:
             return
 

@@ -64,12 +64,12 @@ def write_results(folder: Path, runs: Sequence[tuple[RunResult, Sequence[LoadInt
             what = f"{name.document}: shorter than two samples (--interval): not written"
             missing.append(f"--fio-json: {what}")
             continue
-        place = folder if names.count(name) == 1 else folder / f"{_OWN_FOLDER}{number}"
-        place.mkdir(exist_ok=True)
-        write_new(place / name.document, (json.dumps(fio_document(setting), allow_nan=False, indent=1), "\n"))
+        own_folder = folder if names.count(name) == 1 else folder / f"{_OWN_FOLDER}{number}"
+        own_folder.mkdir(exist_ok=True)
+        write_new(own_folder / name.document, (json.dumps(fio_document(setting), allow_nan=False, indent=1), "\n"))
         if len(setting.intervals) >= _LEAST_INTERVALS:
             for what, figure in _FIGURES.items():
-                write_new(place / name.log(what), _log_lines(setting.intervals, figure))
+                write_new(own_folder / name.log(what), _log_lines(setting.intervals, figure))
     return missing
 
 

@@ -128,13 +128,13 @@ class PathHistory:
                 self._open[row] = len(self._outcomes)
                 target = targets[int(counters[row, PATH_TARGET])]
                 self._outcomes.append(PathOutcome(target, names[row], time.time_ns(), elapsed_s, 0))
-            for row, place in self._open.items():
+            for row, position in self._open.items():
                 retried = int(counters[row, PATH_ERRORS] - self._errors[row])
-                self._outcomes[place] = replace(self._outcomes[place], ios_retried=retried)
+                self._outcomes[position] = replace(self._outcomes[position], ios_retried=retried)
             for row in self._open.keys() - failed:
-                place = self._open.pop(row)
-                self._outcomes[place] = replace(
-                    self._outcomes[place], returned_time_ns=time.time_ns(), returned_s=elapsed_s
+                position = self._open.pop(row)
+                self._outcomes[position] = replace(
+                    self._outcomes[position], returned_time_ns=time.time_ns(), returned_s=elapsed_s
                 )
             working = [row for row in range(len(counters)) if row not in self._open]
             self._errors[working] = counters[working, PATH_ERRORS]

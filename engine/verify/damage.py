@@ -61,14 +61,14 @@ class Damage:
         return f"{self.kind} at {self.offset} ({self.length} bytes): {self._explanation()}"
 
     def _explanation(self) -> str:
-        places = {name: self.offset + number for name, number in self.numbers.items() if name.endswith("_byte")}
-        return _EXPLANATIONS[self.kind, len(self.numbers)](self).format(**{**self.numbers, **places})
+        positions = {name: self.offset + number for name, number in self.numbers.items() if name.endswith("_byte")}
+        return _EXPLANATIONS[self.kind, len(self.numbers)](self).format(**{**self.numbers, **positions})
 
 
 def _flipped(damage: Damage) -> str:
     byte, bit = divmod(damage.numbers["first_bit"], 8)
-    place = f"bit {bit} of byte {damage.offset + byte}"
-    return place if damage.numbers["bits"] == 1 else f"{{bits}} bits, the first is {place}"
+    position = f"bit {bit} of byte {damage.offset + byte}"
+    return position if damage.numbers["bits"] == 1 else f"{{bits}} bits, the first is {position}"
 
 
 def _torn(damage: Damage) -> str:

@@ -37,7 +37,7 @@ def break_path(device: str) -> None:
     os.truncate(backing_of(device), 0)
 
 
-def mend_path(device: str) -> None:
+def repair_path(device: str) -> None:
     """Undo `break_path` and `detach_path`."""
     os.truncate(backing_of(device), SIZE_BYTES)
     subprocess.run(["losetup", "--set-capacity", device], check=True)

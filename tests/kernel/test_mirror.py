@@ -25,7 +25,7 @@ from tests.kernel.backends import (
     opened,
     running,
 )
-from tests.kernel.paths import BACKENDS, break_path, mend_path
+from tests.kernel.paths import BACKENDS, break_path, repair_path
 from tests.kernel.throttle import slowed, throttle
 
 MIB = 1 << 20
@@ -89,7 +89,7 @@ def test_reads_go_on_from_the_other_copy_when_one_fails(backend: str, make_loop:
         eventually(lambda: int(engine.counters()[1, FAILING]) == 1, "the copy to fail")
         done = int(engine.counters()[0, READS])
         eventually(lambda: int(engine.counters()[0, READS]) > done + 500, "reads from the other")
-        mend_path(devices[1])
+        repair_path(devices[1])
         eventually(lambda: int(engine.counters()[1, FAILING]) == 0, "the copy to answer")
         again = int(engine.counters()[1, READS])
         eventually(lambda: int(engine.counters()[1, READS]) > again + 100, "reads from it")

@@ -26,8 +26,8 @@ from tests.kernel.paths import (
     MakeLoop,
     break_path,
     detach_path,
-    mend_path,
     opened_lun,
+    repair_path,
     running_lun,
 )
 from tests.kernel.throttle import slowed, stalled, throttle
@@ -100,7 +100,7 @@ def test_a_failed_path_is_left_without_an_error_and_used_again(
         assert 1 <= int(engine.path_counters()[0, PATH_ERRORS]) <= 4
         assert int(engine.counters()[0, ERRORS]) == 0
         assert int(engine.counters()[0, FAILING]) == 0
-        mend_path(devices[0])
+        repair_path(devices[0])
         eventually(lambda: int(engine.path_counters()[0, PATH_FAILED]) == 0, "the path to answer")
         if policy is not PathPolicy.PATH_LOCKDOWN:
             eventually(lambda: _reads(engine)[0] > before[0] + 50, "I/Os on it")
@@ -117,7 +117,7 @@ def test_a_path_whose_disk_is_gone_costs_no_write(backend: str, devices: list[st
         done = int(engine.counters()[0, WRITES])
         eventually(lambda: int(engine.counters()[0, WRITES]) > done + 200, "writes on the other")
         assert int(engine.counters()[0, ERRORS]) == 0
-        mend_path(devices[1])
+        repair_path(devices[1])
         eventually(lambda: int(engine.path_counters()[1, PATH_FAILED]) == 0, "the path to answer")
 
 
@@ -142,7 +142,7 @@ def test_without_a_live_path_the_target_fails_until_one_answers(
         eventually(lambda: int(engine.counters()[0, IN_FLIGHT]) == 0, "nothing outstanding")
         done = ios(engine)
         assert engine.apply(_knobs(policy, 8)) == 1
-        mend_path(devices[1])
+        repair_path(devices[1])
         eventually(lambda: ios(engine) > done + 200, "I/Os again")
         assert int(engine.counters()[0, FAILING]) == 0
         assert engine.path_counters()[:, PATH_FAILED].tolist() == [1, 0]
@@ -217,7 +217,7 @@ def test_the_history_says_when_a_path_failed_and_when_it_answered_again(backend:
         break_path(devices[1])
         eventually(lambda: len(outcomes()) == 1, "the path to fail")
         assert outcomes()[0].returned_s is None
-        mend_path(devices[1])
+        repair_path(devices[1])
         eventually(lambda: outcomes()[0].returned_s is not None, "the path to answer")
         (one,) = outcomes()
         assert (one.target, one.path) == ("LUN", devices[1])

@@ -13,8 +13,8 @@ from collectors.model import Sample, Step
 from engine.events import Event
 from tests.unit.load_steps import SECOND_NS, RecordedRun, Stretch, recorded_run
 from tui.load.effect import FEWEST_IOS, LONGEST_WINDOW_S, Effect, change_pct, has_enough_ios, last_effect
-from tui.load.past import LoadPast
 from tui.load.ticks import tick_of
+from tui.load.turn_intervals import TurnIntervals
 from tui.transport import ReplayTransport
 
 IOPS = (1000, 1700, 2600, 3300, 4100, 5200, 6100)
@@ -166,12 +166,12 @@ def test_a_recording_gives_what_the_live_screen_gave(seconds: list[float], curso
     steps = (*first.steps, *(step for step in second.steps if step.previous is not None))
     steps = (Step(None, steps[0].current), *(Step(one.current, two.current) for one, two in pairwise(steps)))
     run = RecordedRun(steps, (*first.events, *second.events))
-    live, shown = LoadPast(), dict[int, Effect]()
+    live, shown = TurnIntervals(), dict[int, Effect]()
     for step in steps:
         live.add(step)
         now_ns = step.current.monotonic_ns
         shown[now_ns] = live.effect(_known(run, now_ns), now_ns)
-    replay, recording = LoadPast(), _Recording(run)
+    replay, recording = TurnIntervals(), _Recording(run)
     for cursor in cursors:
         sample: Sample = steps[round(cursor * (len(steps) - 1))].current
         step = next(one for one in steps if one.current is sample)

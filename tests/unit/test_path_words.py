@@ -11,8 +11,8 @@ from collectors.model import Device, Frame, HostFacts, Topology
 from collectors.paths.groups import GroupBy
 from collectors.rates import derive
 from tests.unit.raw_samples import disks, rows, sample
-from tui.paths.board import Only, PathBoard, path_board
 from tui.paths.facts import facts_of, path_facts, port_facts
+from tui.paths.path_table import Only, PathTable, path_table
 from tui.paths.text import row_summary, summary
 
 NAMES = ("sda", "sdb", "sdc", "sdd")
@@ -36,8 +36,8 @@ def frame_of(*access: str) -> Frame:
     return replace(derive(*both), states_age_s=3.2)
 
 
-def board_of(frame: Frame) -> PathBoard:
-    board = path_board(frame, GroupBy.LUN, Only.ALL, ())
+def board_of(frame: Frame) -> PathTable:
+    board = path_table(frame, GroupBy.LUN, Only.ALL, ())
     assert board is not None
     return board
 

@@ -16,7 +16,7 @@ from collectors.series import Series
 from engine.events import Event
 from tui.history.gone_paths import GonePaths
 from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring
-from tui.load.past import LoadPast
+from tui.load.turn_intervals import TurnIntervals
 
 if TYPE_CHECKING:
     from collectors.latency.history import LatencyHistory
@@ -120,7 +120,7 @@ class History:
         self._followed = Followed(budget_bytes)
         self.gone_paths = GonePaths()
         """Paths that vanished; it sees every frame, also when the history is replaced."""
-        self.load = LoadPast()
+        self.load = TurnIntervals()
         """Load intervals around knob turns; has its own lock."""
         self._latencies: LatencyHistory | None = None
 

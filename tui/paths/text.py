@@ -15,7 +15,7 @@ from collectors.paths.groups import GroupBy, lun_name, policy_name, port_name, t
 from collectors.paths.state import PathLevel, access_mix
 from collectors.session.time_format import clock_text
 from engine.text import safe_text
-from tui.paths.board import MOST_NAMED, PathBoard
+from tui.paths.path_table import MOST_NAMED, PathTable
 from tui.text.format import MISSING_TEXT, format_quantity
 
 
@@ -48,7 +48,7 @@ def luns_by_key(graph: Graph) -> Mapping[str, Lun]:
     return {lun.key: lun for lun in graph.luns}
 
 
-def summary(board: PathBoard) -> str:
+def summary(board: PathTable) -> str:
     """Summarise all paths, LUNs and ports, and what is not normal."""
     graph, layout = board.frame.topology.graph, board.layout
     count = len(layout.states)
@@ -62,7 +62,7 @@ def summary(board: PathBoard) -> str:
     return found + state_age(board.frame.states_age_s)
 
 
-def _anomalies(board: PathBoard) -> Iterator[str]:
+def _anomalies(board: PathTable) -> Iterator[str]:
     levels = board.layout.levels
     found = {
         "gone": len(board.gone),
@@ -76,7 +76,7 @@ def _anomalies(board: PathBoard) -> Iterator[str]:
     yield from named or ["none down or sick"]
 
 
-def row_summary(board: PathBoard, row: int) -> str:
+def row_summary(board: PathTable, row: int) -> str:
     """Describe a row beyond its columns."""
     path = board.path_row(row)
     if path is not None:
@@ -126,7 +126,7 @@ def route(graph: Graph, path: Path) -> str:
     return " -> ".join(ends) or "way not known"
 
 
-def lun_summary(board: PathBoard, row: int, lun: Lun | None) -> str:
+def lun_summary(board: PathTable, row: int, lun: Lun | None) -> str:
     """Count the usable paths of a LUN, and name the others."""
     graph, name = board.frame.topology.graph, board.layout.rows.names[row]
     members = [graph.paths[position] for position in graph.paths_of[board.layout.groups.of[row]]]

@@ -16,7 +16,7 @@ from collectors.model import Frame
 from collectors.paths.groups import GroupBy
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.paths.board import STATE, Only, PathBoard, path_board, path_columns
+from tui.paths.path_table import STATE, Only, PathTable, path_columns, path_table
 from tui.paths.text import row_summary, summary
 from tui.screen_registry import PATHS
 from tui.screens.base import View
@@ -32,7 +32,7 @@ class PathOutline(Outline):
     def __init__(self) -> None:
         super().__init__()
         self.ties = "iops"
-        self.board: PathBoard | None = None
+        self.board: PathTable | None = None
 
     def cell_text(self, field_id: str, row: int) -> str | None:
         """Text of a cell in a text column."""
@@ -68,7 +68,7 @@ class PathsScreen(View):
         """Show the figures in the current grouping."""
         grid = self.query_one("#paths", Grid)
         fields = [column.field_id for column in self.COLUMNS]
-        board = path_board(frame, self._by, self._only, fields, self.app_state.history.gone_paths)
+        board = path_table(frame, self._by, self._only, fields, self.app_state.history.gone_paths)
         self._outline.board = board
         self._outline.passes = None if board is None else board.passes
         if board is not None:
@@ -78,7 +78,7 @@ class PathsScreen(View):
         grid.show(None if board is None else board.table)
         self._show_summary(board)
 
-    def _show_summary(self, board: PathBoard | None) -> None:
+    def _show_summary(self, board: PathTable | None) -> None:
         """Write the lines above and below the grid."""
         above = self.query_one("#summary", TextLine)
         if board is None:
@@ -93,7 +93,7 @@ class PathsScreen(View):
         yield f"{self.key_text('paths.only')} ", "bold $accent"
         yield f"{self._only}   ", "bold" if self._only is not Only.ALL else ""
 
-    def _show_row_summary(self, board: PathBoard | None) -> None:
+    def _show_row_summary(self, board: PathTable | None) -> None:
         key = self.query_one("#paths", Grid).cursor_key
         row = None if board is None or key is None else board.layout.rows.positions.get(key)
         self.query_one("#row-summary", TextLine).put("" if board is None or row is None else row_summary(board, row))

@@ -14,8 +14,8 @@ from collectors.model import Frame
 from collectors.paths.branches import Node, NodeKind
 from tui.app_state import AppState
 from tui.keys import bindings_of
-from tui.paths.board import RANGE_WIDTH, state_column
-from tui.paths.tree_board import FIELDS, TreeBoard, node_summary, tree_board, tree_layout
+from tui.paths.path_table import RANGE_WIDTH, state_column
+from tui.paths.tree_table import FIELDS, TreeTable, node_summary, tree_layout, tree_table
 from tui.screen_registry import TREE
 from tui.screens.base import View
 from tui.screens.details import detail_view
@@ -33,7 +33,7 @@ class TreeOutline(Outline):
 
     def __init__(self) -> None:
         super().__init__()
-        self.board: TreeBoard | None = None
+        self.board: TreeTable | None = None
 
     def cell_text(self, field_id: str, row: int) -> str | None:
         """Text of a cell in a text column."""
@@ -69,7 +69,7 @@ class TreeScreen(View):
     def show_frame(self, frame: Frame) -> None:
         """Show the figures of the nodes."""
         layout = tree_layout(frame.topology, frozenset(self._outline.opened), everything=self._searched)
-        board = self._outline.board = tree_board(frame, layout)
+        board = self._outline.board = tree_table(frame, layout)
         self._outline.adopt(layout.rows, layout.parents, layout.branch)
         grid = self.query_one("#tree", Grid)
         grid.empty_text = "no device graph: recorded without one, or the scan is not done"

@@ -207,7 +207,7 @@ class Knobs:
             row=Row(
                 8,
                 "Distribution",
-                "Places",
+                "Offsets",
                 *next_and_previous(
                     "distribution",
                     ("Next distribution: even, skewed, hot and cold, every block once", "The distribution before"),

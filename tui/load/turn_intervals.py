@@ -19,7 +19,7 @@ FAST = 30.0
 _SPARE_S = 3
 
 
-class LoadPast:
+class TurnIntervals:
     """Filled by the feed thread for every sample, shown or not; read by the load screen.
 
     It keeps what a comparison needs: the time just after each turn, and just before the next.

@@ -22,7 +22,7 @@ _FIRST_LOOP = 500_000
 """Loop device numbers from here on, by process, are unused by others; minors end at 2^20."""
 
 
-def places(stack: ExitStack) -> Iterator[tuple[str, str]]:
+def storage_paths(stack: ExitStack) -> Iterator[tuple[str, str]]:
     """Set up one target after the other, as name and path; the stack removes them."""
     if os.geteuid() == 0:
         backing = stack.enter_context(scratch(Path("/dev/shm")))

@@ -47,7 +47,7 @@ class Only(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PathBoard:
+class PathTable:
     """Figures, texts and counts of one frame in one grouping."""
 
     frame: Frame
@@ -175,9 +175,9 @@ _EXACT_BUSY = "busy_union_pct"
 _NONE_GONE = GonePaths()
 
 
-def path_board(
+def path_table(
     frame: Frame, by: GroupBy, only: Only, fields: Sequence[str], gone: GonePaths = _NONE_GONE
-) -> PathBoard | None:
+) -> PathTable | None:
     """Build the path table of a frame; None without paths.
 
     Args:
@@ -200,7 +200,7 @@ def path_board(
     columns = {**table.columns, STATE: state, VERDICT: state, _EXACT_BUSY: busy}
     columns["busy_pct"] = np.where(np.isnan(busy), table.columns["busy_low_pct"], busy)
     table = FrameTable(layout.rows, columns, table.tiers)
-    return PathBoard(frame, layout, judged, table, _passes(only, layout, table, state), gone)
+    return PathTable(frame, layout, judged, table, _passes(only, layout, table, state), gone)
 
 
 def _passes(only: Only, layout: PathLayout, table: FrameTable, state: NDArray[np.float64]) -> NDArray[np.bool_] | None:

@@ -16,7 +16,7 @@ from collectors.paths.branches import Branches, Node, NodeKind
 from collectors.paths.groups import GroupBy
 from collectors.tables.block.path_verdict import judge_paths, odd_words
 from tui.history.subjects import row_of
-from tui.paths.board import STATE, Only, PathBoard, path_board
+from tui.paths.path_table import STATE, Only, PathTable, path_table
 from tui.paths.text import path_summary, port_summary, ports_by_key, targets_by_key
 
 
@@ -94,13 +94,13 @@ def tree_layout(topology: Topology, opened: Set[str], *, everything: bool) -> Tr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TreeBoard:
+class TreeTable:
     """Figures and texts of the nodes of one frame."""
 
     frame: Frame
     layout: TreeLayout
     table: FrameTable
-    boards: Mapping[GroupBy, PathBoard]
+    boards: Mapping[GroupBy, PathTable]
     state_rows: Mapping[GroupBy, RowNumbers]
     """Row of each node in the path table of a grouping, -1 if it has none."""
 
@@ -116,12 +116,12 @@ class TreeBoard:
         return board.cell_text(field_id, at)
 
 
-def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeBoard:
+def tree_table(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS) -> TreeTable:
     """Collect the figures of all nodes of a layout."""
-    boards: dict[GroupBy, PathBoard] = {}
+    boards: dict[GroupBy, PathTable] = {}
     kinds = {node.kind for node in layout.nodes}
     for by in dict.fromkeys(by for kind, by in _BOARDS.items() if kind in kinds):
-        board = path_board(frame, by, Only.ALL, fields)
+        board = path_table(frame, by, Only.ALL, fields)
         if board is not None:
             boards[by] = board
     rows = {by: state_rows(layout, boards[by], by) for by in boards}
@@ -132,7 +132,7 @@ def tree_board(frame: Frame, layout: TreeLayout, fields: Sequence[str] = FIELDS)
     disks = frame.tables.get("disks")
     if disks is not None:
         _fill(columns, tiers, disks, _disk_rows(layout, disks.rows))
-    return TreeBoard(frame, layout, FrameTable(layout.rows, columns, tiers), boards, rows)
+    return TreeTable(frame, layout, FrameTable(layout.rows, columns, tiers), boards, rows)
 
 
 def _fill(
@@ -155,7 +155,7 @@ def _rows_by_key(rows: Rows, layout: TreeLayout, kinds: frozenset[NodeKind], pre
     )
 
 
-def state_rows(layout: TreeLayout, board: PathBoard, by: GroupBy) -> RowNumbers:
+def state_rows(layout: TreeLayout, board: PathTable, by: GroupBy) -> RowNumbers:
     """Row of each node in the path table of a grouping, -1 if it has none."""
     rows = board.layout.rows
     groups = _rows_by_key(rows, layout, _GROUPS[by], f"{by}:")
