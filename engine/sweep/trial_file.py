@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import LunscopeError, UsageError, words_of
-from engine.sweep.batch_means import Stop
+from engine.statistics.batch_means import Stop
+from engine.statistics.warmup import Trend
 from engine.sweep.plan import SweepPlan
 from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
-from engine.sweep.warmup import Trend
 
 SCHEMA = "lunscope.sweep-trials/1"
 _MOST_BYTES = 64 << 20

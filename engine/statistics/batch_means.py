@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sweep.student_t import t_quantile
+from engine.statistics.student_t import t_quantile
 
 _BATCHES = 20
 _FEWER_BATCHES = 10
