@@ -92,13 +92,18 @@ def welch_interval(a: Estimate, b: Estimate, confidence: float) -> DifferenceInt
 def values_needed(interval: DifferenceInterval, margin: float, values: int) -> int | None:
     """How many values a side needs for an interval that decides, if the difference stays as it is.
 
-    The interval is as much shorter as the square root of the number of values is larger. None if the difference is so
-    near to the margin that 100 times as many would not do.
+    Both parts of the interval are as much shorter as the square root of the number of values is larger. None if the
+    difference is so near to the margin that 100 times as many would not do.
     """
-    distance = abs(margin - abs(interval.difference))
-    if distance <= interval.half_width / 10:
+    difference = interval.difference
+    above, below = interval.high - difference, difference - interval.low
+    if abs(difference) > margin:
+        needs = [(below if difference > 0 else above, abs(difference) - margin)]
+    else:
+        needs = [(above, margin - difference), (below, margin + difference)]
+    if any(distance * 10 <= part for part, distance in needs):
         return None
-    return math.ceil(values * max((interval.half_width / distance) ** 2, 1.0)) + 1
+    return math.ceil(values * max((part / distance) ** 2 for part, distance in needs)) + 1
 
 
 def _batches(values: NDArray[np.float64], weights: NDArray[np.float64], batches: int) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.statistics.batch_means import percentile_ranks
+from engine.statistics.batch_means import BATCHES, CORRELATED, FEWER_BATCHES, neighbours, percentile_ranks
 from engine.statistics.difference import DifferenceInterval
 from engine.statistics.student_t import t_quantile
 
@@ -33,6 +33,13 @@ class HistogramBlocks:
     def ios(self) -> int:
         """Values counted."""
         return int(self.counts.sum())
+
+    def joined(self, blocks: int) -> HistogramBlocks:
+        """Join consecutive blocks into at most so many."""
+        if len(self.counts) <= blocks:
+            return self
+        starts = np.arange(blocks) * len(self.counts) // blocks
+        return HistogramBlocks(self.low, self.width, np.add.reduceat(self.counts, starts, axis=0))
 
     def percentile(self, percent: float) -> float:
         """Percentile of all blocks together, interpolated within its bucket; NaN without values."""
@@ -64,15 +71,16 @@ def values_for(percent: float) -> int:
 def percentile_difference(
     a: HistogramBlocks, b: HistogramBlocks, percent: float, confidence: float
 ) -> DifferenceInterval | None:
-    """Interval of the percentile of b minus that of a; None with too few values or fewer than 2 blocks of either.
+    """Interval of the percentile of b minus that of a; None with too few values or fewer than 20 blocks of either.
 
     Whole blocks are drawn with replacement, which keeps what values of one moment share (Kuensch 1989). Ends are taken
     further out by as much as Student's t is wider than the normal distribution for so few blocks (Hesterberg, What
     Teachers Should Know About the Bootstrap, 2015, expanded percentile interval). The unknown place of a value in its
     bucket is added as a rectangular error (JCGM 100:2008, 4.3.7).
     """
-    if any(percentile_ranks(side.ios, percent) is None or len(side.counts) < 2 for side in (a, b)):
+    if any(percentile_ranks(side.ios, percent) is None or len(side.counts) < BATCHES for side in (a, b)):
         return None
+    a, b = _apart(a, percent), _apart(b, percent)
     difference = b.percentile(percent) - a.percentile(percent)
     random = np.random.default_rng(_SEED)
     drawn = _drawn(b, percent, random) - _drawn(a, percent, random)
@@ -84,6 +92,13 @@ def percentile_difference(
     low = difference - math.hypot(max(difference - float(low), 0.0), rounding)
     high = difference + math.hypot(max(float(high) - difference, 0.0), rounding)
     return DifferenceInterval(difference, low, high)
+
+
+def _apart(side: HistogramBlocks, percent: float) -> HistogramBlocks:
+    """Join blocks until their percentiles hardly depend on each other."""
+    joined = side.joined(BATCHES)
+    values, _ = joined.percentiles(joined.counts, percent)
+    return joined.joined(FEWER_BATCHES) if neighbours(values[np.isfinite(values)]) > CORRELATED else joined
 
 
 def _drawn(side: HistogramBlocks, percent: float, random: np.random.Generator) -> NDArray[np.float64]:
