@@ -200,7 +200,7 @@ class _Judged:
         values = min(int((figure.weights > 0).sum()) * figure.per_value for figure in (a, b))
         needed = values_needed(interval, margin, values)
         if needed is None or needed > 100 * values:
-            return "about as large as delta"
+            return "the change is about as large as delta"
         return f"needs about {_more(float(f'{needed - values:.2g}'))}"
 
 

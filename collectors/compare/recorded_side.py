@@ -30,6 +30,9 @@ from engine.text import safe_text
 
 PERCENTS = (50.0, 90.0, 99.0, 99.9)
 
+_OF_IO = frozenset({"iops", "in_flight"})
+"""Subjects with neither, such as the host, are never idle."""
+
 
 @dataclass
 class _Collected:
@@ -63,7 +66,9 @@ class _Collected:
             labels = subject.labels(table.rows, frame.topology)
             for key, label in zip(table.rows.keys, labels, strict=True):
                 self.names[name, key] = safe_text(label), subject.identity(key, frame.topology)
-        self.active.update((name, table.rows.keys[row]) for row in np.flatnonzero(subject.active(table)))
+        does_io = not table.columns.keys().isdisjoint(_OF_IO)
+        active = np.flatnonzero(subject.active(table)) if does_io else range(len(table.rows))
+        self.active.update((name, table.rows.keys[row]) for row in active)
 
 
 def recorded_side(text: str, part: PartText, tables: Sequence[str]) -> Side:
@@ -78,8 +83,9 @@ def recorded_side(text: str, part: PartText, tables: Sequence[str]) -> Side:
         collected = _collected(reader, span, tables)
         if not collected.intervals or collected.frame is None:
             raise UsageError(f"{safe_text(text)}: holds no whole interval: give a longer part")
+        growing = not reader.complete and not part.end and not part.epoch
         interval_s = collected.elapsed_s / collected.intervals
-        rows = tuple(_rows(collected, interval_s))
+        rows = tuple(_rows(collected, interval_s, growing=growing))
         return Side(
             text,
             "recording",
@@ -90,7 +96,7 @@ def recorded_side(text: str, part: PartText, tables: Sequence[str]) -> Side:
             span.end_ns,
             span.words,
             collected.frame.topology.host.tier,
-            not reader.complete and not part.end and not part.epoch,
+            growing,
             reader.notice,
         )
 
@@ -107,16 +113,16 @@ def _collected(reader: SessionReader, span: TimeRange, tables: Sequence[str]) ->
     return collected
 
 
-def _rows(collected: _Collected, interval_s: float) -> Iterator[SideRow]:
+def _rows(collected: _Collected, interval_s: float, *, growing: bool) -> Iterator[SideRow]:
     for name, series in collected.tables.items():
         for key in series.keys:
-            yield _row(collected, name, key, interval_s)
+            yield _row(collected, name, key, interval_s, growing=growing)
 
 
-def _row(collected: _Collected, name: str, key: str, interval_s: float) -> SideRow:
+def _row(collected: _Collected, name: str, key: str, interval_s: float, *, growing: bool) -> SideRow:
     series = collected.tables[name]
     label, identity = collected.names[name, key]
-    cut, trend = _cut(series, key)
+    cut, trend = _cut(series, key, growing=growing)
     after_ns = series.ends_ns[cut - 1] if cut else 0
     histograms = _histograms(collected, name, key, after_ns)
     return SideRow(
@@ -133,17 +139,20 @@ def _row(collected: _Collected, name: str, key: str, interval_s: float) -> SideR
     )
 
 
-def _cut(series: TableSeries, key: str) -> tuple[int, Trend]:
-    """Find how many cells of a row to leave out: those before its throughput was steady, if it was different then."""
+def _cut(series: TableSeries, key: str, *, growing: bool) -> tuple[int, Trend]:
+    """Find how many cells of a row to leave out: those before its throughput was steady, if it was different then.
+
+    None of a recording that grows: where to cut would change, and intervals that are valid at any time forbid that.
+    """
     rates = [position for position, field in enumerate(series.fields) if field.unit is Unit.PER_SECOND]
     if not rates:
         return 0, Trend.NONE
     values, weights, _ = series.of(key, rates[0])
     known = np.flatnonzero(weights > 0)
     found = cut_warm_up(values[known])
-    if found.is_settled and found.cut and found.trend is not Trend.NONE:
+    if found.is_settled and found.cut and found.trend is not Trend.NONE and not growing:
         return int(known[found.cut]), found.trend
-    return 0, Trend.NONE if found.is_settled else trend_of(values[known])
+    return 0, Trend.NONE if found.is_settled and not growing else trend_of(values[known])
 
 
 def _figure(
