@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.reports.scenario import RecordedLoad, recorded_loads
+from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader
 from collectors.session.time_format import parse_when
 from engine.errors import UsageError
@@ -17,6 +17,8 @@ from engine.text import safe_text, short_text
 _OFFSET = re.compile(r"\d{1,8}(?:\.\d{1,9})?s?|(?:\d{1,6}h)?(?:\d{1,6}m)?(?:\d{1,8}(?:\.\d{1,9})?s)?", re.ASCII)
 _EPOCH = re.compile(r"epoch ?(\d{1,9})", re.ASCII)
 _HELP = "write FROM..TO with times, seconds after the start, epochN or words of an event, or epochN alone"
+
+_EPOCHS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def range_of(part: PartText, reader: SessionReader) -> TimeRange:
 
 def _moment(text: str, reader: SessionReader, events: Sequence[Event]) -> int:
     if match := _EPOCH.fullmatch(text):
-        return _epochs(reader, events)[_epoch_index(match[1], reader, events)][0]
+        return _epoch(match[1], reader, events)[0]
     if text and _OFFSET.fullmatch(text):
         return parse_when(f"+{text}", reader.start_ns, reader.end_ns)
     try:
@@ -103,32 +105,32 @@ def _event_moment(text: str, reader: SessionReader, events: Sequence[Event]) -> 
 def _epoch_range(text: str, reader: SessionReader, events: Sequence[Event]) -> TimeRange:
     match = _EPOCH.fullmatch(text)
     assert match is not None, "parsed before"
-    return TimeRange(*_epochs(reader, events)[_epoch_index(match[1], reader, events)], "")
+    return TimeRange(*_epoch(match[1], reader, events), "")
 
 
-def _epoch_index(number: str, reader: SessionReader, events: Sequence[Event]) -> int:
-    count = len(_epochs(reader, events))
-    if int(number) >= count:
-        raise UsageError(f"{_name(reader)}: no epoch {int(number)}: its load has 0 to {count - 1}")
-    return int(number)
+def _epoch(number: str, reader: SessionReader, events: Sequence[Event]) -> tuple[int, int]:
+    """Start and end of an epoch."""
+    epochs = _epochs(reader, events)
+    if int(number) not in epochs:
+        numbers = ", ".join(map(str, list(epochs)[:_EPOCHS_SHOWN])) + (", ..." if len(epochs) > _EPOCHS_SHOWN else "")
+        raise UsageError(f"{_name(reader)}: no epoch {int(number)}: its load has {numbers}")
+    return epochs[int(number)]
 
 
-def _epochs(reader: SessionReader, events: Sequence[Event]) -> list[tuple[int, int]]:
-    """Start and end of each epoch, numbered as by `run --json`: a turn of several knobs begins one."""
+def _epochs(reader: SessionReader, events: Sequence[Event]) -> dict[int, tuple[int, int]]:
+    """Start and end of each epoch that began with a turn, by its number in `run --json`; a turn may be of many knobs."""
     loads = recorded_loads(events)
     if len(loads) != 1:
         held = "no load" if not loads else f"{len(loads)} loads"
         raise UsageError(f"{_name(reader)}: holds {held}, so epochs are not clear: give times")
-    starts = [loads[0].start.time_ns, *_turn_times(loads[0])]
+    starts = {0: loads[0].start.time_ns}
+    for event in loads[0].turns:
+        number = event.data.get("epoch")
+        if isinstance(number, int):
+            starts.setdefault(number, event.time_ns)
     end = loads[0].end
-    return list(zip(starts, [*starts[1:], reader.end_ns if end is None else end.time_ns], strict=True))
-
-
-def _turn_times(load: RecordedLoad) -> list[int]:
-    times: dict[object, int] = {}
-    for event in load.turns:
-        times.setdefault(event.data.get("epoch"), event.time_ns)
-    return list(times.values())
+    ends = [*list(starts.values())[1:], reader.end_ns if end is None else end.time_ns]
+    return dict(zip(starts, zip(starts.values(), ends, strict=True), strict=True))
 
 
 def _name(reader: SessionReader) -> str:

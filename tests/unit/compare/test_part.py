@@ -73,7 +73,7 @@ def test_times_epochs_and_events_are_found(recording: Path, part: str, expected:
 @pytest.mark.parametrize(
     ("part", "says"),
     [
-        ("@epoch3", "no epoch 3: its load has 0 to 2"),
+        ("@epoch3", "no epoch 3: its load has 0, 1, 2"),
         ("@20..10", "ends before it begins"),
         ("@queue depth..", "2 events have these words"),
         ("@cache on..", "no event has these words"),
