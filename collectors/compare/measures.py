@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from collectors.field import Field, Unit
 from collectors.latency.subject import LatencySubject, Part
@@ -76,6 +76,14 @@ def latency_subject(table: str, key: str, frame: Frame) -> LatencySubject | None
 def compared_fields(subject: Subject) -> tuple[Field, ...]:
     """Fields of a subject that are figures of an interval."""
     return tuple(field for field in subject.fields if not field.since_start)
+
+
+def collected_fields(subject: Subject, wanted: Sequence[Field]) -> tuple[Field, ...]:
+    """Fields to collect for some wanted ones: also the rate that shows the warm-up, and the peaks of distributions."""
+    peaks = {peak for _, _, peak in DISTRIBUTIONS.get(subject.table, ())}
+    rates = [field.id for field in subject.fields if field.unit is Unit.PER_SECOND][:1]
+    kept = {field.id for field in wanted} | peaks | set(rates)
+    return tuple(field for field in compared_fields(subject) if field.id in kept)
 
 
 def main_fields(subject: Subject) -> tuple[Field, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from collectors.compare.comparison import CompareOptions, wanted_fields
 from collectors.compare.part import PartText
 from collectors.compare.recorded_side import recorded_side
 from collectors.compare.run_side import is_document, run_side
@@ -18,15 +19,16 @@ TABLES = ("load_total", "load", "disks", "paths", "hbas", "tapes")
 _NAMES_SHOWN = 3
 
 
-def open_side(text: str, tables: Sequence[str] = TABLES) -> Side:
-    """Read one side of a comparison.
+def open_side(text: str, options: CompareOptions, tables: Sequence[str] = TABLES) -> Side:
+    """Read what a comparison with these options needs of one side.
 
     Raises:
         UsageError: the part is unknown, empty, or the file is of another kind.
         LunscopeError: the file cannot be read.
     """
     part = PartText.parse(text)
-    return run_side(text, part) if is_document(part.path) else recorded_side(text, part, tables)
+    wanted = {table: wanted_fields(table, options) for table in tables}
+    return run_side(text, part) if is_document(part.path) else recorded_side(text, part, wanted)
 
 
 def require_apart(a: Side, b: Side, same_file: bool) -> None:

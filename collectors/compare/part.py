@@ -118,7 +118,7 @@ def _epoch(number: str, reader: SessionReader, events: Sequence[Event]) -> tuple
 
 
 def _epochs(reader: SessionReader, events: Sequence[Event]) -> dict[int, tuple[int, int]]:
-    """Start and end of each epoch that began with a turn, by its number in `run --json`; a turn may be of many knobs."""
+    """Start and end of each epoch that began with a turn, numbered as in `run --json`; a turn may have many knobs."""
     loads = recorded_loads(events)
     if len(loads) != 1:
         held = "no load" if not loads else f"{len(loads)} loads"

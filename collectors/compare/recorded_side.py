@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,14 +11,14 @@ from collectors.compare.histogram_series import HistogramSeries
 from collectors.compare.measures import (
     DISTRIBUTIONS,
     Distribution,
-    compared_fields,
+    collected_fields,
     latency_subject,
     percentile_of,
 )
 from collectors.compare.part import PartText, TimeRange, range_of
 from collectors.compare.series import TableSeries
 from collectors.compare.side import Figure, Side, SideRow, Spread
-from collectors.field import Unit
+from collectors.field import Field, Unit
 from collectors.model import Frame, Sample, Tier
 from collectors.rates import derive
 from collectors.registry import fields_of, subject_of
@@ -71,7 +71,7 @@ class _Collected:
         self.active.update((name, table.rows.keys[row]) for row in active)
 
 
-def recorded_side(text: str, part: PartText, tables: Sequence[str]) -> Side:
+def recorded_side(text: str, part: PartText, tables: Mapping[str, Sequence[Field]]) -> Side:
     """Read a part of a recording.
 
     Raises:
@@ -101,8 +101,9 @@ def recorded_side(text: str, part: PartText, tables: Sequence[str]) -> Side:
         )
 
 
-def _collected(reader: SessionReader, span: TimeRange, tables: Sequence[str]) -> _Collected:
-    collected = _Collected({name: TableSeries(compared_fields(subject_of(name))) for name in tables})
+def _collected(reader: SessionReader, span: TimeRange, tables: Mapping[str, Sequence[Field]]) -> _Collected:
+    series = {name: TableSeries(collected_fields(subject_of(name), fields)) for name, fields in tables.items()}
+    collected = _Collected(series)
     for step in reader.steps(reader.index_at(span.start_ns), reader.index_at(span.end_ns)):
         previous, current = step.previous, step.current
         if previous is None or previous.time_ns < span.start_ns or current.time_ns > span.end_ns:

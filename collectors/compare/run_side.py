@@ -51,7 +51,7 @@ def run_side(text: str, part: PartText) -> Side:
     try:
         measured = _epoch(document, part.epoch, name) if part.epoch else document
         return Side(text, "run", tuple(_rows(measured)), words="" if part.epoch else "all epochs", tier=Tier.EXACT)
-    except (TypeError, ValueError, AttributeError, KeyError):
+    except (TypeError, ValueError, AttributeError, KeyError, OverflowError):
         raise UsageError(f"{name}: a damaged document of run --json: make it again") from None
 
 

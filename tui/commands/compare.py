@@ -78,7 +78,7 @@ def command(
     )
     chosen = tuple(dict.fromkeys(tables)) or TABLES
     _check_fields(chosen, options)
-    comparison = compare(*_sides(a, b, chosen), options)
+    comparison = compare(*_sides(a, b, options, chosen), options)
     if as_json:
         click.echo(json.dumps(comparison_document(comparison), allow_nan=False))
     else:
@@ -90,13 +90,13 @@ def command(
     return _exit_code(comparison, fail_on)
 
 
-def _sides(a: str, b: str, tables: tuple[str, ...]) -> tuple[Side, Side]:
+def _sides(a: str, b: str, options: CompareOptions, tables: tuple[str, ...]) -> tuple[Side, Side]:
     """Read both.
 
     Raises:
         UsageError: they overlap, or have no row in common.
     """
-    sides = open_side(a, tables), open_side(b, tables)
+    sides = open_side(a, options, tables), open_side(b, options, tables)
     paths = [PartText.parse(text).path for text in (a, b)]
     require_apart(*sides, same_file=paths[0].samefile(paths[1]))
     if not matched(*(side.rows for side in sides)):

@@ -30,7 +30,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _compared(a: str, b: str, **options: Any) -> Comparison:
-    return compare(open_side(a), open_side(b), CompareOptions(**options))
+    chosen = CompareOptions(**options)
+    return compare(open_side(a, chosen), open_side(b, chosen), chosen)
 
 
 def _verdicts(comparison: Comparison) -> dict[str, Verdict]:
@@ -76,7 +77,7 @@ def test_noise_beyond_delta_is_undecided_with_how_much_longer_it_takes(tmp_path:
 def test_recording_that_grows_has_wider_intervals_and_no_verdict_on_percentiles(
     tmp_path: Path, recording: Path
 ) -> None:
-    side = open_side(f"{recording}@epoch0"), open_side(f"{recording}@epoch1")
+    side = open_side(f"{recording}@epoch0", CompareOptions()), open_side(f"{recording}@epoch1", CompareOptions())
     closed = compare(*side, CompareOptions())
     growing = compare(side[0], replace(side[1], growing=True), CompareOptions())
     both = [{field.field.id: field for field in each.rows[0].fields} for each in (closed, growing)]
@@ -84,7 +85,7 @@ def test_recording_that_grows_has_wider_intervals_and_no_verdict_on_percentiles(
     assert both[1]["iops"].reason == "A needs 41 more intervals"
     assert both[1]["p99_ms"].reason == "percentiles are not decided while a recording grows"
     longer = record(tmp_path / "long.luns", Epoch(120), Epoch(120))
-    side = open_side(f"{longer}@epoch0"), open_side(f"{longer}@epoch1")
+    side = open_side(f"{longer}@epoch0", CompareOptions()), open_side(f"{longer}@epoch1", CompareOptions())
     growing = compare(side[0], replace(side[1], growing=True), CompareOptions())
     closed = compare(*side, CompareOptions())
     iops = [next(f for f in each.rows[0].fields if f.field.id == "iops").interval for each in (closed, growing)]
@@ -185,6 +186,7 @@ def test_json_is_strict_and_keeps_its_keys(recording: Path, capsys: pytest.Captu
         (("{run}@1..2", "{file}"), "the result of a run has no times"),
         (("{run}@epoch9", "{file}"), "no epoch 9"),
         (("{broken}", "{file}"), "a damaged document of run --json"),
+        (("{huge}", "{file}"), "a damaged document of run --json"),
         (("{strange}", "{file}"), "neither a recording nor the document of run --json"),
     ],
 )
@@ -193,7 +195,9 @@ def test_what_cannot_be_compared_is_one_line_and_exit_2(
 ) -> None:
     files = {"file": recording, "other": RECORDINGS / "tape.luns", "run": GOLDEN}
     files |= {"broken": tmp_path / "broken.json", "strange": tmp_path / "strange.json"}
+    files["huge"] = tmp_path / "huge.json"
     files["broken"].write_text('{"schema": "lunscope.run/1", "total": 3}')
+    files["huge"].write_text(GOLDEN.read_text().replace('"ios": ', '"ios": 1e999, "ios_": '))
     files["strange"].write_text('{"schema": [[')
     code, out, err = _run(capsys, *(word.format(**files) for word in words))
     assert (code, out) == (2, "")
