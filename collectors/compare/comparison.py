@@ -153,13 +153,13 @@ class _Judged:
         return self.side_a.growing or self.side_b.growing
 
     def _incomparable(self, a: Figure, b: Figure) -> str:
-        for side in (self.side_a, self.side_b):
-            if not side.intervals:
-                return "the result of a run holds no intervals: compare its recording"
+        for side, figure in ((self.side_a, a), (self.side_b, b)):
+            if not side.intervals and figure.estimate is None:
+                return f"the result of a {side.kind} holds no intervals of it: compare recordings"
         if a.tier and b.tier and a.tier is not b.tier:
             return f"{a.tier.name.lower()} in A, {b.tier.name.lower()} in B"
         lengths = self.side_a.interval_s, self.side_b.interval_s
-        if is_peak(self.field) and abs(lengths[0] - lengths[1]) > 0.1 * max(lengths):
+        if is_peak(self.field) and all(lengths) and abs(lengths[0] - lengths[1]) > 0.1 * max(lengths):
             return f"peaks of intervals of {lengths[0]:.3g} s and of {lengths[1]:.3g} s"
         if is_peak(self.field) and a.per_value != b.per_value:
             return "peaks of recordings of very different length"
@@ -178,7 +178,7 @@ class _Judged:
             return percentile_difference(self.row_a.histograms[distribution], other, percent, confidence)
         if self._is_growing:
             return _anytime(a, b, confidence)
-        estimates = estimate(a.values, a.weights), estimate(b.values, b.weights)
+        estimates = [figure.estimate or estimate(figure.values, figure.weights) for figure in (a, b)]
         if estimates[0] is None or estimates[1] is None:
             return None
         return welch_interval(estimates[0], estimates[1], confidence)
@@ -197,7 +197,10 @@ class _Judged:
         return f"{name} needs {_more(least - short[name])}"
 
     def _undecided(self, interval: DifferenceInterval, margin: float, a: Figure, b: Figure) -> str:
-        values = min(int((figure.weights > 0).sum()) * figure.per_value for figure in (a, b))
+        counts = [int((figure.weights > 0).sum()) * figure.per_value for figure in (a, b)]
+        if 0 in counts:
+            return "the interval is not shorter: measure longer"
+        values = min(counts)
         needed = values_needed(interval, margin, values)
         if needed is None or needed > 100 * values:
             return "the change is about as large as delta"

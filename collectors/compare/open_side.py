@@ -1,4 +1,4 @@
-"""Opens what was typed as A or B: a recording, a part of one, or the result of a run."""
+"""Opens what was typed as A or B: a recording, a part of one, the result of a run, or a point of a sweep."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collectors.compare.part import PartText
 from collectors.compare.recorded_side import recorded_side
 from collectors.compare.run_side import is_document, run_side
 from collectors.compare.side import Side
+from collectors.compare.sweep_side import is_trial_file, sweep_side
 from collectors.registry import subject_of
 from engine.errors import UsageError
 
@@ -28,7 +29,9 @@ def open_side(text: str, options: CompareOptions, tables: Sequence[str] = TABLES
     """
     part = PartText.parse(text)
     wanted = {table: wanted_fields(table, options) for table in tables}
-    return run_side(text, part) if is_document(part.path) else recorded_side(text, part, wanted)
+    if not is_document(part.path):
+        return recorded_side(text, part, wanted)
+    return sweep_side(text, part) if is_trial_file(part.path) else run_side(text, part)
 
 
 def require_apart(a: Side, b: Side, same_file: bool) -> None:

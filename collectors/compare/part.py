@@ -1,4 +1,4 @@
-"""A recording or a part of one, as it is typed: `FILE`, `FILE@FROM..TO`, `FILE@epoch2`."""
+"""A recording or a part of one, as it is typed: `FILE`, `FILE@FROM..TO`, `FILE@epoch2`, `FILE@8`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _OFFSET = re.compile(r"\d{1,8}(?:\.\d{1,9})?s?|(?:\d{1,6}h)?(?:\d{1,6}m)?(?:\d{1
 _EPOCH = re.compile(r"epoch ?(\d{1,9})", re.ASCII)
 _HELP = "write FROM..TO with times, seconds after the start, epochN or words of an event, or epochN alone"
 
+_POINT = re.compile(r"(?:\d{1,9}:)?\d{1,12}(?:\.\d{1,12})?", re.ASCII)
 _EPOCHS_SHOWN = 8
 
 
@@ -29,13 +30,15 @@ class PartText:
     start: str = ""
     end: str = ""
     epoch: str = ""
+    point: str = ""
+    """Load of a sweep, such as 8, or 1:8 for that of its second curve."""
 
     @classmethod
     def parse(cls, text: str) -> PartText:
         """Split a file from the part of it; a file whose name holds an @ is taken as it is.
 
         Raises:
-            UsageError: the part is neither a range nor an epoch.
+            UsageError: the part is neither a range, an epoch nor a load.
         """
         path, at, part = text.rpartition("@")
         if not at or not path or Path(text).exists():
@@ -43,6 +46,8 @@ class PartText:
         start, dots, end = part.partition("..")
         if dots:
             return cls(Path(path), start.strip(), end.strip())
+        if _POINT.fullmatch(part):
+            return cls(Path(path), point=part)
         if not _EPOCH.fullmatch(part):
             raise UsageError(
                 f"{safe_text(short_text(text, 200))}: no part {safe_text(short_text(part, 80))!r}: {_HELP}"
@@ -67,6 +72,8 @@ def range_of(part: PartText, reader: SessionReader) -> TimeRange:
         UsageError: a moment is not known, or the part is empty.
     """
     events = reader.events()
+    if part.point:
+        raise UsageError(f"{_name(reader)}: no part {part.point!r}: {_HELP}")
     if part.epoch:
         return _epoch_range(part.epoch, reader, events)
     if part.start or part.end:

@@ -169,7 +169,8 @@ def _figure(
     mean = float((values[known] * weights[known]).sum() / weights[known].sum()) if known.any() else float("nan")
     if percentile is not None and percentile[1] in histograms:
         mean = histograms[percentile[1]].percentile(percentile[0])
-    return Figure(mean, values, weights, tier, field.id in series.varying, series.per_cell)
+    varies = field.id in series.varying
+    return Figure(mean, values, weights, tier=tier, varies=varies, per_value=series.per_cell)
 
 
 def _usual(tiers: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> Tier:

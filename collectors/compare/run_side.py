@@ -46,8 +46,8 @@ def run_side(text: str, part: PartText) -> Side:
     document = _document(part.path)
     if not str(document.get("schema", "")).startswith(SCHEMA.rpartition("/")[0] + "/"):
         raise UsageError(f"{name}: neither a recording nor the document of run --json: give one of these")
-    if part.start or part.end:
-        raise UsageError(f"{name}: the result of a run has no times: give epochN, or its recording")
+    if part.start or part.end or part.point:
+        raise UsageError(f"{name}: the result of a run has no such part: give epochN, or its recording")
     try:
         measured = _epoch(document, part.epoch, name) if part.epoch else document
         return Side(text, "run", tuple(_rows(measured)), words="" if part.epoch else "all epochs", tier=Tier.EXACT)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from collectors.compare.measures import Distribution
 from collectors.model import Tier
+from engine.statistics.difference import Estimate
 from engine.statistics.percentile_difference import HistogramBlocks
 from engine.statistics.warmup import Trend
 
@@ -25,6 +26,8 @@ class Figure:
     values: Values = field(default_factory=lambda: np.zeros(0))
     """By time; none if only the whole is known."""
     weights: Values = field(default_factory=lambda: np.zeros(0))
+    estimate: Estimate | None = None
+    """What is known of a mean without values by time."""
     tier: Tier = Tier.NONE
     varies: bool = False
     """Whether the tier of its field varies by row, so that it is marked."""
@@ -70,9 +73,10 @@ class Side:
     text: str
     """As it was typed."""
     kind: str
-    """"recording" or "run"."""
+    """"recording", "run" or "sweep"."""
     rows: tuple[SideRow, ...]
     intervals: int = 0
+    """0 for results that hold none."""
     interval_s: float = 0.0
     """Mean length of an interval; 0 without intervals."""
     start_ns: int | None = None

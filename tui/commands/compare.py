@@ -61,9 +61,9 @@ def command(
 ) -> int:
     """Compare B with A: the change of every figure with its interval, and whether it is better or worse.
 
-    A and B are recordings, parts of recordings, or documents of `lunscope run --json`. A part is FILE@FROM..TO with
-    times (14:30, 90 for seconds after the start, words of an event, epoch2) or FILE@epoch2. Without a part, a recording
-    counts while its load ran.
+    A and B are recordings, parts of recordings, documents of `lunscope run --json`, or loads of a sweep
+    (TRIALS-FILE@8). A part is FILE@FROM..TO with times (14:30, 90 for seconds after the start, words of an event,
+    epoch2) or FILE@epoch2. Without a part, a recording counts while its load ran.
 
     A figure is better, worse or differs if the whole interval is beyond delta, equivalent if it is within, and
     undecided otherwise, with the reason.

@@ -49,7 +49,7 @@ def _side_lines(name: str, side: Side) -> Iterator[str]:
         facts.append(f"{side.intervals:,} intervals of {side.interval_s:.3g} s")
         facts.append(side.tier.name.lower())
     else:
-        facts.append(f"result of a run{', ' if side.words else ''}{side.words}")
+        facts.append(f"result of a {side.kind}{', ' if side.words else ''}{side.words}")
     if side.growing:
         facts.append("still being recorded: intervals are valid at any time")
     yield from _wrapped(", ".join(facts), "   ")

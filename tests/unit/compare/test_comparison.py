@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from collectors.compare.open_side import open_side
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.model import Tier
 from engine.statistics.verdict import Verdict
+from engine.sweep.trial import Trial
+from engine.sweep.trial_file import SCHEMA
 from tests.unit.compare.recordings import Epoch, record
 from tui.cli import run_cli
 
@@ -108,7 +110,7 @@ def _side(tier: Tier, interval_s: float, seed: int) -> Side:
     random = np.random.default_rng(seed)
     values = 10 + 0.1 * random.standard_normal(60)
     figures = {
-        name: Figure(10.0, values, np.ones(60), tier, varies=True) for name in ("service_ms", "max_ms", "busy_pct")
+        name: Figure(10.0, values, np.ones(60), tier=tier, varies=True) for name in ("service_ms", "max_ms", "busy_pct")
     }
     return Side("x", "recording", (SideRow("disks", "k", "sda", "wwid", figures),), 60, interval_s, tier=tier)
 
@@ -183,7 +185,7 @@ def test_json_is_strict_and_keeps_its_keys(recording: Path, capsys: pytest.Captu
         (("{file}@epoch0", "{file}@epoch1", "--table", "discs"), "table 'discs': unknown"),
         (("{file}@epoch0", "{file}@epoch1", "--fields", "errors"), "field 'errors': not in"),
         (("{file}@0..0.5", "{file}@epoch1"), "holds no whole interval"),
-        (("{run}@1..2", "{file}"), "the result of a run has no times"),
+        (("{run}@1..2", "{file}"), "the result of a run has no such part"),
         (("{run}@epoch9", "{file}"), "no epoch 9"),
         (("{broken}", "{file}"), "a damaged document of run --json"),
         (("{huge}", "{file}"), "a damaged document of run --json"),
@@ -217,8 +219,44 @@ def test_results_of_runs_are_shown_without_a_verdict(capsys: pytest.CaptureFixtu
     assert figures["p99_ms"]["b"] == pytest.approx(golden["epochs"][0]["total"]["latency_us"]["p99"] / 1000)
     assert {field["verdict"] for field in row["fields"]} == {"undecided"}
     assert {field["reason"] for field in row["fields"]} == {
-        "the result of a run holds no intervals: compare its recording"
+        "the result of a run holds no intervals of it: compare recordings"
     }
+
+
+def _trials(path: Path, *figures: tuple[int, float, float]) -> Path:
+    """Write a trial file from curves, loads and IOPS."""
+    lines: list[dict[str, Any]] = [{"schema": SCHEMA, "sweep": "any"}]
+    for curve, load, iops in figures:
+        trial = Trial(load, load, iops, 1e9 * load / iops, 0.01, {"p50": 5e5, "p99": 2e6}, ios=5000, stage="repeat")
+        lines.append({"curve": curve, **asdict(trial)})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"cut off')
+    return path
+
+
+def test_loads_of_a_sweep_are_judged_by_their_trials(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _trials(tmp_path / "trials", (0, 4, 1000), (0, 8, 1990), (0, 8, 2000), (0, 8, 2010), (0, 16, 2005))
+    figures = {}
+    for name, load in (("knee", 4), ("beyond", 16)):
+        code, out, err = _run(capsys, f"{file}@8", f"{file}@{load}", "--json")
+        assert (code, err) == (0, "")
+        figures[name] = {field["id"]: field for field in json.loads(out)["rows"][0]["fields"]}
+    assert figures["knee"]["iops"]["verdict"] == "worse"
+    assert figures["beyond"]["iops"]["verdict"] == "equivalent"
+    assert figures["beyond"]["await_ms"]["verdict"] == "undecided"
+    assert figures["beyond"]["await_ms"]["a"] == pytest.approx(4, rel=0.01)
+
+
+def test_load_of_a_sweep_with_several_curves_needs_the_curve(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = _trials(tmp_path / "trials", (0, 8, 2000), (1, 8, 1000))
+    for part, says in (("", "give a load, as @0:8"), ("@8", "give a load, as @0:8"), ("@1:9", "no load 1:9")):
+        code, out, err = _run(capsys, f"{file}{part}", f"{file}@0:8")
+        assert (code, out) == (2, "")
+        assert says in err
+    code, out, _ = _run(capsys, f"{file}@0:8", f"{file}@1:8", "--fail-on", "worse")
+    assert code == 1
+    assert "result of a sweep, 1 measurement" in out
 
 
 @pytest.mark.parametrize("name", ["load", "multipath", "sampled", "tape"])
