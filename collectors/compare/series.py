@@ -81,7 +81,7 @@ class TableSeries:
         weights = [
             lengths if not weight else elapsed_s * table.columns.get(weight, nothing) for weight in self._weights
         ]
-        return np.stack(columns, axis=1), np.nan_to_num(np.stack(weights, axis=1))
+        return np.stack(columns, axis=1), np.nan_to_num(np.stack(weights, axis=1), posinf=0.0)
 
     def _tiers_of(self, table: FrameTable) -> NDArray[np.uint8]:
         """Tier of each figure of a row that did I/O; idle rows have exact zeros at any tier."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
+from engine.errors import LunscopeError
 
 ROOT = Path(__file__).parents[2]
 SMALL, LARGE = "4k", "256k"
@@ -87,3 +91,34 @@ def test_results_of_the_runs_are_shown_too(folder: Path) -> None:
     _, figures = _figures(folder, "first.json", "large.json")
     assert {field["verdict"] for field in figures.values()} == {"undecided"}
     assert figures["bytes_per_s"]["relative"]["difference"] == pytest.approx(63, rel=0.3)
+
+
+def test_recording_in_progress_is_compared_with_its_own_past(tmp_path: Path) -> None:
+    growing = tmp_path / "growing.luns"
+    recorder = subprocess.Popen(
+        [sys.executable, "-m", "tui", "record", "-o", str(growing), "--interval", "0.1"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_for_samples(growing, 30)
+        words = (f"{growing}@..1", f"{growing}@1..", "--table", "host", "--json")
+        done = _lunscope(tmp_path, "compare", *words)
+    finally:
+        recorder.terminate()
+        recorder.wait(timeout=60)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["a"]["growing"], document["b"]["growing"]) == (False, True)
+    assert "more intervals" in document["rows"][0]["fields"][0]["reason"]
+
+
+def _wait_for_samples(path: Path, count: int) -> None:
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        with contextlib.suppress(LunscopeError), SessionReader(path) as reader:
+            if len(reader) >= count:
+                return
+        time.sleep(0.2)
+    pytest.fail(f"{path}: no {count} samples within 60 s")

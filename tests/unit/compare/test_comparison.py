@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from collectors.compare.comparison import CompareOptions, Comparison, compare
+from collectors.compare.measures import compared_fields
 from collectors.compare.open_side import open_side
 from collectors.compare.side import Figure, Side, SideRow
 from collectors.model import Tier
-from engine.statistics.verdict import Verdict
+from collectors.registry import SUBJECTS
+from engine.statistics.verdict import Better, Verdict
 from engine.sweep.trial import Trial
 from engine.sweep.trial_file import SCHEMA
 from tests.unit.compare.recordings import Epoch, record
@@ -104,6 +106,15 @@ def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
     assert 5 <= row.a.cut_s <= 25
     assert row.b.cut_s == 0
     assert _verdicts(comparison)["iops"] is Verdict.EQUIVALENT
+
+
+def test_direction_of_a_field_is_declared_or_that_of_its_unit() -> None:
+    directions = {(field.table, field.id): field.improves for subject in SUBJECTS for field in compared_fields(subject)}
+    assert directions["disks", "iops"] is directions["load", "bytes_per_s"] is Better.HIGHER
+    assert directions["disks", "await_ms"] is directions["load_total", "errors_per_s"] is Better.LOWER
+    assert directions["hbas", "new_timeouts"] is directions["cgroups", "psi_full_pct"] is Better.LOWER
+    assert directions["disks", "busy_pct"] is directions["cgroups", "read_limit_per_s"] is Better.NEITHER
+    assert not {("load", "errors"), ("paths", "timeouts"), ("processes", "pid")} & directions.keys()
 
 
 def _side(tier: Tier, interval_s: float, seed: int) -> Side:
