@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.derive.percentiles import bucket_bounds_ns, merged
-from collectors.latency.subject import Direction, LatencySubject, Part, series_of
+from collectors.latency.subjects import Direction, LatencySubject, Part, series_of
 from collectors.model import Histograms, HistogramScale
 from engine.statistics.percentile_difference import HistogramBlocks
 

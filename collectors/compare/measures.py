@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from collectors.field import Field, Unit
-from collectors.latency.subject import LatencySubject, Part
-from collectors.latency.subjects import LOAD, TRACE, disk_subject, port_subject
+from collectors.latency.subjects import LOAD, TRACE, LatencySubject, Part, disk_subject, port_subject
 from collectors.model import Frame
 from collectors.subject import Subject
 

@@ -14,9 +14,8 @@ from collectors.compare.rows import matched
 from collectors.compare.side import Side
 from collectors.reports.export import TABLES as KNOWN_TABLES
 from engine.errors import UsageError
-from engine.numbers import decimal_number
 from engine.statistics.verdict import Verdict
-from engine.text import safe_text, short_text
+from engine.text import decimal_number, safe_text, short_text
 from tui.headless.comparison_text import comparison_lines
 
 _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)

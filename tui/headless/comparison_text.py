@@ -12,7 +12,7 @@ from collectors.compare.side import Side, SideRow, Spread
 from collectors.field import TIER_MARKS, Unit
 from collectors.model import Tier
 from collectors.registry import subject_of
-from collectors.reports.layout import LEGEND
+from collectors.reports.page import LEGEND
 from collectors.session.time_format import clock_text
 from engine.statistics.verdict import Verdict
 from engine.statistics.warmup import Trend
