@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TypedDict
 
 from collectors.model import Tier
+from engine.statistics.verdict import Better
 
 
 class Unit(StrEnum):
@@ -46,6 +47,22 @@ class Field:
     """Most digits of a figure without a meaningful fraction; 0 for all others."""
     counts: bool = False
     """Whether it is a count: shown as a whole number if it fits."""
+    better: Better | None = None
+    """Which direction is an improvement; None: by its unit."""
+    since_start: bool = False
+    """Whether it counts since its object appeared or the load began: no figure of an interval, so never compared."""
+
+    @property
+    def improves(self) -> Better:
+        """Which direction is an improvement: shorter times and higher rates, if nothing else is declared."""
+        return self.better or _IMPROVES.get(self.unit, Better.NEITHER)
+
+
+_IMPROVES = {
+    Unit.MILLISECONDS: Better.LOWER,
+    Unit.PER_SECOND: Better.HIGHER,
+    Unit.BYTES_PER_SECOND: Better.HIGHER,
+}
 
 
 class Shown(TypedDict, total=False):
@@ -54,6 +71,8 @@ class Shown(TypedDict, total=False):
     hot: Thresholds
     digits: int
     counts: bool
+    better: Better
+    since_start: bool
 
 
 TIER_MARKS: dict[Tier, str] = {Tier.NONE: " ", Tier.KERNEL: ":", Tier.SAMPLED: "~", Tier.EXACT: " "}

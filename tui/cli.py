@@ -27,6 +27,7 @@ VERBS: dict[str, str] = {
     "record": "record this host to a session file, without a screen",
     "replay": "show a recording on the same screens",
     "export": "the figures of a recording as csv or jsonl",
+    "compare": "two recordings, or parts of them: better, worse or equivalent",
     "doctor": "what works on this host, and how to enable more",
     "probe": "exact time for users who may not trace: the privileged helper",
 }

@@ -14,7 +14,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sweep.student_t import t_quantile
+from engine.statistics.student_t import t_quantile
 
 Floats = NDArray[np.float64]
 

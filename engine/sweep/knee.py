@@ -10,12 +10,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.statistics.warmup import Trend
 from engine.sweep.curve import STEPS_PER_OCTAVE, Floats, Observations, Terms, fit_curves
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
 from engine.sweep.trial import Trial
 from engine.sweep.usl import Usl, fit_usl
-from engine.sweep.warmup import Trend
 
 _LEAST_LOADS = 4
 _LEAST_WITH_DRIFT = 12

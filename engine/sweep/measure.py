@@ -15,9 +15,9 @@ from engine.results.measured import Measured
 from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadStatus
-from engine.sweep.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
+from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
+from engine.statistics.warmup import Trend, cut_warm_up, trend_of
 from engine.sweep.trial import Trial
-from engine.sweep.warmup import Trend, cut_warm_up, trend_of
 
 _READ_IOS, _WRITE_IOS = 0, 4
 """Positions in the raw table load."""

@@ -13,8 +13,8 @@ from engine.errors import RefusedError, UsageError
 from engine.job.knobs import Knob, Knobs
 from engine.job.spec import JobSpec, Permissions
 from engine.job.validate import validate
+from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, load_axis, shown
-from engine.sweep.batch_means import StopRule
 from engine.sweep.limit import Limit
 from engine.sweep.search import Search
 from engine.text import safe_text

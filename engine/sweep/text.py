@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.sweep.batch_means import Stop
+from engine.statistics.batch_means import Stop
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan

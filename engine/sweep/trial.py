@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.sweep.batch_means import Stop
-from engine.sweep.warmup import Trend
+from engine.statistics.batch_means import Stop
+from engine.statistics.warmup import Trend
 
 
 @dataclass(frozen=True, slots=True)

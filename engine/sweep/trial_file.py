@@ -11,17 +11,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import LunscopeError, UsageError, words_of
-from engine.sweep.batch_means import Stop
+from engine.statistics.batch_means import Stop
+from engine.statistics.warmup import Trend
 from engine.sweep.plan import SweepPlan
 from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
-from engine.sweep.warmup import Trend
 
 SCHEMA = "lunscope.sweep-trials/1"
 _MOST_BYTES = 64 << 20
 """More than the trials of the largest sweep."""
 _MODE = 0o600
-_NUMBERS = ("load", "in_flight", "iops", "latency_ns", "half_width", "bytes_per_s", "start_s", "duration_s")
+_NUMBERS = ("ios", "load", "in_flight", "iops", "latency_ns", "half_width", "bytes_per_s", "start_s", "duration_s")
 
 
 @dataclass
@@ -93,13 +93,31 @@ class TrialFile:
             raise UsageError(f"{self.path}: of a sweep with other axes or another job: give another --trials")
 
     def _trials(self, lines: list[bytes]) -> Iterator[tuple[int, Trial]]:
-        for number, line in enumerate(lines, start=2):
-            document = _parsed(line)
-            curve = document.pop("curve", None)
-            trial = _trial(document)
-            if trial is None or not isinstance(curve, int) or not 0 <= curve < len(self.plan.curves):
+        for number, (curve, trial) in enumerate(_parsed_trials(lines), start=2):
+            if trial is None or not 0 <= curve < len(self.plan.curves):
                 raise UsageError(f"{self.path}: line {number} is damaged: remove it, or give another --trials")
             yield curve, trial
+
+
+def read_trials(path: Path) -> list[tuple[int, Trial]]:
+    """Read the trials of any sweep, with the index of their curve; lines that are damaged or cut off are left out.
+
+    Raises:
+        LunscopeError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            lines = file.read(_MOST_BYTES).split(b"\n")[1:]
+    except OSError as error:
+        raise LunscopeError(f"{path}: {words_of(error)}") from None
+    return [(curve, trial) for curve, trial in _parsed_trials(lines) if trial is not None and curve >= 0]
+
+
+def _parsed_trials(lines: list[bytes]) -> Iterator[tuple[int, Trial | None]]:
+    for line in lines:
+        document = _parsed(line)
+        curve = document.pop("curve", None)
+        yield (curve, _trial(document)) if isinstance(curve, int) else (-1, None)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

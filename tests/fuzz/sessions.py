@@ -15,6 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from collectors.compare.comparison import CompareOptions, compare
+from collectors.compare.document import comparison_document
+from collectors.compare.open_side import open_side
 from collectors.model import Sample
 from collectors.reports.export import TABLES, Selection, export_lines
 from collectors.reports.report import ReportOptions, report_json, report_text
@@ -32,6 +35,7 @@ from engine.text import safe_text
 from tests.fuzz.campaign import assert_printable, campaign
 from tests.fuzz.mutate import ODD_NUMBERS, damaged, odd_value, value_damaged
 from tests.session_samples import Machine, assert_same, note
+from tui.headless.comparison_text import comparison_lines
 
 TICKS = 64
 _MOST_READ = 200
@@ -126,7 +130,16 @@ def _graph(reader: SessionReader, last: int) -> None:
         assert_printable(list(tree_lines(sample.topology)))
 
 
-_WAYS = (_text, _peaks, _documents, _export, _scenario, _graph)
+def _compare(reader: SessionReader, last: int) -> None:
+    options = CompareOptions(every=True)
+    with suppress(LunscopeError):
+        first, second = (open_side(f"{reader.path}@{part}", options) for part in ("..4", "4.."))
+        comparison = compare(first, second, options)
+        assert_printable(list(comparison_lines(comparison)))
+        json.dumps(comparison_document(comparison), allow_nan=False)
+
+
+_WAYS = (_text, _peaks, _documents, _export, _scenario, _graph, _compare)
 """How the verbs show what is in a session."""
 
 

@@ -34,13 +34,26 @@ VERBS: dict[str, tuple[str, ...]] = {
     "record": ("record", "-o", "{folder}/new.lun", "--duration", "0.2", "--interval", "0.1"),
     "replay": ("replay", "{session}"),
     "export": ("export", "{session}", "--format", "csv"),
+    "compare": ("compare", "{session}@0..2.5", "{session}@2.5.."),
     "doctor": ("doctor", "--json"),
     "probe": ("probe", "--socket", "{folder}/socket"),
     "help": ("--help",),
     "version": ("--version",),
     "none": (),
 }
-PRINTS = {"run", "run-json", "report", "report-from", "scan", "scan-from", "export", "doctor", "help", "version"}
+PRINTS = {
+    "run",
+    "run-json",
+    "report",
+    "report-from",
+    "scan",
+    "scan-from",
+    "export",
+    "compare",
+    "doctor",
+    "help",
+    "version",
+}
 """Verbs that have something for standard output here."""
 
 
@@ -64,7 +77,7 @@ SURROUNDINGS: dict[str, dict[str, object]] = {
 def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, machine = tmp_path_factory.mktemp("sessions") / "sound.lun", Machine(disks=4, active=4)
     with SessionWriter(path) as writer:
-        for _ in range(3):
+        for _ in range(5):
             writer.write(machine.sample())
     return path
 

@@ -17,8 +17,8 @@ import pytest
 from engine.config import SCRATCH_ENV
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl, LoadState
+from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
-from engine.sweep.batch_means import StopRule
 from engine.sweep.plan import SweepPlan, make_plan
 from engine.sweep.runner import SweepRunner
 from engine.sweep.trial import Trial

@@ -14,8 +14,8 @@ from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
+from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
-from engine.sweep.batch_means import StopRule
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.trial_file import TrialFile

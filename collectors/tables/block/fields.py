@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from collectors.field import Field, Shown, Thresholds, Unit
+from engine.statistics.verdict import Better
 
 
 def _disk(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
@@ -27,10 +28,22 @@ DISK_FIELDS: tuple[Field, ...] = (
     _disk("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _disk("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
     _disk("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
-    _disk("discards_per_s", "d/s", Unit.PER_SECOND, "Completed discards per second."),
-    _disk("flushes_per_s", "f/s", Unit.PER_SECOND, "Completed flushes per second."),
-    _disk("read_merges_per_s", "rrqm/s", Unit.PER_SECOND, "Reads merged into another request per second."),
-    _disk("write_merges_per_s", "wrqm/s", Unit.PER_SECOND, "Writes merged into another request per second."),
+    _disk("discards_per_s", "d/s", Unit.PER_SECOND, "Completed discards per second.", better=Better.NEITHER),
+    _disk("flushes_per_s", "f/s", Unit.PER_SECOND, "Completed flushes per second.", better=Better.NEITHER),
+    _disk(
+        "read_merges_per_s",
+        "rrqm/s",
+        Unit.PER_SECOND,
+        "Reads merged into another request per second.",
+        better=Better.NEITHER,
+    ),
+    _disk(
+        "write_merges_per_s",
+        "wrqm/s",
+        Unit.PER_SECOND,
+        "Writes merged into another request per second.",
+        better=Better.NEITHER,
+    ),
     _disk(
         "await_ms",
         "await",
@@ -132,6 +145,7 @@ _OF_PATHS = (
         f"Failed commands, {_NEW}. {_BENIGN}",
         hot=Thresholds(1, 10),
         counts=True,
+        better=Better.LOWER,
     ),
     Field(
         "new_timeouts",
@@ -141,8 +155,17 @@ _OF_PATHS = (
         f"Commands that timed out, {_NEW}.",
         hot=Thresholds(1, 1),
         counts=True,
+        better=Better.LOWER,
     ),
-    Field("new_retries", "paths", "+retry", Unit.COUNT, f"Commands sent again, {_NEW} (NVMe, from 7.2).", counts=True),
+    Field(
+        "new_retries",
+        "paths",
+        "+retry",
+        Unit.COUNT,
+        f"Commands sent again, {_NEW} (NVMe, from 7.2).",
+        counts=True,
+        better=Better.LOWER,
+    ),
     Field(
         "new_failovers",
         "paths",
@@ -151,6 +174,7 @@ _OF_PATHS = (
         f"I/Os moved to another path, {_NEW} (NVMe, from 7.2).",
         hot=Thresholds(1, 10),
         counts=True,
+        better=Better.LOWER,
     ),
     Field(
         "errors",
@@ -159,9 +183,16 @@ _OF_PATHS = (
         Unit.COUNT,
         f"Failed commands since the path was added. {_BENIGN}",
         counts=True,
+        since_start=True,
     ),
     Field(
-        "timeouts", "paths", "timeouts", Unit.COUNT, "Commands that timed out since the path was added.", counts=True
+        "timeouts",
+        "paths",
+        "timeouts",
+        Unit.COUNT,
+        "Commands that timed out since the path was added.",
+        counts=True,
+        since_start=True,
     ),
 )
 
@@ -203,6 +234,7 @@ _OF_PORTS = (
         f"Failed commands of all paths, {_NEW}. {_BENIGN}",
         hot=Thresholds(1, 10),
         counts=True,
+        better=Better.LOWER,
     ),
     Field(
         "new_timeouts",
@@ -212,8 +244,17 @@ _OF_PORTS = (
         f"Commands of all paths that timed out, {_NEW}.",
         hot=Thresholds(1, 1),
         counts=True,
+        better=Better.LOWER,
     ),
-    Field("new_retries", "hbas", "+retry", Unit.COUNT, f"Commands of all paths sent again, {_NEW}.", counts=True),
+    Field(
+        "new_retries",
+        "hbas",
+        "+retry",
+        Unit.COUNT,
+        f"Commands of all paths sent again, {_NEW}.",
+        counts=True,
+        better=Better.LOWER,
+    ),
     Field(
         "new_command_errors",
         "hbas",
@@ -222,6 +263,7 @@ _OF_PORTS = (
         f"Errors of the controller's commands, {_NEW} (NVMe).",
         hot=Thresholds(1, 10),
         counts=True,
+        better=Better.LOWER,
     ),
     Field(
         "new_link_errors",
@@ -231,6 +273,7 @@ _OF_PORTS = (
         f"Times the link was lost or reset, {_NEW} (FC, SAS).",
         hot=Thresholds(1, 10),
         counts=True,
+        better=Better.LOWER,
     ),
     Field(
         "new_frame_errors",
@@ -240,6 +283,7 @@ _OF_PORTS = (
         f"Damaged or dropped frames and words, {_NEW} (FC, SAS).",
         hot=Thresholds(1, 10),
         counts=True,
+        better=Better.LOWER,
     ),
     Field(
         "new_resets",
@@ -249,6 +293,7 @@ _OF_PORTS = (
         f"Resets of the controller, {_NEW} (NVMe).",
         hot=Thresholds(1, 1),
         counts=True,
+        better=Better.LOWER,
     ),
     Field(
         "new_reconnects",
@@ -258,6 +303,7 @@ _OF_PORTS = (
         f"Reconnects of the controller, {_NEW} (NVMe fabrics).",
         hot=Thresholds(1, 1),
         counts=True,
+        better=Better.LOWER,
     ),
 )
 

@@ -15,6 +15,7 @@ from collectors.model import Column, FrameTable, Rows, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above, device_identity
 from collectors.tables.cgroup.schema import CGROUP, COSTS, COUNTS, LIMITS, VRATE, parts_of, short_name
+from engine.statistics.verdict import Better
 from engine.text import safe_text
 
 LABEL_WIDTH = 32
@@ -44,6 +45,7 @@ _FIELDS = (
         Unit.PERCENT,
         "Time in which some task of the group waited for I/O, whatever the device (cgroup v2).",
         hot=Thresholds(20, 50),
+        better=Better.LOWER,
     ),
     _cgroup(
         "psi_full_pct",
@@ -51,6 +53,7 @@ _FIELDS = (
         Unit.PERCENT,
         "Time in which all tasks of the group that had work waited for I/O (cgroup v2).",
         hot=Thresholds(10, 30),
+        better=Better.LOWER,
     ),
     _cgroup("reads_per_s", "r/s", Unit.PER_SECOND, "Reads per second."),
     _cgroup("writes_per_s", "w/s", Unit.PER_SECOND, "Writes per second."),
@@ -58,12 +61,36 @@ _FIELDS = (
     _cgroup("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
     _cgroup("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
     _cgroup("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
-    _cgroup("discards_per_s", "d/s", Unit.PER_SECOND, "Discards per second."),
-    _cgroup("discard_bytes_per_s", "dB/s", Unit.BYTES_PER_SECOND, "Bytes discarded per second."),
-    _cgroup("read_limit_bytes_per_s", "r lim", Unit.BYTES_PER_SECOND, "Bytes it may read per second (io.max rbps)."),
-    _cgroup("write_limit_bytes_per_s", "w lim", Unit.BYTES_PER_SECOND, "Bytes it may write per second (io.max wbps)."),
-    _cgroup("read_limit_per_s", "r/s lim", Unit.PER_SECOND, "Reads it may do per second (io.max riops)."),
-    _cgroup("write_limit_per_s", "w/s lim", Unit.PER_SECOND, "Writes it may do per second (io.max wiops)."),
+    _cgroup("discards_per_s", "d/s", Unit.PER_SECOND, "Discards per second.", better=Better.NEITHER),
+    _cgroup("discard_bytes_per_s", "dB/s", Unit.BYTES_PER_SECOND, "Bytes discarded per second.", better=Better.NEITHER),
+    _cgroup(
+        "read_limit_bytes_per_s",
+        "r lim",
+        Unit.BYTES_PER_SECOND,
+        "Bytes it may read per second (io.max rbps).",
+        better=Better.NEITHER,
+    ),
+    _cgroup(
+        "write_limit_bytes_per_s",
+        "w lim",
+        Unit.BYTES_PER_SECOND,
+        "Bytes it may write per second (io.max wbps).",
+        better=Better.NEITHER,
+    ),
+    _cgroup(
+        "read_limit_per_s",
+        "r/s lim",
+        Unit.PER_SECOND,
+        "Reads it may do per second (io.max riops).",
+        better=Better.NEITHER,
+    ),
+    _cgroup(
+        "write_limit_per_s",
+        "w/s lim",
+        Unit.PER_SECOND,
+        "Writes it may do per second (io.max wiops).",
+        better=Better.NEITHER,
+    ),
     _cgroup(
         "cost_usage",
         "c use",

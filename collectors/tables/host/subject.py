@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 
 from collectors.derive.counter_deltas import Raw, Values, aligned, column_deltas, present, ratio, share_pct
-from collectors.field import Field, Unit
+from collectors.field import Field, Shown, Unit
 from collectors.model import MISSING, Column, FrameTable, Table
 from collectors.sampling.reading import Collector
 from collectors.subject import Interval, SampledHost, Subject
 from collectors.tables.host.schema import HOST
+from engine.statistics.verdict import Better
 
 _CPU_STATES = ("user", "system", "iowait", "irq", "steal", "idle")
 _MAY_FALL = ("cpu_idle_us", "cpu_iowait_us")
@@ -21,8 +23,8 @@ _GAUGES = ("memory_available_bytes", "memory_total_bytes", "dirty_bytes", "write
 _PRESSURES = ("psi_io_some", "psi_io_full", "psi_cpu_some", "psi_memory_some")
 
 
-def _host(id_: str, title: str, unit: Unit, help_: str) -> Field:
-    return Field(id_, "host", title, unit, help_)
+def _host(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown]) -> Field:
+    return Field(id_, "host", title, unit, help_, **shown)
 
 
 _FIELDS = (
@@ -37,11 +39,29 @@ _FIELDS = (
     _host("dirty_bytes", "dirty", Unit.BYTES, "Page cache waiting to be written."),
     _host("writeback_bytes", "writeback", Unit.BYTES, "Page cache being written now."),
     _host(
-        "psi_io_some_pct", "psi io", Unit.PERCENT, "Time in which some task waited for I/O (6.5+: idle io_uring too)."
+        "psi_io_some_pct",
+        "psi io",
+        Unit.PERCENT,
+        "Time in which some task waited for I/O (6.5+: idle io_uring too).",
+        better=Better.LOWER,
     ),
-    _host("psi_io_full_pct", "psi io full", Unit.PERCENT, "Time in which all tasks waited for I/O; same caveat."),
-    _host("psi_cpu_some_pct", "psi cpu", Unit.PERCENT, "Time in which some task waited for a CPU."),
-    _host("psi_memory_some_pct", "psi mem", Unit.PERCENT, "Time in which some task waited for memory."),
+    _host(
+        "psi_io_full_pct",
+        "psi io full",
+        Unit.PERCENT,
+        "Time in which all tasks waited for I/O; same caveat.",
+        better=Better.LOWER,
+    ),
+    _host(
+        "psi_cpu_some_pct", "psi cpu", Unit.PERCENT, "Time in which some task waited for a CPU.", better=Better.LOWER
+    ),
+    _host(
+        "psi_memory_some_pct",
+        "psi mem",
+        Unit.PERCENT,
+        "Time in which some task waited for memory.",
+        better=Better.LOWER,
+    ),
 )
 
 

@@ -12,6 +12,7 @@ from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Table, Tier
 from collectors.subject import Interval, Subject
 from collectors.tables.load.schema import LOAD_LOGICAL, LOAD_PATH
+from engine.statistics.verdict import Better
 
 _NS_PER_MS = 1e6
 
@@ -42,10 +43,16 @@ _FIELDS: tuple[Field, ...] = (
         Unit.PER_SECOND,
         "Failed per second; another path may have made it good.",
         hot=Thresholds(0.001, 0.001),
+        better=Better.LOWER,
     ),
     _load_path("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine on this path, by Little's law."),
     _load_path(
-        "errors", "errors", Unit.COUNT, "Attempts that failed on this path since the load started.", counts=True
+        "errors",
+        "errors",
+        Unit.COUNT,
+        "Attempts that failed on this path since the load started.",
+        counts=True,
+        since_start=True,
     ),
     _load_path("failed", "failed", Unit.COUNT, "1 while the engine leaves this path out and only probes it."),
 )

@@ -14,6 +14,7 @@ from collectors.field import Field, Shown, Thresholds, Unit
 from collectors.model import FrameTable, Histograms, Rows, Table, Tier
 from collectors.subject import Interval, Subject
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
+from engine.statistics.verdict import Better
 
 TOTAL_ROWS = Rows(("load",), ("all targets",))
 
@@ -69,7 +70,14 @@ _FIELDS: tuple[Field, ...] = (
     *_load("max_ms", "Peak", Unit.MILLISECONDS, "Peak latency: the largest in the interval.", hot=Thresholds(100, 500)),
     *_load("in_flight", "aqu-sz", Unit.COUNT, "Outstanding I/Os of the engine, by Little's law over the interval."),
     *_load("queue_depth", "QD", Unit.COUNT, "Outstanding I/Os the engine keeps per target.", digits=4),
-    *_load("errors_per_s", "err/s", Unit.PER_SECOND, "I/Os that failed, per second.", hot=Thresholds(0.001, 0.001)),
+    *_load(
+        "errors_per_s",
+        "err/s",
+        Unit.PER_SECOND,
+        "I/Os that failed, per second.",
+        hot=Thresholds(0.001, 0.001),
+        better=Better.LOWER,
+    ),
     *_load(
         "service_ms",
         "svc",
@@ -78,9 +86,21 @@ _FIELDS: tuple[Field, ...] = (
         hot=Thresholds(20, 50),
     ),
     *_load("service_p99_ms", "svc p99", Unit.MILLISECONDS, "99 % of these times were shorter."),
-    *_load("skipped_per_s", "skip/s", Unit.PER_SECOND, "Arrivals of an open loop that found no room in time."),
     *_load(
-        "errors", "errors", Unit.COUNT, "I/Os that failed since the load started.", hot=Thresholds(1, 1), counts=True
+        "skipped_per_s",
+        "skip/s",
+        Unit.PER_SECOND,
+        "Arrivals of an open loop that found no room in time.",
+        better=Better.LOWER,
+    ),
+    *_load(
+        "errors",
+        "errors",
+        Unit.COUNT,
+        "I/Os that failed since the load started.",
+        hot=Thresholds(1, 1),
+        counts=True,
+        since_start=True,
     ),
 )
 

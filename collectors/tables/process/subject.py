@@ -12,6 +12,7 @@ from collectors.model import MISSING, FrameTable, Table
 from collectors.sampling.reading import Collector
 from collectors.subject import Interval, SampledHost, Subject, any_above
 from collectors.tables.process.schema import PROCESS
+from engine.statistics.verdict import Better
 
 _RATES = {
     "read_bytes_per_s": "read_bytes",
@@ -26,13 +27,13 @@ def _process(id_: str, title: str, unit: Unit, help_: str, **shown: Unpack[Shown
 
 
 _FIELDS = (
-    _process("pid", "PID", Unit.COUNT, "Process id.", digits=7),
+    _process("pid", "PID", Unit.COUNT, "Process id.", digits=7, since_start=True),
     _process("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be read from storage."),
     _process(
         "write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes it caused to be written, credited at dirtying."
     ),
-    _process("syscalls_read_per_s", "r calls/s", Unit.PER_SECOND, "Read system calls."),
-    _process("syscalls_write_per_s", "w calls/s", Unit.PER_SECOND, "Write system calls."),
+    _process("syscalls_read_per_s", "r calls/s", Unit.PER_SECOND, "Read system calls.", better=Better.NEITHER),
+    _process("syscalls_write_per_s", "w calls/s", Unit.PER_SECOND, "Write system calls.", better=Better.NEITHER),
 )
 
 

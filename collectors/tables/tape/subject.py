@@ -14,6 +14,7 @@ from collectors.model import FrameTable, Table, Topology
 from collectors.sampling.reading import Collector
 from collectors.subject import AddedSums, Interval, Report, SampledHost, Subject, any_above
 from collectors.tables.tape.schema import TAPE
+from engine.statistics.verdict import Better
 from engine.text import safe_text
 
 _NS_PER_MS = 1e6
@@ -28,7 +29,13 @@ _FIELDS = (
     _tape("iops", "IOPS", Unit.PER_SECOND, "Completed reads and writes per second."),
     _tape("reads_per_s", "r/s", Unit.PER_SECOND, "Completed reads per second."),
     _tape("writes_per_s", "w/s", Unit.PER_SECOND, "Completed writes per second."),
-    _tape("others_per_s", "o/s", Unit.PER_SECOND, "Other commands per second: rewind, space, write filemarks."),
+    _tape(
+        "others_per_s",
+        "o/s",
+        Unit.PER_SECOND,
+        "Other commands per second: rewind, space, write filemarks.",
+        better=Better.NEITHER,
+    ),
     _tape("bytes_per_s", "B/s", Unit.BYTES_PER_SECOND, "Bytes read and written per second."),
     _tape("read_bytes_per_s", "rB/s", Unit.BYTES_PER_SECOND, "Bytes read per second."),
     _tape("write_bytes_per_s", "wB/s", Unit.BYTES_PER_SECOND, "Bytes written per second."),
@@ -51,7 +58,13 @@ _FIELDS = (
     ),
     _tape("read_bytes_per_io", "r size", Unit.BYTES, "Mean size of a read."),
     _tape("write_bytes_per_io", "w size", Unit.BYTES, "Mean size of a write."),
-    _tape("residuals_per_s", "resid/s", Unit.PER_SECOND, "Reads and writes per second that moved less than asked."),
+    _tape(
+        "residuals_per_s",
+        "resid/s",
+        Unit.PER_SECOND,
+        "Reads and writes per second that moved less than asked.",
+        better=Better.LOWER,
+    ),
 )
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from engine.errors import UsageError
+from engine.statistics.warmup import Trend
 from engine.sweep.knee import Answer, Shape, answer
 from engine.sweep.limit import Limit, load_within
 from engine.sweep.optimum import CurveReading, Optimum, set_back
 from engine.sweep.search import Search, SearchStage
 from engine.sweep.trial import Trial
-from engine.sweep.warmup import Trend
 from tests.unit.sweep.queue_model import (
     SERVICE_S,
     Curve,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.job.spec import JobSpec
+from engine.statistics.batch_means import Stop
 from engine.sweep.axes import parse_axis
-from engine.sweep.batch_means import Stop
 from engine.sweep.document import sweep_document
 from engine.sweep.knee import answer
 from engine.sweep.limit import Limit

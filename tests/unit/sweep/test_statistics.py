@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.sweep.batch_means import (
+from engine.statistics.batch_means import (
     ConfidenceInterval,
     Stop,
     StopRule,
@@ -15,9 +15,9 @@ from engine.sweep.batch_means import (
     percentile_ranks,
     relative_spread,
 )
-from engine.sweep.student_t import central_share, t_quantile
+from engine.statistics.student_t import central_share, t_quantile
+from engine.statistics.warmup import Trend, cut_warm_up, trend_of
 from engine.sweep.usl import fit_usl
-from engine.sweep.warmup import Trend, cut_warm_up, trend_of
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sweep.student_t import t_quantile
+from engine.statistics.student_t import t_quantile
 
-_BATCHES = 20
-_FEWER_BATCHES = 10
+BATCHES = 20
+FEWER_BATCHES = 10
 """Taken where neighbouring batch means still resemble each other: longer batches depend less on each other."""
-_CORRELATED = 0.3
+CORRELATED = 0.3
 _CONFIDENCE = 0.95
 _EXCEEDANCES = 100
 """I/Os beyond a percentile that make it worth showing: their number is then known to +-20 % (95 % confidence)."""
@@ -49,11 +49,11 @@ def batch_interval(values: NDArray[np.float64]) -> ConfidenceInterval | None:
 
     The series is cut into 20 batches, so long that their means hardly depend on each other; into 10 where they do.
     """
-    if len(values) < _BATCHES:
+    if len(values) < BATCHES:
         return None
-    means = _means(values, _BATCHES)
-    if _neighbours(means) > _CORRELATED:
-        means = _means(values, _FEWER_BATCHES)
+    means = _means(values, BATCHES)
+    if neighbours(means) > CORRELATED:
+        means = _means(values, FEWER_BATCHES)
     return interval_of(means)
 
 
@@ -72,7 +72,7 @@ def _means(values: NDArray[np.float64], batches: int) -> NDArray[np.float64]:
     return np.asarray(kept.reshape(batches, length).mean(axis=1), np.float64)
 
 
-def _neighbours(means: NDArray[np.float64]) -> float:
+def neighbours(means: NDArray[np.float64]) -> float:
     """Lag-1 autocorrelation; 0 for a constant series."""
     centred = means - means.mean()
     total = float(centred @ centred)

@@ -1,0 +1,221 @@
+"""Comparison of two sides: a verdict for each figure of each row that both have."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.compare.measures import compared_fields, is_peak, main_fields, percentile_of
+from collectors.compare.rows import matched
+from collectors.compare.side import Figure, Side, SideRow
+from collectors.field import Field
+from collectors.registry import subject_of
+from engine.statistics.anytime import AnytimeDifference
+from engine.statistics.difference import (
+    LEAST_VALUES,
+    DifferenceInterval,
+    estimate,
+    values_needed,
+    welch_interval,
+)
+from engine.statistics.percentile_difference import percentile_difference, values_for
+from engine.statistics.verdict import Verdict, judge
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """What to compare, and what counts as a difference."""
+
+    delta: float = 0.05
+    """Largest difference that does not matter, as a share of A."""
+    confidence: float = 0.95
+    fields: tuple[str, ...] = ()
+    """Field ids; empty: those of reports and grids."""
+    every: bool = False
+    """All fields, and rows without I/O."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldComparison:
+    """One figure of one row."""
+
+    field: Field
+    a: Figure
+    b: Figure
+    interval: DifferenceInterval | None
+    """Of B minus A, in the unit of the field; None if nothing is known about the noise."""
+    verdict: Verdict
+    reason: str = ""
+    """Why it is undecided; empty if it is decided."""
+
+    @property
+    def difference(self) -> float:
+        """B minus A."""
+        return self.b.mean - self.a.mean
+
+    def relative(self, amount: float) -> float:
+        """Give an amount as a share of A; NaN where that is 0."""
+        return amount / abs(self.a.mean) if self.a.mean else math.nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowComparison:
+    """One disk, path, port or target."""
+
+    a: SideRow
+    b: SideRow
+    fields: tuple[FieldComparison, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Both sides, and what they have in common."""
+
+    a: Side
+    b: Side
+    options: CompareOptions
+    rows: tuple[RowComparison, ...]
+    idle: int
+    """Rows that both have, without any I/O, left out."""
+
+    @property
+    def verdicts(self) -> Mapping[Verdict, int]:
+        """How many figures have each verdict."""
+        found = Counter(field.verdict for row in self.rows for field in row.fields)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+
+def compare(a: Side, b: Side, options: CompareOptions) -> Comparison:
+    """Compare every row that both sides have."""
+    pairs = matched(a.rows, b.rows)
+    pairs = [pair for pair in pairs if not _is_repeated(pair[0], a.rows)]
+    shown = [pair for pair in pairs if options.every or pair[0].is_active or pair[1].is_active]
+    rows = tuple(RowComparison(*pair, tuple(_fields(*pair, a, b, options))) for pair in shown)
+    return Comparison(a, b, options, tuple(row for row in rows if row.fields), len(pairs) - len(shown))
+
+
+def _is_repeated(row: SideRow, rows: Sequence[SideRow]) -> bool:
+    """Whether another row has the same figures: the only target of a load, or a disk that is its own only path."""
+    if row.table == "load":
+        return sum(other.table == "load" for other in rows) == 1
+    return (
+        row.table == "paths"
+        and any(other.table == "disks" and other.key == row.key for other in rows)
+        and (sum(other.identity == row.identity for other in rows if other.table == "paths") == 1)
+    )
+
+
+def _fields(row_a: SideRow, row_b: SideRow, a: Side, b: Side, options: CompareOptions) -> Iterator[FieldComparison]:
+    for field in wanted_fields(row_a.table, options):
+        one, other = row_a.figures.get(field.id), row_b.figures.get(field.id)
+        if one is None or other is None or math.isnan(one.mean) or math.isnan(other.mean):
+            continue
+        if one.mean == other.mean == 0 and not options.every:
+            continue
+        yield _Judged(field, row_a, row_b, a, b, options).comparison(one, other)
+
+
+def wanted_fields(table: str, options: CompareOptions) -> tuple[Field, ...]:
+    """Fields of a table to compare."""
+    subject = subject_of(table)
+    if options.fields:
+        return tuple(field for field in compared_fields(subject) if field.id in options.fields)
+    return compared_fields(subject) if options.every else main_fields(subject)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """How one figure of one pair of rows is judged."""
+
+    field: Field
+    row_a: SideRow
+    row_b: SideRow
+    side_a: Side
+    side_b: Side
+    options: CompareOptions
+
+    def comparison(self, a: Figure, b: Figure) -> FieldComparison:
+        reason = self._incomparable(a, b)
+        interval = None if reason else self._interval(a, b)
+        if interval is None:
+            return FieldComparison(self.field, a, b, None, Verdict.UNDECIDED, reason or self._too_little(a, b))
+        margin = self.options.delta * abs(a.mean)
+        verdict = judge(interval, margin, self.field.improves)
+        reason = self._undecided(interval, margin, a, b) if verdict is Verdict.UNDECIDED else ""
+        return FieldComparison(self.field, a, b, interval, verdict, reason)
+
+    @property
+    def _is_growing(self) -> bool:
+        return self.side_a.growing or self.side_b.growing
+
+    def _incomparable(self, a: Figure, b: Figure) -> str:
+        for side, figure in ((self.side_a, a), (self.side_b, b)):
+            if not side.intervals and figure.estimate is None:
+                return f"the result of a {side.kind} holds no intervals of it: compare recordings"
+        if a.tier and b.tier and a.tier is not b.tier:
+            return f"{a.tier.name.lower()} in A, {b.tier.name.lower()} in B"
+        lengths = self.side_a.interval_s, self.side_b.interval_s
+        if is_peak(self.field) and all(lengths) and abs(lengths[0] - lengths[1]) > 0.1 * max(lengths):
+            return f"peaks of intervals of {lengths[0]:.3g} s and of {lengths[1]:.3g} s"
+        if is_peak(self.field) and a.per_value != b.per_value:
+            return "peaks of recordings of very different length"
+        if percentile_of(self.field) is not None and self._is_growing:
+            return "percentiles are not decided while a recording grows"
+        return ""
+
+    def _interval(self, a: Figure, b: Figure) -> DifferenceInterval | None:
+        confidence = self.options.confidence
+        percentile = percentile_of(self.field)
+        if percentile is not None and percentile[1] in self.row_a.histograms:
+            percent, distribution = percentile
+            other = self.row_b.histograms.get(distribution)
+            if other is None:
+                return None
+            return percentile_difference(self.row_a.histograms[distribution], other, percent, confidence)
+        if self._is_growing:
+            return _anytime(a, b, confidence)
+        estimates = [figure.estimate or estimate(figure.values, figure.weights) for figure in (a, b)]
+        if estimates[0] is None or estimates[1] is None:
+            return None
+        return welch_interval(estimates[0], estimates[1], confidence)
+
+    def _too_little(self, a: Figure, b: Figure) -> str:
+        percentile = percentile_of(self.field)
+        if percentile is not None:
+            least = values_for(percentile[0])
+            for name, row in (("A", self.row_a), ("B", self.row_b)):
+                blocks = row.histograms.get(percentile[1])
+                if blocks is not None and blocks.ios < least:
+                    return f"needs {least:,} I/Os, {name} has {blocks.ios:,}"
+        short = {name: int((figure.weights > 0).sum()) for name, figure in (("A", a), ("B", b))}
+        name = min(short, key=lambda side: short[side])
+        least = LEAST_VALUES if not self._is_growing else 10 * LEAST_VALUES // 2
+        return f"{name} needs {_more(least - short[name])}"
+
+    def _undecided(self, interval: DifferenceInterval, margin: float, a: Figure, b: Figure) -> str:
+        counts = [int((figure.weights > 0).sum()) * figure.per_value for figure in (a, b)]
+        if 0 in counts:
+            return "the interval is not shorter: measure longer"
+        values = min(counts)
+        needed = values_needed(interval, margin, values)
+        if needed is None or needed > 100 * values:
+            return "the change is about as large as delta"
+        return f"needs about {_more(float(f'{needed - values:.2g}'))}"
+
+
+def _more(intervals: float) -> str:
+    return "1 more interval" if intervals <= 1 else f"{intervals:,.0f} more intervals"
+
+
+def _anytime(a: Figure, b: Figure, confidence: float) -> DifferenceInterval | None:
+    """Interval for recordings that are looked at again and again while they grow."""
+    live = AnytimeDifference(confidence)
+    for add, figure in ((live.add_a, a), (live.add_b, b)):
+        usual = float(np.mean(figure.weights[figure.weights > 0])) if (figure.weights > 0).any() else 1.0
+        for value, weight in zip(figure.values, figure.weights / usual, strict=True):
+            add(float(value), float(weight))
+    return live.interval

@@ -1,0 +1,144 @@
+"""A recording or a part of one, as it is typed: `FILE`, `FILE@FROM..TO`, `FILE@epoch2`, `FILE@8`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.reports.scenario import recorded_loads
+from collectors.session.reader import SessionReader
+from collectors.session.time_format import parse_when
+from engine.errors import UsageError
+from engine.events import Event
+from engine.text import safe_text, short_text
+
+_OFFSET = re.compile(r"\d{1,8}(?:\.\d{1,9})?s?|(?:\d{1,6}h)?(?:\d{1,6}m)?(?:\d{1,8}(?:\.\d{1,9})?s)?", re.ASCII)
+_EPOCH = re.compile(r"epoch ?(\d{1,9})", re.ASCII)
+_HELP = "write FROM..TO with times, seconds after the start, epochN or words of an event, or epochN alone"
+
+_POINT = re.compile(r"(?:\d{1,9}:)?\d{1,12}(?:\.\d{1,12})?", re.ASCII)
+_EPOCHS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PartText:
+    """What was typed, split at the last @."""
+
+    path: Path
+    start: str = ""
+    end: str = ""
+    epoch: str = ""
+    point: str = ""
+    """Load of a sweep, such as 8, or 1:8 for that of its second curve."""
+
+    @classmethod
+    def parse(cls, text: str) -> PartText:
+        """Split a file from the part of it; a file whose name holds an @ is taken as it is.
+
+        Raises:
+            UsageError: the part is neither a range, an epoch nor a load.
+        """
+        path, at, part = text.rpartition("@")
+        if not at or not path or Path(text).exists():
+            return cls(Path(text))
+        start, dots, end = part.partition("..")
+        if dots:
+            return cls(Path(path), start.strip(), end.strip())
+        if _POINT.fullmatch(part):
+            return cls(Path(path), point=part)
+        if not _EPOCH.fullmatch(part):
+            raise UsageError(
+                f"{safe_text(short_text(text, 200))}: no part {safe_text(short_text(part, 80))!r}: {_HELP}"
+            )
+        return cls(Path(path), epoch=part)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """Part of a recording by wall time; intervals that lie within are compared."""
+
+    start_ns: int
+    end_ns: int
+    words: str
+    """Why this part, if it was not typed; else empty."""
+
+
+def range_of(part: PartText, reader: SessionReader) -> TimeRange:
+    """Find the time of a part in its recording: without one, that of the loads in it, else the whole.
+
+    Raises:
+        UsageError: a moment is not known, or the part is empty.
+    """
+    events = reader.events()
+    if part.point:
+        raise UsageError(f"{_name(reader)}: no part {part.point!r}: {_HELP}")
+    if part.epoch:
+        return _epoch_range(part.epoch, reader, events)
+    if part.start or part.end:
+        start_ns = _moment(part.start, reader, events) if part.start else reader.start_ns
+        end_ns = _moment(part.end, reader, events) if part.end else reader.end_ns
+        if start_ns >= end_ns:
+            raise UsageError(f"{_name(reader)}: {part.start}..{part.end} ends before it begins")
+        return TimeRange(start_ns, end_ns, "")
+    loads = recorded_loads(events)
+    if not loads:
+        return TimeRange(reader.start_ns, reader.end_ns, "all of it")
+    end = loads[-1].end
+    return TimeRange(loads[0].start.time_ns, reader.end_ns if end is None else end.time_ns, "its load")
+
+
+def _moment(text: str, reader: SessionReader, events: Sequence[Event]) -> int:
+    if match := _EPOCH.fullmatch(text):
+        return _epoch(match[1], reader, events)[0]
+    if text and _OFFSET.fullmatch(text):
+        return parse_when(f"+{text}", reader.start_ns, reader.end_ns)
+    try:
+        return parse_when(text, reader.start_ns, reader.end_ns)
+    except UsageError:
+        return _event_moment(text, reader, events)
+
+
+def _event_moment(text: str, reader: SessionReader, events: Sequence[Event]) -> int:
+    """Find the one event with these words."""
+    found = [event for event in events if text.casefold() in event.text.casefold()]
+    if len(found) == 1:
+        return found[0].time_ns
+    many = "no event has these words" if not found else f"{len(found)} events have these words"
+    raise UsageError(f"{_name(reader)}: {safe_text(short_text(text, 80))!r} is no time, and {many}: {_HELP}")
+
+
+def _epoch_range(text: str, reader: SessionReader, events: Sequence[Event]) -> TimeRange:
+    match = _EPOCH.fullmatch(text)
+    assert match is not None, "parsed before"
+    return TimeRange(*_epoch(match[1], reader, events), "")
+
+
+def _epoch(number: str, reader: SessionReader, events: Sequence[Event]) -> tuple[int, int]:
+    """Start and end of an epoch."""
+    epochs = _epochs(reader, events)
+    if int(number) not in epochs:
+        numbers = ", ".join(map(str, list(epochs)[:_EPOCHS_SHOWN])) + (", ..." if len(epochs) > _EPOCHS_SHOWN else "")
+        raise UsageError(f"{_name(reader)}: no epoch {int(number)}: its load has {numbers}")
+    return epochs[int(number)]
+
+
+def _epochs(reader: SessionReader, events: Sequence[Event]) -> dict[int, tuple[int, int]]:
+    """Start and end of each epoch that began with a turn, numbered as in `run --json`; a turn may have many knobs."""
+    loads = recorded_loads(events)
+    if len(loads) != 1:
+        held = "no load" if not loads else f"{len(loads)} loads"
+        raise UsageError(f"{_name(reader)}: holds {held}, so epochs are not clear: give times")
+    starts = {0: loads[0].start.time_ns}
+    for event in loads[0].turns:
+        number = event.data.get("epoch")
+        if isinstance(number, int):
+            starts.setdefault(number, event.time_ns)
+    end = loads[0].end
+    ends = [*list(starts.values())[1:], reader.end_ns if end is None else end.time_ns]
+    return dict(zip(starts, zip(starts.values(), ends, strict=True), strict=True))
+
+
+def _name(reader: SessionReader) -> str:
+    return safe_text(str(reader.path))

@@ -1,0 +1,90 @@
+"""One side of a comparison: its rows with the figures of each, however they were obtained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compare.measures import Distribution
+from collectors.model import Tier
+from engine.statistics.difference import Estimate
+from engine.statistics.percentile_difference import HistogramBlocks
+from engine.statistics.warmup import Trend
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figure:
+    """One figure of one row, in the unit of its field."""
+
+    mean: float
+    """Over the whole part; NaN if it is not known."""
+    values: Values = field(default_factory=lambda: np.zeros(0))
+    """By time; none if only the whole is known."""
+    weights: Values = field(default_factory=lambda: np.zeros(0))
+    estimate: Estimate | None = None
+    """What is known of a mean without values by time."""
+    tier: Tier = Tier.NONE
+    varies: bool = False
+    """Whether the tier of its field varies by row, so that it is marked."""
+    per_value: int = 1
+    """Intervals in each value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """Distribution of a row's latencies in milliseconds."""
+
+    percentiles: Mapping[float, float]
+    """Value by percentile, without those for which there are too few I/Os."""
+    largest: float
+    ios: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SideRow:
+    """A disk, path, port, target ... of one side."""
+
+    table: str
+    key: str
+    name: str
+    identity: str
+    """Persistent id, else the key."""
+    figures: Mapping[str, Figure]
+    """By field id."""
+    histograms: Mapping[Distribution, HistogramBlocks] = field(default_factory=dict)
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    """By title."""
+    is_active: bool = True
+    cut_s: float = 0.0
+    """What was left out of the beginning because it was warming up or slowing down."""
+    trend: Trend = Trend.NONE
+    """What it did before the cut, or throughout if nothing was cut."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """What was measured of A or of B."""
+
+    text: str
+    """As it was typed."""
+    kind: str
+    """"recording", "run" or "sweep"."""
+    rows: tuple[SideRow, ...]
+    intervals: int = 0
+    """0 for results that hold none."""
+    interval_s: float = 0.0
+    """Mean length of an interval; 0 without intervals."""
+    start_ns: int | None = None
+    end_ns: int | None = None
+    words: str = ""
+    """Which part was taken, if none was typed."""
+    tier: Tier = Tier.NONE
+    growing: bool = False
+    """Whether it is still being recorded."""
+    notice: str = ""
+    """Damage of the file; empty if there is none."""

@@ -1,0 +1,1 @@
+"""Statistics of measured series that sweeps and comparisons share; pure."""

@@ -1,0 +1,124 @@
+"""`lunscope compare` over recordings of real loads, as real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collectors.session.reader import SessionReader
+from engine.config import SCRATCH_ENV
+from engine.errors import LunscopeError
+
+ROOT = Path(__file__).parents[2]
+SMALL, LARGE = "4k", "256k"
+
+
+def _lunscope(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tui", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, SCRATCH_ENV: str(folder / "scratch")},
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two recordings of one load at a fixed rate, which any disk keeps, and one with blocks of another size."""
+    folder = tmp_path_factory.mktemp("compare")
+    for name, block in (("first", SMALL), ("second", SMALL), ("large", LARGE)):
+        load = ("--bs", block, "--qd", 4, "--size", "16m", "--rate", 200, "--arrival", "constant", "--runtime", "9s")
+        words = ("--tier", "sampled", "--interval", 0.25, "--record", folder / f"{name}.luns")
+        done = _lunscope(folder, "run", "--json", *load, *words)
+        assert done.returncode == 0, done.stderr
+        (folder / f"{name}.json").write_text(done.stdout)
+    return folder
+
+
+def _figures(folder: Path, a: str, b: str, *words: object) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = _lunscope(folder, "compare", folder / a, folder / b, "--table", "load_total", "--json", *words)
+    assert done.stderr == ""
+    (row,) = json.loads(done.stdout)["rows"]
+    return done.returncode, {field["id"]: field for field in row["fields"]}
+
+
+def test_same_load_is_neither_better_nor_worse_at_a_wide_delta(folder: Path) -> None:
+    code, figures = _figures(folder, "first.luns", "second.luns", "--delta", "1000%", "--fail-on", "worse")
+    assert code == 0
+    assert not {field["verdict"] for field in figures.values()} & {"better", "worse", "differs"}
+    assert figures["iops"]["verdict"] == figures["bytes_per_s"]["verdict"] == "equivalent"
+
+
+def test_larger_blocks_at_the_same_rate_move_more_bytes_at_as_many_ios(folder: Path) -> None:
+    code, figures = _figures(folder, "first.luns", "large.luns", "--delta", "50%")
+    assert (code, figures["bytes_per_s"]["verdict"], figures["iops"]["verdict"]) == (0, "better", "equivalent")
+    assert figures["bytes_per_s"]["relative"]["difference"] == pytest.approx(63, rel=0.3)
+    back, figures = _figures(folder, "large.luns", "first.luns", "--delta", "50%", "--fail-on", "worse")
+    assert (back, figures["bytes_per_s"]["verdict"]) == (1, "worse")
+
+
+def test_figures_of_the_recording_are_those_of_the_run(folder: Path) -> None:
+    _, figures = _figures(folder, "first.luns", "second.luns")
+    for side, name in (("a", "first"), ("b", "second")):
+        run = json.loads((folder / f"{name}.json").read_text())
+        # The first interval of a load and what came after the last sample are in the result alone.
+        assert figures["p50_ms"][side] == pytest.approx(run["total"]["latency_us"]["p50"] / 1000, rel=0.3)
+        assert figures["iops"][side] == pytest.approx(run["total"]["iops"], rel=0.3)
+
+
+def test_text_of_all_tables_fits_80_columns(folder: Path) -> None:
+    done = _lunscope(folder, "compare", folder / "first.luns", folder / "large.luns", "--all")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert [line for line in done.stdout.splitlines() if line.startswith("disk ")]
+
+
+def test_results_of_the_runs_are_shown_too(folder: Path) -> None:
+    _, figures = _figures(folder, "first.json", "large.json")
+    assert {field["verdict"] for field in figures.values()} == {"undecided"}
+    assert figures["bytes_per_s"]["relative"]["difference"] == pytest.approx(63, rel=0.3)
+
+
+def test_recording_in_progress_is_compared_with_its_own_past(tmp_path: Path) -> None:
+    growing = tmp_path / "growing.luns"
+    recorder = subprocess.Popen(
+        [sys.executable, "-m", "tui", "record", "-o", str(growing), "--interval", "0.1"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_for_samples(growing, 30)
+        words = (f"{growing}@..1", f"{growing}@1..", "--table", "host", "--json")
+        done = _lunscope(tmp_path, "compare", *words)
+    finally:
+        recorder.terminate()
+        recorder.wait(timeout=60)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["a"]["growing"], document["b"]["growing"]) == (False, True)
+    assert "more intervals" in document["rows"][0]["fields"][0]["reason"]
+
+
+def _wait_for_samples(path: Path, count: int) -> None:
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        with contextlib.suppress(LunscopeError), SessionReader(path) as reader:
+            if len(reader) >= count:
+                return
+        time.sleep(0.2)
+    pytest.fail(f"{path}: no {count} samples within 60 s")

@@ -1,0 +1,128 @@
+"""`lunscope compare`: two recordings, or parts of them, figure by figure, with a verdict."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from collectors.compare.comparison import CompareOptions, Comparison, compare, wanted_fields
+from collectors.compare.document import comparison_document
+from collectors.compare.open_side import TABLES, holdings, open_side, require_apart
+from collectors.compare.part import PartText
+from collectors.compare.rows import matched
+from collectors.compare.side import Side
+from collectors.reports.export import TABLES as KNOWN_TABLES
+from engine.errors import UsageError
+from engine.statistics.verdict import Verdict
+from engine.text import decimal_number, safe_text, short_text
+from tui.headless.comparison_text import comparison_lines
+
+_FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
+
+
+@click.command(short_help="two recordings, or parts of them: better, worse or equivalent")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option(
+    "--delta", default="5%", show_default=True, metavar="PERCENT", help="Largest difference that does not matter."
+)
+@click.option(
+    "--confidence", default="95%", show_default=True, metavar="PERCENT", help="Of each interval; 50% to 99.99%."
+)
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME",
+    help=f"Of {', '.join(KNOWN_TABLES)}; repeat for more. [{', '.join(TABLES)}]",
+)
+@click.option("--fields", metavar="ID,...", help="Field ids; default: those of reports.")
+@click.option("--all", "every", is_flag=True, help="All fields, and rows without I/O.")
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice([verdict.value for verdict in _FAILING]),
+    help="Exit 1 if any figure has this verdict; repeat for more.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.compare/1).")
+def command(
+    *,
+    a: str,
+    b: str,
+    delta: str,
+    confidence: str,
+    tables: tuple[str, ...],
+    fields: str | None,
+    every: bool,
+    fail_on: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Compare B with A: the change of every figure with its interval, and whether it is better or worse.
+
+    A and B are recordings, parts of recordings, documents of `lunscope run --json`, or loads of a sweep
+    (TRIALS-FILE@8). A part is FILE@FROM..TO with times (14:30, 90 for seconds after the start, words of an event,
+    epoch2) or FILE@epoch2. Without a part, a recording counts while its load ran.
+
+    A figure is better, worse or differs if the whole interval is beyond delta, equivalent if it is within, and
+    undecided otherwise, with the reason.
+
+    Exits 0 if it could be compared, 1 with --fail-on if a figure has that verdict, 2 if nothing can be compared.
+    """
+    options = CompareOptions(
+        _share("--delta", delta, 0.0, 10.0),
+        _share("--confidence", confidence, 0.5, 0.9999),
+        tuple(dict.fromkeys(fields.split(","))) if fields else (),
+        every,
+    )
+    chosen = tuple(dict.fromkeys(tables)) or TABLES
+    _check_fields(chosen, options)
+    comparison = compare(*_sides(a, b, options, chosen), options)
+    if as_json:
+        click.echo(json.dumps(comparison_document(comparison), allow_nan=False))
+    else:
+        for line in comparison_lines(comparison):
+            click.echo(line)
+    for name, side in (("A", comparison.a), ("B", comparison.b)):
+        if side.notice:
+            click.echo(f"lunscope: {name}: {safe_text(side.text)}: {safe_text(side.notice)}", err=True)
+    return _exit_code(comparison, fail_on)
+
+
+def _sides(a: str, b: str, options: CompareOptions, tables: tuple[str, ...]) -> tuple[Side, Side]:
+    """Read both.
+
+    Raises:
+        UsageError: they overlap, or have no row in common.
+    """
+    sides = open_side(a, options, tables), open_side(b, options, tables)
+    paths = [PartText.parse(text).path for text in (a, b)]
+    require_apart(*sides, same_file=paths[0].samefile(paths[1]))
+    if not matched(*(side.rows for side in sides)):
+        raise UsageError(f"nothing in common: A holds {holdings(sides[0])}; B holds {holdings(sides[1])}")
+    return sides
+
+
+def _check_fields(tables: tuple[str, ...], options: CompareOptions) -> None:
+    for table in tables:
+        if table not in KNOWN_TABLES:
+            raise UsageError(f"table {safe_text(table)!r}: unknown; choose from {', '.join(KNOWN_TABLES)}")
+    known = {field.id for table in tables for field in wanted_fields(table, CompareOptions(every=True))}
+    for field_id in options.fields:
+        if field_id not in known:
+            name = safe_text(short_text(field_id, 80))
+            raise UsageError(f"field {name!r}: not in {', '.join(tables)}, or no figure of an interval")
+
+
+def _share(option: str, text: str, least: float, most: float) -> float:
+    """Read a percentage, with or without the sign."""
+    number = decimal_number(text.strip().removesuffix("%").strip())
+    if number is None or not least <= number / 100 <= most:
+        raise UsageError(
+            f"{option} {safe_text(short_text(text, 80))}: write {100 * least:g}% to {100 * most:g}%, such as 5%"
+        )
+    return number / 100
+
+
+def _exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
+    return int(any(comparison.verdicts[Verdict(name)] for name in fail_on))
