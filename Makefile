@@ -8,6 +8,8 @@ CRATE := engine/native
 RUST_SOURCES := $(shell find $(CRATE)/src -name '*.rs') $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/bpf/lunscope.bpf.o
 export MATURIN_NO_INSTALL_RUST := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without .pyc files each of the many processes that the tests start compiles everything: a second instead of a third.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help build dev run test test-fast fuzz lab-test lint format audit wheel bench soak bpf bpf-accept clean snapshots
@@ -48,15 +50,16 @@ lint: dev ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
 	cargo fmt --manifest-path $(CRATE)/Cargo.toml --check
 	cargo clippy -q --manifest-path $(CRATE)/Cargo.toml --all-targets -- -D warnings
 
-WORKERS := $(shell echo $$((3 * $$(nproc) / 2)))
+# More workers than cores: tests of screens and devices wait for half of their time.
+PARALLEL := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
 
 test: lint ## everything: lint, Rust tests, Python tests
 	cargo test -q --manifest-path $(CRATE)/Cargo.toml
-	$(BIN)/pytest -n $(WORKERS) tests/unit tests/app
-	$(BIN)/pytest --ignore=tests/unit --ignore=tests/app
+	$(BIN)/pytest $(PARALLEL) -m 'not alone'
+	$(BIN)/pytest -m alone
 
 test-fast: dev ## what needs no devices and no terminal, within a minute
-	$(BIN)/pytest -q -n $(WORKERS) -m 'not slow' tests/unit tests/app
+	$(BIN)/pytest -q $(PARALLEL) -m 'not slow' tests/unit tests/app
 
 fuzz: dev ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)

@@ -476,7 +476,8 @@ PRESSES = [
     pytest.param(size, action, key, id=f"{action.id}-{key}-{size[0]}x{size[1]}")
     for size in SIZES
     for action in ACTIONS
-    for key in action.keys.split(",")
+    # Further keys of an action do the same at every size.
+    for key in action.keys.split(",")[: None if size == SIZES[0] else 1]
 ]
 
 

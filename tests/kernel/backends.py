@@ -97,7 +97,7 @@ def knobs_of(queue_depth: int = 4, block_bytes: int = 4096, **others: Any) -> Kn
     return Knobs(queue_depth=queue_depth, blocks=(BlockShare(block_bytes),), **others)
 
 
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 20.0) -> None:
+def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
     """Wait for a condition; the limit only ends a test that would otherwise hang."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -19,7 +19,7 @@ from tests import needs
 from tests.kernel.backends import OpenFile, running
 from tests.kernel.tracing import PATIENCE_S, eventually, grown, opened, queue_set, read_device, read_extents, row_of
 
-pytestmark = [needs.loop, needs.tracer]
+pytestmark = [pytest.mark.alone, needs.loop, needs.tracer]
 
 SIZE_BYTES = 64 << 20
 SECTOR_BYTES = 512

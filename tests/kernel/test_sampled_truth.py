@@ -28,7 +28,7 @@ from tests import needs
 from tests.kernel.backends import OpenFile, running
 from tests.kernel.tracing import grown, opened, read_device
 
-pytestmark = [needs.loop, needs.tracer, needs.io_uring]
+pytestmark = [pytest.mark.alone, needs.loop, needs.tracer, needs.io_uring]
 
 SIZE_BYTES = 128 << 20
 RATE = 2_000.0

@@ -10,6 +10,8 @@ import pytest
 
 from tests import needs
 
+pytestmark = pytest.mark.alone
+
 STOPS, STOP_S = 4, 0.8
 SCRIPT = f"""
 import json, os, signal, subprocess, sys, threading, time
