@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from collectors.model import Source, Step
 
-
 READING_S = 2.0
 """How long the reading of a sample may take on a busy machine."""
 
