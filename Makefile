@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev run test test-fast fuzz lab-test lint format audit wheel bench soak bpf bpf-accept clean snapshots
+.PHONY: help build dev run test test-fast test-rust fuzz lab-test lint lint-python lint-rust format audit wheel bench soak bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,20 +41,31 @@ $(VENV)/.dev: $(VENV)/.built requirements-dev.txt
 run: build ## build and start: the TUI on a terminal, a bounded run with a summary otherwise
 	@$(BIN)/lunscope run
 
+# Two at a time: mypy and the linker use one core each.
+TWO_AT_A_TIME := @$(MAKE) --no-print-directory -j2 --output-sync=target
+
 lint: dev ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
+	$(TWO_AT_A_TIME) lint-python lint-rust
+
+lint-python: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m mypy.stubtest engine._native
+
+lint-rust:
 	cargo fmt --manifest-path $(CRATE)/Cargo.toml --check
 	cargo clippy -q --manifest-path $(CRATE)/Cargo.toml --all-targets -- -D warnings
+
+test-rust:
+	cargo test -q --manifest-path $(CRATE)/Cargo.toml
 
 # More workers than cores: tests of screens and devices wait for half of their time.
 PARALLEL := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
 
-test: lint ## everything: lint, Rust tests, Python tests
-	cargo test -q --manifest-path $(CRATE)/Cargo.toml
+test: dev ## everything: lint, Rust tests, Python tests
+	$(TWO_AT_A_TIME) lint-python lint-rust test-rust
 	$(BIN)/pytest $(PARALLEL) -m 'not alone'
 	$(BIN)/pytest -m alone
 
