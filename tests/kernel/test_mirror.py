@@ -98,6 +98,7 @@ def test_reads_go_on_from_the_other_copy_when_one_fails(backend: str, make_loop:
     assert int(epoch.logical_counts[0, 0, ERRORS]) == 0, "each of them was read from the other copy"
 
 
+@pytest.mark.alone
 @throttle
 @needs.loop
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -27,7 +27,7 @@ pytestmark = [needs.root, needs.loop, needs.mkfs_ext4, needs.fsfreeze]
 ROOT = Path(__file__).parents[2]
 BACKENDS = [pytest.param("uring", marks=needs.io_uring), "threads", "aio"]
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-PROMPT_S = 8.0
+PROMPT_S = 20.0
 """How long what is to happen at once may take on a machine that has other work."""
 
 
