@@ -8,9 +8,11 @@ CRATE := engine/native
 RUST_SOURCES := $(shell find $(CRATE)/src -name '*.rs') $(CRATE)/Cargo.toml $(CRATE)/Cargo.lock $(CRATE)/bpf/lunscope.bpf.o
 export MATURIN_NO_INSTALL_RUST := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without .pyc files each of the many processes that the tests start compiles everything: a second instead of a third.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev run test test-fast fuzz lab-test lint format audit wheel bench soak bpf bpf-accept clean snapshots
+.PHONY: help build dev run test test-fast test-rust fuzz lab-test lint lint-python lint-rust format audit wheel bench soak bpf bpf-accept clean snapshots
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -39,24 +41,36 @@ $(VENV)/.dev: $(VENV)/.built requirements-dev.txt
 run: build ## build and start: the TUI on a terminal, a bounded run with a summary otherwise
 	@$(BIN)/lunscope run
 
+# Two at a time: mypy and the linker use one core each.
+TWO_AT_A_TIME := @$(MAKE) --no-print-directory -j2 --output-sync=target
+
 lint: dev ## ruff, mypy --strict, import-linter, stubtest, rustfmt, clippy
+	$(TWO_AT_A_TIME) lint-python lint-rust
+
+lint-python: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m mypy.stubtest engine._native
+
+lint-rust:
 	cargo fmt --manifest-path $(CRATE)/Cargo.toml --check
 	cargo clippy -q --manifest-path $(CRATE)/Cargo.toml --all-targets -- -D warnings
 
-WORKERS := $(shell echo $$((3 * $$(nproc) / 2)))
-
-test: lint ## everything: lint, Rust tests, Python tests
+test-rust:
 	cargo test -q --manifest-path $(CRATE)/Cargo.toml
-	$(BIN)/pytest -n $(WORKERS) tests/unit tests/app
-	$(BIN)/pytest --ignore=tests/unit --ignore=tests/app
+
+# More workers than cores: tests of screens and devices wait for half of their time.
+PARALLEL := -n $(shell echo $$((2 * $$(nproc)))) --dist worksteal
+
+test: dev ## everything: lint, Rust tests, Python tests
+	$(TWO_AT_A_TIME) lint-python lint-rust test-rust
+	$(BIN)/pytest $(PARALLEL) -m 'not alone'
+	$(BIN)/pytest -m alone
 
 test-fast: dev ## what needs no devices and no terminal, within a minute
-	$(BIN)/pytest -q -n $(WORKERS) -m 'not slow' tests/unit tests/app
+	$(BIN)/pytest -q $(PARALLEL) -m 'not slow' tests/unit tests/app
 
 fuzz: dev ## hostile sessions, trees, job files and messages: make fuzz SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1)

@@ -65,7 +65,7 @@ DETAIL = _entry(
     "Details",
     "Details of a disk, path or port",
     "",
-    "detail:DetailView",
+    "details:DetailView",
     Action("disk.back", "Back to the previous screen", "escape", "Back"),
 )
 LOAD = _entry(

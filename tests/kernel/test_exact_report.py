@@ -29,7 +29,7 @@ from collectors.sources.recorder import RecordingSource
 from tests import needs
 from tests.kernel.tracing import queue_set
 
-pytestmark = [needs.loop, needs.tracer]
+pytestmark = [pytest.mark.alone, needs.loop, needs.tracer]
 
 READS, WRITES = 400, 100
 READ_BYTES, WRITE_BYTES = 512 << 10, 256 << 10

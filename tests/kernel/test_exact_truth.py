@@ -26,7 +26,13 @@ from tests.kernel.backends import OpenFile, running
 from tests.kernel.block_events import Truth, event_log, refusal
 from tests.kernel.tracing import grown, opened, queue_set, read_device, row_of
 
-pytestmark = [needs.loop, needs.tracer, needs.io_uring, pytest.mark.skipif(bool(refusal()), reason=refusal())]
+pytestmark = [
+    pytest.mark.alone,
+    needs.loop,
+    needs.tracer,
+    needs.io_uring,
+    pytest.mark.skipif(bool(refusal()), reason=refusal()),
+]
 
 ATTEMPTS = 8
 SIZE_BYTES = 4 << 30

@@ -129,11 +129,13 @@ def test_swap_on_zram(storage: Storage) -> None:
 @needs.swap
 def test_a_hard_link_to_a_swap_file(storage: Storage) -> None:
     path = storage.folder / "swapfile"
-    path.write_bytes(bytes(16 * MIB))
+    with path.open("wb") as file:
+        file.write(bytes(16 * MIB))
+        file.flush()
+        os.fsync(file.fileno())
     path.chmod(0o600)
     link = storage.folder / "harmless"
     link.hardlink_to(path)
-    os.sync()
     try:
         storage.swapon(str(path))
     except AssertionError as error:

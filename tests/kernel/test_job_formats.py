@@ -111,6 +111,7 @@ JOBS = [
 ]
 
 
+@pytest.mark.alone
 @needs.fio
 @needs.io_uring
 @pytest.mark.parametrize(("lines", "depth"), JOBS, ids=[lines.replace("\n", " ") for lines, _ in JOBS])
@@ -126,6 +127,7 @@ def test_fio_and_lunscope_make_the_same_load_of_a_file(data: Path, lines: str, d
     assert depth * 0.6 < mine.outstanding < depth * 1.1
 
 
+@pytest.mark.alone
 @needs.fio
 @needs.io_uring
 def test_a_rate_is_the_same_with_both(data: Path) -> None:
@@ -138,6 +140,7 @@ def test_a_rate_is_the_same_with_both(data: Path) -> None:
     assert mine.read_share == pytest.approx(0.7, abs=0.08)
 
 
+@pytest.mark.alone
 @needs.fio
 @needs.io_uring
 def test_what_is_written_for_fio_runs_there(data: Path) -> None:

@@ -21,7 +21,7 @@ from collectors.tables.block.schema import DISK
 from engine._native import BlockReader, InflightSampler
 from tests import needs
 
-pytestmark = needs.loop
+pytestmark = [pytest.mark.alone, needs.loop]
 
 DEADLINE_S = 30.0
 MakeLoop = Callable[..., str]

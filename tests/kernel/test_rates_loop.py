@@ -16,7 +16,7 @@ from collectors.rates import derive
 from collectors.tables.block.counters import BlockCollector
 from tests import needs
 
-pytestmark = needs.loop
+pytestmark = [pytest.mark.alone, needs.loop]
 
 READS, WRITES = 100, 200
 """Of one round of the load."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +25,14 @@ from engine import _native
 from engine.job.spec import Knobs
 from tests import needs
 from tests.kernel.backends import OpenFile, running
+from tests.kernel.conftest import Storage
 from tests.kernel.tracing import grown, opened, read_device
 
-pytestmark = [needs.loop, needs.tracer, needs.io_uring]
+pytestmark = [pytest.mark.alone, needs.loop, needs.tracer, needs.io_uring]
 
 SIZE_BYTES = 128 << 20
 RATE = 2_000.0
+DEPTHS = (1, 16)
 BURSTS = 3
 BURST_STEPS = 4
 IDLE_STEPS = 2
@@ -93,39 +94,60 @@ def interval_of(step: Step, truth: Truth, name: str) -> Interval:
     )  # fmt: skip
 
 
-def bursts(device: str, depth: int, tracer: _native.BlockTracer) -> list[list[Interval]]:
-    """Intervals of each burst, the first being that in which the disk became busy."""
-    truth = Truth(device, tracer)
-    source = LiveSource(1.0, tier="sampled", extra_collectors=[truth])
-    stop, found, count = threading.Event(), [list[Interval]() for _ in range(BURSTS)], 0
-    with opened(device) as fd, ExitStack() as load:
-        target = OpenFile(fd, device, SIZE_BYTES, 4096)
-        for step in source.steps(stop):
-            burst, place = divmod(count, IDLE_STEPS + BURST_STEPS + 5)
-            if place > IDLE_STEPS and place <= IDLE_STEPS + BURST_STEPS:
-                found[burst].append(interval_of(step, truth, Path(device).name))
-            if place == IDLE_STEPS:
-                load.enter_context(running("uring", [target], Knobs(queue_depth=depth, rate_iops=RATE)))
-            if place == IDLE_STEPS + BURST_STEPS:
+def bursts(devices: dict[int, str], tracer: _native.BlockTracer) -> dict[int, list[list[Interval]]]:
+    """Intervals of each burst by queue depth, the first being that in which the disk became busy.
+
+    The disks take turns: one is idle for longer than the sampler watches it while the other is busy.
+    """
+    truths = {depth: Truth(device, tracer) for depth, device in devices.items()}
+    source = LiveSource(1.0, tier="sampled", extra_collectors=list(truths.values()))
+    order, found = list(devices) * BURSTS, {depth: list[list[Interval]]() for depth in devices}
+    with ExitStack() as stack:
+        load = stack.enter_context(ExitStack())
+        targets = {
+            depth: OpenFile(stack.enter_context(opened(device)), device, SIZE_BYTES, 4096)
+            for depth, device in devices.items()
+        }
+        for count, step in enumerate(source.steps(threading.Event())):
+            burst, place = divmod(count - 1, IDLE_STEPS + BURST_STEPS)
+            if burst < 0:
+                continue
+            depth = order[burst]
+            if place >= IDLE_STEPS:
+                found[depth][-1].append(interval_of(step, truths[depth], Path(devices[depth]).name))
+            if place == IDLE_STEPS - 1:
+                found[depth].append([])
+                load.enter_context(running("uring", [targets[depth]], Knobs(queue_depth=depth, rate_iops=RATE)))
+            if place == IDLE_STEPS + BURST_STEPS - 1:
                 load.close()
-                if burst == BURSTS - 1:
+                if burst == len(order) - 1:
                     break
-            count += 1
     source.close()
     return found
 
 
-@pytest.mark.parametrize("depth", [1, 16])
+@pytest.fixture(scope="module")
+def bursts_by_depth(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[list[Interval]]]:
+    with ExitStack() as stack:
+        storage = Storage(tmp_path_factory.mktemp("loops"), stack)
+        devices = {depth: storage.loop(SIZE_BYTES, options=("--direct-io=on",)) for depth in DEPTHS}
+        # What was never written is read from nowhere, in less time than a sample takes.
+        for device in devices.values():
+            with Path(device).open("wb") as whole:
+                for _ in range(SIZE_BYTES >> 20):
+                    whole.write(os.urandom(1 << 20))
+                os.fsync(whole.fileno())
+        tracer = _native.BlockTracer()
+        stack.callback(tracer.close)
+        return bursts(devices, tracer)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
 def test_busy_and_service_are_near_the_exact_ones_or_left_out(
-    depth: int, make_loop: Callable[..., str], tracer: _native.BlockTracer
+    depth: int, bursts_by_depth: dict[int, list[list[Interval]]]
 ) -> None:
-    device = make_loop(SIZE_BYTES)
-    # What was never written is read from nowhere, in less time than a sample takes.
-    with Path(device).open("wb") as whole:
-        for _ in range(SIZE_BYTES >> 20):
-            whole.write(os.urandom(1 << 20))
-        os.fsync(whole.fileno())
-    found = bursts(device, depth, tracer)
+    found = bursts_by_depth[depth]
+    assert [len(burst) for burst in found] == [BURST_STEPS] * BURSTS
     for first, *others in found:
         assert first.exact["reads"] > 0
         assert first.busy_tier == Tier.KERNEL

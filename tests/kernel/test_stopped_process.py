@@ -10,6 +10,8 @@ import pytest
 
 from tests import needs
 
+pytestmark = pytest.mark.alone
+
 STOPS, STOP_S = 4, 0.8
 SCRIPT = f"""
 import json, os, signal, subprocess, sys, threading, time
@@ -21,13 +23,13 @@ knobs = Knobs(queue_depth=64)
 control.arm(JobSpec(size_bytes=8 << 20, knobs=knobs, backend=Backend(sys.argv[1])), Permissions())
 control.start()
 for _ in range({STOPS}):
-    time.sleep(0.5)
+    time.sleep(0.2)
     waker = subprocess.Popen(["sh", "-c", f"sleep {STOP_S}; kill -CONT {{os.getpid()}}"])
     control.part_epoch()
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
     time.sleep(0.01)
     waker.wait()
-time.sleep(0.5)
+time.sleep(0.2)
 control.stop()
 result = control.result()
 measured = result.total.total

@@ -462,7 +462,8 @@ def test_a_load_that_is_not_verified_takes_the_journal_away(tmp_path: Path) -> N
     assert lunscope(*run, "--verify", "--size", "4m").returncode == 0
     assert journal_path(str(path)).exists()
     allowed = ("--allow-write", path, "--destroy-data")
-    assert lunscope(*run, *allowed).returncode == 0
+    # The kernel closes the file of a process that has ended a moment later, where it holds it for a ring.
+    eventually(lambda: lunscope(*run, *allowed).returncode == 0, "the file to be free")
     assert not journal_path(str(path)).exists()
 
 
@@ -526,7 +527,8 @@ def test_a_final_pass_that_stalls_is_named_and_given_up(make_loop: Callable[...,
 def test_the_check_of_a_target_names_reads_that_do_not_come_back(make_loop: Callable[..., str]) -> None:
     path = make_loop(4 * MIB)
     options = ["--headless", "--verify", "--target", path, "--rw", "write", "--runtime", "500ms"]
-    assert lunscope("run", *options, "--allow-write", path, "--destroy-data").returncode == 0
+    written = lunscope("run", *options, "--allow-write", path, "--destroy-data")
+    assert "reading back" in written.stdout or "read back at the end" in written.stdout, written
     with slowed(path, 2):
         process = subprocess.Popen([sys.executable, "-m", "tui", "verify", path], stderr=subprocess.PIPE, cwd=ROOT)
         try:

@@ -97,7 +97,7 @@ def assert_sane(frame: Frame) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(previous=st.none() | samples(), current=samples())
 def test_any_raw_values_derive_without_error_infinity_or_negatives(previous: Sample | None, current: Sample) -> None:
     with warnings.catch_warnings():

@@ -42,14 +42,15 @@ def command(*, path: Path, users: tuple[str, ...], group: str | None, procfs: Pa
     if refusal := _native.tracer_refusal(str(procfs), str(sysfs)):
         raise LunscopeError(f"probe: {refusal}")
     admission = Admission.of(users, group)
-    server = ProbeServer(path, admission, Hub(lambda: _native.BlockTracer(str(sysfs))), _log)
     stop = threading.Event()
-    _log(f"listening at {path}")
-    try:
-        with stop_on_signal(stop):
+    # From before the socket exists: who sees it may end the helper, and that must remove it.
+    with stop_on_signal(stop):
+        server = ProbeServer(path, admission, Hub(lambda: _native.BlockTracer(str(sysfs))), _log)
+        try:
+            _log(f"listening at {path}")
             server.serve(stop)
-    finally:
-        server.close()
+        finally:
+            server.close()
 
 
 def _log(text: str) -> None:

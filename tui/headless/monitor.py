@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from collectors.model import Source, Step
+
+READING_S = 2.0
+"""How long the reading of a sample may take on a busy machine."""
 
 
 class Monitor:
@@ -20,7 +24,6 @@ class Monitor:
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._step: Step | None = None
-        self._count = 0
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="lunscope-monitor", daemon=True)
 
@@ -39,10 +42,17 @@ class Monitor:
         self._thread.start()
 
     def wait_for_next(self, timeout_s: float) -> None:
-        """Wait for one more sample, or the end of sampling."""
+        """Wait for a sample whose reading begins from now on, or the end of sampling.
+
+        One that is being read may have taken the counters and events of the load already.
+        """
+        now_ns = time.monotonic_ns()
+
+        def has_come() -> bool:
+            return self._step is not None and self._step.current.monotonic_ns >= now_ns
+
         with self._changed:
-            count = self._count
-            self._changed.wait_for(lambda: self._count > count or self._failure is not None, timeout_s)
+            self._changed.wait_for(lambda: has_come() or self._failure is not None, timeout_s)
 
     def close(self) -> None:
         """Stop sampling and close the source."""
@@ -57,7 +67,6 @@ class Monitor:
                 self._observe(step)
                 with self._changed:
                     self._step = step
-                    self._count += 1
                     self._changed.notify_all()
         except Exception as error:  # nothing catches it in a thread; the command checks
             with self._changed:

@@ -22,7 +22,7 @@ from engine.results.result_text import response_lines, summary_lines
 from engine.running.control import LoadControl
 from engine.text import safe_text
 from tui.headless.leaving import leave
-from tui.headless.monitor import Monitor
+from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.signals import EndingSignals
 from tui.options.watching import Watching, open_source
@@ -69,7 +69,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
                 run = HeadlessRun(control, monitor, signals, _print_status, scenario.turns)
                 result = run.drive(scenario.job, permissions)
                 if recording is not None or output.fio_json is not None:
-                    monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
+                    monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
                 runs.append((result, series.intervals))
                 _print_run(result, read, as_json=output.as_json)
                 code = exit_code(result, control.status.state, signals) or code

@@ -21,7 +21,7 @@ from engine.sweep.trial import Trial
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import leave
-from tui.headless.monitor import Monitor
+from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.signals import EndingSignals
 from tui.options.watching import Watching, open_source, recording_exit
@@ -103,7 +103,7 @@ def run_sweep(order: SweepOrder, watching: Watching) -> int:
             monitor.start()
             load = sweep.drive(order.plan.armed, order.permissions)
             if recording is not None:
-                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S))
+                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
             code = exit_code(load, control.status.state, signals)
         except LunscopeError as error:
             click.echo(f"lunscope: {safe_text(str(error))}", err=True)
