@@ -29,7 +29,7 @@ LUNSCOPE = (sys.executable, "-m", "tui")
 GONE_S = 6.0
 """Ends within 2 s are what `make soak` asks for, on a machine that does nothing else."""
 PATIENCE_S = 30.0
-DEAF_S = 10.0
+DEAF_S = 30.0
 FREEZING = """
 import sys, time
 import tui.app

@@ -52,13 +52,14 @@ def _balance(found: Answer) -> Optimum | None:
 @pytest.mark.parametrize(
     ("curve", "knee", "disturbance"),
     [
+        (corner(16), 16, {"noise": 0.05}),
         (corner(16), 16, {"noise": 0.20}),
         (bend(24), 23, {"noise": 0.20}),
         (corner(16), 16, {"noise": 0.05, "stall_every_s": 10}),
         (corner(24), 24, {"noise": 0.05, "drift": -0.3}),
         (peak(16, 0.5), 16, {"noise": 0.20}),
     ],
-    ids=["noise 20 %", "soft knee, noise 20 %", "stalls", "drifting maximum", "mid peak, noise 20 %"],
+    ids=["noise 5 %", "noise 20 %", "soft knee, noise 20 %", "stalls", "drifting maximum", "mid peak, noise 20 %"],
 )
 def test_knee_is_within_one_step_of_the_ladder(curve: Curve, knee: float, disturbance: dict[str, Any]) -> None:
     answers = _answers(curve, **disturbance)
@@ -85,7 +86,7 @@ def test_knee_without_noise_is_the_closed_form(depth: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.0, 0.20])
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.20])
 @pytest.mark.parametrize(
     ("curve", "shape"), [(flat, Shape.FLAT), (falling(0.3), Shape.FALLING), (rising, Shape.RISING)]
 )
