@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import select
 from collections.abc import Iterator
 
 import pytest
@@ -38,6 +39,13 @@ class Pipe:
                 seen += os.read(self.read_fd, 1 << 20)
             except BlockingIOError:
                 await asyncio.sleep(0.002)
+        return seen
+
+    def read_until(self, end: bytes) -> bytes:
+        """Read in a thread, while the loop is kept from running."""
+        seen = b""
+        while not seen.endswith(end) and select.select([self.read_fd], [], [], TOO_LONG_S)[0]:
+            seen += os.read(self.read_fd, 1 << 20)
         return seen
 
 
@@ -85,13 +93,9 @@ async def test_finishing_cuts_a_frame_between_sequences(pipe: Pipe) -> None:
     output.frame(FRAME * MANY)
     seen = os.read(pipe.read_fd, 1 << 14)
 
-    async def read_on() -> bytes:
-        await asyncio.sleep(0)
-        return await pipe.read_all()
-
-    finishing = asyncio.get_running_loop().run_in_executor(None, output.finish, "BYE", TOO_LONG_S)
-    seen += await read_on()
-    assert await finishing
+    reading = asyncio.get_running_loop().run_in_executor(None, pipe.read_until, b"BYE")
+    assert output.finish("BYE", TOO_LONG_S)
+    seen += await reading
     assert seen.endswith(b"BYE")
     assert len(seen) < MANY * len(FRAME)
     assert re.fullmatch(rb"(\x1b\[1;1H|\x1b\[38;5;12m|\xc3\xa9|x)*BYE", seen)
