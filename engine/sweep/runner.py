@@ -137,6 +137,11 @@ class SweepRunner:
         """What became of each point up to now."""
         return SweepPoints(tuple(map(tuple, self._log.trials)), tuple(self._log.left_out), self._measuring)
 
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Targets that failed and points that were left out, one line each."""
+        return tuple(self._log.troubles)
+
     def run(self) -> SweepResult:
         """Measure all points that are not done yet."""
         ended = "complete"
@@ -200,12 +205,13 @@ class SweepRunner:
             point = self._plan.point_name(at)
             self._log.note(f"{name}: its I/Os failed from {point} on; points with it are not in the curve")
         self._log.trials[curve.index].append(trial)
+        self._measuring = None
         self._note(*trial_event(self._plan, curve.index, trial))
         self._keep(curve.index, trial)
         return True
 
     def _leave_out(self, at: Point, reason: str) -> None:
-        left_out = LeftOut(at, reason)
+        left_out, self._measuring = LeftOut(at, reason), None
         self._log.left_out.append(left_out)
         self._log.note(f"{self._plan.point_name(at)}: left out" + (f": {reason}" if reason else ""))
         self._note(*left_out_event(self._plan, left_out))

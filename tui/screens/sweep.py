@@ -1,0 +1,250 @@
+"""The sweep: its points while they are measured, and what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from collectors.latency.subject import LatencySubject
+from collectors.latency.subjects import WHOLE_LOAD
+from collectors.model import Frame
+from engine.events import Event
+from engine.sweep.knee import Answer
+from engine.sweep.points import Point
+from engine.text import safe_text
+from tui.app_state import AppState
+from tui.keys import bindings_of
+from tui.screen_registry import SWEEP
+from tui.screens.base import View
+from tui.screens.dialogs import confirm_write
+from tui.sweep.answers import CurveAnswers
+from tui.sweep.rows import SORT_KEYS, PointRow, point_rows, sorted_rows
+from tui.sweep.session import SweepSession
+from tui.sweep.state import SweepPhase, SweepState, recorded_state
+from tui.sweep.words import MARKS, NO_SWEEP, answer_text, point_text, progress_text, verdict_text, wish_text
+from tui.widgets.line import TextLine
+from tui.widgets.sweep.answer import AnswerText
+from tui.widgets.sweep.table import SweepTable
+
+STATUS_PERIOD_S = 0.2
+_LARGE = (140, 40)
+"""Size from which all views are shown at once."""
+_VIEWS = ("table", "answer")
+
+
+class AnswersChanged(Message, bubble=False):
+    """A curve was fitted."""
+
+
+class SweepScreen(View):
+    """Progress, verdict, and the views: all at once in a large window, one at a time in a small one."""
+
+    ENTRY = SWEEP
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(SWEEP.actions)
+    DEFAULT_CSS = """
+    SweepScreen #sweep_body, SweepScreen #sweep_body Vertical { height: 1fr; }
+    SweepScreen #sweep_body Spanned { height: 1fr; }
+    SweepScreen #sweep_left { width: 1fr; }
+    SweepScreen.-tiny #verdict, SweepScreen.-tiny #legend, SweepScreen.-tiny #point { display: none; }
+    """
+
+    def __init__(self, app_state: AppState) -> None:
+        super().__init__(app_state)
+        self._answers = CurveAnswers(self._post_change)
+        self._view = _VIEWS[0]
+        self._sort, self._descending = SORT_KEYS[0], False
+        self._shown: tuple[object, ...] = ()
+        self._curve = 0
+        self._recorded: tuple[list[Event], SweepState | None] | None = None
+        """Events of a recording up to the moment that is shown, and the sweep in them."""
+
+    def compose_body(self) -> ComposeResult:
+        """Progress, verdict, views, and the point under the cursor."""
+        yield TextLine(" ", id="progress")
+        yield TextLine(" ", id="message")
+        yield TextLine(" ", id="verdict")
+        with Horizontal(id="sweep_body"), Vertical(id="sweep_left"):
+            yield SweepTable(id="table")
+            yield AnswerText(id="answer")
+        yield TextLine(" ", id="legend")
+        yield TextLine(" ", id="point")
+
+    def on_mount(self) -> None:
+        """Begin the sweep, and follow it between frames."""
+        self.set_interval(STATUS_PERIOD_S, self._tick)
+        if self._session is not None and self._session.state.phase is SweepPhase.WAITING:
+            self.call_after_refresh(self._begin, self._session)
+
+    @property
+    def _session(self) -> SweepSession | None:
+        return self.app_state.sweep
+
+    def _begin(self, session: SweepSession) -> None:
+        """Begin once the name of every target that is written was typed."""
+        controller = session.controller
+        writes = [curve.knobs.read_pct for curve in session.plan.curves]
+        missing = controller.unconfirmed(replace(session.plan.first, read_pct=min(writes)))
+        if not missing:
+            session.begin()
+            return
+
+        def typed(answer: str | None) -> None:
+            if answer is None:
+                session.refuse(f"{missing[0]}: name does not match: nothing written")
+                return
+            controller.confirm(answer)
+            self._begin(session)
+
+        self.app.push_screen(confirm_write(missing[0]), typed)
+
+    # ------------------------------------------------------------------ drawing
+
+    def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - a recording is read up to the frame of the app
+        """Draw the sweep as it is now, or as it was then."""
+        self._draw()
+
+    def _tick(self) -> None:
+        if self._session is not None and self.is_current and self.is_whole:
+            self._draw()
+
+    def _post_change(self) -> None:
+        self.post_message(AnswersChanged())
+
+    @on(AnswersChanged)
+    def _answered(self) -> None:
+        if self.is_whole:
+            self._draw()
+
+    def _state(self) -> SweepState | None:
+        if self._session is not None:
+            return self._session.state
+        frame = self.app_state.frame
+        if frame is None:
+            return None
+        past = [event for event in self.app_state.events.all() if event.monotonic_ns <= frame.monotonic_ns]
+        if self._recorded is None or past != self._recorded[0]:
+            self._recorded = past, recorded_state(past)
+        return self._recorded[1]
+
+    def _draw(self) -> None:
+        state = self._state()
+        if state is None:
+            self._draw_nothing()
+            return
+        message = "" if self._session is None else self._session.message
+        left = None if state.left_s is None else round(state.left_s)
+        answers = self._answers.of(state.plan, state.points)
+        shown = (replace(state, left_s=left), message, answers, self._view, self._order, self.size, self.app.theme)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        rows = point_rows(state, answers)
+        self.query_one("#sweep_body").display = True
+        keys = tuple(axis.knob.key for axis in state.plan.axes)
+        ordered = sorted_rows(rows, self._sort, descending=self._descending)
+        self.query_one(SweepTable).show(ordered, keys, self._order)
+        self._draw_lines(state, message)
+        self._draw_curve(state, answers)
+        self._lay_out()
+
+    @property
+    def _order(self) -> tuple[str, bool]:
+        return self._sort, self._descending
+
+    def _draw_nothing(self) -> None:
+        self.query_one("#progress", TextLine).put(f" {NO_SWEEP}")
+        self.query_one("#sweep_body").display = False
+
+    def _draw_lines(self, state: SweepState, message: str) -> None:
+        style = {SweepPhase.PAUSED: "bold $warning", SweepPhase.ENDED: "bold"}.get(state.phase, "bold $accent")
+        self.query_one("#progress", TextLine).put(Content.assemble((f" {safe_text(progress_text(state))}", style)))
+        wish = wish_text(state)
+        words = "   ".join(part for part in (message, "" if wish and wish in message else wish) if part)
+        self.query_one("#message", TextLine).put(f" {safe_text(words)}")
+        marks = "  ".join(f"{mark} {words}" for mark, words in MARKS)
+        self.query_one("#legend", TextLine).put(Content.styled(f" {marks}   latencies in ms", "dim"))
+
+    def _draw_curve(self, state: SweepState, answers: tuple[Answer | None, ...]) -> None:
+        """Draw what follows the cursor: the verdict and the answer of its curve, and its point."""
+        row = self._row
+        self._curve = 0 if row is None else min(row.point.curve, len(answers) - 1)
+        verdict = verdict_text(state, self._curve, answers[self._curve])
+        self.query_one("#verdict", TextLine).put(Content.assemble((f" {verdict}", "bold")))
+        self.query_one("#point", TextLine).put(" " if row is None else f" {point_text(state, row)}")
+        self.query_one(AnswerText).show(list(answer_text(state, answers, self._curve)))
+
+    def _lay_out(self) -> None:
+        """Show all views, or the chosen one where there is no room for all."""
+        large = self.size.width >= _LARGE[0] and self.size.height >= _LARGE[1]
+        for name in _VIEWS:
+            self.query_one(f"#{name}", Widget).display = large or name == self._view
+
+    @property
+    def _row(self) -> PointRow | None:
+        return self.query_one(SweepTable).cursor_row
+
+    @on(SweepTable.Moved)
+    def _moved(self) -> None:
+        self._shown = ()
+        self._draw()
+
+    def latency_subject(self) -> LatencySubject:
+        """Return all targets of the load."""
+        return WHOLE_LOAD
+
+    # ------------------------------------------------------------------ actions
+
+    def action_sweep_use(self) -> None:
+        """Set the live knobs to the point under the cursor."""
+        if self._session is not None and self._row is not None:
+            self._session.use(self._row.point)
+            self._draw()
+
+    def action_sweep_pause(self) -> None:
+        """Pause or go on."""
+        if self._session is not None:
+            self._session.toggle_pause()
+            self._draw()
+
+    def action_sweep_skip(self) -> None:
+        """Leave out the point being measured."""
+        if self._session is not None:
+            self._session.skip()
+            self._draw()
+
+    def action_sweep_stop(self) -> None:
+        """End the sweep and keep what was measured."""
+        if self._session is not None:
+            self._session.stop()
+            self._draw()
+
+    def action_sweep_view(self) -> None:
+        """Show the next view."""
+        self._view = _VIEWS[(_VIEWS.index(self._view) + 1) % len(_VIEWS)]
+        self._draw()
+        self.query_one(f"#{self._view}", Widget).focus()
+
+    def action_sweep_curve(self) -> None:
+        """Move to the next curve."""
+        state = self._state()
+        if state is not None:
+            curve = (self._curve + 1) % len(state.plan.curves)
+            self.query_one(SweepTable).go_to(Point(curve, state.plan.curves[curve].search.loads[0]))
+
+    def action_sweep_sort(self) -> None:
+        """Sort by the next column."""
+        self._sort = SORT_KEYS[(SORT_KEYS.index(self._sort) + 1) % len(SORT_KEYS)]
+        self._draw()
+
+    def action_sweep_reverse(self) -> None:
+        """Reverse the order."""
+        self._descending = not self._descending
+        self._draw()
