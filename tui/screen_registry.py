@@ -163,6 +163,7 @@ SWEEP = _entry(
     Action("sweep.curve", "Next curve", "c", "Curve"),
     Action("sweep.sort", "Sort by the next column", "o", "Sort"),
     Action("sweep.reverse", "Reverse the order", "O"),
+    Action("sweep.figure", "Map: next figure (IOPS, mean, p99)", "m"),
 )
 
 SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP)

@@ -29,15 +29,29 @@ from tui.sweep.answers import CurveAnswers
 from tui.sweep.rows import SORT_KEYS, PointRow, point_rows, sorted_rows
 from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase, SweepState, recorded_state
-from tui.sweep.words import MARKS, NO_SWEEP, answer_text, point_text, progress_text, verdict_text, wish_text
+from tui.sweep.words import (
+    MARKS,
+    NO_SWEEP,
+    answer_text,
+    curve_name,
+    point_text,
+    progress_text,
+    verdict_text,
+    wish_text,
+)
 from tui.widgets.line import TextLine
 from tui.widgets.sweep.answer import AnswerText
+from tui.widgets.sweep.heat import SweepMap, map_grid
+from tui.widgets.sweep.lanes import TargetLanes
+from tui.widgets.sweep.plot import SweepPlot
 from tui.widgets.sweep.table import SweepTable
 
 STATUS_PERIOD_S = 0.2
 _LARGE = (140, 40)
 """Size from which all views are shown at once."""
-_VIEWS = ("table", "answer")
+_MOST_LINES = 14
+"""Of the map and of the lanes beside the others."""
+_VIEWS = ("table", "plot", "map", "targets", "answer")
 
 
 class AnswersChanged(Message, bubble=False):
@@ -52,7 +66,10 @@ class SweepScreen(View):
     DEFAULT_CSS = """
     SweepScreen #sweep_body, SweepScreen #sweep_body Vertical { height: 1fr; }
     SweepScreen #sweep_body Spanned { height: 1fr; }
-    SweepScreen #sweep_left { width: 1fr; }
+    SweepScreen #sweep_left, SweepScreen #sweep_right { width: 1fr; }
+    SweepScreen.-large #table { height: 2fr; }
+    SweepScreen.-large #plot { height: 2fr; }
+    SweepScreen.-large #sweep_right { margin: 0 0 0 1; }
     SweepScreen.-tiny #verdict, SweepScreen.-tiny #legend, SweepScreen.-tiny #point { display: none; }
     """
 
@@ -63,6 +80,8 @@ class SweepScreen(View):
         self._sort, self._descending = SORT_KEYS[0], False
         self._shown: tuple[object, ...] = ()
         self._curve = 0
+        self._offered: tuple[str, ...] = _VIEWS
+        """Views that have something to show."""
         self._recorded: tuple[list[Event], SweepState | None] | None = None
         """Events of a recording up to the moment that is shown, and the sweep in them."""
 
@@ -71,9 +90,14 @@ class SweepScreen(View):
         yield TextLine(" ", id="progress")
         yield TextLine(" ", id="message")
         yield TextLine(" ", id="verdict")
-        with Horizontal(id="sweep_body"), Vertical(id="sweep_left"):
-            yield SweepTable(id="table")
-            yield AnswerText(id="answer")
+        with Horizontal(id="sweep_body"):
+            with Vertical(id="sweep_left"):
+                yield SweepTable(id="table")
+                yield AnswerText(id="answer")
+            with Vertical(id="sweep_right"):
+                yield SweepPlot(id="plot")
+                yield SweepMap(id="map")
+                yield TargetLanes(id="targets")
         yield TextLine(" ", id="legend")
         yield TextLine(" ", id="point")
 
@@ -152,8 +176,8 @@ class SweepScreen(View):
         ordered = sorted_rows(rows, self._sort, descending=self._descending)
         self.query_one(SweepTable).show(ordered, keys, self._order)
         self._draw_lines(state, message)
-        self._draw_curve(state, answers)
-        self._lay_out()
+        self._draw_curve(state, answers, rows)
+        self._lay_out(state)
 
     @property
     def _order(self) -> tuple[str, bool]:
@@ -172,20 +196,44 @@ class SweepScreen(View):
         marks = "  ".join(f"{mark} {words}" for mark, words in MARKS)
         self.query_one("#legend", TextLine).put(Content.styled(f" {marks}   latencies in ms", "dim"))
 
-    def _draw_curve(self, state: SweepState, answers: tuple[Answer | None, ...]) -> None:
+    def _draw_curve(self, state: SweepState, answers: tuple[Answer | None, ...], rows: list[PointRow]) -> None:
         """Draw what follows the cursor: the verdict and the answer of its curve, and its point."""
         row = self._row
         self._curve = 0 if row is None else min(row.point.curve, len(answers) - 1)
         verdict = verdict_text(state, self._curve, answers[self._curve])
         self.query_one("#verdict", TextLine).put(Content.assemble((f" {verdict}", "bold")))
-        self.query_one("#point", TextLine).put(" " if row is None else f" {point_text(state, row)}")
+        self.query_one("#point", TextLine).put(
+            " " if row is None else f" {point_text(state, row, self.size.width - 2)}"
+        )
         self.query_one(AnswerText).show(list(answer_text(state, answers, self._curve)))
+        knob = "" if state.plan.load is None else state.plan.load.knob.key
+        name = curve_name(state, self._curve)
+        self.query_one(SweepPlot).show(rows, self._curve, answers[self._curve], name, knob)
+        at = None if row is None else row.point
+        self.query_one(SweepMap).show(map_grid(state.plan, rows, self._curve), rows, at)
+        self.query_one(TargetLanes).show(row, "" if at is None else state.plan.point_name(at))
 
-    def _lay_out(self) -> None:
-        """Show all views, or the chosen one where there is no room for all."""
+    def _lay_out(self, state: SweepState) -> None:
+        """Show all views that have something to show, or the chosen one where there is no room for all."""
         large = self.size.width >= _LARGE[0] and self.size.height >= _LARGE[1]
-        for name in _VIEWS:
-            self.query_one(f"#{name}", Widget).display = large or name == self._view
+        self.set_class(large, "-large")
+        self._offered = tuple(view for view in _VIEWS if _has(state, view))
+        for view in _VIEWS:
+            widget = self.query_one(f"#{view}", Widget)
+            widget.display = view in self._offered if large else view == self._view
+            if not large:
+                widget.styles.height = "1fr"
+        if large:
+            self._fit_to_plan(state)
+        for side in ("#sweep_left", "#sweep_right"):
+            column = self.query_one(side)
+            column.display = any(child.display for child in column.children)
+
+    def _fit_to_plan(self, state: SweepState) -> None:
+        """Give map and lanes the lines they need, which depend on the axes only; the plot gets the rest."""
+        targets = max((len(trial.targets) for trials in state.points.trials for trial in trials), default=0)
+        for view, lines in (("map", len(state.plan.curves)), ("targets", targets)):
+            self.query_one(f"#{view}", Widget).styles.height = min(lines + 3, _MOST_LINES)
 
     @property
     def _row(self) -> PointRow | None:
@@ -195,6 +243,10 @@ class SweepScreen(View):
     def _moved(self) -> None:
         self._shown = ()
         self._draw()
+
+    @on(SweepMap.Moved)
+    def _moved_on_map(self, message: SweepMap.Moved) -> None:
+        self.query_one(SweepTable).go_to(message.point)
 
     def latency_subject(self) -> LatencySubject:
         """Return all targets of the load."""
@@ -228,9 +280,16 @@ class SweepScreen(View):
 
     def action_sweep_view(self) -> None:
         """Show the next view."""
-        self._view = _VIEWS[(_VIEWS.index(self._view) + 1) % len(_VIEWS)]
+        position = self._offered.index(self._view) if self._view in self._offered else -1
+        self._view = self._offered[(position + 1) % len(self._offered)]
         self._draw()
-        self.query_one(f"#{self._view}", Widget).focus()
+        view = self.query_one(f"#{self._view}", Widget)
+        if view.can_focus:
+            view.focus()
+
+    def action_sweep_figure(self) -> None:
+        """Show the next figure on the map."""
+        self.query_one(SweepMap).next_figure()
 
     def action_sweep_curve(self) -> None:
         """Move to the next curve."""
@@ -248,3 +307,14 @@ class SweepScreen(View):
         """Reverse the order."""
         self._descending = not self._descending
         self._draw()
+
+
+def _has(state: SweepState, view: str) -> bool:
+    """Whether a view has something to show: a map needs two axes, lanes several targets."""
+    match view:
+        case "map":
+            return state.plan.load is not None and len(state.plan.axes) > 1
+        case "targets":
+            return any(trial.targets for trials in state.points.trials for trial in trials)
+        case _:
+            return True

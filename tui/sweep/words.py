@@ -91,19 +91,21 @@ def answer_text(state: SweepState, answers: Sequence[Answer | None], first: int)
         yield f"not complete: {safe_text(state.ended)}"
 
 
-def point_text(state: SweepState, row: PointRow) -> str:
-    """Write the figures of a point in full."""
+def point_text(state: SweepState, row: PointRow, width: int) -> str:
+    """Write the figures of a point, as many as fit, none of them cut."""
     name = state.plan.point_name(row.point)
     if row.summary is None:
         return f"{name}: {safe_text(row.words)}"
-    milliseconds = [
-        f"{metric} {value:.3f}"
-        for metric in ("mean", "p50", "p99", "p99.9")
-        if (value := row.summary.latency_ms(metric)) is not None
-    ]
-    bytes_per_s = format_quantity(row.figure("bytes") or 0.0, Unit.BYTES_PER_SECOND, 5)
-    text = f"{name}: {row.summary.iops:,.0f} IOPS {bytes_per_s}B/s  {' '.join(milliseconds)} ms"
-    return text + (f"  {safe_text(row.words)}" if row.words else "")
+    parts = [f"{name}: {row.summary.iops:,.0f} IOPS", safe_text(row.words)]
+    for metric in ("mean", "p99", "p99.9", "p50"):
+        value = row.summary.latency_ms(metric)
+        parts.append("" if value is None else f"{metric} {value:.3f} ms")
+    parts.append(f"{format_quantity(row.figure('bytes') or 0.0, Unit.BYTES_PER_SECOND, 5)}B/s")
+    text = ""
+    for part in filter(None, parts):
+        if len(text) + len(part) + 2 <= width:
+            text += ("  " if text else "") + part
+    return text
 
 
 def hottest_text(row: PointRow) -> str:

@@ -45,6 +45,8 @@ _COLUMNS = (
     _Column("count", "n", 2, Unit.COUNT, 4),
 )
 _LEAST_WORDS = 5
+_NAME_PART = 16
+"""The name of an axis takes at most this part of the width; its values are never cut."""
 _EDGE = 6
 """Cells before the values: cursor, interval, three marks, and a gap."""
 
@@ -149,10 +151,9 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
         return columns
 
     def _widths(self) -> list[int]:
-        values = zip(*(row.values for row in self._rows), strict=True)
-        return [
-            max(len(name), *(len(value) for value in column)) for name, column in zip(self._axes, values, strict=True)
-        ]
+        values, most = zip(*(row.values for row in self._rows), strict=True), self.area.width // _NAME_PART
+        names = zip(self._axes, values, strict=True)
+        return [max(min(len(name), most), *(len(value) for value in column)) for name, column in names]
 
     def _head(self, columns: Sequence[_Column]) -> Spans:
         key, descending = self._sort
@@ -161,7 +162,9 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
         by_point = key == "point"
         spans = [((arrow if by_point else " ").ljust(_EDGE), "sorted")]
         for name, width in zip(self._axes, self._widths(), strict=True):
-            spans.append((f"{name.rjust(width)} ", "sorted" if by_point else "head"))
+            spans.append(
+                (f"{fit(name, width, glyphs.ellipsis).strip().rjust(width)} ", "sorted" if by_point else "head")
+            )
         for column in columns:
             is_sorted = column.figure == key
             title = f"{arrow}{column.title}"[-column.width :] if is_sorted else column.title
