@@ -200,7 +200,7 @@ class SweepScreen(View):
         """Draw what follows the cursor: the verdict and the answer of its curve, and its point."""
         row = self._row
         self._curve = 0 if row is None else min(row.point.curve, len(answers) - 1)
-        verdict = verdict_text(state, self._curve, answers[self._curve])
+        verdict = verdict_text(state, self._curve, answers[self._curve], self.size.width - 2)
         self.query_one("#verdict", TextLine).put(Content.assemble((f" {verdict}", "bold")))
         self.query_one("#point", TextLine).put(
             " " if row is None else f" {point_text(state, row, self.size.width - 2)}"
@@ -232,7 +232,7 @@ class SweepScreen(View):
     def _fit_to_plan(self, state: SweepState) -> None:
         """Give map and lanes the lines they need, which depend on the axes only; the plot gets the rest."""
         targets = max((len(trial.targets) for trials in state.points.trials for trial in trials), default=0)
-        for view, lines in (("map", len(state.plan.curves)), ("targets", targets)):
+        for view, lines in (("map", len(state.plan.curves)), ("targets", targets + 1)):
             self.query_one(f"#{view}", Widget).styles.height = min(lines + 3, _MOST_LINES)
 
     @property

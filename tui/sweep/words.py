@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from collectors.field import Unit
 from engine.sweep.knee import Answer
 from engine.sweep.target_share import hottest_target
-from engine.sweep.text import answer_lines
+from engine.sweep.text import answer_lines, shape_words
 from engine.text import safe_text
 from tui.sweep.rows import BALANCE, HIGHEST, WITHIN, PointRow, interval
 from tui.sweep.state import SweepPhase, SweepState
@@ -54,8 +54,8 @@ def curve_name(state: SweepState, curve: int) -> str:
     return f"[{name}] " if name else ""
 
 
-def verdict_text(state: SweepState, curve: int, answer: Answer | None) -> str:
-    """Say what a curve shows, in one line."""
+def verdict_text(state: SweepState, curve: int, answer: Answer | None, width: int) -> str:
+    """Say what a curve shows, in one line; with fewer digits where there is no room."""
     name = curve_name(state, curve)
     if state.plan.load is None:
         return "no axis of load varies: points without a curve"
@@ -63,16 +63,17 @@ def verdict_text(state: SweepState, curve: int, answer: Answer | None) -> str:
         return f"{name}..."
     best, knob = answer.balance or answer.highest, state.plan.load.knob.key
     if best is None:
-        return f"{name}{_titled(answer)}"
+        return f"{name}{shape_words(answer)}"
     what = "best balance" if answer.balance is not None else "highest throughput"
     low, high = interval(answer)
-    at = f"{best.at.iops:,.0f} IOPS at {best.at.latency_ns / 1e6:.3f} ms"
-    return f"{name}{answer.shape}: {what} {knob}={best.whole_load} ({low:.0f} to {high:.0f}), {at}"
-
-
-def _titled(answer: Answer) -> str:
-    """Words of an answer, with its shape before them unless they begin with it."""
-    return answer.words if answer.words.startswith(answer.shape.value) else f"{answer.shape}: {answer.words}"
+    load = f"{knob}={best.whole_load} ({low:.0f} to {high:.0f})"
+    full = f"{name}{answer.shape}: {what} {load}, {best.at.iops:,.0f} IOPS at {best.at.latency_ns / 1e6:.3f} ms"
+    if len(full) <= width:
+        return full
+    short = "balance" if answer.balance is not None else "highest"
+    rate = format_quantity(best.at.iops, Unit.PER_SECOND, 5)
+    latency = format_quantity(best.at.latency_ns / 1e6, Unit.MILLISECONDS, 6)
+    return f"{name}{answer.shape}: {short} {load} {rate} IOPS {latency} ms"
 
 
 def answer_text(state: SweepState, answers: Sequence[Answer | None], first: int) -> Iterator[str]:
@@ -96,11 +97,12 @@ def point_text(state: SweepState, row: PointRow, width: int) -> str:
     name = state.plan.point_name(row.point)
     if row.summary is None:
         return f"{name}: {safe_text(row.words)}"
-    parts = [f"{name}: {row.summary.iops:,.0f} IOPS", safe_text(row.words)]
+    parts = [f"{name}: {row.summary.iops:,.0f} IOPS"]
     for metric in ("mean", "p99", "p99.9", "p50"):
         value = row.summary.latency_ms(metric)
         parts.append("" if value is None else f"{metric} {value:.3f} ms")
     parts.append(f"{format_quantity(row.figure('bytes') or 0.0, Unit.BYTES_PER_SECOND, 5)}B/s")
+    parts.append(safe_text(row.words))
     text = ""
     for part in filter(None, parts):
         if len(text) + len(part) + 2 <= width:

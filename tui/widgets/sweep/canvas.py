@@ -9,8 +9,6 @@ from tui.text.glyphs import Glyphs
 from tui.widgets.chart.plot import BLANK, DOTS_ACROSS, DOTS_DOWN, pack
 from tui.widgets.sweep.spans import Spans
 
-_PLAIN_DOT = "."
-
 
 class Canvas:
     """Cells of (rows, cells); positions are shares of the width from the left and of the height from below."""
@@ -21,8 +19,10 @@ class Canvas:
         """By style; later ones are drawn on top."""
         self._marks: dict[tuple[int, int], tuple[str, str]] = {}
 
-    def line(self, xs: NDArray[np.float64], ys: NDArray[np.float64], style: str, *, every: int = 1) -> None:
-        """Draw a line through positions; every n-th dot of it."""
+    def line(
+        self, xs: NDArray[np.float64], ys: NDArray[np.float64], style: str, *, every: int = 1, plain: str = "*"
+    ) -> None:
+        """Draw a line through positions: every n-th dot of it, or in `plain` characters where there is no braille."""
         down, across = (DOTS_DOWN, DOTS_ACROSS) if self._glyphs.braille else (1, 1)
         shape = (self._rows * down, self._cells * across)
         dots = self._dots.setdefault(style, np.zeros((self._rows * DOTS_DOWN, self._cells * DOTS_ACROSS), np.bool_))
@@ -33,7 +33,7 @@ class Canvas:
         inside = (columns >= 0) & (columns < shape[1]) & (rows >= 0) & (rows < shape[0])
         if not self._glyphs.braille:
             for row, column in zip(rows[inside].tolist(), columns[inside].tolist(), strict=True):
-                self._marks.setdefault((row, column), (_PLAIN_DOT, style))
+                self._marks[row, column] = (plain, style)
             return
         keep = inside & ((columns + rows) % every == 0)
         dots[rows[keep], columns[keep]] = True

@@ -27,9 +27,9 @@ FIGURES = (
     ("p99", "p99 ms", Unit.MILLISECONDS),
 )
 """What the cells can show."""
-_WIDTHS = (10, 8, 5)
-"""Of a cell: mark, figure, and a gap; the smallest has the mark and the density only."""
-_FIGURE_WIDTH = 6
+_WIDTHS = (10, 8, 7, 5)
+"""Of a cell: mark, density, figure, more marks; the smallest has no figure."""
+_FIGURE_WIDTH = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class SweepMap(Spanned, can_focus=True, inherit_bindings=False):
             f"  {len(grid.loads) - count} of {len(grid.loads)} loads beyond the edge" if count < len(grid.loads) else ""
         )
         lines: list[Spans] = [
-            [(f" {self._figure[1]} ", "mark"), (f"{grid.down} down, {grid.across} across{hidden}", "text")],
+            [(f" {self._figure[1]} ", "mark"), (f" {grid.down} down, {grid.across} across{hidden}", "text")],
             [(" " * name_width, "head"), *((f"{load}".rjust(width - 2) + "  ", "head") for load in loads)],
         ]
         values = [value for row in self._rows.values() if (value := row.figure(self._figure[0]))]
@@ -171,24 +171,23 @@ class SweepMap(Spanned, can_focus=True, inherit_bindings=False):
         if row is None:
             return [(" " * width, "text")]
         value = row.figure(self._figure[0])
-        lead = glyphs.cursor if point == self._at else glyphs.vertical if row.is_in_interval else " "
-        marks, room = row.marks[: 1 if width == _WIDTHS[-1] else 2], width - 1
+        lead, room = glyphs.vertical if row.is_in_interval else " ", width - 1
+        if point == self._at:
+            lead = glyphs.cursor
+        elif row.marks and width == _FIGURE_WIDTH + 2:
+            lead = row.marks[0]
         if not value:
             word = {PointState.MEASURING: "now", PointState.SKIPPED: "skip", PointState.FAILED: "fail"}.get(
                 row.state, "."
             )
             return [(lead, "mark"), (word[: room - 1].rjust(room - 1) + " ", "now" if word == "now" else "muted")]
         level = _level(value, ends)
-        if width == _WIDTHS[-1]:
-            body = glyphs.heat[level] * 2
-        else:
-            body = glyphs.heat[level] + format_quantity(value, self._figure[2], _FIGURE_WIDTH - 1).rjust(
-                _FIGURE_WIDTH - 1
-            )
-        body = body[: room - len(marks)].rjust(0)
-        style = "cursor" if point == self._at else f"level-{level}"
-        rest = room - len(body)
-        return [(lead, "mark"), (body, f"level-{level}" if style == "cursor" else style), (marks.ljust(rest), "mark")]
+        body = glyphs.heat[level] * 2
+        if width != _WIDTHS[-1]:
+            body = glyphs.heat[level] + format_quantity(value, self._figure[2], _FIGURE_WIDTH).rjust(_FIGURE_WIDTH)
+        # The figure is never cut: where there is room for one mark, the best balance is the first.
+        marks = row.marks[: room - len(body)].ljust(room - len(body))
+        return [(lead, "mark"), (body, f"level-{level}"), (marks, "mark")]
 
 
 def _level(value: float, ends: tuple[float, float]) -> int:

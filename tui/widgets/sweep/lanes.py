@@ -16,7 +16,7 @@ from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit_name, width_of
 from tui.widgets.sweep.spans import Spanned, Spans
 
-_FIGURES = 38
+_FIGURES = 44
 """Cells of the figures of a lane."""
 _NAME = (8, 24)
 
@@ -50,7 +50,8 @@ class TargetLanes(Spanned, inherit_bindings=False):
         bar = max((self.area.width - width - _FIGURES - 3) // 2, 4)
         head = f" {'':{width + 1}} {'share of I/Os':<{bar + 5}} {'IOPS':>5}   {'mean ms':<{bar}} {'':>7} {'p99':>6}"
         lines: list[Spans] = [
-            [(f" Targets at {self._name} ", "mark"), (hottest_text(row), "text")],
+            [(f" Targets at {self._name}", "mark")],
+            [(f" {hottest_text(row)}", "text")],
             [(head.ljust(self.area.width), "head")],
         ]
         lines += [self._lane(share, shares, width, bar) for share in shares]

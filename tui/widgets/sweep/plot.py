@@ -117,13 +117,13 @@ class SweepPlot(Spanned, inherit_bindings=False):
     def _draw_curves(self, canvas: Canvas, curves: dict[int, _Curve], scales: _Scales) -> None:
         for index, curve in curves.items():
             if index != self._curve:
-                canvas.line(scales.x(curve.iops), scales.y(curve.mean_ms), "axis", every=2)
+                canvas.line(scales.x(curve.iops), scales.y(curve.mean_ms), "axis", every=2, plain=":")
         if self._curve not in curves:
             return
         curve = curves[self._curve]
         known = np.isfinite(curve.p99_ms)
         if known.sum() > 1:
-            canvas.line(scales.x(curve.iops[known]), scales.y(curve.p99_ms[known]), "peak", every=3)
+            canvas.line(scales.x(curve.iops[known]), scales.y(curve.p99_ms[known]), "peak", every=3, plain=".")
         canvas.line(scales.x(curve.iops), scales.y(curve.mean_ms), "curve")
         self._draw_interval(canvas, curve, scales)
         for load, iops, mean in zip(curve.loads, scales.x(curve.iops), scales.y(curve.mean_ms), strict=True):
@@ -140,15 +140,20 @@ class SweepPlot(Spanned, inherit_bindings=False):
             return
         iops, mean = curve.at(np.geomspace(low, max(high, low * 1.001), _SAMPLES))
         x, y = scales.x(iops), scales.y(mean)
-        canvas.line(x, y, "mark")
+        canvas.line(x, y, "mark", plain="#")
         canvas.mark(float(x[-1]), float(y[-1]), "]", "mark")
         canvas.mark(float(x[0]), float(y[0]), "[", "mark")
 
     def _lines(self, canvas: Canvas, scales: _Scales, rows: int, cells: int) -> Iterator[Spans]:
         glyphs = glyphs_of(self)
-        of_curve = f" {self._name}" if self._name else ""
-        legend = f"  {_MEASURED} mean at each {self._knob or 'point'}  dotted p99  [ ] 95 % interval"
-        yield [(f" Latency (ms, log) over IOPS{of_curve.rstrip()}", "mark"), (legend, "text")]
+        title, legend = (
+            " Latency (ms, log) over IOPS",
+            f"  {_MEASURED} mean at each {self._knob or 'point'}  dotted p99",
+        )
+        legend += "  [ ] 95 % interval"
+        of_curve = f" {self._name}".rstrip()
+        fits = len(title) + len(of_curve) + len(legend) <= self.area.width
+        yield [(title + (of_curve if fits else ""), "mark"), (legend, "text")]
         ticks = {round((rows - 1) * share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)}
         for row in range(rows):
             label = ""

@@ -40,12 +40,14 @@ _COLUMNS = (
     _Column("p99", "p99", 6, Unit.MILLISECONDS, 0),
     _Column("p99.9", "p99.9", 6, Unit.MILLISECONDS, 0),
     _Column("outstanding", "outst", 5, Unit.COUNT, 2),
-    _Column("little", "Lit%", 4, Unit.PERCENT, 0),
+    _Column("little", "Lit%", 5, Unit.PERCENT, 0),
     _Column("noise", "+-%", 4, Unit.PERCENT, 0),
     _Column("count", "n", 2, Unit.COUNT, 4),
 )
 _LEAST_WORDS = 5
-_NAME_PART = 16
+_WHOLE_FROM = 99.0
+"""Percentages from which the decimal is left out."""
+_NAME_PART = 12
 """The name of an axis takes at most this part of the width; its values are never cut."""
 _EDGE = 6
 """Cells before the values: cursor, interval, three marks, and a gap."""
@@ -192,4 +194,6 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
 
 def _figure(row: PointRow, column: _Column) -> str:
     value = row.figure(column.figure)
+    if value is not None and column.figure == "little":
+        return f"{round(value, 1) + 0.0:+.1f}" if abs(value) < _WHOLE_FROM else f"{value:+.0f}"
     return MISSING_TEXT if value is None else format_quantity(value, column.unit, column.width)
