@@ -401,7 +401,7 @@ def asks(what: object) -> Case:
 
 async def next_view(stage: Stage) -> None:
     await stage.press()
-    assert "Latency (ms, log) over IOPS" in screen_text(stage.pilot)
+    await until(stage.pilot, lambda: "Latency (ms, log) over IOPS" in screen_text(stage.pilot))
 
 
 async def next_curve(stage: Stage) -> None:
@@ -411,7 +411,7 @@ async def next_curve(stage: Stage) -> None:
 
 async def sorts(stage: Stage) -> None:
     await stage.press()
-    assert "▲IOPS" in screen_text(stage.pilot)
+    await until(stage.pilot, lambda: "▲IOPS" in screen_text(stage.pilot))
 
 
 async def reverses(stage: Stage) -> None:
@@ -424,9 +424,9 @@ async def reverses(stage: Stage) -> None:
 
 async def next_figure(stage: Stage) -> None:
     await stage.pilot.press("v", "v")
-    assert " IOPS  stripe_width down" in screen_text(stage.pilot)
+    await until(stage.pilot, lambda: " IOPS  stripe_width down" in screen_text(stage.pilot))
     await stage.press()
-    assert " mean ms  stripe_width down" in screen_text(stage.pilot)
+    await until(stage.pilot, lambda: " mean ms  stripe_width down" in screen_text(stage.pilot))
 
 
 MULTIPATH = {PATHS.id, TREE.id, WALL.id}
