@@ -14,8 +14,8 @@ from typing import TypeAlias
 from engine.errors import UsageError
 from engine.events import Event
 from engine.job.spec import JobSpec
+from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
-from engine.sweep.batch_means import StopRule
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, combine
 from engine.sweep.points import LeftOut, Point, SweepPoints

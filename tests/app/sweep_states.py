@@ -11,8 +11,8 @@ from collectors.model import Sample
 from engine.events import Event, EventKind
 from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.running.control import LoadControl
+from engine.statistics.batch_means import Stop
 from engine.sweep.axes import parse_axis
-from engine.sweep.batch_means import Stop
 from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan

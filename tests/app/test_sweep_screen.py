@@ -12,10 +12,10 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.config import SCRATCH_ENV
-from engine.job.spec import JobSpec, Permissions
+from engine.job.spec import JobSpec, Permissions, TargetSpec
 from engine.running.control import LoadControl, LoadState
+from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import parse_axis
-from engine.sweep.batch_means import StopRule
 from engine.sweep.plan import make_plan
 from engine.sweep.points import Point
 from tests.app.sources import ListRecording, ListSource, make_samples
@@ -315,3 +315,28 @@ async def until_phase(pilot: Pilot[None], session: SweepSession) -> None:
     """Wait for one more measurement, or the end."""
     done = session.state.points.done
     await until(pilot, lambda: session.state.points.done > done or session.state.phase is SweepPhase.ENDED)
+
+
+@pytest.mark.parametrize("typed", ["right", "wrong"])
+async def test_sweep_that_writes_begins_once_the_name_was_typed(
+    typed: str, control: LoadControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("d")
+    path.write_bytes(b"precious" * (1 << 17))
+    plan = make_plan(JobSpec((TargetSpec("d"),)), tuple(map(parse_axis, ("qd=1,2", "read_pct=100,50"))), rule=HASTY)
+    permissions = Permissions(frozenset({"d"}))
+    session = SweepSession(plan, LoadController(control, plan.armed, permissions))
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source, control, sweep=session), SMALL) as pilot:
+        await until(pilot, lambda: "Type its name" in screen_text(pilot))
+        assert session.state.phase is SweepPhase.WAITING
+        await pilot.press("d" if typed == "right" else "x", "enter")
+        await play(pilot, source, 2)
+        if typed == "wrong":
+            await until(pilot, lambda: "name does not match: nothing written" in screen_text(pilot))
+            assert path.read_bytes() == b"precious" * (1 << 17)
+        else:
+            await until(pilot, lambda: session.state.points.measuring)
+        session.stop()
+    assert session.finish() is None or typed == "right"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from collectors.latency.subject import LatencySubject
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -13,7 +14,6 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from collectors.latency.subject import LatencySubject
 from collectors.latency.subjects import WHOLE_LOAD
 from collectors.model import Frame
 from engine.events import Event
