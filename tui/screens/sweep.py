@@ -36,6 +36,7 @@ from tui.sweep.words import (
     curve_name,
     point_text,
     progress_text,
+    reason_text,
     verdict_text,
     wish_text,
 )
@@ -66,6 +67,7 @@ class SweepScreen(View):
     DEFAULT_CSS = """
     SweepScreen #sweep_body, SweepScreen #sweep_body Vertical { height: 1fr; }
     SweepScreen #sweep_body Spanned { height: 1fr; }
+    SweepScreen #message.-long { height: 2; text-wrap: wrap; padding: 0 1; }
     SweepScreen #sweep_left, SweepScreen #sweep_right { width: 1fr; }
     SweepScreen.-large #table { height: 2fr; }
     SweepScreen.-large #plot { height: 2fr; }
@@ -191,7 +193,9 @@ class SweepScreen(View):
         style = {SweepPhase.PAUSED: "bold $warning", SweepPhase.ENDED: "bold"}.get(state.phase, "bold $accent")
         self.query_one("#progress", TextLine).put(Content.assemble((f" {safe_text(progress_text(state))}", style)))
         wish = wish_text(state)
-        words = "   ".join(part for part in (message, "" if wish and wish in message else wish) if part)
+        reason = reason_text(state)
+        self.query_one("#message").set_class(bool(reason), "-long")
+        words = "   ".join(part for part in (reason, message, "" if wish and wish in message else wish) if part)
         self.query_one("#message", TextLine).put(f" {safe_text(words)}")
         marks = "  ".join(f"{mark} {words}" for mark, words in MARKS)
         self.query_one("#legend", TextLine).put(Content.styled(f" {marks}   latencies in ms", "dim"))

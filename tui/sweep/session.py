@@ -169,11 +169,15 @@ class SweepSession:
     def _end(self, ended: str) -> None:
         """Stop the load, or leave it running with the knobs that were asked for meanwhile."""
         with self._lock:
+            began = self._phase is SweepPhase.MEASURING
             self._ended, wanted = ended, self._wanted
             self._wanted, self._phase = None, SweepPhase.ENDED
         if wanted is not None and self.controller.status.state is LoadState.RUNNING:
             self._message = ""
             self.use(wanted)
+            return
+        if not began:
+            self._message = ""
             return
         self._message = "the load stops"
         self._in_background(self.controller.control.stop, "the load is stopped")

@@ -14,6 +14,8 @@ from tui.sweep.state import SweepPhase, SweepState
 from tui.text.format import format_quantity
 
 NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64 measures one; a recording of one shows it here"
+_SHORT_CELLS = 36
+"""Up to this a reason is said beside the progress."""
 MARKS = ((BALANCE, "best balance"), (WITHIN, "best within the limit"), (HIGHEST, "highest throughput"))
 
 
@@ -29,12 +31,19 @@ def progress_text(state: SweepState) -> str:
             count = state.points.done
             if state.is_complete:
                 return f"COMPLETE: {count} measurements"
-            return f"NOT COMPLETE: {safe_text(state.ended)}; {count} measurements were made"
+            why = "" if reason_text(state) else f"{safe_text(state.ended)}; "
+            return f"NOT COMPLETE: {why}{count} measurements were made"
     at = state.points.measuring
     now = "" if at is None else f"   now {state.plan.point_name(at)}"
     if state.phase is SweepPhase.PAUSED:
         return f"PAUSED   {done}{f'   after this point:{now[6:]}' if now else ''}"
     return f"{done}{_left(state.left_s)}{now}"
+
+
+def reason_text(state: SweepState) -> str:
+    """Why a sweep ended, where that takes a line of its own; else empty."""
+    is_long = len(state.ended) > _SHORT_CELLS
+    return state.ended if state.phase is SweepPhase.ENDED and is_long else ""
 
 
 def _left(left_s: float | None) -> str:
