@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, until
 from tests.app.sweep_states import StillSession, swept_plan, with_sweep
 from tui.load.load_controller import LoadController
+from tui.screens.sweep import SweepScreen
 from tui.sweep.session import SweepSession
 from tui.sweep.state import SweepPhase
 from tui.widgets.sweep.table import SweepTable
@@ -51,10 +53,22 @@ def shown(source: ListSource, *keys: str, position: int = 3) -> Callable[[Pilot[
         else:
             await play(pilot, source, position)
         await pilot.press(*keys)
-        await until(pilot, lambda: "best balance qd" in screen_text(pilot))
+        await until(pilot, lambda: _answered(pilot))
+        screen = pilot.app.screen
+        assert isinstance(screen, SweepScreen)
+        screen.refresh_view()
         await pilot.pause()
 
     return run
+
+
+def _answered(pilot: Pilot[None]) -> bool:
+    """Whether all curves were fitted, which a thread does beside the screen."""
+    screen = pilot.app.screen
+    state = screen._state() if isinstance(screen, SweepScreen) else None
+    if not isinstance(screen, SweepScreen) or state is None:
+        return False
+    return None not in screen._answers.of(state.plan, state.points)
 
 
 VIEWS = [("table", ""), ("plot", "v"), ("map", "vv"), ("targets", "vvvcc"), ("answer", "vvvv")]
@@ -123,9 +137,8 @@ async def test_rows_say_what_became_of_each_point(size: tuple[int, int], control
     source = ListSource(make_samples(count=5))
     async with on_stage(make_app(source, control, sweep=StillSession(control)), size) as pilot:
         await play(pilot, source, 2)
-        text = screen_text(pilot)
         for words in ("measuring", "waiting", "skipped", "failed: no room", "noisy"):
-            assert words in text
+            await until(pilot, functools.partial(lambda words: words in screen_text(pilot), words))
         await until(
             pilot, lambda: any(" B" in line[:8] or "│B" in line[:8] for line in screen_text(pilot).splitlines())
         )
@@ -140,7 +153,7 @@ async def test_answers_of_all_curves_are_found_and_follow_the_cursor(control: Lo
         await until(pilot, lambda: "[stripe_width=2] knee: best balance qd=" in screen_text(pilot))
         await pilot.press("c")
         await until(pilot, lambda: "diskd is the hottest" in screen_text(pilot))
-        assert "costs 13 %" in screen_text(pilot)
+        await until(pilot, lambda: "costs 13 %" in screen_text(pilot))
 
 
 async def test_cursor_of_map_and_table_are_one(control: LoadControl) -> None:
@@ -199,10 +212,10 @@ async def test_replay_shows_the_sweep_as_of_the_moment() -> None:
         await until(pilot, lambda: "no sweep here" in screen_text(pilot))
         await rewind_to(pilot, source, 8)
         await until(pilot, lambda: "3/" in screen_text(pilot))
-        assert "unknown: fewer than 4 loads" in screen_text(pilot)
+        await until(pilot, lambda: "unknown: fewer than 4 loads" in screen_text(pilot))
         await rewind_to(pilot, source, 55)
         await until(pilot, lambda: "[stripe_width=1] knee: best balance" in screen_text(pilot))
-        assert "COMPLETE" in screen_text(pilot)
+        await until(pilot, lambda: "COMPLETE" in screen_text(pilot))
         await rewind_to(pilot, source, 8)
         await until(pilot, lambda: "unknown: fewer than 4 loads" in screen_text(pilot))
 

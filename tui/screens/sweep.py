@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from collectors.latency.subjects import WHOLE_LOAD
+from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
 from engine.events import Event
 from engine.sweep.knee import Answer

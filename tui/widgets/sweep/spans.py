@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui.text.safe import fit
-from tui.widgets.paged import Paged
+from tui.widgets.painted import Paged
 
 Spans: TypeAlias = Sequence[tuple[str, str]]
 """Text and style, one after another."""
