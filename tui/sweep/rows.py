@@ -97,6 +97,7 @@ def _curve_rows(state: SweepState, index: int, answer: Answer | None) -> Iterato
     loads = sorted({*curve.search.loads, *measured, *left_out, *(() if now is None else (now,))})
     marks = {} if answer is None else _marks(answer, measured)
     low, high = interval(answer)
+    others = _others(state.plan, index)
     for load in loads:
         summary = summaries.get(load)
         if load == now:
@@ -107,11 +108,9 @@ def _curve_rows(state: SweepState, index: int, answer: Answer | None) -> Iterato
             became = PointState.FAILED if left_out[load] else PointState.SKIPPED
         else:
             became = PointState.WAITING
-        point = Point(index, load)
+        values = tuple(str(load) if value is None else value for value in others)
         inside = summary is not None and low <= load <= high
-        yield PointRow(
-            point, _values(state.plan, point), became, left_out.get(load, ""), summary, marks.get(load, ""), inside
-        )
+        yield PointRow(Point(index, load), values, became, left_out.get(load, ""), summary, marks.get(load, ""), inside)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -122,9 +121,10 @@ def _summaries(trials: tuple[Trial, ...]) -> dict[int, PointSummary]:
     return {load: PointSummary.of(load, of_load) for load, of_load in by_load.items()}
 
 
-def _values(plan: SweepPlan, point: Point) -> tuple[str, ...]:
-    others = {knob.key: shown(knob, value) for knob, value in plan.curves[point.curve].values}
-    return tuple(others.get(axis.knob.key, str(point.load)) for axis in plan.axes)
+def _others(plan: SweepPlan, curve: int) -> tuple[str | None, ...]:
+    """Values of a curve by axis; None for the load."""
+    others = {knob.key: shown(knob, value) for knob, value in plan.curves[curve].values}
+    return tuple(others.get(axis.knob.key) for axis in plan.axes)
 
 
 def optima(answer: Answer | None) -> Iterator[tuple[str, Optimum]]:

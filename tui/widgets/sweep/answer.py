@@ -32,11 +32,14 @@ class AnswerText(Spanned, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._text: Sequence[str] = ()
+        self._lines: list[tuple[str, str]] = []
+        """The text as it is wrapped."""
 
     def show(self, lines: Sequence[str]) -> None:
         """Take new lines."""
-        self._text = lines
-        self._lay_out()
+        if lines != self._text:
+            self._text = lines
+            self._lay_out()
 
     def action_scroll(self, lines: int) -> None:
         """Scroll by lines."""
@@ -48,7 +51,8 @@ class AnswerText(Spanned, can_focus=True, inherit_bindings=False):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        height = len(self._wrapped())
+        self._lines = self._wrapped()
+        height = len(self._lines)
         if self.virtual_size.height != height:
             self.virtual_size = Size(0, height)
         self.repaint()
@@ -67,4 +71,4 @@ class AnswerText(Spanned, can_focus=True, inherit_bindings=False):
         if not self._text:
             return self.hint("nothing was measured yet")
         top = self.scroll_offset.y
-        return self.filled(self.strip([line]) for line in self._wrapped()[top : top + self.area.height])
+        return self.filled(self.strip([line]) for line in self._lines[top : top + self.area.height])

@@ -101,11 +101,11 @@ class SweepPlot(Spanned, inherit_bindings=False):
 
     def draw_lines(self) -> list[Strip]:
         """Title, plot, axis of throughput."""
-        curves = {}
-        for index in {row.point.curve for row in self._rows}:
-            curve = _Curve.of([row for row in self._rows if row.point.curve == index])
-            if len(curve.loads):
-                curves[index] = curve
+        by_curve: dict[int, list[PointRow]] = {}
+        for row in self._rows:
+            by_curve.setdefault(row.point.curve, []).append(row)
+        measured = {index: _Curve.of(rows) for index, rows in by_curve.items()}
+        curves = {index: curve for index, curve in measured.items() if len(curve.loads)}
         if not curves or self.area.width < _LEAST[0] or self.area.height < _LEAST[1]:
             return self.hint("throughput against latency: nothing was measured yet")
         scales = _Scales.of(list(curves.values()))

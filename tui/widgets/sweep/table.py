@@ -77,6 +77,8 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
         self._sort = ("point", False)
         self._cursor = 0
         self._at: Point | None = None
+        self._widths: list[int] = []
+        """Of the values of each axis."""
 
     @property
     def cursor_row(self) -> PointRow | None:
@@ -134,6 +136,7 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
         """Header and visible rows."""
         if not self._rows:
             return self.hint("no points")
+        self._widths = self._value_widths()
         columns, top = self._columns(), self.scroll_offset.y
         room = self.area.height - 1
         lines = [self.strip(self._head(columns))]
@@ -143,7 +146,7 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
         return self.filled(lines)
 
     def _columns(self) -> list[_Column]:
-        room = self.area.width - _EDGE - sum(width + 1 for width in self._widths()) - _LEAST_WORDS
+        room = self.area.width - _EDGE - sum(width + 1 for width in self._widths) - _LEAST_WORDS
         columns = list(_COLUMNS)
         while columns and sum(column.width + 1 for column in columns) > room:
             least = max(columns, key=lambda column: column.need)
@@ -152,7 +155,7 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
             columns.remove(least)
         return columns
 
-    def _widths(self) -> list[int]:
+    def _value_widths(self) -> list[int]:
         values, most = zip(*(row.values for row in self._rows), strict=True), self.area.width // _NAME_PART
         names = zip(self._axes, values, strict=True)
         return [max(min(len(name), most), *(len(value) for value in column)) for name, column in names]
@@ -163,7 +166,7 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
         arrow = glyphs.descending if descending else glyphs.ascending
         by_point = key == "point"
         spans = [((arrow if by_point else " ").ljust(_EDGE), "sorted")]
-        for name, width in zip(self._axes, self._widths(), strict=True):
+        for name, width in zip(self._axes, self._widths, strict=True):
             spans.append(
                 (f"{fit(name, width, glyphs.ellipsis).strip().rjust(width)} ", "sorted" if by_point else "head")
             )
@@ -182,7 +185,7 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
             (glyphs.vertical if row.is_in_interval else " ", "mark"),
             (row.marks.ljust(_EDGE - 2), "mark"),
         ]
-        for value, width in zip(row.values, self._widths(), strict=True):
+        for value, width in zip(row.values, self._widths, strict=True):
             spans.append((f"{value.rjust(width)} ", style))
         if row.summary is not None:
             spans += [(f"{_figure(row, column).rjust(column.width)} ", style) for column in columns]
