@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from collectors.latency.subject import LatencySubject
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
