@@ -24,11 +24,12 @@ from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
-from tui.screen_registry import LATENCY, LOAD, OVERVIEW, TABS, ScreenEntry
+from tui.screen_registry import LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.base import View, view_class
 from tui.screens.chooser import Chooser, ChooserLine
 from tui.screens.dialogs import TypeToConfirm
 from tui.session_actions import SessionActions
+from tui.sweep.session import SweepSession
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
@@ -58,6 +59,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         recording: Recording | None = None,
         settings: Settings | None = None,
         autostart: bool = False,
+        sweep: SweepSession | None = None,
     ) -> None:
         self._settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
@@ -72,6 +74,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             interval_s=source.interval_s,
             autostart=controller is not None and autostart,
             keys=self._settings.keys,
+            sweep=sweep,
         )
         self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)
@@ -90,6 +93,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.set_keymap(self._settings.keys)
         if self.app_state.autostart:
             self.switch_mode(LOAD.id)
+        if self.app_state.sweep is not None:
+            self.switch_mode(SWEEP.id)
         self.call_after_refresh(self._feed.start)
         self._collection.begin()
         self.set_interval(IDLE_CHECK_S, self._collection.collect_if_idle)
@@ -103,7 +108,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         await super().on_event(event)
 
     def on_unmount(self) -> None:
-        """End the feed before the loop that it posts to."""
+        """End the feed before the loop that it posts to, and begin to end a sweep."""
+        if self.app_state.sweep is not None:
+            self.app_state.sweep.close()
         self._feed.close()
 
     def _make_screen(self, entry: ScreenEntry) -> View:

@@ -47,6 +47,10 @@ def _load(name: str, title: str, keys: str, short: str) -> Action:
     return Action(f"load.{name}", title, keys, short, replay=False, needs_load=True)
 
 
+def _sweep(name: str, title: str, keys: str, short: str) -> Action:
+    return Action(f"sweep.{name}", title, keys, short, replay=False, needs_load=True)
+
+
 def _knob(turn: str, title: str, keys: str) -> Action:
     return Action(f"knob.{turn}", title, keys, shared="turn_knob", parameter=turn, replay=False, needs_load=True)
 
@@ -145,7 +149,24 @@ CGROUPS = _entry(
     Action("cgroups.idle", "Show groups without I/O, too, or hide them", "n", "Idle"),
 )
 
-SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS)
+SWEEP = _entry(
+    "sweep",
+    "Sweep",
+    "Sweep: points, knee, best values",
+    "9",
+    "sweep:SweepScreen",
+    _sweep("use", "Set the live knobs to the point under the cursor", "enter", "Use"),
+    _sweep("pause", "Pause the sweep after the point in hand, or go on", "p", "Pause sweep"),
+    _sweep("skip", "Skip the point being measured", "n", "Skip"),
+    _sweep("stop", "Stop the sweep; what was measured is kept", "x", "Stop"),
+    Action("sweep.view", "Next view: table, plot, map, targets, answer", "v", "View"),
+    Action("sweep.curve", "Next curve", "c", "Curve"),
+    Action("sweep.sort", "Sort by the next column", "o", "Sort"),
+    Action("sweep.reverse", "Reverse the order", "O"),
+    Action("sweep.figure", "Map: next figure (IOPS, mean, p99)", "m"),
+)
+
+SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP)
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)
 """Screens that have a tab, in the order of the tabs."""

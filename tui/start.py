@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
     from tui.app import LunscopeApp
+    from tui.sweep.session import SweepSession
 
 LAST_WORDS_S = 0.3
 """Longest wait for a slow terminal before messages are printed after the screens."""
@@ -50,17 +51,21 @@ def start_live(
     recording: RecordingSource | None = None,
     autostart: bool = False,
     theme: str | None = None,
+    sweep: SweepSession | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
-    With `autostart` the job is armed and started at once. Everything the load made is removed before this returns.
+    With `autostart` the job is armed and started at once; a `sweep` has its own controller of the load, and
+    begins on its screen. Everything the load made is removed before this returns.
     """
     _prepare_environment()
     closing = _Closing(control, source, recording)
     try:
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
             try:
-                app = _make_app(source, control, job, permissions, recording, autostart=autostart, theme=theme)
+                app = _make_app(
+                    source, control, job, permissions, recording, sweep=sweep, autostart=autostart, theme=theme
+                )
                 code = _run(app, tty, watch, control)
             finally:
                 watch.left()
@@ -84,6 +89,7 @@ def _make_app(
     permissions: Permissions | None,
     recording: RecordingSource | None,
     *,
+    sweep: SweepSession | None,
     autostart: bool,
     theme: str | None,
 ) -> LunscopeApp:
@@ -102,10 +108,10 @@ def _make_app(
     settings = load_settings()
     if theme is not None:
         settings = replace(settings, theme=theme)
-    controller = (
-        LoadController(control, job or JobSpec(), permissions or Permissions()) if control is not None else None
-    )
-    return LunscopeApp(source, controller, recording=recording, settings=settings, autostart=autostart)
+    controller = None if sweep is None else sweep.controller
+    if controller is None and control is not None:
+        controller = LoadController(control, job or JobSpec(), permissions or Permissions())
+    return LunscopeApp(source, controller, recording=recording, settings=settings, autostart=autostart, sweep=sweep)
 
 
 def _prepare_environment() -> None:

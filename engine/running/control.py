@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -160,6 +160,10 @@ class LoadControl:
         else:
             text = f"suspended for {seconds:.1f} s: no sample was taken and no I/O issued"
         self._status_store.note(EventKind.MONITOR, text, {"suspended_s": seconds})
+
+    def note_load(self, text: str, data: Mapping[str, str | float | None]) -> None:
+        """Add an event about what is done with the load, such as a point of a sweep."""
+        self._status_store.note(EventKind.LOAD, text, data)
 
     def stop(self, *, verify: bool = True, give_up_s: float | None = None) -> tuple[Outstanding, ...]:
         """End what runs, or release what is armed or being prepared; blocks until scratch files are removed.

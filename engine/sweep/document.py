@@ -10,6 +10,7 @@ from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import CurveResult, SweepResult
+from engine.sweep.target_share import TargetShare
 from engine.sweep.trial import Trial
 from engine.sweep.usl import Usl
 from engine.version import version
@@ -114,6 +115,17 @@ def _trial(plan: SweepPlan, trial: Trial) -> Document:
         "steady": trial.is_settled,
         "trend": trial.trend.value,
         "failing": list(trial.failing),
+        "targets": [_target(share) for share in trial.targets],
+    }
+
+
+def _target(share: TargetShare) -> Document:
+    return {
+        "name": share.name,
+        "ios": share.ios,
+        "iops": share.iops,
+        "latency_us": {"mean": _us(share.latency_ns), "p99": _us(share.p99_ns)},
+        "waited_pct": share.waited_pct,
     }
 
 

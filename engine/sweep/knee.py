@@ -114,11 +114,7 @@ def _unsettled(used: list[Trial], unsettled: list[Trial], little: LittleCheck | 
 
 
 def _little(trials: list[Trial]) -> LittleCheck | None:
-    checks = [
-        LittleCheck(trial.load, trial.in_flight / (trial.iops * trial.latency_ns / 1e9) - 1)
-        for trial in trials
-        if trial.latency_ns > 0
-    ]
+    checks = [LittleCheck(trial.load, deviation) for trial in trials if (deviation := trial.little) is not None]
     return max(checks, key=lambda check: abs(check.deviation), default=None)
 
 

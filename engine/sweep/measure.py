@@ -17,6 +17,7 @@ from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
 from engine.running.status import LoadStatus
 from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, batch_interval, relative_spread
 from engine.statistics.warmup import Trend, cut_warm_up, trend_of
+from engine.sweep.target_share import target_shares
 from engine.sweep.trial import Trial
 
 _READ_IOS, _WRITE_IOS = 0, 4
@@ -191,6 +192,7 @@ class PointMeter:
             is_settled=series.trend is Trend.NONE,
             trend=series.trend,
             failing=tuple(names[index] for index in sorted(windows.failing)),
+            targets=target_shares(epoch) if len(names) > 1 else (),
         )
 
 

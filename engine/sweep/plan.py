@@ -16,6 +16,7 @@ from engine.job.validate import validate
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, load_axis, shown
 from engine.sweep.limit import Limit
+from engine.sweep.points import Point
 from engine.sweep.search import Search
 from engine.text import safe_text
 
@@ -71,6 +72,11 @@ class SweepPlan:
         """Knobs of the first point."""
         return self.knobs_at(self.curves[0], self.curves[0].search.loads[0])
 
+    def point_name(self, point: Point) -> str:
+        """Such as "bs=4k qd=16"."""
+        of_load = "" if self.load is None else f"{self.load.knob.key}={point.load}"
+        return " ".join(part for part in (self.curves[point.curve].name, of_load) if part)
+
     @property
     def points(self) -> int:
         """Different combinations that are measured at least once."""
@@ -116,18 +122,22 @@ def make_plan(
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
         raise UsageError(f"--vary {twice}: given twice: put all its values into one")
-    load = load_axis(axes)
-    others = tuple(axis for axis in axes if axis is not load)
     points = math.prod(len(axis.values) for axis in axes)
     if points > MOST_POINTS:
         usual_s = points * 2 * (_WARM_UP_S + _USUAL_S)
         raise UsageError(
             f"--vary: {points:,} points would take {_rough(usual_s)}; the most is {MOST_POINTS:,}: give fewer values"
         )
-    curves = tuple(_curves(job, load, others))
-    plan = SweepPlan(job, axes, load, curves, limits, rule or StopRule())
+    plan = combine(job, axes, limits, rule or StopRule())
     _check(plan)
     return plan
+
+
+def combine(job: JobSpec, axes: tuple[SweepAxis, ...], limits: tuple[Limit, ...], rule: StopRule) -> SweepPlan:
+    """Combine axes without any check, as for a sweep that was measured elsewhere."""
+    load = load_axis(axes)
+    curves = tuple(_curves(job, load, tuple(axis for axis in axes if axis is not load)))
+    return SweepPlan(job, axes, load, curves, limits, rule)
 
 
 def _curves(job: JobSpec, load: SweepAxis | None, others: tuple[SweepAxis, ...]) -> Iterator[Curve]:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import LunscopeError
+from engine.sweep.events import begin_event, end_event, left_out_event, trial_event
 from engine.sweep.knee import Answer, answer
 from engine.sweep.measure import EndedError, Load, PointMeter
 from engine.sweep.plan import Curve, SweepPlan
+from engine.sweep.points import LeftOut, Point, SweepPoints
 from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
 
 _PAUSE_S = 0.1
+
+Note = Callable[[str, Mapping[str, str | float | None]], None]
+"""Takes text and data of an event of the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class _Log:
 
     trials: list[list[Trial]]
     troubles: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
     """Targets named so far."""
 
@@ -80,9 +86,11 @@ class SweepRunner:
         load: Load,
         keep: Callable[[int, Trial], None] = lambda _curve, _trial: None,
         done: Sequence[tuple[int, Trial]] = (),
+        *,
         clock: Callable[[], float] = time.monotonic,
+        note: Note = lambda _text, _data: None,
     ) -> None:
-        self._plan, self._load, self._keep, self._clock = plan, load, keep, clock
+        self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
         self._log = _Log([[] for _ in plan.curves])
         for index, trial in done:
             self._log.trials[index].append(trial)
@@ -92,7 +100,7 @@ class SweepRunner:
         self._begun_s = clock()
         self._stop, self._skip, self._go_on = threading.Event(), threading.Event(), threading.Event()
         self._go_on.set()
-        self._point = ""
+        self._measuring: Point | None = None
         self._meter = PointMeter(load, plan.rule, lambda: self._stop.is_set() or self._skip.is_set(), clock)
 
     def stop(self) -> None:
@@ -120,11 +128,24 @@ class SweepRunner:
         measured = done - self._resumed
         usual_s = self._plan.expected_s[0] / max(self._plan.trials, 1)
         each_s = (self._clock() - self._begun_s) / measured if measured else usual_s
-        return SweepProgress(done, expected, (expected - done) * each_s, self._point, not self._go_on.is_set())
+        at = self._measuring
+        name = "" if at is None else self._plan.point_name(at)
+        return SweepProgress(done, expected, (expected - done) * each_s, name, not self._go_on.is_set())
+
+    @property
+    def points(self) -> SweepPoints:
+        """What became of each point up to now."""
+        return SweepPoints(tuple(map(tuple, self._log.trials)), tuple(self._log.left_out), self._measuring)
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Targets that failed and points that were left out, one line each."""
+        return tuple(self._log.troubles)
 
     def run(self) -> SweepResult:
         """Measure all points that are not done yet."""
         ended = "complete"
+        self._note_start()
         for curve, load, stage in self._wanted():
             if not self._wait_to_go_on():
                 ended = "stopped"
@@ -132,8 +153,16 @@ class SweepRunner:
             if not self._measure(curve, load, stage):
                 ended = "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
                 break
-        self._point = ""
+        self._measuring = None
+        self._note(*end_event(ended))
         return self.result_so_far(ended)
+
+    def _note_start(self) -> None:
+        """Record what is to be measured, and what was before this sweep was ended and went on."""
+        self._note(*begin_event(self._plan))
+        for curve, trials in enumerate(self._log.trials):
+            for trial in trials:
+                self._note(*trial_event(self._plan, curve, trial))
 
     def _wanted(self) -> Iterator[tuple[Curve, int, SearchStage]]:
         for stage in SearchStage:
@@ -159,29 +188,33 @@ class SweepRunner:
 
     def _measure(self, curve: Curve, load: int, stage: SearchStage) -> bool:
         """Measure one point; False if the sweep is over."""
-        self._point = self._name(curve, load)
+        self._measuring = at = Point(curve.index, load)
         self._skip.clear()
         try:
             trial = self._meter.measure(self._plan.knobs_at(curve, load), load, stage, self._start_s)
         except EndedError:
             if self._stop.is_set() or self._load.wait(0):
                 return False
-            self._log.note(f"{self._point}: left out" + ("" if self._skip.is_set() else ": stopped meanwhile"))
+            self._leave_out(at, "" if self._skip.is_set() else "stopped meanwhile")
             return True
         except LunscopeError as error:
-            self._log.note(f"{self._point}: left out: {error}")
+            self._leave_out(at, str(error))
             return not self._load.wait(0)
         for name in sorted(set(trial.failing) - self._log.failed):
             self._log.failed.add(name)
-            self._log.note(f"{name}: its I/Os failed from {self._point} on; points with it are not in the curve")
+            point = self._plan.point_name(at)
+            self._log.note(f"{name}: its I/Os failed from {point} on; points with it are not in the curve")
         self._log.trials[curve.index].append(trial)
+        self._measuring = None
+        self._note(*trial_event(self._plan, curve.index, trial))
         self._keep(curve.index, trial)
         return True
 
-    def _name(self, curve: Curve, load: int) -> str:
-        axis = self._plan.load
-        of_load = "" if axis is None else f"{axis.knob.key}={load}"
-        return " ".join(part for part in (curve.name, of_load) if part)
+    def _leave_out(self, at: Point, reason: str) -> None:
+        left_out, self._measuring = LeftOut(at, reason), None
+        self._log.left_out.append(left_out)
+        self._log.note(f"{self._plan.point_name(at)}: left out" + (f": {reason}" if reason else ""))
+        self._note(*left_out_event(self._plan, left_out))
 
     def result_so_far(self, ended: str) -> SweepResult:
         """Evaluate what was measured up to now, also while a call into the load hangs."""

@@ -101,7 +101,7 @@ def _figures(point: PointSummary) -> tuple[str, ...]:
 
 def answer_lines(answer: Answer, plan: SweepPlan) -> Iterator[str]:
     """Write what a curve says."""
-    yield f"{answer.shape}: {answer.words}"
+    yield shape_words(answer)
     knob = "" if plan.load is None else plan.load.knob.key
     named = [("best balance", answer.balance), ("highest throughput", answer.highest)]
     for limit, optimum in answer.within:
@@ -112,6 +112,11 @@ def answer_lines(answer: Answer, plan: SweepPlan) -> Iterator[str]:
         if optimum is not None:
             yield f"  {name}: {_optimum(knob, optimum)}"
     yield from _evidence(answer)
+
+
+def shape_words(answer: Answer) -> str:
+    """Words of an answer, with its shape before them unless they begin with it."""
+    return answer.words if answer.words.startswith(answer.shape.value) else f"{answer.shape}: {answer.words}"
 
 
 def _optimum(knob: str, optimum: Optimum) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
+from engine.sweep.target_share import TargetShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ class Trial:
     """Targets whose I/Os failed meanwhile; such a trial is in no curve."""
     stage: str = ""
     """Of the search, in which it was measured."""
+    targets: tuple[TargetShare, ...] = ()
+    """Each target of a load with several; empty where trials of an earlier version are read."""
+
+    @property
+    def little(self) -> float | None:
+        """Relative deviation of the I/Os in flight from throughput x latency (Little's law); None without latency."""
+        explained = self.iops * self.latency_ns / 1e9
+        return self.in_flight / explained - 1 if explained > 0 else None
 
     def latency_of(self, metric: str) -> float | None:
         """Return the mean, a percentile or the largest latency in ns; None where there are too few I/Os for it."""

@@ -15,12 +15,15 @@ from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.plan import SweepPlan
 from engine.sweep.search import SearchStage
+from engine.sweep.target_share import TargetShare
 from engine.sweep.trial import Trial
 
 SCHEMA = "lunscope.sweep-trials/1"
 _MOST_BYTES = 64 << 20
 """More than the trials of the largest sweep."""
 _MODE = 0o600
+_LARGEST = 1e30
+"""More than any figure of a trial."""
 _NUMBERS = ("ios", "load", "in_flight", "iops", "latency_ns", "half_width", "bytes_per_s", "start_s", "duration_s")
 
 
@@ -59,7 +62,7 @@ class TrialFile:
         Raises:
             LunscopeError: it cannot be written.
         """
-        self._write({"curve": curve, **asdict(trial)})
+        self._write({"curve": curve, **trial_document(trial)})
 
     def _write(self, document: Mapping[str, object]) -> None:
         line = json.dumps(document, allow_nan=False).encode() + b"\n"
@@ -117,7 +120,7 @@ def _parsed_trials(lines: list[bytes]) -> Iterator[tuple[int, Trial | None]]:
     for line in lines:
         document = _parsed(line)
         curve = document.pop("curve", None)
-        yield (curve, _trial(document)) if isinstance(curve, int) else (-1, None)
+        yield (curve, read_trial(document)) if isinstance(curve, int) else (-1, None)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
@@ -128,19 +131,36 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _trial(document: dict[str, Any]) -> Trial | None:
-    """Read a trial back; None where it is none."""
+def trial_document(trial: Trial) -> dict[str, Any]:
+    """Return a trial as a JSON object that `read_trial` reads back."""
+    return asdict(trial)
+
+
+def read_trial(document: Mapping[str, Any]) -> Trial | None:
+    """Read a trial back; None where it is none. Those of earlier versions have no targets."""
+    document = {"targets": [], **document}
     if document.keys() != {each.name for each in fields(Trial)}:
         return None
     latencies = document["latencies_ns"]
     numbers = [document[name] for name in _NUMBERS] + (
         list(latencies.values()) if isinstance(latencies, dict) else [None]
     )
-    if not all(isinstance(number, int | float) and 0 <= number < 1e30 for number in numbers):
+    if not all(isinstance(number, int | float) and 0 <= number < _LARGEST for number in numbers):
         return None
     try:
         document |= {"stop": Stop(document["stop"]), "trend": Trend(document["trend"])}
         document |= {"stage": SearchStage(document["stage"]).value, "failing": tuple(map(str, document["failing"]))}
+        document |= {"targets": tuple(map(_target, document["targets"]))}
         return Trial(**document)
     except (TypeError, ValueError):
         return None
+
+
+def _target(document: object) -> TargetShare:
+    if not isinstance(document, dict) or document.keys() != {each.name for each in fields(TargetShare)}:
+        raise ValueError("not a target")
+    numbers = [document[name] for name in ("ios", "iops", "latency_ns")]
+    numbers += [value for value in (document["p99_ns"], document["waited_pct"]) if value is not None]
+    if not all(isinstance(number, int | float) and 0 <= number < _LARGEST for number in numbers):
+        raise ValueError("not a target")
+    return TargetShare(**{**document, "name": str(document["name"])})

@@ -15,6 +15,7 @@ from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
 from tui.load.load_controller import LoadController
+from tui.sweep.session import SweepSession
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME
 
@@ -25,10 +26,16 @@ PATIENCE_S = 20.0
 
 
 def make_app(
-    source: ListSource, control: LoadControl | None = None, job: JobSpec | None = None, settings: Settings = FROZEN
+    source: ListSource,
+    control: LoadControl | None = None,
+    job: JobSpec | None = None,
+    settings: Settings = FROZEN,
+    sweep: SweepSession | None = None,
 ) -> LunscopeApp:
-    controller = None if control is None else LoadController(control, job or JobSpec(), Permissions())
-    return LunscopeApp(source, controller, settings=settings)
+    controller = None if sweep is None else sweep.controller
+    if controller is None and control is not None:
+        controller = LoadController(control, job or JobSpec(), Permissions())
+    return LunscopeApp(source, controller, settings=settings, sweep=sweep)
 
 
 @asynccontextmanager

@@ -12,21 +12,24 @@ from engine.job.distribution import Permutation, Zipf
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
 from engine.job.target_text import SCRATCH
 from engine.running.control import LoadControl
+from engine.sweep.points import Point
 from tests.app.cgroup_samples import with_cgroups
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
+from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
-from tui.screen_registry import CGROUPS, LATENCY, OVERVIEW, PATHS, TABS, TREE, WALL, ScreenEntry
+from tui.screen_registry import CGROUPS, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
 from tui.screens.base import view_class
 from tui.screens.details import DiskView, PortView
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.latency import LatencyScreen
 from tui.screens.overview import OverviewScreen
+from tui.widgets.sweep.table import SweepTable
 
 JOB = JobSpec(
     targets=(TargetSpec("/nonexistent/a"), TargetSpec("/nonexistent/b"), TargetSpec("/nonexistent/c")),
@@ -385,6 +388,47 @@ async def idle_cgroups(stage: Stage) -> None:
     assert "/idle.slice" in screen_text(stage.pilot)
 
 
+def asks(what: object) -> Case:
+    """The key asks this of the sweep."""
+
+    async def case(stage: Stage) -> None:
+        await stage.press()
+        assert isinstance(stage.app.app_state.sweep, StillSession)
+        assert stage.app.app_state.sweep.asked == [what]
+
+    return case
+
+
+async def next_view(stage: Stage) -> None:
+    await stage.press()
+    await until(stage.pilot, lambda: "Latency (ms, log) over IOPS" in screen_text(stage.pilot))
+
+
+async def next_curve(stage: Stage) -> None:
+    await stage.press()
+    await until(stage.pilot, lambda: "[stripe_width=2]" in screen_text(stage.pilot))
+
+
+async def sorts(stage: Stage) -> None:
+    await stage.press()
+    await until(stage.pilot, lambda: "▲IOPS" in screen_text(stage.pilot))
+
+
+async def reverses(stage: Stage) -> None:
+    table = stage.app.screen.query_one(SweepTable)
+    assert table.cursor_row is not None
+    before = [row.point for row in table._rows]
+    await stage.press()
+    assert [row.point for row in table._rows] == before[::-1]
+
+
+async def next_figure(stage: Stage) -> None:
+    await stage.pilot.press("v", "v")
+    await until(stage.pilot, lambda: " IOPS  stripe_width down" in screen_text(stage.pilot))
+    await stage.press()
+    await until(stage.pilot, lambda: " mean ms  stripe_width down" in screen_text(stage.pilot))
+
+
 MULTIPATH = {PATHS.id, TREE.id, WALL.id}
 
 
@@ -422,6 +466,15 @@ CASES: dict[str, Case] = {
     "wall.details": wall_details,
     "cgroups.disk": cgroup_disk,
     "cgroups.idle": idle_cgroups,
+    "sweep.use": asks(Point(0, 1)),
+    "sweep.pause": asks("pause"),
+    "sweep.skip": asks("skip"),
+    "sweep.stop": asks("stop"),
+    "sweep.view": next_view,
+    "sweep.curve": next_curve,
+    "sweep.sort": sorts,
+    "sweep.reverse": reverses,
+    "sweep.figure": next_figure,
     "view.theme": theme,
     "session.tags": tags,
     "view.longer": longer,
@@ -496,7 +549,8 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
         samples = tuple(with_latencies(samples))
     source = ListRecording(samples) if action.replay else ListSource(samples)
     control = None if action.replay else LoadControl()
-    app = make_app(source, control, JOB)
+    sweep = StillSession(control) if control is not None and action.screen == SWEEP.id else None
+    app = make_app(source, control, JOB, sweep=sweep)
     async with on_stage(app, size) as pilot:
         if isinstance(source, ListRecording):
             await rewind_to(pilot, source, 75)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +15,21 @@ from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
+from engine.running.control import LoadControl
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
+from tui.headless.after_screens import sum_up_sweep
 from tui.headless.leaving import go_on_in_child
 from tui.headless.sweep import SweepOrder, run_sweep
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
 from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
-from tui.options.watching import Watching
+from tui.options.watching import Watching, open_source
 from tui.options.work import read_work
 
 
@@ -47,7 +50,8 @@ from tui.options.work import read_work
     metavar="FILE",
     help="Keep each measurement in FILE as it is made; a sweep that was ended, however, goes on from there.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.sweep/1) at the end.")
+@click.option("--headless", is_flag=True, help="No screen, even on a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.sweep/1) at the end.")
 @session_options
 @load_options
 @permission_options
@@ -59,6 +63,7 @@ def command(
     vary: tuple[str, ...],
     slo: tuple[str, ...],
     trials: Path | None,
+    headless: bool,
     as_json: bool,
     record: Path | None,
     overwrite: bool,
@@ -75,7 +80,8 @@ def command(
 
     The first of qd, threads and stripe_width that varies is the load: for each combination of the other axes there is
     a curve over it, with three optima: best balance of throughput and latency, best within each --slo, and highest
-    throughput. A curve without a knee is called flat, falling, rising or still warming up.
+    throughput. A curve without a knee is called flat, falling, rising or still warming up. On a terminal the points and
+    what they say are on the screen; the answer is printed when it is left.
 
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
@@ -96,9 +102,23 @@ def command(
     with nullcontext() if trials is None else TrialFile(trials, plan) as file:
         if file is not None and file.done:
             click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
-        return run_sweep(
-            SweepOrder(plan, permissions, as_json, file), Watching(interval, procfs, sysfs, record, overwrite, tier)
-        )
+        order = SweepOrder(plan, permissions, as_json, file)
+        watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
+        if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
+            return _on_screen(order, watching)
+        return run_sweep(order, watching)
+
+
+def _on_screen(order: SweepOrder, watching: Watching) -> int:
+    from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
+    from tui.start import start_live  # noqa: PLC0415 (as textual)
+    from tui.sweep.session import SweepSession  # noqa: PLC0415 (the screen only)
+
+    control = LoadControl()
+    source, recording = open_source(watching, control)
+    session = SweepSession(order.plan, LoadController(control, order.plan.armed, order.permissions), order.trials)
+    code = start_live(source, control=control, recording=recording, sweep=session)
+    return sum_up_sweep(session.finish(), session.failure, control, recording, code)
 
 
 def _limit(text: str) -> Limit:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.backend.outstanding import given_up_text
+from engine.errors import LunscopeError
 from engine.running.control import LoadControl
+from engine.text import safe_text
 from tui.headless.leaving import leave
 from tui.options.watching import recording_exit
 
 if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
+    from engine.sweep.runner import SweepResult
 
 
 def sum_up(control: LoadControl, recording: RecordingSource | None, code: int) -> int:
@@ -26,7 +29,34 @@ def sum_up(control: LoadControl, recording: RecordingSource | None, code: int) -
 
         print_result(result, as_json=False)
         code = code or int(result.is_damaged or result.ended_in_stall)
-    code = recording_exit(recording, code)
+    return _leave_or_return(control, recording, code)
+
+
+def sum_up_sweep(
+    swept: SweepResult | None,
+    failure: LunscopeError | None,
+    control: LoadControl,
+    recording: RecordingSource | None,
+    code: int,
+) -> int:
+    """Print what a sweep says, and the outstanding I/Os of its load; returns the exit code as `sum_up`."""
+    if failure is not None:
+        click.echo(f"lunscope: {safe_text(str(failure))}", err=True)
+        code = code or failure.exit_code
+    if swept is not None:
+        from engine.sweep.text import sweep_lines  # noqa: PLC0415 (as above)
+
+        for line in sweep_lines(swept):
+            click.echo(safe_text(line))
+        code = code or int(not swept.is_complete)
+    result = control.result()
+    if result is not None:
+        code = code or int(bool(result.failed_ios or result.ended_in_stall))
+    return _leave_or_return(control, recording, code)
+
+
+def _leave_or_return(control: LoadControl, recording: RecordingSource | None, code: int) -> int:
+    code, result = recording_exit(recording, code), control.result()
     if control.outstanding:
         if result is None or not result.outstanding:
             click.echo(f"lunscope: {given_up_text(control.outstanding)}", err=True)

@@ -51,7 +51,7 @@ class HeadlessSweep(HeadlessRun):
         super().__init__(control, monitor, signals, _report)
         self._order, self._control, self._signals = order, control, signals
         done = () if order.trials is None else tuple(order.trials.done)
-        self._runner = SweepRunner(order.plan, control, self._keep, done)
+        self._runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load)
         self._trouble: LunscopeError | None = None
         self.result: SweepResult | None = None
         """None if the load never began."""

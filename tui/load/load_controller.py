@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ class LoadController:
         self._permissions = permissions
         self._typed: set[str] = set()
         self._armed: tuple[JobSpec, Permissions] | None = None
+        self._held: Callable[[], str] = lambda: ""
 
     @property
     def status(self) -> LoadStatus:
@@ -52,6 +54,15 @@ class LoadController:
         """Permissions to write and destroy."""
         return self._permissions
 
+    def hold(self, reason: Callable[[], str]) -> None:
+        """Refuse to arm, edit or turn while `reason` gives one: a sweep turns the knobs then."""
+        self._held = reason
+
+    def _require_free(self) -> None:
+        reason = self._held()
+        if reason:
+            raise UsageError(reason)
+
     def edit(self, job: JobSpec, *, destroy_data: bool) -> None:
         """Replace the job; it must be armed again.
 
@@ -59,6 +70,7 @@ class LoadController:
             UsageError: the load runs or is being prepared.
             RefusedError: destroying was not confirmed.
         """
+        self._require_free()
         if destroy_data and not self._permissions.destroy_data:
             raise RefusedError("destroying data needs its own confirmation")
         if self.status.state in BUSY_STATES | {LoadState.RUNNING}:
@@ -88,7 +100,13 @@ class LoadController:
 
         Raises:
             RefusedError: a target would be written without its name typed, or the guard refuses it.
+            UsageError: a sweep uses the load.
         """
+        self._require_free()
+        self.arm_held()
+
+    def arm_held(self) -> None:
+        """Arm for whoever holds the load; blocks."""
         job = self.job
         self._require_typed(job.knobs)
         self._armed = (job, self._permissions)
@@ -96,6 +114,7 @@ class LoadController:
 
     def start(self) -> None:
         """Start, arming first unless the current job is armed; blocks."""
+        self._require_free()
         if self.status.state is not LoadState.ARMED or not self._is_armed():
             self.arm()
         if self.status.state is LoadState.ARMED:
@@ -113,6 +132,7 @@ class LoadController:
         Raises:
             LunscopeError: they are invalid; the old ones stay in force.
         """
+        self._require_free()
         state = self.status.state
         if state in BUSY_STATES:
             raise UsageError(f"wait: the load is {state}")

@@ -126,8 +126,9 @@ class Tabs(TextLine):
         """Show which screen this is, and at the right the status; the tabs make room for it."""
         width = self.size.width or 80
         forms = (self._tabs(screen, key_text, form) for form in ("wide", "tight", "keys"))
+        beside = len(note) + 1 if note else 0
         content = next(
-            (tabs for tabs in forms if tabs.cell_length + 1 + len(note) <= width), self._tabs(screen, key_text, "keys")
+            (tabs for tabs in forms if tabs.cell_length + beside <= width), self._tabs(screen, key_text, "keys")
         )
         room = width - content.cell_length - 1
         if note and room > 3:

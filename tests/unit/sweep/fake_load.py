@@ -93,4 +93,6 @@ class FakeLoad:
             np.zeros(0, np.uint16),
             np.zeros(0, np.uint64),
         )
-        return SimpleNamespace(split=SimpleNamespace(total=total), duration_s=duration_s)
+        split = SimpleNamespace(total=total)
+        targets = tuple(SimpleNamespace(name=name, split=split) for name in self.status.targets)
+        return SimpleNamespace(split=split, duration_s=duration_s, targets=targets, logical=None)

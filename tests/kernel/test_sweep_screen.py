@@ -1,0 +1,143 @@
+"""`lunscope sweep` on a terminal: it measures a real device, its keys work, and leaving prints the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.terminal import Terminal
+from collectors.session.reader import SessionReader
+from engine.config import SCRATCH_ENV
+from engine.sweep.events import recorded_sweep
+from tests import needs
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SWEEP = (sys.executable, "-m", "tui", "sweep")
+LEAVE_SCREEN = b"\x1b[?1049l"
+PATIENCE_S = 120.0
+
+
+@pytest.fixture
+def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
+    monkeypatch.chdir(ROOT)
+    opened: list[Terminal] = []
+    yield opened
+    for terminal in opened:
+        if terminal.alive():
+            os.kill(terminal.pid, signal.SIGKILL)
+        terminal.close(1)
+
+
+def _start(terminals: list[Terminal], *arguments: str) -> Terminal:
+    terminal = Terminal((*SWEEP, *arguments), 80, 24)
+    terminals.append(terminal)
+    return terminal
+
+
+def _shows(terminal: Terminal, words: str) -> None:
+    """Wait until these words were drawn; nothing on the way waits for a clock."""
+    if words.encode() not in terminal.output:
+        found = terminal.drain(PATIENCE_S, until=words.encode())
+        assert found or words.encode() in terminal.output, terminal.output[-4000:].decode(errors="replace")
+
+
+def _wait_for(terminal: Terminal, condition: Callable[[], object]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, terminal.output[-4000:].decode(errors="replace")
+        terminal.drain(0.1)
+
+
+def _trials(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()[1:]] if path.exists() else []
+
+
+def _left(terminal: Terminal) -> tuple[str, int]:
+    """What was printed after the terminal was given back, and the exit code."""
+    terminal.press("q")
+    _wait_for(terminal, lambda: not terminal.alive())
+    terminal.drain(1.0)
+    return terminal.output.rpartition(LEAVE_SCREEN)[2].decode(), terminal.close()
+
+
+def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str) -> None:
+    """Measure two points, set the first on end, stop, and leave."""
+    trials, recording = tmp_path / "trials", tmp_path / "a.luns"
+    axes = ("--vary", "qd=1,2,4,8", "--interval=0.2")
+    terminal = _start(terminals, *axes, f"--trials={trials}", f"--record={recording}", *arguments)
+    _shows(terminal, "measured")
+    _wait_for(terminal, lambda: len(_trials(trials)) >= 2)
+    terminal.press("\r")
+    _shows(terminal, "on end: qd=1")
+    terminal.press("x")
+    _shows(terminal, "qd=1 set: the load runs with it")
+    text, code = _left(terminal)
+    assert code == 1, "points are missing"
+    assert "unknown: fewer than 4 loads were measured" in text
+    assert "not complete: stopped" in text
+    measured = _trials(trials)
+    for trial in measured:
+        iops = trial["iops"]
+        assert isinstance(iops, float)
+        assert f"{iops:,.0f}" in text
+    with SessionReader(recording) as reader:
+        sweep = recorded_sweep(reader.events())
+        knobs = [event.text for event in reader.events()]
+    assert sweep is not None
+    assert sweep.ended == "stopped"
+    assert [trial.iops for trial in sweep.points.trials[0]] == [trial["iops"] for trial in measured]
+    assert any("queue depth" in text and text.endswith("-> 1") for text in knobs)
+
+
+def test_sweep_of_a_scratch_file(terminals: list[Terminal], tmp_path: Path) -> None:
+    _sweep(terminals, tmp_path, "--size=4m")
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+@needs.root
+@needs.loop
+def test_sweep_of_a_loop_device(terminals: list[Terminal], tmp_path: Path, make_loop: Callable[..., str]) -> None:
+    _sweep(terminals, tmp_path, f"--target={make_loop(16 << 20)}")
+
+
+def test_leaving_a_sweep_in_the_middle_prints_what_was_measured(terminals: list[Terminal], tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    terminal = _start(terminals, "--vary", "qd=1..64", "--size=4m", f"--trials={trials}")
+    _wait_for(terminal, lambda: _trials(trials))
+    text, code = _left(terminal)
+    assert code == 1
+    assert "not complete: stopped; " in text
+    assert "IOPS" in text.splitlines()[0]
+
+
+def test_headless_option_draws_nothing(terminals: list[Terminal], tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    terminal = _start(terminals, "--vary", "qd=1,2", "--size=4m", "--headless", f"--trials={trials}")
+    _wait_for(terminal, lambda: _trials(trials))
+    terminal.press("\x03")
+    _wait_for(terminal, lambda: not terminal.alive())
+    assert b"\x1b[?1049h" not in terminal.output
+    assert b"not complete: stopped" in terminal.output
+    assert terminal.close() == 130
+
+
+def test_load_that_cannot_begin_is_one_line(terminals: list[Terminal], tmp_path: Path) -> None:
+    terminal = _start(terminals, "--vary", "qd=1,2", f"--target={tmp_path / 'absent'}")
+    _shows(terminal, "NOT COMPLETE")
+    text, code = _left(terminal)
+    assert code in {1, 2}
+    assert "absent" in text
+    assert "Traceback" not in text

@@ -1,0 +1,1 @@
+"""A sweep on the screen: its session, its rows and its words, without drawing."""

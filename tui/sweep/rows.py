@@ -1,0 +1,165 @@
+"""The points of a sweep as rows: their values, state, figures, and the marks of the optima."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.sweep.axes import shown
+from engine.sweep.knee import Answer
+from engine.sweep.optimum import Optimum
+from engine.sweep.plan import SweepPlan
+from engine.sweep.points import Point
+from engine.sweep.text import PointSummary
+from engine.sweep.trial import Trial
+from tui.sweep.state import SweepState
+
+BALANCE, WITHIN, HIGHEST = "B", "L", "H"
+"""Marks of the optima: best balance, best within a limit, highest throughput."""
+
+
+class PointState(StrEnum):
+    """What became of a point."""
+
+    MEASURED = "measured"
+    MEASURING = "measuring"
+    WAITING = "waiting"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class PointRow:
+    """One point."""
+
+    point: Point
+    values: tuple[str, ...]
+    """By axis."""
+    state: PointState
+    reason: str = ""
+    """Why it failed."""
+    summary: PointSummary | None = None
+    """None while nothing was measured."""
+    marks: str = ""
+    is_in_interval: bool = False
+    """Whether it lies in the 95 % interval of the best balance, or else of the highest throughput."""
+
+    @property
+    def words(self) -> str:
+        """State, and what makes the figures less than they seem."""
+        notes = "" if self.summary is None else self.summary.notes
+        if self.state is PointState.FAILED:
+            return f"failed: {self.reason}"
+        if self.state is PointState.MEASURED:
+            return notes
+        again = " again" if self.summary is not None and self.state is PointState.MEASURING else ""
+        return f"{self.state.value}{again}" + (f", {notes}" if notes else "")
+
+    def figure(self, name: str) -> float | None:
+        """Return IOPS, B/s, a latency in ms, I/Os outstanding, percentages, or the number of measurements."""
+        if self.summary is None:
+            return None
+        read = _FIGURES.get(name)
+        return self.summary.latency_ms(name) if read is None else read(self.summary)
+
+
+def _little_pct(summary: PointSummary) -> float | None:
+    """Deviation from Little's law of the measurement where it is largest."""
+    known = [trial.little for trial in summary.trials if trial.little is not None]
+    return 100 * max(known, key=abs) if known else None
+
+
+_FIGURES: Mapping[str, Callable[[PointSummary], float | None]] = {
+    "iops": lambda summary: summary.iops,
+    "bytes": lambda summary: statistics.median(trial.bytes_per_s for trial in summary.trials),
+    "outstanding": lambda summary: statistics.median(trial.in_flight for trial in summary.trials),
+    "little": _little_pct,
+    "noise": lambda summary: 100 * summary.spread,
+    "count": lambda summary: float(len(summary.trials)),
+}
+"""All but the latencies."""
+
+
+def point_rows(state: SweepState, answers: Sequence[Answer | None]) -> list[PointRow]:
+    """List all points, curve by curve, with rising load."""
+    return [row for index in range(len(state.plan.curves)) for row in _curve_rows(state, index, answers[index])]
+
+
+def _curve_rows(state: SweepState, index: int, answer: Answer | None) -> Iterator[PointRow]:
+    curve, points = state.plan.curves[index], state.points
+    summaries = _summaries(points.trials[index])
+    left_out = {each.point.load: each.reason for each in points.left_out if each.point.curve == index}
+    now = points.measuring.load if points.measuring is not None and points.measuring.curve == index else None
+    measured = sorted(summaries)
+    loads = sorted({*curve.search.loads, *measured, *left_out, *(() if now is None else (now,))})
+    marks = {} if answer is None else _marks(answer, measured)
+    low, high = interval(answer)
+    others = _others(state.plan, index)
+    for load in loads:
+        summary = summaries.get(load)
+        if load == now:
+            became = PointState.MEASURING
+        elif summary is not None:
+            became = PointState.MEASURED
+        elif load in left_out:
+            became = PointState.FAILED if left_out[load] else PointState.SKIPPED
+        else:
+            became = PointState.WAITING
+        values = tuple(str(load) if value is None else value for value in others)
+        inside = summary is not None and low <= load <= high
+        yield PointRow(Point(index, load), values, became, left_out.get(load, ""), summary, marks.get(load, ""), inside)
+
+
+@functools.lru_cache(maxsize=2048)
+def _summaries(trials: tuple[Trial, ...]) -> dict[int, PointSummary]:
+    by_load: dict[int, list[Trial]] = {}
+    for trial in trials:
+        by_load.setdefault(round(trial.load) if trial.load else 1, []).append(trial)
+    return {load: PointSummary.of(load, of_load) for load, of_load in by_load.items()}
+
+
+def _others(plan: SweepPlan, curve: int) -> tuple[str | None, ...]:
+    """Values of a curve by axis; None for the load."""
+    others = {knob.key: shown(knob, value) for knob, value in plan.curves[curve].values}
+    return tuple(others.get(axis.knob.key) for axis in plan.axes)
+
+
+def optima(answer: Answer | None) -> Iterator[tuple[str, Optimum]]:
+    """List the optima of a curve with their marks."""
+    if answer is None:
+        return
+    found = [(BALANCE, answer.balance), *((WITHIN, each) for _, each in answer.within), (HIGHEST, answer.highest)]
+    yield from ((mark, each) for mark, each in found if each is not None)
+
+
+def interval(answer: Answer | None) -> tuple[float, float]:
+    """Return the interval that is marked: of the best balance, else of the highest throughput; empty without both."""
+    best = None if answer is None else answer.balance or answer.highest
+    return (1.0, 0.0) if best is None else (best.low, best.high)
+
+
+def _marks(answer: Answer, measured: Sequence[int]) -> dict[int, str]:
+    """Put each mark on the measured load that is nearest."""
+    marks: dict[int, str] = {}
+    for mark, optimum in optima(answer):
+        if measured:
+            nearest = min(measured, key=lambda load: abs(load - optimum.at.load))
+            if mark not in marks.get(nearest, ""):
+                marks[nearest] = marks.get(nearest, "") + mark
+    return marks
+
+
+SORT_KEYS = ("point", "iops", "bytes", "mean", "p50", "p99", "p99.9", "outstanding", "little", "noise")
+"""What the rows can be sorted by."""
+
+
+def sorted_rows(rows: Sequence[PointRow], key: str, *, descending: bool) -> list[PointRow]:
+    """Sort; rows without the figure come last."""
+    if key == SORT_KEYS[0]:
+        return list(reversed(rows)) if descending else list(rows)
+    known = [(value, number, row) for number, row in enumerate(rows) if (value := row.figure(key)) is not None]
+    known.sort(key=lambda each: (-each[0] if descending else each[0], each[1]))
+    return [row for _, _, row in known] + [row for row in rows if row.figure(key) is None]

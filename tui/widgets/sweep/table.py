@@ -1,0 +1,202 @@
+"""The points of a sweep as a table that grows while it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from collectors.field import Unit
+from engine.sweep.points import Point
+from engine.text import safe_text
+from tui.sweep.rows import PointRow, PointState
+from tui.text.format import MISSING_TEXT, format_quantity
+from tui.text.glyphs import glyphs_of
+from tui.text.safe import fit
+from tui.widgets.sweep.spans import Spanned, Spans
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    figure: str
+    title: str
+    width: int
+    unit: Unit
+    need: int
+    """The larger, the sooner it is left out where there is no room."""
+
+
+_COLUMNS = (
+    _Column("iops", "IOPS", 5, Unit.PER_SECOND, 0),
+    _Column("bytes", "B/s", 5, Unit.BYTES_PER_SECOND, 1),
+    _Column("mean", "mean ms", 7, Unit.MILLISECONDS, 0),
+    _Column("p50", "p50", 6, Unit.MILLISECONDS, 3),
+    _Column("p99", "p99", 6, Unit.MILLISECONDS, 0),
+    _Column("p99.9", "p99.9", 6, Unit.MILLISECONDS, 0),
+    _Column("outstanding", "outst", 5, Unit.COUNT, 2),
+    _Column("little", "Lit%", 5, Unit.PERCENT, 0),
+    _Column("noise", "+-%", 4, Unit.PERCENT, 0),
+    _Column("count", "n", 2, Unit.COUNT, 4),
+)
+_LEAST_WORDS = 5
+_WHOLE_FROM = 99.0
+"""Percentages from which the decimal is left out."""
+_NAME_PART = 12
+"""The name of an axis takes at most this part of the width; its values are never cut."""
+_EDGE = 6
+"""Cells before the values: cursor, interval, three marks, and a gap."""
+
+
+class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
+    """Rows of points with a cursor that stays on its point."""
+
+    TAKES_ARROWS = True
+    DEFAULT_CSS = """
+    SweepTable { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Row above", show=False, id="sweep-up"),
+        Binding("down,j", "move(1)", "Row below", show=False, id="sweep-down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="sweep-page-up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="sweep-page-down"),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another point."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._rows: Sequence[PointRow] = ()
+        self._axes: tuple[str, ...] = ()
+        self._sort = ("point", False)
+        self._cursor = 0
+        self._at: Point | None = None
+        self._widths: list[int] = []
+        """Of the values of each axis."""
+
+    @property
+    def cursor_row(self) -> PointRow | None:
+        """Row under the cursor; None without rows."""
+        return self._rows[self._cursor] if self._cursor < len(self._rows) else None
+
+    def show(self, rows: Sequence[PointRow], axes: tuple[str, ...], sort: tuple[str, bool]) -> None:
+        """Take new rows in their order; `sort` is what they are sorted by, and whether descending."""
+        self._rows, self._axes, self._sort = rows, axes, sort
+        position = next((number for number, row in enumerate(rows) if row.point == self._at), self._cursor)
+        self._put(position, follow=False)
+
+    def go_to(self, point: Point) -> None:
+        """Move the cursor to a point."""
+        position = next((number for number, row in enumerate(self._rows) if row.point == point), None)
+        if position is not None:
+            self._put(position)
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor."""
+        self._put(self._cursor + rows)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by pages."""
+        self.action_move(pages * max(1, self.area.height - 2))
+
+    def on_click(self, event: events.Click) -> None:
+        """Move the cursor to a row."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y > 0:
+            self._put(offset.y - 1 + self.scroll_offset.y)
+
+    def on_resize(self) -> None:
+        """Lay out again and keep the cursor visible."""
+        self.forget_lines()
+        self._put(self._cursor)
+
+    def _put(self, position: int, *, follow: bool = True) -> None:
+        self._cursor = max(0, min(position, len(self._rows) - 1))
+        before, row = self._at, self.cursor_row
+        self._at = None if row is None else row.point
+        if self.virtual_size.height != len(self._rows) + 1:
+            self.virtual_size = Size(0, len(self._rows) + 1)
+        room, top = max(self.area.height - 1, 1), self.scroll_offset.y
+        if follow and not top <= self._cursor < top + room:
+            to = self._cursor if self._cursor < top else self._cursor - room + 1
+            self.scroll_to(y=to, animate=False, force=True)
+        self.repaint()
+        if self._at is not None and self._at != before:
+            self.post_message(self.Moved())
+
+    # ------------------------------------------------------------------ drawing
+
+    def draw_lines(self) -> list[Strip]:
+        """Header and visible rows."""
+        if not self._rows:
+            return self.hint("no points")
+        self._widths = self._value_widths()
+        columns, top = self._columns(), self.scroll_offset.y
+        room = self.area.height - 1
+        lines = [self.strip(self._head(columns))]
+        for number in range(top, min(top + room, len(self._rows))):
+            is_cursor = number == self._cursor
+            lines.append(self.strip(self._line(self._rows[number], columns, is_cursor=is_cursor), at_cursor=is_cursor))
+        return self.filled(lines)
+
+    def _columns(self) -> list[_Column]:
+        room = self.area.width - _EDGE - sum(width + 1 for width in self._widths) - _LEAST_WORDS
+        columns = list(_COLUMNS)
+        while columns and sum(column.width + 1 for column in columns) > room:
+            least = max(columns, key=lambda column: column.need)
+            if not least.need:
+                break
+            columns.remove(least)
+        return columns
+
+    def _value_widths(self) -> list[int]:
+        values, most = zip(*(row.values for row in self._rows), strict=True), self.area.width // _NAME_PART
+        names = zip(self._axes, values, strict=True)
+        return [max(min(len(name), most), *(len(value) for value in column)) for name, column in names]
+
+    def _head(self, columns: Sequence[_Column]) -> Spans:
+        key, descending = self._sort
+        glyphs = glyphs_of(self)
+        arrow = glyphs.descending if descending else glyphs.ascending
+        by_point = key == "point"
+        spans = [((arrow if by_point else " ").ljust(_EDGE), "sorted")]
+        for name, width in zip(self._axes, self._widths, strict=True):
+            spans.append(
+                (f"{fit(name, width, glyphs.ellipsis).strip().rjust(width)} ", "sorted" if by_point else "head")
+            )
+        for column in columns:
+            is_sorted = column.figure == key
+            title = f"{arrow}{column.title}"[-column.width :] if is_sorted else column.title
+            spans.append((f"{title.rjust(column.width)} ", "sorted" if is_sorted else "head"))
+        return [*spans, (" " * self.area.width, "head")]
+
+    def _line(self, row: PointRow, columns: Sequence[_Column], *, is_cursor: bool) -> Spans:
+        glyphs = glyphs_of(self)
+        is_waiting = row.state in (PointState.WAITING, PointState.SKIPPED)
+        style = "muted" if is_waiting else "failed" if row.state is PointState.FAILED else "text"
+        spans = [
+            (glyphs.cursor if is_cursor else " ", "text"),
+            (glyphs.vertical if row.is_in_interval else " ", "mark"),
+            (row.marks.ljust(_EDGE - 2), "mark"),
+        ]
+        for value, width in zip(row.values, self._widths, strict=True):
+            spans.append((f"{value.rjust(width)} ", style))
+        if row.summary is not None:
+            spans += [(f"{_figure(row, column).rjust(column.width)} ", style) for column in columns]
+        room = self.area.width - sum(len(text) for text, _ in spans)
+        words_style = "now" if row.state is PointState.MEASURING else "failed" if row.words else style
+        spans.append((fit(safe_text(row.words), max(room, 0), glyphs.ellipsis), style if is_waiting else words_style))
+        return spans
+
+
+def _figure(row: PointRow, column: _Column) -> str:
+    value = row.figure(column.figure)
+    if value is not None and column.figure == "little":
+        return f"{round(value, 1) + 0.0:+.1f}" if abs(value) < _WHOLE_FROM else f"{value:+.0f}"
+    return MISSING_TEXT if value is None else format_quantity(value, column.unit, column.width)
