@@ -33,6 +33,7 @@ def outstanding_io_s(completed: Values, time_s: Values, held: Values, elapsed_s:
 
 
 Mask = NDArray[np.bool_]
+RowNumbers = NDArray[np.intp]
 
 MIN_SAMPLES = 100
 """With fewer samples the share of them that found an I/O is off by up to 10 percentage points."""
@@ -116,8 +117,9 @@ def queue_split(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: boo
         unsplit: disks without a driver queue, or on a kernel that does not count it separately: they have neither time.
         counts_queued: whether the kernel is known to account I/Os as in flight that are not in the driver yet.
     """
+    at, sums = _sampled(sums)
     samples = _samples(sums, counts_queued=counts_queued)
-    is_sampled = (sums["sample_count"] >= MIN_SAMPLES) & ~unsplit & (sums["paired_ms"] >= MIN_PAIRED_MS)
+    is_sampled = ~unsplit[at] & (sums["paired_ms"] >= MIN_PAIRED_MS)
     await_ms = ratio(sums["paired_ms"], sums["paired_ios"])
     in_driver_ms = ratio(sums["paired_io_s"] * 1e3, sums["paired_ios"])
     low_ms = await_ms * np.minimum(1.0, ratio(samples.driver_io_s, samples.accounted_io_s))
@@ -134,7 +136,7 @@ def queue_split(sums: Mapping[str, Values], unsplit: Mask, *, counts_queued: boo
         "queue_ms": np.where(noise, 0.0, queue_ms),
         "service_ms": np.where(noise, service_ms + queue_ms, service_ms),
     }
-    return {name: np.where(valid, values, np.nan) for name, values in figures.items()}
+    return {name: _spread(np.where(valid, values, np.nan), at, len(unsplit)) for name, values in figures.items()}
 
 
 def sampled_busy_share(sums: Mapping[str, Values], *, counts_queued: bool) -> Values:
@@ -144,8 +146,10 @@ def sampled_busy_share(sums: Mapping[str, Values], *, counts_queued: bool) -> Va
     a time, whatever was sampled. An I/O in flight at an end of the interval may be a long one counted in another
     interval: there the samples must agree.
     """
+    rows = len(sums["sample_count"])
+    at, sums = _sampled(sums)
     samples = _samples(sums, counts_queued=counts_queued)
-    covers = (sums["sample_count"] >= MIN_SAMPLES) & (sums["sampled_s"] >= _WHOLE * sums["elapsed_s"])
+    covers = sums["sampled_s"] >= _WHOLE * sums["elapsed_s"]
     share = np.minimum(1.0, ratio(sums["sampled_busy_s"], sums["sampled_s"]))
     at_once = ratio(samples.accounted_io_s, samples.accounted_busy_s)
     low = ratio(samples.kernel_io_s * np.minimum(samples.driver_busy_s, samples.accounted_busy_s),
@@ -163,7 +167,20 @@ def sampled_busy_share(sums: Mapping[str, Values], *, counts_queued: bool) -> Va
         unjudged = (sums["paired_ios"] == 0) | (~samples.has_both & ~(samples.agreement < 1.0 / _AGREE))
         by_share = nearly_always | unjudged
     found = np.where(within & ~nearly_always, np.minimum(1.0, _between(low, high)), np.where(by_share, share, np.nan))
-    return np.where(covers, found, np.nan)
+    return _spread(np.where(covers, found, np.nan), at, rows)
+
+
+def _sampled(sums: Mapping[str, Values]) -> tuple[RowNumbers, dict[str, Values]]:
+    """Select the disks with enough samples: the few that are watched, of thousands."""
+    at = np.flatnonzero(sums["sample_count"] >= MIN_SAMPLES)
+    return at, {name: values[at] for name, values in sums.items()}
+
+
+def _spread(values: Values, at: RowNumbers, rows: int) -> Values:
+    """Put the values of the selected rows among all, NaN elsewhere."""
+    spread = np.full(rows, np.nan)
+    spread[at] = values
+    return spread
 
 
 def _samples(sums: Mapping[str, Values], *, counts_queued: bool) -> _Samples:
