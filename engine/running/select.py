@@ -105,6 +105,15 @@ def _make(
             backend="uring" if backend is Backend.URING else "threads",
             sequential=sequential,
             streams=job.streams,
+            stream_step_bytes=job.stream_step_bytes,
+            jump_bytes=job.jump_bytes,
+            offset_bytes=job.offset_bytes,
+            align_bytes=job.align_bytes,
+            io_bytes=job.io_bytes,
+            loops=job.loops,
+            ramp_s=job.ramp_s,
+            think_s=job.think_s,
+            think_every=job.think_every,
             stripe_unit_bytes=job.stripe_unit_bytes,
             copies=job.copies,
             total_queue_depth=job.total_queue_depth,
@@ -144,6 +153,12 @@ def _refuse_for_aio(job: JobSpec) -> None:
         "one queue depth for all targets (--qd-total)": job.total_queue_depth,
         "several sequential streams (--streams)": job.streams > 1,
         "a verified load (--verify)": job.verify,
+        "a jump between blocks (--jump)": job.jump_bytes != 0,
+        "a part of a target that begins later (--offset)": job.offset_bytes != 0,
+        "an alignment of its own (--align)": job.align_bytes is not None,
+        "an end by bytes (--io-size, --loops)": job.ends_by_bytes,
+        "a time that is not measured (--ramp)": job.ramp_s > 0,
+        "pauses (--think)": job.think_s > 0,
     }
     for what, is_wanted in wanted.items():
         if is_wanted:

@@ -136,7 +136,7 @@ def _job(scenarios: tuple[Scenario, ...], axes: tuple[SweepAxis, ...], *, has_ru
     """
     if len(scenarios) > 1 or scenarios[0].turns:
         raise UsageError("a sweep takes one job whose knobs stay: give another file, or the options of one")
-    job = replace(scenarios[0].job, runtime_s=None)
+    job = replace(scenarios[0].job, runtime_s=None, io_bytes=None, loops=None, ramp_s=0.0)
     if has_runtime:
         raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")
     if job.verify:
