@@ -27,9 +27,15 @@ def again(folder: Path, job: JobSpec, *turns: Turn) -> Scenario:
 
 
 def comparable(job: JobSpec) -> JobSpec:
-    """Leave out what is no part of the load: worker threads, and the unit and policy of a single target."""
+    """Leave out what is no part of the load (worker threads, the unit and policy of a single target), or in fio alone.
+
+    There blocks of several sizes begin at multiples of the smallest, and what has no runtime ends with its size.
+    """
     knobs = replace(job.knobs, threads=1, policy=Knobs().policy)
-    return replace(job, knobs=knobs, stripe_unit_bytes=1 << 20, poll=False, name="job")
+    align_bytes = job.align_bytes if len(knobs.block_sizes) == 1 else None
+    if job.runtime_s is None and not job.ends_by_bytes:
+        job = replace(job, loops=knobs.queue_depth if job.backend is Backend.THREADS else 1)
+    return replace(job, knobs=knobs, align_bytes=align_bytes, stripe_unit_bytes=1 << 20, poll=False, name="job")
 
 
 _SIZES = st.sampled_from([(BlockShare(4096),), (BlockShare(512),), MIX])
@@ -81,6 +87,13 @@ def test_what_is_written_reads_back_as_the_same_load(tmp_path_factory: pytest.Te
             knobs=replace(BASE.knobs, stripe_width=2, queue_depth=5),
             total_queue_depth=True,
         ),
+        replace(BASE, offset_bytes=1 << 20, size_bytes=1 << 20, align_bytes=512, ramp_s=5.0),
+        replace(BASE, io_bytes=1 << 20, loops=3),
+        replace(BASE, runtime_s=None, io_bytes=1 << 20, loops=1),
+        replace(BASE, backend=Backend.THREADS, runtime_s=None, loops=16),
+        replace(BASE, backend=Backend.THREADS, think_s=0.002, think_every=5),
+        replace(BASE, access=Access.SEQUENTIAL, jump_bytes=-8192, runtime_s=None, loops=1),
+        replace(BASE, access=Access.SEQUENTIAL, jump_bytes=4096),
     ],
 )
 def test_what_has_words_of_its_own(tmp_path: Path, job: JobSpec) -> None:
