@@ -5,45 +5,43 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Bytes of one target that may be issued, those that were, and those of them that completed.
 pub struct Budget {
-    total_bytes: u64,
-    issued_bytes: AtomicU64,
-    ended_bytes: AtomicU64,
+    total: u64,
+    issued: AtomicU64,
+    ended: AtomicU64,
 }
 
 impl Budget {
-    pub fn new(total_bytes: u64) -> Self {
+    pub fn new(total: u64) -> Self {
         Self {
-            total_bytes,
-            issued_bytes: AtomicU64::new(0),
-            ended_bytes: AtomicU64::new(0),
+            total,
+            issued: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
         }
     }
 
     /// Whether another I/O may be issued.
     #[inline]
     pub fn is_left(&self) -> bool {
-        self.issued_bytes.load(Relaxed) < self.total_bytes
+        self.issued.load(Relaxed) < self.total
     }
 
     /// Takes the bytes of one I/O; false if none are left. The last may exceed the rest, as in fio.
     #[inline]
     pub fn take(&self, bytes: u64) -> bool {
-        let more = |issued: u64| (issued < self.total_bytes).then_some(issued + bytes);
-        self.issued_bytes
-            .fetch_update(Relaxed, Relaxed, more)
-            .is_ok()
+        let more = |issued: u64| (issued < self.total).then_some(issued + bytes);
+        self.issued.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 
     /// Counts an I/O that completed, or was given up; whether it was the last of all.
     #[inline]
     pub fn ended(&self, bytes: u64) -> bool {
-        let ended_bytes = self.ended_bytes.fetch_add(bytes, Release) + bytes;
-        !self.is_left() && ended_bytes == self.issued_bytes.load(Relaxed)
+        let so_far = self.ended.fetch_add(bytes, Release) + bytes;
+        !self.is_left() && so_far == self.issued.load(Relaxed)
     }
 
     /// Whether nothing is left to issue and all that was issued has completed.
     pub fn is_done(&self) -> bool {
-        !self.is_left() && self.ended_bytes.load(Acquire) == self.issued_bytes.load(Relaxed)
+        !self.is_left() && self.ended.load(Acquire) == self.issued.load(Relaxed)
     }
 }
 
