@@ -590,7 +590,7 @@ class LoadEngine:
 
     The address space of a target begins at `offset_bytes`. Random offsets are multiples of `align_bytes`, or of their
     block. Sequential streams have slices of the space or, with `stream_step_bytes`, start that far apart and have one
-    length; `jump_bytes` are left out after each block, or gone back.
+    length; `jump_bytes` are left out after each block, or gone back. `separate`: reads and writes each have a position.
 
     With `io_bytes` or `loops` the load ends after `loops` times `io_bytes`, or the whole space, on each target, and
     epoch 0 is measured from its first I/O on. `ramp_s` is the least time an epoch is open before it is measured.

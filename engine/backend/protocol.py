@@ -25,6 +25,7 @@ class LoadSettings:
     streams: int = 1
     stream_step_bytes: int | None = None
     jump_bytes: int = 0
+    separate: bool = False
     offset_bytes: int = 0
     align_bytes: int | None = None
     io_bytes: int | None = None

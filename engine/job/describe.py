@@ -58,6 +58,8 @@ def _extent(job: JobSpec) -> Iterator[str]:
         yield f"from {format_size(job.offset_bytes)}"
     if job.jump_bytes:
         yield f"{'back' if job.jump_bytes < 0 else 'leaving out'} {format_size(abs(job.jump_bytes))} after each block"
+    if job.separate:
+        yield "reads and writes apart"
     if job.align_bytes is not None:
         yield f"aligned to {format_size(job.align_bytes)}"
     if job.ends_by_bytes:

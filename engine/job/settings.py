@@ -119,6 +119,7 @@ TAIL = (
     Setting("streams", read_whole, lambda job: str(job.streams), "streams"),
     Setting("stream_step", read_size, lambda job: _size_text(job.stream_step_bytes), "stream_step_bytes"),
     Setting("jump", read_jump, lambda job: _jump_text(job.jump_bytes) if job.jump_bytes else None, "jump_bytes"),
+    Setting("separate", read_switch, lambda job: "true" if job.separate else None, "separate"),
     Setting("stripe_unit", read_size, lambda job: _size_text(job.stripe_unit_bytes), "stripe_unit_bytes"),
     Setting("engine", word_reader(Backend), lambda job: quoted(job.backend), "backend"),
     Setting("size", read_size, lambda job: _size_text(job.size_bytes), "size_bytes"),

@@ -92,6 +92,8 @@ class JobSpec:
     """Between the starts of neighbouring streams, which then have one length and may overlap; None: slices."""
     jump_bytes: int = 0
     """Left out after each block in sequence, or gone back if negative."""
+    separate: bool = False
+    """Whether reads and writes in sequence each have a position of their own, and not one together."""
     stripe_unit_bytes: int = 64 * 1024
     copies: int = 1
     """How many neighbouring targets hold the same data: writes go to all of them, reads to one by the policy."""

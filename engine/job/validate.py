@@ -185,7 +185,12 @@ def _extent_problems(job: JobSpec) -> Iterator[Problem]:
         if job.jump_bytes and len(job.knobs.block_sizes) > 1:
             yield Problem("jump", "needs one block size for all I/Os, not a mix")
         return
-    for option, is_given in (("stream-step", job.stream_step_bytes is not None), ("jump", job.jump_bytes != 0)):
+    needs_sequence = {
+        "stream-step": job.stream_step_bytes is not None,
+        "jump": job.jump_bytes != 0,
+        "separate": job.separate,
+    }
+    for option, is_given in needs_sequence.items():
         if is_given:
             yield Problem(option, "needs sequential order: use --rw read, write or rw")
     yield from _align_problems(job)

@@ -69,6 +69,7 @@ def _job(job: JobSpec) -> Document:
         "total_queue_depth": job.total_queue_depth,
         "stream_step_bytes": job.stream_step_bytes,
         "jump_bytes": job.jump_bytes,
+        "separate": job.separate,
         "size_bytes": job.size_bytes,
         "offset_bytes": job.offset_bytes,
         "align_bytes": job.align_bytes,

@@ -341,6 +341,7 @@ def megabyte(tmp_path: Path) -> Path:
         ("rw=read\nramp_time=3\nruntime=5\ntime_based", {"ramp_s": 3.0, "runtime_s": 8.0}),
         ("rw=read:-8k\nsize=64k", {"jump_bytes": -8192}),
         ("rw=randread:1\nsize=64k", {"jump_bytes": 0}),
+        ("rw=rw\nsize=64k", {"separate": True}),
         ("rw=randread\nblockalign=512\nnorandommap", {"align_bytes": 512}),
         ("rw=randread\nblockalign=4k", {"align_bytes": None}),
         ("rw=randread\nnorandommap\nbs=4k,8k", {"align_bytes": None}),
@@ -512,7 +513,6 @@ def what_is_wrong(path: Path) -> str:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("rw=rw", "each have their own"),
         ("rw=read\nbssplit=4k/50:8k/50", "at one of the smallest"),
         ("rw=read\ndirect=0", "fio drops its files from the page cache"),
         ("rw=randread\nbssplit=4k/50:8k/50", "fio shortens those"),

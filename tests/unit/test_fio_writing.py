@@ -94,10 +94,34 @@ def test_what_is_written_reads_back_as_the_same_load(tmp_path_factory: pytest.Te
         replace(BASE, backend=Backend.THREADS, think_s=0.002, think_every=5),
         replace(BASE, access=Access.SEQUENTIAL, jump_bytes=-8192, runtime_s=None, loops=1),
         replace(BASE, access=Access.SEQUENTIAL, jump_bytes=4096),
+        replace(BASE, access=Access.SEQUENTIAL, separate=True, knobs=replace(BASE.knobs, read_pct=40.0)),
     ],
 )
 def test_what_has_words_of_its_own(tmp_path: Path, job: JobSpec) -> None:
     assert comparable(again(tmp_path, job).job) == comparable(job)
+
+
+JOB_FILES = Path(__file__).parents[1] / "fio_jobs"
+NOT_WRITTEN = {"check-what-was-written", "clones-on-one-sequence", "clones-side-by-side", "small-share-of-a-file"}
+
+
+@pytest.mark.parametrize("path", sorted(JOB_FILES.glob("*.fio")), ids=lambda path: path.stem)
+def test_job_files_that_were_read_are_written_as_the_same_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    (tmp_path / "data").write_bytes(bytes(1 << 20))
+    monkeypatch.setenv("DATA", str(tmp_path / "data"))
+    read = read_fio(path).scenarios
+    if path.stem in NOT_WRITTEN:
+        with pytest.raises(UsageError, match="--save-job: fio has no"):
+            dump_fio(read)
+        return
+    written = tmp_path / "again.fio"
+    written.write_text(dump_fio(read))
+    found = read_fio(written).scenarios
+    engine = {Backend.AUTO: Backend.URING}
+    expected = [replace(each.job, backend=engine.get(each.job.backend, each.job.backend)) for each in read]
+    assert [comparable(each.job) for each in found] == [comparable(job) for job in expected]
 
 
 def test_turns_are_jobs_behind_a_stonewall(tmp_path: Path) -> None:

@@ -161,6 +161,7 @@ _JOBS = st.builds(
     streams=st.integers(1, 1024),
     stripe_unit_bytes=st.integers(8, 1 << 20).map(lambda units: units * 512),
     stream_step_bytes=st.none() | st.integers(0, 1 << 50),
+    separate=st.booleans(),
     jump_bytes=st.integers(-(1 << 50), 1 << 50),
     size_bytes=st.none() | st.integers(1, 1 << 50),
     offset_bytes=st.integers(0, 1 << 50),

@@ -118,6 +118,7 @@ def test_every_option_reaches_its_field() -> None:
 
 def test_offsets_of_their_own_reach_their_fields() -> None:
     assert job_with(JobSpec(), parse("--rw", "read", "--jump", "-8k")).jump_bytes == -8192
+    assert job_with(JobSpec(), parse("--rw", "rw", "--separate")).separate
     assert job_with(JobSpec(), parse("--align", "512")).align_bytes == 512
 
 

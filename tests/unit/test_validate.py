@@ -102,6 +102,7 @@ def test_sound_jobs(sound: JobSpec) -> None:
         (job(loops=0), "--loops: 0 is out of range: 1 to 1000000000"),
         (job(loops=1, copies=2, targets=TWO, stripe_width=2), "--io-size: it and --loops count the bytes"),
         (job(jump_bytes=4096), "--jump: needs sequential order"),
+        (job(separate=True), "--separate: needs sequential order"),
         (job(stream_step_bytes=0), "--stream-step: needs sequential order"),
         (job(access=Access.SEQUENTIAL, jump_bytes=5000), "--jump: 5000 is not a multiple of the block (4k)"),
         (job(access=Access.SEQUENTIAL, stream_step_bytes=5000), "--stream-step: 5000 is not a multiple"),

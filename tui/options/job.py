@@ -130,6 +130,11 @@ _OPTIONS = (
     click.option(
         "--size", callback=_parsed(parse_size), metavar="SIZE", help="Bytes used of each target. [all; scratch: 256m]"
     ),
+    click.option(
+        "--separate/--no-separate",
+        default=None,
+        help="Reads and writes in sequence each have a position of their own. [one for both]",
+    ),
     click.option("--offset", callback=_parsed(parse_size), metavar="SIZE", help="Begin here on each target. [0]"),
     click.option(
         "--align",

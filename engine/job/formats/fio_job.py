@@ -102,7 +102,6 @@ DRIVEN = (
 """Names of options that are driven as fio does."""
 
 _EVENLY = "several files: what is outstanding is held evenly on them, fio sends it to any file with a free slot"
-_ONE_SEQUENCE = "reads and writes in sequence: they take turns in one sequence here, in fio each have their own"
 _CACHED = (
     "buffered reads: fio drops its files from the page cache before it begins, here they stay in it (a badge says how "
     "much is read from it)"
@@ -157,6 +156,7 @@ def section_job(section: FioSection) -> SectionJob:
         runtime_s=runtime_s,
         ramp_s=ramp_s,
         jump_bytes=jump_bytes,
+        separate=access is Access.SEQUENTIAL and 0 < read_pct < 100,
         align_bytes=align_bytes,
         think_s=think_s,
         think_every=think_every,
@@ -190,7 +190,7 @@ def _with_distribution(given: Given, units: Units, knobs: Knobs, access: Access)
     align = given.take("blockalign", "ba")
     if access is Access.SEQUENTIAL:
         sizes = [] if one_size else [_ALIGNED]
-        return replace(knobs, distribution=Uniform()), None, sizes + [_ONE_SEQUENCE] * (0 < knobs.read_pct < 100)
+        return replace(knobs, distribution=Uniform()), None, sizes
     align_bytes = take_alignment(align, units, knobs)
     notes += [_ALIGNED] if align_bytes is None and any(len(mix) > 1 for mix in used_mixes(knobs)) else []
     if align is not None and align_bytes is not None and isinstance(distribution, Permutation):

@@ -262,6 +262,7 @@ fn streams_need_room_for_two_blocks_each() {
                 count: streams,
                 step_bytes: None,
                 jump_bytes: 0,
+                separate: false,
             }),
             ..limits()
         };

@@ -95,7 +95,7 @@ impl Order<'_> {
                 distributions[direction as usize].block(rng, starts, *key) * step
             }
             Self::Permutation(passes, key) => passes.next(space_bytes, block_bytes, *key),
-            Self::Sequential(streams) => streams.next(space_bytes, block_bytes),
+            Self::Sequential(streams) => streams.next(direction, space_bytes, block_bytes),
         }
     }
 }

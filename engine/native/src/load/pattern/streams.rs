@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::load::stats::Direction;
+
 /// How many streams there are, where they begin and how they go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPlan {
@@ -12,6 +14,8 @@ pub struct StreamPlan {
     pub step_bytes: Option<u64>,
     /// Left out after each block, or gone back if negative.
     pub jump_bytes: i64,
+    /// Whether reads and writes each have a position of their own in every stream.
+    pub separate: bool,
 }
 
 impl StreamPlan {
@@ -47,7 +51,7 @@ impl Streams {
         Self {
             plan,
             turn: AtomicU64::new(0),
-            cursors: (0..plan.count).map(|_| AtomicU64::new(0)).collect(),
+            cursors: (0..2 * plan.count).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
@@ -55,14 +59,16 @@ impl Streams {
     ///
     /// A slice holds at least one aligned block; with several streams that needs the size of two.
     #[inline]
-    pub fn next(&self, space_bytes: u64, block_bytes: u64) -> u64 {
-        let streams = self.cursors.len() as u64;
+    pub fn next(&self, direction: Direction, space_bytes: u64, block_bytes: u64) -> u64 {
+        let streams = self.plan.count as u64;
         let stream = if streams == 1 {
             0
         } else {
             self.turn.fetch_add(1, Relaxed) % streams
         };
-        let cursor = &self.cursors[usize::try_from(stream).unwrap_or(0)];
+        let own = self.plan.separate && direction == Direction::Write;
+        let first = if own { self.plan.count } else { 0 };
+        let cursor = &self.cursors[first + usize::try_from(stream).unwrap_or(0)];
         let (begin, end) = self.plan.bounds(stream, space_bytes);
         match self.plan.jump_bytes {
             0 => advance(cursor, begin, end, block_bytes),
@@ -125,12 +131,34 @@ mod tests {
             count,
             step_bytes,
             jump_bytes,
+            separate: false,
         })
+    }
+
+    impl Streams {
+        fn read(&self, space_bytes: u64, block_bytes: u64) -> u64 {
+            self.next(Direction::Read, space_bytes, block_bytes)
+        }
+    }
+
+    #[test]
+    fn reads_and_writes_may_each_have_a_position() {
+        let plan = StreamPlan {
+            count: 1,
+            step_bytes: None,
+            jump_bytes: 0,
+            separate: true,
+        };
+        let streams = Streams::new(plan);
+        let directions = [Direction::Read, Direction::Write, Direction::Write];
+        let offsets = directions.map(|direction| streams.next(direction, 8 * 4096, 4096));
+        assert_eq!(offsets, [0, 0, 4096]);
+        assert_eq!(streams.read(8 * 4096, 4096), 4096);
     }
 
     fn blocks(streams: &Streams, count: usize, space: u64) -> Vec<u64> {
         (0..count)
-            .map(|_| streams.next(space * 4096, 4096) / 4096)
+            .map(|_| streams.read(space * 4096, 4096) / 4096)
             .collect()
     }
 
@@ -156,7 +184,7 @@ mod tests {
     #[test]
     fn a_stream_visits_every_block_in_order_and_wraps() {
         let streams = of(1);
-        let offsets: Vec<u64> = (0..7).map(|_| streams.next(3 * 4096, 4096)).collect();
+        let offsets: Vec<u64> = (0..7).map(|_| streams.read(3 * 4096, 4096)).collect();
         assert_eq!(offsets, [0, 4096, 8192, 0, 4096, 8192, 0]);
     }
 
@@ -164,7 +192,7 @@ mod tests {
     fn a_mix_keeps_every_block_aligned_and_inside() {
         let streams = of(1);
         for block in [4096, 65536, 12288, 4096, 65536, 65536, 12288] {
-            let offset = streams.next(200_000, block);
+            let offset = streams.read(200_000, block);
             assert_eq!(offset % block, 0);
             assert!(offset + block <= 200_000);
         }
@@ -174,7 +202,7 @@ mod tests {
     fn several_streams_take_turns_in_slices_of_their_own() {
         let streams = of(3);
         let offsets: Vec<u64> = (0..9)
-            .map(|_| streams.next(8 * 4096, 4096) / 4096)
+            .map(|_| streams.read(8 * 4096, 4096) / 4096)
             .collect();
         // Slices are 2.67 blocks: 0..2.67, 2.67..5.33, 5.33..8; blocks that cross an edge are left out.
         assert_eq!(offsets, [0, 3, 6, 1, 4, 7, 0, 3, 6]);
@@ -184,10 +212,10 @@ mod tests {
     fn a_space_that_changed_is_entered_at_the_start_of_the_slice() {
         let streams = of(2);
         for _ in 0..20 {
-            streams.next(1 << 20, 4096);
+            streams.read(1 << 20, 4096);
         }
         for _ in 0..8 {
-            assert!(streams.next(64 * 1024, 4096) + 4096 <= 64 * 1024);
+            assert!(streams.read(64 * 1024, 4096) + 4096 <= 64 * 1024);
         }
     }
 }

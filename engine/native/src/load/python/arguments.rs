@@ -115,6 +115,7 @@ pub struct SettingsArgument {
     streams: i64,
     stream_step_bytes: Option<i64>,
     jump_bytes: i64,
+    separate: bool,
     offset_bytes: i64,
     align_bytes: Option<i64>,
     io_bytes: Option<i64>,
@@ -190,6 +191,7 @@ impl SettingsArgument {
                 .map(|step| unsigned("stream_step_bytes", step))
                 .transpose()?,
             jump_bytes: self.jump_bytes,
+            separate: self.separate,
         };
         Ok(self.sequential.then_some(plan))
     }
