@@ -101,14 +101,14 @@ impl Settings {
         let space = self.layout.map_or(each, |layout| layout.capacity_bytes());
         let largest = sizes.iter().copied().max().unwrap_or(0);
         let each = streams.shortest(space);
-        let least = if streams.count > 1 && streams.step_bytes.is_none() {
-            2 * largest
+        let (blocks, words) = if streams.count > 1 && streams.step_bytes.is_none() {
+            (2, "two blocks")
         } else {
-            largest
+            (1, "one block")
         };
-        if each < least {
+        if each < blocks * largest {
             return Err(format!(
-                "streams {} leave {each} bytes to each, less than {least}",
+                "streams {} leave {each} bytes to each, less than {words} of {largest}",
                 streams.count
             ));
         }
