@@ -51,7 +51,14 @@ def test_options_of_fio_in_the_table_are_driven_or_named(tmp_path: Path) -> None
     ours = {"auto", "threads", "uring", "permutation", "rate", "arrival", "mode", "fsync_every", "flush", "include"}
     assert told - ours <= driven
     assert set(_options_of("has no effect on the load")) <= ignored
-    assert not set(_options_of("changes the load")) - {"rw", "verify", "filesize"} & (driven | ignored)
+    assert not set(_options_of("changes the load")) - {
+        "run",
+        "rw",
+        "verify",
+        "filesize",
+        "latency_target",
+        "steadystate",
+    } & (driven | ignored)
     path = tmp_path / "disks.fio"
     path.write_text(EXAMPLES["disks.fio"])
     assert read_fio(path).scenarios[0].job.knobs.stripe_width == 2

@@ -17,6 +17,8 @@ from engine.job.formats.fio_sections import fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec
+from engine.sweep.axes import parse_axis
+from engine.sweep.limit import Limit
 
 HEAD = "[a]\nfilename=/dev/x\nruntime=5\ntime_based\nioengine=io_uring\ndirect=1\n"
 
@@ -357,6 +359,24 @@ def test_where_it_goes_and_when_it_ends(tmp_path: Path, megabyte: Path, lines: s
     assert {name: getattr(made, name) for name in wanted} == wanted
 
 
+@pytest.mark.parametrize(
+    ("lines", "vary", "slo"),
+    [
+        ("iodepth=128\nlatency_target=5ms\nlatency_percentile=99\nlatency_window=1s", "qd=1..128", "p99<=5ms"),
+        ("latency_target=250\nlatency_percentile=99.9", "qd=1", "p99.9<=250us"),
+        ("iodepth=4\nlatency_target=1s", "qd=1..4", "max<=1s"),
+        ("iodepth=4\nsteadystate=iops:2%\nss_dur=30", "qd=4", None),
+    ],
+)
+def test_what_looks_for_a_load_is_a_sweep(tmp_path: Path, lines: str, vary: str, slo: str | None) -> None:
+    search = read(tmp_path, HEAD + "rw=randread\n" + lines).search
+    assert search is not None
+    assert (search.vary, search.slo) == (vary, slo)
+    parse_axis(search.vary)
+    assert slo is None or Limit.parse(slo).limit_ns > 0
+    assert "is the work of a sweep: lunscope sweep FILE" in search.refusal
+
+
 def test_sums_and_keywords(tmp_path: Path) -> None:
     page = os.sysconf("SC_PAGE_SIZE")
     assert job(tmp_path, "bs=(2*(1k+1k)),(16k/2)\nrw=randrw").knobs.block_sizes == (4096, 8192)
@@ -451,8 +471,8 @@ def test_who_waits_for_whom(tmp_path: Path) -> None:
         ("verify=crc32c", "verify: reading what another job wrote is not driven"),
         ("thinktime=10\niodepth=4", "thinktime: with iodepth above 1 it is not driven"),
         ("thinktime=10\nthinktime_blocks_type=x", "thinktime_blocks_type: 'x' is neither complete nor issue"),
-        ("latency_target=5ms", "latency_target: searching a depth is the work of a sweep"),
-        ("steadystate=iops:2%", "steadystate: measuring until figures are steady is the work of a sweep"),
+        ("latency_target=5ms\nlatency_percentile=75", "latency_percentile: a sweep judges no 75 %"),
+        ("latency_target=soon", "latency_target: 'soon' is not a time"),
         ("flow=8", "flow: jobs that hold each other to a ratio are not driven"),
         ("wait_for=b", "wait_for: no section of that name is above it"),
         ("percentage_random=50", "percentage_random: changes the load"),

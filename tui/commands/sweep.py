@@ -86,8 +86,11 @@ def command(
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
     """
-    axes, limits = tuple(map(parse_axis, vary)), tuple(map(_limit, slo))
     read = read_work(job_file, (), LoadOptions(**knobs))
+    if read.search is not None:
+        vary = vary or (read.search.vary,)
+        slo = slo or ((read.search.slo,) if read.search.slo else ())
+    axes, limits = tuple(map(parse_axis, vary)), tuple(map(_limit, slo))
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)

@@ -34,7 +34,8 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     folders = {job.folder for job in jobs}
     if len(folders) > 1:
         raise jobs[-1].section.location.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
-    return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop())
+    search = next((job.search for job in jobs if job.search is not None), None)
+    return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop(), search=search)
 
 
 def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -> tuple[FioSection, ...]:

@@ -47,7 +47,7 @@ _OF_WRITTEN_DATA = _names(
 _OFF_AT_ZERO = _names("""
     thinktime_iotime verify_only verify_state_load end_fsync fsync_on_close pre_read hipri rate_min
     rate_iops_min zero_buffers buffer_compress_percentage dedupe_percentage file_append
-    fill_device fill_fs max_latency latency_target atomic create_only flow iodepth_low
+    fill_device fill_fs max_latency atomic create_only flow iodepth_low
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
     **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
@@ -59,10 +59,6 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
 """Values with which an option has no effect."""
 
 _FIXES = {
-    "latency_target": "searching a depth is the work of a sweep: take it out, and run lunscope sweep FILE "
-    "--vary qd=1..256 --slo 'p99<=5ms' with your own percentile and limit",
-    "steadystate": "measuring until figures are steady is the work of a sweep: take it out and run lunscope sweep "
-    "FILE, or give a runtime",
     "rate_min": "ending below a rate is not driven: take it out, and compare the rate in the results",
     "rate_iops_min": "ending below a rate is not driven: take it out, and compare the rate in the results",
     "flow": "jobs that hold each other to a ratio are not driven: use rwmixread in one job",

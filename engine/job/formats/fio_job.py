@@ -13,10 +13,12 @@ from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_ignored import judge_left_over
 from engine.job.formats.fio_options import take_numbers
 from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
+from engine.job.formats.fio_search import SEARCHING, take_search
 from engine.job.formats.fio_sections import FioSection, Given, Option
 from engine.job.formats.fio_targets import Files, take_files
 from engine.job.formats.fio_values import Units, seconds, switch, units_of
 from engine.job.formats.fio_verify import take_verify
+from engine.job.formats.read_job import Search
 from engine.job.formats.text_file import quoted
 from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
@@ -96,6 +98,7 @@ DRIVEN = (
     *("directory", "nrfiles", "size", "filesize", "io_size", "io_limit", "number_ios", "loops"),
     *("offset", "offset_align", "offset_increment", "blockalign", "ba", "rw", "readwrite", "ioengine"),
     *("runtime", "timeout", "time_based", "ramp_time", "thinktime", "thinktime_blocks", "randseed", "verify"),
+    *SEARCHING,
     *("do_verify", "invalidate", "stonewall", "wait_for_previous", "wait_for", "kb_base"),
     *(name for knob in KNOBS.values() for name in knob.fio or ()),
 )
@@ -120,6 +123,7 @@ class SectionJob:
     waits_for: Option | None
     """Names the section that is over then."""
     folder: Path | None
+    search: Search | None
     notes: tuple[str, ...]
 
 
@@ -172,9 +176,10 @@ def section_job(section: FioSection) -> SectionJob:
     waits, waits_for = switch(given.take("stonewall", "wait_for_previous")), given.take("wait_for")
     notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes]
     notes += [*extent.notes, *verify_notes]
+    search = take_search(given, job.knobs.queue_depth)
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, writes=read_pct < 100))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
-    return SectionJob(section, job, waits, waits_for, files.folder, tuple(notes))
+    return SectionJob(section, job, waits, waits_for, files.folder, search, tuple(notes))
 
 
 def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:
