@@ -588,6 +588,14 @@ class LoadEngine:
     was written, and no two writes to one range are outstanding at once: the later waits. The journal of each target is
     an empty file by its open descriptor, or in memory where that is None.
 
+    The address space of a target begins at `offset_bytes`. Random offsets are multiples of `align_bytes`, or of their
+    block. Sequential streams have slices of the space or, with `stream_step_bytes`, start that far apart and have one
+    length; `jump_bytes` are left out after each block, or gone back. `separate`: reads and writes each have a position.
+
+    With `io_bytes` or `loops` the load ends after `loops` times `io_bytes`, or the whole space, on each target, and
+    epoch 0 is measured from its first I/O on. `ramp_s` is the least time an epoch is open before it is measured.
+    `think_s` is the pause of a thread, which must have one I/O outstanding at most, after every `think_every` I/Os.
+
     `poll`: the threads of "uring" stay awake while anything is outstanding, which takes a processor each and spares
     the time of being woken. `dry`: rings get no-ops instead of I/Os, to measure the engine alone.
     """
@@ -622,6 +630,9 @@ class LoadEngine:
     @property
     def running(self) -> bool:
         """Whether workers still issue; false after `stop`, after the runtime, or when every worker failed."""
+    @property
+    def done(self) -> bool:
+        """Whether it ended because every target in use has transferred its `io_bytes` and `loops`."""
     @property
     def waits(self) -> bool:
         """Whether nothing is issued yet in the open epoch.

@@ -55,7 +55,8 @@ def scenario_of(events: Sequence[Event], number: int | None, end_ns: int, path: 
     load = _chosen(recorded_loads(events), number, path)
     job = parse_job(str(load.start.data["job"]), f"{path}: recorded job")
     turns = _turns(load, path)
-    if load.end is None or load.end.data.get("ended") != "runtime" or job.runtime_s is None:
+    ended = None if load.end is None else load.end.data.get("ended")
+    if ended != "size" and (ended != "runtime" or job.runtime_s is None):
         over_ns = end_ns if load.end is None else load.end.monotonic_ns
         job = replace(job, runtime_s=_after(load, over_ns))
     scenario = Scenario(job, tuple(turn for turn in turns if job.runtime_s is None or turn.at_s < job.runtime_s))

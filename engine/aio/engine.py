@@ -72,6 +72,11 @@ class AioEngine:
         return self._thread.is_alive() and not self._stopping.is_set()
 
     @property
+    def done(self) -> bool:
+        """Whether it ended by the bytes transferred, which it never does."""
+        return False
+
+    @property
     def waits(self) -> bool:
         """Whether nothing is issued yet in the open epoch, as older I/Os must complete first."""
         return self._stats.waits

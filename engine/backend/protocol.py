@@ -23,6 +23,16 @@ class LoadSettings:
     backend: Literal["uring", "threads"]
     sequential: bool = False
     streams: int = 1
+    stream_step_bytes: int | None = None
+    jump_bytes: int = 0
+    separate: bool = False
+    offset_bytes: int = 0
+    align_bytes: int | None = None
+    io_bytes: int | None = None
+    loops: int | None = None
+    ramp_s: float = 0.0
+    think_s: float = 0.0
+    think_every: int = 1
     stripe_unit_bytes: int = 65536
     copies: int = 1
     total_queue_depth: bool = False
@@ -88,6 +98,8 @@ class LoadBackend(Protocol):
 
     @property
     def running(self) -> bool: ...
+    @property
+    def done(self) -> bool: ...
     @property
     def waits(self) -> bool: ...
     @property

@@ -46,10 +46,11 @@ def _refuses_direct(fd: int) -> bool:
 
 
 def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec) -> int:
-    """Bytes from the start that the job may use: a multiple of the alignment, at least one block.
+    """Where the bytes that the job may use end: a multiple of the alignment, at least one block after their offset.
 
     Raises:
-        UsageError: the target is empty, smaller than --size or than one block, or a size does not fit the alignment.
+        UsageError: the target is empty, smaller than --size or than one block, or a size or the offset does not fit the
+            alignment.
     """
     shown = safe_text(name)
     blocks = list(job.knobs.block_sizes)
@@ -59,22 +60,30 @@ def usable_bytes(name: str, capacity_bytes: int, align_bytes: int, job: JobSpec)
                 f"--bs {format_size(block)}: {shown} needs multiples of {format_size(align_bytes)} for direct I/O: "
                 "use such a size, or --mode buffered"
             )
+    for option, start in (("offset", job.offset_bytes), ("align", job.align_bytes or 0)):
+        if start % align_bytes:
+            raise UsageError(
+                f"--{option} {format_size(start)}: {shown} needs multiples of {format_size(align_bytes)} for direct I/O"
+            )
     if capacity_bytes == 0:
         raise UsageError(f"{shown}: its size is 0: nothing to read or write there")
     if job.size_bytes is None:
         size = capacity_bytes - capacity_bytes % align_bytes
-        if size < max(blocks):
+        if size - job.offset_bytes < max(blocks):
+            after = f" after an offset of {format_size(job.offset_bytes)}" if job.offset_bytes else ""
             raise UsageError(
-                f"{shown}: {human_size(capacity_bytes)} are less than one block of {format_size(max(blocks))}"
+                f"{shown}: {human_size(capacity_bytes)} are less than one block of {format_size(max(blocks))}{after}"
             )
         return size
     check_size(job.size_bytes, blocks)
-    if job.size_bytes > capacity_bytes:
+    end = job.offset_bytes + job.size_bytes
+    if end > capacity_bytes:
+        from_where = f" from --offset {format_size(job.offset_bytes)}" if job.offset_bytes else ""
         raise UsageError(
-            f"--size {format_size(job.size_bytes)}: {shown} has only {human_size(capacity_bytes)} "
+            f"--size {format_size(job.size_bytes)}{from_where}: {shown} has only {human_size(capacity_bytes)} "
             f"({capacity_bytes} bytes): give a smaller size, or none to use all of it"
         )
-    return job.size_bytes
+    return end
 
 
 def check_size(size_bytes: int, blocks: list[int]) -> None:

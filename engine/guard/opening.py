@@ -103,10 +103,10 @@ def _refuse_same_new_names(job: JobSpec, found: list[list[Found]]) -> None:
 
 
 def _made_bytes(job: JobSpec) -> int:
-    """Size of a file lunscope makes: as requested, else the default rounded up to whole blocks."""
+    """Size of a file lunscope makes: as requested, else the default rounded up to whole blocks, after the offset."""
     if job.size_bytes is not None:
-        return job.size_bytes
-    return round_up(DEFAULT_SCRATCH_BYTES, max(job.knobs.block_sizes))
+        return job.offset_bytes + job.size_bytes
+    return job.offset_bytes + round_up(DEFAULT_SCRATCH_BYTES, max(job.knobs.block_sizes))
 
 
 def _check_scratch_room(job: JobSpec) -> None:

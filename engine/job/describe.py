@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.job.knobs import KNOBS, KNOBS_BY_KEY, Knobs
+from engine.job.sizes import format_duration, format_size
 from engine.job.spec import Access, Arrival, JobSpec
 
 
@@ -46,7 +48,28 @@ def describe_job(job: JobSpec) -> str:
     words = [access, job.knobs.mode, describe_knobs(job.knobs), *_layout(job)]
     words += [] if job.arrival is Arrival.CLOSED else [f"{job.arrival} arrivals"]
     words += ["polling"] if job.poll else []
+    words += list(_extent(job))
     return ", ".join([*words, "verified"] if job.verify else words)
+
+
+def _extent(job: JobSpec) -> Iterator[str]:
+    """Say where I/Os go, and when they end or pause, unless it is as usual."""
+    if job.offset_bytes:
+        yield f"from {format_size(job.offset_bytes)}"
+    if job.jump_bytes:
+        yield f"{'back' if job.jump_bytes < 0 else 'leaving out'} {format_size(abs(job.jump_bytes))} after each block"
+    if job.separate:
+        yield "reads and writes apart"
+    if job.align_bytes is not None:
+        yield f"aligned to {format_size(job.align_bytes)}"
+    if job.ends_by_bytes:
+        once = "all of it" if job.io_bytes is None else format_size(job.io_bytes)
+        yield f"ends after {once}" + (f" {job.loops} times" if (job.loops or 1) > 1 else "")
+    if job.ramp_s:
+        yield f"ramp {format_duration(job.ramp_s)}"
+    if job.think_s:
+        every = f" after every {job.think_every} I/Os" if job.think_every > 1 else " after each I/O"
+        yield f"pauses {format_duration(job.think_s)}{every}"
 
 
 def uses_policy(job: JobSpec) -> bool:

@@ -15,6 +15,7 @@ from engine.job.values import (
     not_one_of,
     quoted,
     read_duration,
+    read_jump,
     read_size,
     read_switch,
     read_text,
@@ -94,6 +95,10 @@ def _size_text(size_bytes: int | None) -> str | None:
     return None if size_bytes is None else quoted(format_size(size_bytes))
 
 
+def _jump_text(jump_bytes: int) -> str:
+    return quoted(("-" if jump_bytes < 0 else "") + format_size(abs(jump_bytes)))
+
+
 def _duration_text(duration_s: float | None) -> str | None:
     return None if duration_s is None else quoted(format_duration(duration_s))
 
@@ -112,10 +117,27 @@ TAIL = (
     Setting("qd_total", read_switch, lambda job: "true" if job.total_queue_depth else None, "total_queue_depth"),
     Setting("mirror", read_whole, lambda job: None if job.copies == 1 else str(job.copies), "copies"),
     Setting("streams", read_whole, lambda job: str(job.streams), "streams"),
+    Setting("stream_step", read_size, lambda job: _size_text(job.stream_step_bytes), "stream_step_bytes"),
+    Setting("jump", read_jump, lambda job: _jump_text(job.jump_bytes) if job.jump_bytes else None, "jump_bytes"),
+    Setting("separate", read_switch, lambda job: "true" if job.separate else None, "separate"),
     Setting("stripe_unit", read_size, lambda job: _size_text(job.stripe_unit_bytes), "stripe_unit_bytes"),
     Setting("engine", word_reader(Backend), lambda job: quoted(job.backend), "backend"),
     Setting("size", read_size, lambda job: _size_text(job.size_bytes), "size_bytes"),
+    Setting(
+        "offset", read_size, lambda job: _size_text(job.offset_bytes) if job.offset_bytes else None, "offset_bytes"
+    ),
+    Setting("align", read_size, lambda job: _size_text(job.align_bytes), "align_bytes"),
+    Setting("io_size", read_size, lambda job: _size_text(job.io_bytes), "io_bytes"),
+    Setting("loops", read_whole, lambda job: None if job.loops is None else str(job.loops), "loops"),
     Setting("runtime", read_duration, lambda job: _duration_text(job.runtime_s), "runtime_s"),
+    Setting("ramp", read_duration, lambda job: _duration_text(job.ramp_s) if job.ramp_s else None, "ramp_s"),
+    Setting("think", read_duration, lambda job: _duration_text(job.think_s) if job.think_s else None, "think_s"),
+    Setting(
+        "think_every",
+        read_whole,
+        lambda job: None if job.think_every == 1 else str(job.think_every),
+        "think_every",
+    ),
     Setting(
         "give_up",
         read_duration,

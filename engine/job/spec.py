@@ -87,15 +87,34 @@ class JobSpec:
     access: Access = Access.RANDOM
     backend: Backend = Backend.AUTO
     streams: int = 1
-    """Sequential streams on each target, each in a slice of its own, that take turns."""
+    """Sequential streams on each target that take turns."""
+    stream_step_bytes: int | None = None
+    """Between the starts of neighbouring streams, which then have one length and may overlap; None: slices."""
+    jump_bytes: int = 0
+    """Left out after each block in sequence, or gone back if negative."""
+    separate: bool = False
+    """Whether reads and writes in sequence each have a position of their own, and not one together."""
     stripe_unit_bytes: int = 64 * 1024
     copies: int = 1
     """How many neighbouring targets hold the same data: writes go to all of them, reads to one by the policy."""
     total_queue_depth: bool = False
     """Whether the queue depth is that of all targets together, shared out evenly, and not of each."""
     size_bytes: int | None = None
-    """Bytes used of each target from its start; None is all of it (scratch files: the default size)."""
+    """Bytes used of each target from the offset; None is all of it (scratch files: the default size)."""
+    offset_bytes: int = 0
+    """Where the bytes used of each target begin."""
+    align_bytes: int | None = None
+    """What random offsets are multiples of; None: each of its own block."""
+    io_bytes: int | None = None
+    """The load ends once so much was transferred on each target."""
+    loops: int | None = None
+    """The load ends after so many times `io_bytes`, or the bytes used where that is None; both None: no such end."""
     runtime_s: float | None = None
+    ramp_s: float = 0.0
+    """How much of the runtime, and of the time after each turn, is not measured."""
+    think_s: float = 0.0
+    """How long each thread, which has one I/O outstanding, pauses after every `think_every` I/Os."""
+    think_every: int = 1
     give_up_s: float = DEFAULT_GIVE_UP_S
     """How long the end of the run waits for I/Os that do not complete."""
     seed: int = 1
@@ -105,6 +124,16 @@ class JobSpec:
     verify: bool = False
     """Whether every write says what it is, and reads and a final pass check it (engine/verify)."""
     name: str = "job"
+
+    @property
+    def has_end(self) -> bool:
+        """Whether it ends by itself."""
+        return self.runtime_s is not None or self.ends_by_bytes
+
+    @property
+    def ends_by_bytes(self) -> bool:
+        """Whether it ends by what was transferred."""
+        return self.io_bytes is not None or self.loops is not None
 
     @property
     def stays_awake(self) -> bool:

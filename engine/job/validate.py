@@ -52,6 +52,7 @@ def order_problems(job: JobSpec) -> Iterator[Problem]:
 
 MIN_STRIPE_UNIT_BYTES = 4096
 MAX_SEED = 2**63 - 1
+MAX_LOOPS = 10**9
 
 
 def _outside(value: float, low: float, high: float) -> bool:
@@ -125,6 +126,8 @@ def joint_problems(job: JobSpec) -> Iterator[Problem]:
     if job.poll and job.backend in (Backend.THREADS, Backend.AIO):
         yield Problem("poll", f"the {job.backend} engine sleeps in the kernel: polling needs --engine uring")
     yield from _verify_problems(job)
+    yield from _extent_problems(job)
+    yield from _time_problems(job)
     if job.size_bytes is not None:
         unit = math.lcm(*job.knobs.block_sizes)
         if job.size_bytes % unit:
@@ -158,6 +161,65 @@ def _arrival_problems(job: JobSpec) -> Iterator[Problem]:
         yield Problem(
             "arrival", f"the aio engine runs closed loops only: {job.arrival} needs --engine uring or threads"
         )
+
+
+def _extent_problems(job: JobSpec) -> Iterator[Problem]:
+    """List what is wrong with where I/Os go and after how many bytes the load ends."""
+    if job.offset_bytes < 0:
+        yield Problem("offset", f"{job.offset_bytes} is out of range: 0 or more")
+    if job.io_bytes is not None and job.io_bytes < 1:
+        yield Problem("io-size", f"{job.io_bytes} is out of range: at least one block")
+    if job.loops is not None and not 1 <= job.loops <= MAX_LOOPS:
+        yield Problem("loops", f"{job.loops} is out of range: 1 to {MAX_LOOPS}")
+    if job.ends_by_bytes and job.copies > 1:
+        yield Problem(
+            "io-size", "it and --loops count the bytes of each target, of which a mirror reads one: leave them out"
+        )
+    unit = math.lcm(*job.knobs.block_sizes)
+    if job.access is Access.SEQUENTIAL:
+        if job.align_bytes is not None:
+            yield Problem("align", "is for random order: use --rw randread, randwrite or randrw")
+        for option, step in (("stream-step", job.stream_step_bytes or 0), ("jump", job.jump_bytes)):
+            if step % unit:
+                yield Problem(option, f"{step} is not a multiple of the block ({format_size(unit)})")
+        if job.jump_bytes and len(job.knobs.block_sizes) > 1:
+            yield Problem("jump", "needs one block size for all I/Os, not a mix")
+        return
+    needs_sequence = {
+        "stream-step": job.stream_step_bytes is not None,
+        "jump": job.jump_bytes != 0,
+        "separate": job.separate,
+    }
+    for option, is_given in needs_sequence.items():
+        if is_given:
+            yield Problem(option, "needs sequential order: use --rw read, write or rw")
+    yield from _align_problems(job)
+
+
+def _align_problems(job: JobSpec) -> Iterator[Problem]:
+    if job.align_bytes is None:
+        return
+    if job.align_bytes < 1:
+        yield Problem("align", f"{job.align_bytes} is out of range: 1 or more")
+    if isinstance(job.knobs.distribution, Permutation):
+        yield Problem("align", "blocks of a permutation do not overlap: use another --distribution")
+    if job.verify:
+        yield Problem("verify", "it checks blocks that do not overlap: leave --align out")
+
+
+def _time_problems(job: JobSpec) -> Iterator[Problem]:
+    """List what is wrong with the ramp and the pauses."""
+    if not 0 <= job.ramp_s < math.inf:
+        yield Problem("ramp", f"{_number(job.ramp_s)} is out of range: 0s or longer")
+    elif job.runtime_s is not None and job.ramp_s >= job.runtime_s:
+        yield Problem("ramp", f"nothing of the runtime of {_number(job.runtime_s)}s is left to measure: give less")
+    if not 0 <= job.think_s < math.inf:
+        yield Problem("think", f"{_number(job.think_s)} is out of range: 0s or longer")
+    if not 1 <= job.think_every <= MAX_LOOPS:
+        yield Problem("think-every", f"{job.think_every} is out of range: 1 to {MAX_LOOPS}")
+    outstanding = job.knobs.queue_depth * (1 if job.total_queue_depth else job.knobs.stripe_width)
+    if job.think_s and job.backend is not Backend.THREADS and outstanding > job.knobs.threads:
+        yield Problem("think", f"pauses are between the I/Os of a thread, and {outstanding} need as many --threads")
 
 
 def validate(job: JobSpec) -> None:

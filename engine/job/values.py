@@ -53,6 +53,13 @@ def read_size(value: object) -> int:
     raise WrongTypeError('a size such as "4k", or bytes')
 
 
+def read_jump(value: object) -> int:
+    """Take bytes forwards or, with a minus, backwards."""
+    if isinstance(value, str) and value.strip().startswith("-"):
+        return -parse_size(value.strip()[1:])
+    return read_size(value)
+
+
 def read_switch(value: object) -> bool:
     """Take true or false."""
     if not isinstance(value, bool):

@@ -125,6 +125,11 @@ class LoadDriver:
         return "" if self._prepared_run is None else self._prepared_run.engine.fault
 
     @property
+    def done(self) -> bool:
+        """Whether the engine ended by itself because all bytes of the job were transferred."""
+        return self._prepared_run is not None and self._prepared_run.engine.done
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds since the start, up to the end."""
         if self._started_ns is None:

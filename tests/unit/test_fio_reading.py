@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from engine.job.formats.fio_sections import fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
 from engine.job.spec import Access, Arrival, Backend, BlockShare, Flush, JobSpec, Mode, TargetSpec
+from engine.sweep.axes import parse_axis
+from engine.sweep.limit import Limit
 
 HEAD = "[a]\nfilename=/dev/x\nruntime=5\ntime_based\nioengine=io_uring\ndirect=1\n"
 
@@ -87,8 +90,7 @@ def test_a_usual_job(tmp_path: Path) -> None:
     assert knobs.blocks == (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
     assert knobs.distribution == Uniform()
     assert found.scenarios[0].turns == ()
-    (warning,) = found.warnings
-    assert "at one of the smallest" in warning
+    assert (made.align_bytes, made.loops, found.warnings) == (4096, None, ())
 
 
 def test_without_options_it_is_what_fio_does(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_without_options_it_is_what_fio_does(tmp_path: Path) -> None:
     made = found.scenarios[0].job
     assert (made.access, made.knobs.read_pct, made.knobs.blocks) == (Access.SEQUENTIAL, 100.0, (BlockShare(4096),))
     assert (made.backend, made.knobs.queue_depth, made.knobs.mode) == (Backend.THREADS, 1, Mode.BUFFERED)
-    assert any("no runtime" in warning for warning in found.warnings)
+    assert (made.runtime_s, made.loops) == (None, 1)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,7 @@ NEXT = "[b]\nstonewall\nfilename=/dev/x\nioengine=io_uring\ndirect=1\n"
 
 
 def test_sections_behind_a_stonewall_are_turns(tmp_path: Path) -> None:
-    text = HEAD + "rw=randread\niodepth=4\n" + NEXT + "rw=randrw\nruntime=7\nbs=8k\n"
+    text = HEAD + "rw=randread\niodepth=4\n" + NEXT + "rw=randrw\nruntime=7\ntime_based\nbs=8k\n"
     (scenario,) = read(tmp_path, text).scenarios
     (turn,) = scenario.turns
     assert (scenario.job.runtime_s, turn.at_s) == (12.0, 5.0)
@@ -303,6 +305,98 @@ def test_includes_and_variables(tmp_path: Path) -> None:
         list(fio_lines(path, {}))
 
 
+# ------------------------------------------------------------------------------------------------ where, and how much
+
+ENDS = "[a]\nfilename={path}\nioengine=io_uring\ndirect=1\nbs=4k\n"
+
+
+@pytest.fixture
+def megabyte(tmp_path: Path) -> Path:
+    path = tmp_path / "megabyte"
+    path.write_bytes(bytes(1 << 20))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ("rw=read\nsize=64k", {"size_bytes": 64 << 10, "loops": 1}),
+        ("rw=read\nsize=64k\nruntime=5", {"size_bytes": 64 << 10, "loops": 1, "runtime_s": 5.0}),
+        ("rw=read\nsize=64k\ntime_based\nruntime=5", {"size_bytes": 64 << 10, "loops": None}),
+        ("rw=read\nsize=64k\ntime_based", {"size_bytes": 64 << 10, "loops": 1, "runtime_s": None}),
+        ("rw=read\nsize=25%\noffset=10%", {"size_bytes": 256 << 10, "offset_bytes": 106496}),
+        ("rw=read\nio_size=100k\nloops=3", {"size_bytes": None, "io_bytes": 100 << 10, "loops": 3}),
+        ("rw=read\nnumber_ios=7", {"io_bytes": 7 * 4096, "loops": 1}),
+        ("rw=read\nnumber_ios=7\nsize=8k", {"size_bytes": 8192, "io_bytes": 8192}),
+        ("rw=randread\nfilesize=512k\nsize=64k", {"size_bytes": 512 << 10, "io_bytes": 64 << 10}),
+        ("rw=randread\nfilesize=64k\nsize=512k", {"size_bytes": 64 << 10, "io_bytes": None, "loops": 1}),
+        ("rw=randread\nnumjobs=4\nsize=64k\nloops=2", {"streams": 1, "loops": 8}),
+        (
+            "rw=read\nnumjobs=4\nsize=64k",
+            {"streams": 4, "stream_step_bytes": 0, "size_bytes": 64 << 10, "loops": 4},
+        ),
+        (
+            "rw=read\nnumjobs=3\nsize=64k\noffset_increment=128k\nloops=2",
+            {"streams": 3, "stream_step_bytes": 128 << 10, "size_bytes": 320 << 10, "io_bytes": 192 << 10, "loops": 2},
+        ),
+        ("rw=read\nsize=64k\noffset_increment=1m", {"streams": 1, "size_bytes": 64 << 10}),
+        ("rw=read\nramp_time=3\nruntime=5\ntime_based", {"ramp_s": 3.0, "runtime_s": 8.0}),
+        ("rw=read:-8k\nsize=64k", {"jump_bytes": -8192}),
+        ("rw=randread:1\nsize=64k", {"jump_bytes": 0}),
+        ("rw=rw\nsize=64k", {"separate": True}),
+        ("rw=randread\nblockalign=512\nnorandommap", {"align_bytes": 512}),
+        ("rw=randread\nblockalign=4k", {"align_bytes": None}),
+        ("rw=randread\nnorandommap\nbs=4k,8k", {"align_bytes": None}),
+        ("rw=randrw\nnorandommap\nbssplit=4k/50:8k/50", {"align_bytes": 4096}),
+        ("rw=randread\nthinktime=500\nthinktime_blocks=4", {"think_s": 0.0005, "think_every": 4}),
+        ("rw=randwrite\nverify=md5", {"verify": True}),
+        ("rw=randwrite\nverify=md5\ndo_verify=0", {"verify": False}),
+        ("rw=randwrite\nbssplit=4k/50:8k/50\nverify=md5", {"verify": True, "align_bytes": None}),
+    ],
+)
+def test_where_it_goes_and_when_it_ends(tmp_path: Path, megabyte: Path, lines: str, wanted: dict[str, object]) -> None:
+    made = read(tmp_path, ENDS.format(path=megabyte) + lines).scenarios[0].job
+    assert {name: getattr(made, name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("lines", "vary", "slo"),
+    [
+        ("iodepth=128\nlatency_target=5ms\nlatency_percentile=99\nlatency_window=1s", "qd=1..128", "p99<=5ms"),
+        ("latency_target=250\nlatency_percentile=99.9", "qd=1", "p99.9<=250us"),
+        ("iodepth=4\nlatency_target=1s", "qd=1..4", "max<=1s"),
+        ("iodepth=4\nsteadystate=iops:2%\nss_dur=30", "qd=4", None),
+    ],
+)
+def test_what_looks_for_a_load_is_a_sweep(tmp_path: Path, lines: str, vary: str, slo: str | None) -> None:
+    search = read(tmp_path, HEAD + "rw=randread\n" + lines).search
+    assert search is not None
+    assert (search.vary, search.slo) == (vary, slo)
+    parse_axis(search.vary)
+    assert slo is None or Limit.parse(slo).limit_ns > 0
+    assert "is the work of a sweep: lunscope sweep FILE" in search.refusal
+
+
+def test_sums_and_keywords(tmp_path: Path) -> None:
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert job(tmp_path, "bs=(2*(1k+1k)),(16k/2)\nrw=randrw").knobs.block_sizes == (4096, 8192)
+    made = job(tmp_path, "bs=$pagesize\nsize=$ncpus*64*$pagesize")
+    assert made.knobs.blocks == (BlockShare(page),)
+    assert made.size_bytes == os.sysconf("SC_NPROCESSORS_ONLN") * 64 * page
+
+
+def test_who_waits_for_whom(tmp_path: Path) -> None:
+    def names(text: str) -> list[list[str | None]]:
+        body = "[global]\nsize=1m\n" + text.replace("@", "filename=/dev/")
+        return [[target.path for target in each.job.targets] for each in read(tmp_path, body).scenarios]
+
+    assert names("[a]\n@a\n[b]\n@b\nwait_for=a\n") == [["/dev/a"], ["/dev/b"]]
+    after_both = "[a]\n@a\n[b]\n@b\nwait_for=a\n[c]\n@c\nwait_for=a\n"
+    assert names(after_both) == [["/dev/a"], ["/dev/b", "/dev/c"]]
+    with pytest.raises(UsageError, match="wait_for: waiting for one of several jobs that run together"):
+        names("[a]\n@a\n[b]\n@b\n[c]\n@c\nwait_for=a\n")
+
+
 # ------------------------------------------------------------------------------------------------------ what is refused
 
 
@@ -310,7 +404,12 @@ def test_includes_and_variables(tmp_path: Path) -> None:
     ("lines", "words"),
     [
         ("bs=4q", ", line 7: bs: '4q' is not a whole number"),
-        ("bs=(4*1024)", "bs: '(4*1024)' is not a whole number: write it like 64k (arithmetic is not read"),
+        ("bs=(4*1024", "bs: '(4*1024' is not a whole number: write it like 64k"),
+        ("bs=(4k/3)", "bs: '(4k/3)' is not a whole number from 0"),
+        ("bs=(4k/0)", "bs: '(4k/0)' is not a whole number from 0"),
+        ("bs=(1k-4k)", "bs: '(1k-4k)' is not a whole number from 0"),
+        ("bs=(2*(4k)", "bs: '(2*(4k)' is not a whole number from 0"),
+        ("bs=" + "(" * 999 + "1" + ")" * 999, "is not a whole number from 0"),
         ("bs=0", "bs: '0' is out of range"),
         ("bs= 8k", "line 7: bs: a blank after the = is a part of the value for fio"),
         ("bs=1000", ", line 1: a: bs: 1000 is not a multiple of 512"),
@@ -325,13 +424,18 @@ def test_includes_and_variables(tmp_path: Path) -> None:
         ("bsrange=4k", "'4k' is not a range"),
         ("bsrange=512-64m", "has 131072 sizes: at most 256"),
         ("rw=trim", "rw: 'trim' is not driven"),
-        ("rw=randread:8", "rw: 'randread:8' is not driven"),
+        ("rw=randread:8", "rw: several I/Os in sequence from each random offset are not driven"),
+        ("rw=read:1k", "rw: after the colon only multiples of the block (4k) are driven"),
+        ("rw=read:4q", "rw: '4q' is not a whole number"),
+        ("rw=rw:4k", "rw: with an offset, or with reads and writes together"),
+        ("rw=read:4k\nsize=1m\ntime_based=0", "rw: when it ends depends on whether the file is larger than size"),
         ("rw", "rw: needs a value"),
         ("rwmixread=101", "rwmixread: '101' is out of range"),
         ("iodepth=0", "iodepth: 0 is out of range: 1 to 4096"),
         ("iodepth=99999999999999999999", "iodepth:"),
         ("rw=randread\niodepth=4096\nnumjobs=1000", ", line 1: a: qd: 4096000 is out of range"),
-        ("numjobs=4", "numjobs=4 with sequential order: all clones of fio go through the same blocks"),
+        ("numjobs=4\noffset_increment=1m", "offset_increment: clones of different length are not driven"),
+        ("rw=randread\nnumjobs=4\noffset_increment=1m\nsize=1m", "offset_increment: clones with random order"),
         ("ioengine=mmap", "ioengine: 'mmap' is not driven"),
         ("direct=maybe", "direct: 'maybe' is not 0 or 1"),
         ("rw=write\nsync=1", "sync: direct=1 with synchronous writes is not driven"),
@@ -347,16 +451,30 @@ def test_includes_and_variables(tmp_path: Path) -> None:
         ("rw=randread\nrandom_distribution=zoned_abs:60/1g:40/2g", "is not driven"),
         ("rw=randread\nrandom_distribution=zoned:60/10:50/90", "add up to 110 %"),
         ("rw=randread\nrandom_distribution=zoned:60", "write zones as"),
-        ("size=20%", "size: a part of a device"),
+        ("size=20%", "size: the size of /dev/x cannot be read now: give it in bytes"),
+        ("size=200%", "size: 200 % is out of range: up to 100%"),
+        ("size=20z", "size: a part of a device is not driven by zones"),
+        ("offset=20%", "offset: the size of /dev/x cannot be read now"),
+        ("filesize=4k-8k", "filesize: '4k-8k': files of drawn sizes are not driven"),
+        ("filename=/dev/x:/dev/y\nfilesize=1m\nsize=1m", "filesize: with a smaller size and several files"),
+        ("filename=/dev/x:/dev/y\nio_size=12k\niodepth=2", "io_size: does not leave whole blocks for each of 2 files"),
+        ("io_size=10%", "io_size: a share is not driven here"),
+        ("bs=4k,8k\nrw=randrw\nnumber_ios=5", "number_ios: with several block sizes"),
+        ("loops=0", "loops: 0 is out of range"),
         ("size=100", "size: leaves 100 bytes for each file: at least 4k"),
         ("runtime=soon", "runtime: 'soon' is not a time"),
         ("kb_base=1023", "kb_base: '1023' is not 1000 or 1024"),
         ("randseed=18446744073709551615", "randseed:"),
         ("directory=/mnt/a", "directory: does not go with a filename that begins with a slash"),
-        ("offset=1m", "offset: a target is driven from its start"),
-        ("ramp_time=5", "ramp_time: its I/Os would count here"),
-        ("verify=crc32c", "verify: is another check than ours"),
-        ("thinktime=10", "thinktime: changes the load and is not driven here: take it out"),
+        ("rw=randread\nblockalign=512", "blockalign: without norandommap fio shortens blocks that overlap"),
+        ("rw=randrw\nblockalign=512,4k\nnorandommap", "blockalign: another alignment of reads than of writes"),
+        ("verify=crc32c", "verify: reading what another job wrote is not driven"),
+        ("thinktime=10\niodepth=4", "thinktime: with iodepth above 1 it is not driven"),
+        ("thinktime=10\nthinktime_blocks_type=x", "thinktime_blocks_type: 'x' is neither complete nor issue"),
+        ("latency_target=5ms\nlatency_percentile=75", "latency_percentile: a sweep judges no 75 %"),
+        ("latency_target=soon", "latency_target: 'soon' is not a time"),
+        ("flow=8", "flow: jobs that hold each other to a ratio are not driven"),
+        ("wait_for=b", "wait_for: no section of that name is above it"),
         ("percentage_random=50", "percentage_random: changes the load"),
         ("rw=write\nzero_buffers", "zero_buffers: changes the load"),
         ("iodept=4", "iodept: changes the load and is not driven here: take it out; did you mean 'iodepth'?"),
@@ -396,7 +514,9 @@ def test_files_that_include_each_other_without_end(tmp_path: Path) -> None:
 
 
 def test_what_does_not_matter_is_named_in_one_warning(tmp_path: Path) -> None:
-    found = read(tmp_path, HEAD + "group_reporting\nthread\noffset=0\nramp_time=0\nverify=none\nzero_buffers\n")
+    found = read(
+        tmp_path, HEAD + "group_reporting\nthread\noffset=0\nramp_time=0\nrate_min=0\nverify=none\nzero_buffers\n"
+    )
     assert found.warnings == (f"{tmp_path}/x.fio: without effect on the load: group_reporting, thread, zero_buffers",)
     everything = read(tmp_path, HEAD + "".join(f"{name}=1\n" for name in sorted(WITHOUT_EFFECT)))
     assert all(name in everything.warnings[0] for name in WITHOUT_EFFECT)
@@ -413,7 +533,6 @@ def what_is_wrong(path: Path) -> str:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("rw=rw", "each have their own"),
         ("rw=read\nbssplit=4k/50:8k/50", "at one of the smallest"),
         ("rw=read\ndirect=0", "fio drops its files from the page cache"),
         ("rw=randread\nbssplit=4k/50:8k/50", "fio shortens those"),

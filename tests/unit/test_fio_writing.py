@@ -27,9 +27,15 @@ def again(folder: Path, job: JobSpec, *turns: Turn) -> Scenario:
 
 
 def comparable(job: JobSpec) -> JobSpec:
-    """Leave out what is no part of the load: worker threads, and the unit and policy of a single target."""
+    """Leave out what is no part of the load (worker threads, the unit and policy of a single target), or in fio alone.
+
+    There blocks of several sizes begin at multiples of the smallest, and what has no runtime ends with its size.
+    """
     knobs = replace(job.knobs, threads=1, policy=Knobs().policy)
-    return replace(job, knobs=knobs, stripe_unit_bytes=1 << 20, poll=False, name="job")
+    align_bytes = job.align_bytes if len(knobs.block_sizes) == 1 else None
+    if job.runtime_s is None and not job.ends_by_bytes:
+        job = replace(job, loops=knobs.queue_depth if job.backend is Backend.THREADS else 1)
+    return replace(job, knobs=knobs, align_bytes=align_bytes, stripe_unit_bytes=1 << 20, poll=False, name="job")
 
 
 _SIZES = st.sampled_from([(BlockShare(4096),), (BlockShare(512),), MIX])
@@ -81,10 +87,41 @@ def test_what_is_written_reads_back_as_the_same_load(tmp_path_factory: pytest.Te
             knobs=replace(BASE.knobs, stripe_width=2, queue_depth=5),
             total_queue_depth=True,
         ),
+        replace(BASE, offset_bytes=1 << 20, size_bytes=1 << 20, align_bytes=512, ramp_s=5.0),
+        replace(BASE, io_bytes=1 << 20, loops=3),
+        replace(BASE, runtime_s=None, io_bytes=1 << 20, loops=1),
+        replace(BASE, backend=Backend.THREADS, runtime_s=None, loops=16),
+        replace(BASE, backend=Backend.THREADS, think_s=0.002, think_every=5),
+        replace(BASE, access=Access.SEQUENTIAL, jump_bytes=-8192, runtime_s=None, loops=1),
+        replace(BASE, access=Access.SEQUENTIAL, jump_bytes=4096),
+        replace(BASE, access=Access.SEQUENTIAL, separate=True, knobs=replace(BASE.knobs, read_pct=40.0)),
     ],
 )
 def test_what_has_words_of_its_own(tmp_path: Path, job: JobSpec) -> None:
     assert comparable(again(tmp_path, job).job) == comparable(job)
+
+
+JOB_FILES = Path(__file__).parents[1] / "fio_jobs"
+NOT_WRITTEN = {"check-what-was-written", "clones-on-one-sequence", "clones-side-by-side", "small-share-of-a-file"}
+
+
+@pytest.mark.parametrize("path", sorted(JOB_FILES.glob("*.fio")), ids=lambda path: path.stem)
+def test_job_files_that_were_read_are_written_as_the_same_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    (tmp_path / "data").write_bytes(bytes(1 << 20))
+    monkeypatch.setenv("DATA", str(tmp_path / "data"))
+    read = read_fio(path).scenarios
+    if path.stem in NOT_WRITTEN:
+        with pytest.raises(UsageError, match="--save-job: fio has no"):
+            dump_fio(read)
+        return
+    written = tmp_path / "again.fio"
+    written.write_text(dump_fio(read))
+    found = read_fio(written).scenarios
+    engine = {Backend.AUTO: Backend.URING}
+    expected = [replace(each.job, backend=engine.get(each.job.backend, each.job.backend)) for each in read]
+    assert [comparable(each.job) for each in found] == [comparable(job) for job in expected]
 
 
 def test_turns_are_jobs_behind_a_stonewall(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def test_every_option_reaches_its_field() -> None:
             *("--qd", "10", "--stripe-width", "1", "--stripe-unit", "128k", "--threads", "3", "--rate", "500"),
             *("--write-bs", "64k", "--streams", "3", "--fsync-every", "50"),
             *("--mode", "dsync", "--runtime", "2m", "--size", "1g", "--seed", "9", "--engine", "threads"),
+            *("--stream-step", "768k", "--jump", "0", "--offset", "3m", "--io-size", "6m", "--loops", "4"),
+            *("--ramp", "5s", "--think", "20ms", "--think-every", "8"),
         ),
     )
     blocks = (BlockShare(4096, 60.0), BlockShare(16384, 40.0))
@@ -102,9 +104,22 @@ def test_every_option_reaches_its_field() -> None:
         size_bytes=1 << 30,
         runtime_s=120.0,
         seed=9,
+        stream_step_bytes=768 << 10,
+        offset_bytes=3 << 20,
+        io_bytes=6 << 20,
+        loops=4,
+        ramp_s=5.0,
+        think_s=0.02,
+        think_every=8,
     )
     assert job == expected
     validate(job)
+
+
+def test_offsets_of_their_own_reach_their_fields() -> None:
+    assert job_with(JobSpec(), parse("--rw", "read", "--jump", "-8k")).jump_bytes == -8192
+    assert job_with(JobSpec(), parse("--rw", "rw", "--separate")).separate
+    assert job_with(JobSpec(), parse("--align", "512")).align_bytes == 512
 
 
 def test_distributions_of_both_directions_reach_their_fields() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from engine.config import SCRATCH_ENV
+from engine.errors import UsageError
 from engine.job.formats.choose import save_job as write_job
 from engine.job.scenario import require_permission, validate_scenario
 from engine.job.spec import JobSpec, Permissions
@@ -73,6 +74,8 @@ def command(
     for usage errors, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary.
     """
     read = read_work(job_file, sections, LoadOptions(**knobs))
+    if read.search is not None:
+        raise UsageError(read.search.refusal)
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)

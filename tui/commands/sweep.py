@@ -86,8 +86,11 @@ def command(
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
     """
-    axes, limits = tuple(map(parse_axis, vary)), tuple(map(_limit, slo))
     read = read_work(job_file, (), LoadOptions(**knobs))
+    if read.search is not None:
+        vary = vary or (read.search.vary,)
+        slo = slo or ((read.search.slo,) if read.search.slo else ())
+    axes, limits = tuple(map(parse_axis, vary)), tuple(map(_limit, slo))
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
@@ -136,7 +139,7 @@ def _job(scenarios: tuple[Scenario, ...], axes: tuple[SweepAxis, ...], *, has_ru
     """
     if len(scenarios) > 1 or scenarios[0].turns:
         raise UsageError("a sweep takes one job whose knobs stay: give another file, or the options of one")
-    job = replace(scenarios[0].job, runtime_s=None)
+    job = replace(scenarios[0].job, runtime_s=None, io_bytes=None, loops=None, ramp_s=0.0)
     if has_runtime:
         raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")
     if job.verify:

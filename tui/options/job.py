@@ -15,6 +15,7 @@ from engine.job.settings import READ_WRITE, TAIL, access_and_mix
 from engine.job.sizes import parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Permissions, TargetSpec
 from engine.job.target_text import node_name, parse_lun, prefer
+from engine.job.values import read_jump
 from engine.text import safe_text
 from tui.options.numbers import DECIMAL, WHOLE
 
@@ -82,6 +83,18 @@ _OPTIONS = (
     *(_knob_option(knob) for knob in KNOBS_BY_KEY.values()),
     click.option("--streams", type=WHOLE, metavar="N", help="Sequential streams on each target, in turns. [1]"),
     click.option(
+        "--stream-step",
+        callback=_parsed(parse_size),
+        metavar="SIZE",
+        help="From the start of one stream to the next, which may overlap. [a slice each]",
+    ),
+    click.option(
+        "--jump",
+        callback=_parsed(read_jump),
+        metavar="SIZE",
+        help="Leave out so much after each block in sequence; -8k with 4k blocks reads backwards. [0]",
+    ),
+    click.option(
         "--stripe-unit", callback=_parsed(parse_size), metavar="SIZE", help="Bytes on one target before the next. [64k]"
     ),
     click.option(
@@ -117,6 +130,35 @@ _OPTIONS = (
     click.option(
         "--size", callback=_parsed(parse_size), metavar="SIZE", help="Bytes used of each target. [all; scratch: 256m]"
     ),
+    click.option(
+        "--separate/--no-separate",
+        default=None,
+        help="Reads and writes in sequence each have a position of their own. [one for both]",
+    ),
+    click.option("--offset", callback=_parsed(parse_size), metavar="SIZE", help="Begin here on each target. [0]"),
+    click.option(
+        "--align",
+        callback=_parsed(parse_size),
+        metavar="SIZE",
+        help="Random offsets are multiples of this. [each of its own block]",
+    ),
+    click.option(
+        "--io-size", callback=_parsed(parse_size), metavar="SIZE", help="End after so many bytes on each target."
+    ),
+    click.option("--loops", type=WHOLE, metavar="N", help="End after N times --io-size, or all that is used."),
+    click.option(
+        "--ramp",
+        callback=_parsed(parse_duration),
+        metavar="TIME",
+        help="Part of the runtime, and of the time after a turn, that is not measured. [0s]",
+    ),
+    click.option(
+        "--think",
+        callback=_parsed(parse_duration),
+        metavar="TIME",
+        help="Pause of each thread between I/Os; needs one I/O per thread. [0s]",
+    ),
+    click.option("--think-every", type=WHOLE, metavar="N", help="I/Os between two pauses of --think. [1]"),
     click.option("--seed", type=WHOLE, metavar="N", help="Same seed, same offsets and data. [1]"),
     click.option("--engine", type=click.Choice([name.value for name in Backend]), help="I/O engine. [auto]"),
 )

@@ -40,7 +40,7 @@ DEFAULT_RUNTIME_S = 10.0
 
 def bounded(job: JobSpec, last_turn_s: float = 0.0) -> JobSpec:
     """Set a runtime if a job has none, beyond its last knob turn: it runs unattended."""
-    return job if job.runtime_s is not None else replace(job, runtime_s=last_turn_s + DEFAULT_RUNTIME_S)
+    return job if job.has_end else replace(job, runtime_s=last_turn_s + DEFAULT_RUNTIME_S)
 
 
 def file_options(command: _Command) -> _Command:

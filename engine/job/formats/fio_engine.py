@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.job.formats.fio_sections import Given, Option
-from engine.job.formats.fio_values import Units, by_direction, switch
+from engine.job.formats.fio_values import Units, by_direction, seconds, switch
 from engine.job.formats.text_file import quoted
 from engine.job.sizes import MIX_TOLERANCE_PERCENT
 from engine.job.spec import MAX_QUEUE_DEPTH, MAX_THREADS, Arrival, Backend, BlockShare, Mode
+from engine.job.validate import MAX_LOOPS
 
 _FROM_INTENDED = (
     "rate_process=poisson: an open loop; latencies count from the moment an I/O was meant to be issued, and what finds "
@@ -108,6 +109,24 @@ def take_workers(given: Given, units: Units) -> Workers:
     backend = _QUEUEING[name]
     note = f"ioengine={name}: io_uring, or threads where it is refused, keeps the same depth"
     return Workers(backend, jobs, depth, (note,) if backend is Backend.AUTO else ())
+
+
+def take_thinking(given: Given, units: Units, workers: Workers) -> tuple[float, int]:
+    """Take thinktime, in seconds, and after how many I/Os of a clone it comes.
+
+    Raises:
+        UsageError: clones have more than one I/O outstanding, for which fio first waits.
+    """
+    option, blocks = given.take("thinktime"), given.take("thinktime_blocks")
+    kind = given.take("thinktime_blocks_type")
+    think_s = 0.0 if option is None else seconds(option, "us")
+    if option is None or not think_s:
+        return 0.0, 1
+    if workers.depth > 1:
+        raise option.error("with iodepth above 1 it is not driven: use iodepth=1 with numjobs, or take it out")
+    if kind is not None and kind.value not in ("complete", "issue"):
+        raise kind.error(f"{quoted(kind.value or '')} is neither complete nor issue")
+    return think_s, _count(blocks, units, MAX_LOOPS)
 
 
 def _count(option: Option | None, units: Units, most: int) -> int:

@@ -9,11 +9,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from engine.errors import UsageError
+from engine.job.distribution import Permutation
 from engine.job.formats.fio_job import SectionJob, section_job
 from engine.job.formats.fio_sections import FioSection, fio_lines, sections_of
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario, turn_between
-from engine.job.spec import Backend, JobSpec, Knobs
+from engine.job.spec import Access, Backend, JobSpec, Knobs
 from engine.text import safe_text
 
 _CHOOSE = "run one of them with --section NAME"
@@ -33,7 +34,8 @@ def read_fio(path: str | Path, chosen: Sequence[str] = ()) -> ReadJob:
     folders = {job.folder for job in jobs}
     if len(folders) > 1:
         raise jobs[-1].section.location.error(jobs[-1].section.name, f"another directory than the others: {_CHOOSE}")
-    return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop())
+    search = next((job.search for job in jobs if job.search is not None), None)
+    return ReadJob(_one_after_another(together), _warnings(str(path), jobs), folders.pop(), search=search)
 
 
 def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -> tuple[FioSection, ...]:
@@ -48,10 +50,30 @@ def _chosen(sections: tuple[FioSection, ...], names: Sequence[str], path: str) -
 def _phases(jobs: Sequence[SectionJob], *, all_at_once: bool) -> list[list[SectionJob]]:
     phases: list[list[SectionJob]] = []
     for job in jobs:
-        if not phases or (job.waits and not all_at_once):
+        waits = not all_at_once and (_waits_for_all(job, phases) or job.waits)
+        if waits or not phases:
             phases.append([])
         phases[-1].append(job)
     return phases
+
+
+def _waits_for_all(job: SectionJob, phases: Sequence[Sequence[SectionJob]]) -> bool:
+    """Whether a section that waits for another one waits for all that run.
+
+    Raises:
+        UsageError: it waits for one of several that run together, or for none before it.
+    """
+    option = job.waits_for
+    if option is None:
+        return False
+    names = [[each.section.name for each in phase] for phase in phases]
+    if names[-1:] == [[option.text]]:
+        return True
+    if any(option.text in phase for phase in names[:-1]):
+        return False
+    if names and option.text in names[-1]:
+        raise option.error("waiting for one of several jobs that run together is not driven: use stonewall")
+    raise option.error("no section of that name is above it")
 
 
 def _together(phase: Sequence[SectionJob]) -> JobSpec:
@@ -91,7 +113,7 @@ def _one_after_another(jobs: Sequence[JobSpec]) -> tuple[Scenario, ...]:
     """Make a turn of every job that has an end and differs from the one before in knobs only, else another run."""
     runs: list[list[JobSpec]] = []
     for job in jobs:
-        if runs and _is_a_turn(runs[-1][-1], job):
+        if runs and _is_a_turn(runs[-1][-1], job) and _are_aligned_alike([*runs[-1], job]):
             runs[-1].append(job)
         else:
             runs.append([job])
@@ -99,8 +121,21 @@ def _one_after_another(jobs: Sequence[JobSpec]) -> tuple[Scenario, ...]:
 
 
 def _is_a_turn(before: JobSpec, after: JobSpec) -> bool:
-    ends = before.runtime_s is not None and after.runtime_s is not None
-    return ends and not _differing(after, before, "knobs", "name", "runtime_s", "stripe_unit_bytes")
+    ends = not before.ends_by_bytes and before.runtime_s is not None and after.runtime_s is not None
+    return ends and not _differing(after, before, "align_bytes", "knobs", "name", "runtime_s", "stripe_unit_bytes")
+
+
+def _are_aligned_alike(jobs: Sequence[JobSpec]) -> bool:
+    """Whether one alignment says where the random blocks of all of them begin, or all have that of their own."""
+    return all(job.align_bytes is None for job in jobs) or len(set(map(_alignment, jobs))) == 1
+
+
+def _alignment(job: JobSpec) -> int | None:
+    """Say what offsets are multiples of, also where that is the one block size; None for none or several."""
+    knobs = job.knobs
+    if job.access is Access.SEQUENTIAL or isinstance(knobs.distribution, Permutation):
+        return None
+    return job.align_bytes or (knobs.block_sizes[0] if len(knobs.block_sizes) == 1 else None)
 
 
 def _scenario(jobs: Sequence[JobSpec]) -> Scenario:
@@ -111,7 +146,10 @@ def _scenario(jobs: Sequence[JobSpec]) -> Scenario:
         for at_s, (before, after) in zip(begins_s, itertools.pairwise(jobs), strict=False)
     )
     job = replace(
-        jobs[0], runtime_s=begins_s[-1] or None, stripe_unit_bytes=math.lcm(*(job.stripe_unit_bytes for job in jobs))
+        jobs[0],
+        runtime_s=begins_s[-1] or None,
+        align_bytes=next((job.align_bytes for job in jobs if job.align_bytes is not None), None),
+        stripe_unit_bytes=math.lcm(*(job.stripe_unit_bytes for job in jobs)),
     )
     return Scenario(job, tuple(turns))
 

@@ -33,7 +33,10 @@ WITHOUT_EFFECT = _names("""
     mem iomem mem_align iomem_align hugepage-size lockmem
     fixedbufs registerfiles nonvectored force_async sqthread_poll sqthread_poll_cpu userspace_reap
     iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min iodepth_batch_complete_max
-    exitall exit_what exitall_on_error continue_on_error ignore_error error_dump loops startdelay
+    exitall exit_what exitall_on_error continue_on_error ignore_error error_dump startdelay
+    rwmixcycle thinktime_spin verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_offset
+    verify_pattern verify_pattern_interval verify_backlog verify_backlog_batch verifysort verifysort_nr
+    verify_state_save verify_header_seed serialize_overlap experimental_verify
     refill_buffers scramble_buffers
 """)
 """Reporting, placement and memory of fio itself, and what lunscope does in any case: they leave the load as it is."""
@@ -42,13 +45,13 @@ _OF_WRITTEN_DATA = _names(
     "zero_buffers buffer_pattern buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode"
 )
 _OFF_AT_ZERO = _names("""
-    offset offset_increment offset_align ramp_time thinktime end_fsync fsync_on_close pre_read hipri rate_min
-    rate_iops_min zero_buffers buffer_compress_percentage dedupe_percentage io_size io_limit number_ios file_append
-    fill_device fill_fs max_latency latency_target atomic create_only flow iodepth_low
+    thinktime_iotime verify_only verify_state_load end_fsync fsync_on_close pre_read hipri rate_min
+    rate_iops_min zero_buffers buffer_compress_percentage dedupe_percentage file_append
+    fill_device fill_fs max_latency atomic create_only flow iodepth_low
 """)
 _NEUTRAL: dict[str, frozenset[str | None]] = {
     **{name: frozenset({"0"}) for name in _OFF_AT_ZERO},
-    "verify": frozenset({"0", "none"}),
+    "io_submit_mode": frozenset({"inline"}),
     "percentage_random": frozenset({"100"}),
     "rw_sequencer": frozenset({"sequential"}),
     "zonemode": frozenset({"none"}),
@@ -56,19 +59,12 @@ _NEUTRAL: dict[str, frozenset[str | None]] = {
 """Values with which an option has no effect."""
 
 _FIXES = {
-    "ramp_time": "its I/Os would count here: take it out; lunscope leaves out its own start-up",
-    "verify": "is another check than ours: take it out, and add --verify on the command line",
-    "latency_target": "searching a depth is the work of a sweep: take it out",
-    "steadystate": "ending by steadiness is not driven: take it out and give a runtime",
-    "filesize": "give size, which is that of all files of a job together",
+    "rate_min": "ending below a rate is not driven: take it out, and compare the rate in the results",
+    "rate_iops_min": "ending below a rate is not driven: take it out, and compare the rate in the results",
+    "flow": "jobs that hold each other to a ratio are not driven: use rwmixread in one job",
     "opendir": "name the files with filename",
     "end_fsync": "writes would count without their flush: use fsync=N, or sync=dsync",
     "fsync_on_close": "writes would count without their flush: use fsync=N, or sync=dsync",
-    "wait_for": "use stonewall, and a runtime for every job",
-    "io_size": "a run ends by its runtime, not by bytes: give runtime instead",
-    "io_limit": "a run ends by its runtime, not by bytes: give runtime instead",
-    "number_ios": "a run ends by its runtime, not by I/Os: give runtime instead",
-    "offset": "a target is driven from its start: take it out, or make a partition or loop device that begins there",
 }
 _OTHERWISE = "changes the load and is not driven here: take it out"
 

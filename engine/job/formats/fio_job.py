@@ -7,39 +7,75 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.job.distribution import Uniform
-from engine.job.formats.fio_engine import Workers, take_mode, take_rate, take_workers
+from engine.job.distribution import Permutation, Uniform
+from engine.job.formats.fio_engine import Workers, take_mode, take_rate, take_thinking, take_workers
+from engine.job.formats.fio_extent import Clones, fields_of, take_extent
 from engine.job.formats.fio_ignored import judge_left_over
 from engine.job.formats.fio_options import take_numbers
-from engine.job.formats.fio_pattern import take_blocks, take_distribution
+from engine.job.formats.fio_pattern import take_alignment, take_blocks, take_distribution, used_mixes
+from engine.job.formats.fio_search import SEARCHING, take_search
 from engine.job.formats.fio_sections import FioSection, Given, Option
 from engine.job.formats.fio_targets import Files, take_files
 from engine.job.formats.fio_values import Units, seconds, switch, units_of
+from engine.job.formats.fio_verify import take_verify
+from engine.job.formats.read_job import Search
 from engine.job.formats.text_file import quoted
 from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
 from engine.job.settings import READ_WRITE
+from engine.job.sizes import format_size
 from engine.job.spec import Access, Backend, JobSpec, Knobs, Mode
 from engine.job.validate import MAX_SEED, MIN_STRIPE_UNIT_BYTES, setting_problems
 
 
-def take_order(given: Given, units: Units) -> tuple[Access, float]:
-    """Take the order of offsets and the share of reads; without them fio reads in sequence.
+def take_order(given: Given, units: Units) -> tuple[Access, float, int]:
+    """Take the order of offsets, the share of reads, and the jump after each block; without them fio reads in sequence.
 
     Raises:
         UsageError: the job trims or jumps, or shares are no percentages.
     """
     option = given.take("rw", "readwrite")
     word = "read" if option is None else option.text
+    word, _, jump = word.partition(":")
     word = "rw" if word == "readwrite" else word
     if option is not None and word not in READ_WRITE:
-        raise option.error(
-            f"{quoted(word)} is not driven: reads, writes and their mixes are, without trims and without an offset "
-            "after a colon"
-        )
+        raise option.error(f"{quoted(word)} is not driven: reads, writes and their mixes are, without trims")
     access, share = READ_WRITE[word]
     mixed = _share_of_reads(given.take("rwmixread"), given.take("rwmixwrite"), units)
-    return access, mixed if word in ("rw", "randrw") and mixed is not None else share
+    share = mixed if word in ("rw", "randrw") and mixed is not None else share
+    return access, share, 0 if option is None or not jump else _jump(option, jump, access, units)
+
+
+def _jump(option: Option, text: str, access: Access, units: Units) -> int:
+    """Read what follows the colon: bytes left out after each block."""
+    if access is Access.RANDOM:
+        if text != "1":
+            raise option.error("several I/Os in sequence from each random offset are not driven: take the colon out")
+        return 0
+    size = units.integer(option, text.removeprefix("-"))
+    return -size if text.startswith("-") else size
+
+
+def _with_jump(given: Given, job: JobSpec) -> JobSpec:
+    """Check that a jump goes as in fio.
+
+    Raises:
+        UsageError: where it starts over depends on what is not known here.
+    """
+    option, jump = given.seen("rw", "readwrite"), job.jump_bytes
+    if not jump or option is None:
+        return job
+    unit = math.lcm(*job.knobs.block_sizes)
+    if len(job.knobs.block_sizes) > 1 or jump % unit:
+        raise option.error(f"after the colon only multiples of the block ({format_size(unit)}) are driven")
+    if job.offset_bytes or 0 < job.knobs.read_pct < 100:
+        raise option.error("with an offset, or with reads and writes together, a number after the colon is not driven")
+    if jump > 0 and job.ends_by_bytes and job.size_bytes is not None and job.targets[0].path is not None:
+        raise option.error(
+            "when it ends depends on whether the file is larger than size: add time_based and a runtime, or leave "
+            "size out"
+        )
+    return job
 
 
 def _share_of_reads(reads: Option | None, writes: Option | None, units: Units) -> float | None:
@@ -59,16 +95,16 @@ def take_seed(given: Given, units: Units) -> int:
 
 
 DRIVEN = (
-    *("directory", "size", "rw", "readwrite", "ioengine", "runtime", "timeout", "time_based", "randseed"),
-    *("invalidate", "stonewall", "wait_for_previous", "kb_base"),
+    *("directory", "nrfiles", "size", "filesize", "io_size", "io_limit", "number_ios", "loops"),
+    *("offset", "offset_align", "offset_increment", "blockalign", "ba", "rw", "readwrite", "ioengine"),
+    *("runtime", "timeout", "time_based", "ramp_time", "thinktime", "thinktime_blocks", "randseed", "verify"),
+    *SEARCHING,
+    *("do_verify", "invalidate", "stonewall", "wait_for_previous", "wait_for", "kb_base"),
     *(name for knob in KNOBS.values() for name in knob.fio or ()),
 )
 """Names of options that are driven as fio does."""
 
-_NO_END = "no runtime: fio ends when size is done, here the load goes on until it is stopped (10 s without a screen)"
-_NOT_TIME_BASED = "time_based is not set: fio might end when size is done, here the runtime is over first"
 _EVENLY = "several files: what is outstanding is held evenly on them, fio sends it to any file with a free slot"
-_ONE_SEQUENCE = "reads and writes in sequence: they take turns in one sequence here, in fio each have their own"
 _CACHED = (
     "buffered reads: fio drops its files from the page cache before it begins, here they stay in it (a badge says how "
     "much is read from it)"
@@ -84,7 +120,10 @@ class SectionJob:
     job: JobSpec
     waits: bool
     """Whether all before it are over when it begins."""
+    waits_for: Option | None
+    """Names the section that is over then."""
     folder: Path | None
+    search: Search | None
     notes: tuple[str, ...]
 
 
@@ -96,37 +135,51 @@ def section_job(section: FioSection) -> SectionJob:
     """
     given = Given(section)
     units = units_of(given)
-    access, read_pct = take_order(given, units)
+    access, read_pct, jump_bytes = take_order(given, units)
     reads, writes = take_blocks(given, units)
     knobs = Knobs(read_pct=read_pct, blocks=reads, write_blocks=None if writes == reads else writes)
     workers = take_workers(given, units)
-    files = take_files(given, units, workers.jobs, knobs.block_sizes)
+    files = take_files(given, units, workers.jobs)
     knobs = take_numbers(given, units, knobs)
     knobs, mode_notes = _with_mode(given, knobs)
-    knobs, where_notes = _with_distribution(given, knobs, access)
+    knobs, align_bytes, where_notes = _with_distribution(given, units, knobs, access)
     rate, arrival, rate_notes = take_rate(given, units, read_pct, (reads, writes))
     knobs = replace(knobs, rate_iops=None if rate is None else rate * workers.jobs)
-    runtime_s, runtime_notes = _runtime(given)
+    runtime_s, ramp_s, timed = _times(given)
+    extent = take_extent(given, units, Clones(files, workers.jobs, access, knobs.block_sizes), timed=timed)
+    think_s, think_every = take_thinking(given, units, workers)
+    verify, verify_notes = take_verify(given, writes=read_pct < 100)
+    if verify and align_bytes is not None and given.seen("blockalign", "ba") is None:
+        align_bytes, where_notes = None, [*where_notes, _ALIGNED]
     job = JobSpec(
         files.targets,
         replace(knobs, stripe_width=len(files.targets)),
         access,
         workers.backend,
         stripe_unit_bytes=_stripe_unit(knobs.block_sizes, len(files.targets)),
-        size_bytes=files.size_bytes,
         runtime_s=runtime_s,
+        ramp_s=ramp_s,
+        jump_bytes=jump_bytes,
+        separate=access is Access.SEQUENTIAL and 0 < read_pct < 100,
+        align_bytes=align_bytes,
+        think_s=think_s,
+        think_every=think_every,
+        verify=verify,
         seed=take_seed(given, units),
         arrival=arrival,
         name=section.name,
     )
+    job = _with_jump(given, replace(job, **fields_of(extent)))
     job, depth_notes = _with_depth(job, section, workers, files)
     for problem in (*knob_problems(job.knobs), *setting_problems(job)):
         raise section.location.error(section.name, f"{problem.option}: {problem.text}")
-    waits = switch(given.take("stonewall", "wait_for_previous"))
-    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes, *runtime_notes]
+    waits, waits_for = switch(given.take("stonewall", "wait_for_previous")), given.take("wait_for")
+    notes = [*files.notes, *workers.notes, *depth_notes, *where_notes, *mode_notes, *rate_notes]
+    notes += [*extent.notes, *verify_notes]
+    search = take_search(given, job.knobs.queue_depth)
     left = dict.fromkeys(judge_left_over(given.left(), DRIVEN, writes=read_pct < 100))
     notes += [f"without effect on the load: {', '.join(left)}"] if left else []
-    return SectionJob(section, job, waits, files.folder, tuple(notes))
+    return SectionJob(section, job, waits, waits_for, files.folder, search, tuple(notes))
 
 
 def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:
@@ -136,14 +189,18 @@ def _with_mode(given: Given, knobs: Knobs) -> tuple[Knobs, list[str]]:
     return replace(knobs, mode=mode), [_CACHED] if cached else []
 
 
-def _with_distribution(given: Given, knobs: Knobs, access: Access) -> tuple[Knobs, list[str]]:
+def _with_distribution(given: Given, units: Units, knobs: Knobs, access: Access) -> tuple[Knobs, int | None, list[str]]:
     one_size = len(knobs.block_sizes) == 1
     distribution, of_writes, notes = take_distribution(given, one_size=one_size)
-    sizes = [] if one_size else [_ALIGNED]
+    align = given.take("blockalign", "ba")
     if access is Access.SEQUENTIAL:
-        return replace(knobs, distribution=Uniform()), sizes + [_ONE_SEQUENCE] * (0 < knobs.read_pct < 100)
-    notes += sizes
-    return replace(knobs, distribution=distribution, write_distribution=of_writes), notes
+        sizes = [] if one_size else [_ALIGNED]
+        return replace(knobs, distribution=Uniform()), None, sizes
+    align_bytes = take_alignment(align, units, knobs)
+    notes += [_ALIGNED] if align_bytes is None and any(len(mix) > 1 for mix in used_mixes(knobs)) else []
+    if align is not None and align_bytes is not None and isinstance(distribution, Permutation):
+        raise align.error("without norandommap fio shortens blocks that overlap, which is not driven: add norandommap")
+    return replace(knobs, distribution=distribution, write_distribution=of_writes), align_bytes, notes
 
 
 def _stripe_unit(block_sizes: Sequence[int], files: int) -> int:
@@ -158,15 +215,9 @@ def _with_depth(job: JobSpec, section: FioSection, workers: Workers, files: File
     """Share what all clones keep outstanding out to their files.
 
     Raises:
-        UsageError: clones go through the same sequence, or there are more files than I/Os.
+        UsageError: there are more files than I/Os.
     """
     count, total = len(job.targets), workers.jobs * workers.depth
-    if job.access is Access.SEQUENTIAL and files.shared and workers.jobs > 1:
-        raise section.location.error(
-            section.name,
-            f"numjobs={workers.jobs} with sequential order: all clones of fio go through the same blocks, which is not "
-            f"driven: use numjobs=1 with ioengine=io_uring and iodepth={total}",
-        )
     if total < count:
         raise section.location.error(
             section.name, f"{total} I/Os outstanding over {count} files are not driven: give at least one for each"
@@ -178,9 +229,10 @@ def _with_depth(job: JobSpec, section: FioSection, workers: Workers, files: File
     return job, [_EVENLY] if files_of_a_clone > 1 and total > count else []
 
 
-def _runtime(given: Given) -> tuple[float | None, list[str]]:
-    option, is_time_based = given.take("runtime", "timeout"), switch(given.take("time_based"))
-    runtime_s = None if option is None else seconds(option)
-    if not runtime_s:
-        return None, [_NO_END]
-    return runtime_s, [] if is_time_based else [_NOT_TIME_BASED]
+def _times(given: Given) -> tuple[float | None, float, bool]:
+    """Take the runtime with the ramp that fio adds to it, the ramp, and whether only time ends the job."""
+    option, ramp, is_time_based = given.take("runtime", "timeout"), given.take("ramp_time"), given.take("time_based")
+    runtime_s = 0.0 if option is None else seconds(option)
+    ramp_s = 0.0 if ramp is None else seconds(ramp)
+    timed = switch(is_time_based) and runtime_s > 0
+    return (runtime_s + ramp_s if runtime_s else None), ramp_s, timed

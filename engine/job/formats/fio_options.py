@@ -79,7 +79,9 @@ def fio_options(job: JobSpec, sections: int) -> Options:
     """
     knobs = job.knobs
     rw = rw_word(job.access, knobs.read_pct)
-    options: Options = {"rw": rw}
+    jump = f":{'-' if job.jump_bytes < 0 else ''}{format_size(abs(job.jump_bytes))}" if job.jump_bytes else ""
+    clones = knobs.queue_depth if job.backend is Backend.THREADS else 1
+    options: Options = {"rw": rw + jump}
     if rw in ("rw", "randrw"):
         options["rwmixread"] = _whole("--read-pct", knobs.read_pct)
     options |= _blocks(knobs)
@@ -91,9 +93,44 @@ def fio_options(job: JobSpec, sections: int) -> Options:
     options |= _distribution_options(job) if job.access is Access.RANDOM else {}
     options |= _rate(job, sections)
     options |= number_options(knobs)
-    if job.runtime_s is not None:
-        options |= {"runtime": _time(job.runtime_s), "time_based": "1"}
+    options |= _where(job)
+    options |= _times(job, clones)
+    options |= _end(job, clones, len(job.targets[: knobs.stripe_width]) if sections == 1 else 1)
     return options | {"randseed": str(job.seed)}
+
+
+def _where(job: JobSpec) -> Options:
+    options: Options = {"offset": format_size(job.offset_bytes)} if job.offset_bytes else {}
+    return options if job.align_bytes is None else options | {"blockalign": format_size(job.align_bytes)}
+
+
+def _times(job: JobSpec, clones: int) -> Options:
+    options: Options = {"ramp_time": _time(job.ramp_s)} if job.ramp_s else {}
+    if job.runtime_s is not None:
+        if job.runtime_s <= job.ramp_s:
+            raise UsageError("--save-job: a turn comes before the time of --ramp is over: save it as .toml")
+        options["runtime"] = _time(job.runtime_s - job.ramp_s)
+        options |= {} if job.ends_by_bytes else {"time_based": "1"}
+    if job.think_s:
+        if job.knobs.queue_depth > clones:
+            raise UsageError("--save-job: fio waits for all I/Os before a --think: use --engine threads, or --qd 1")
+        options |= {"thinktime": f"{round(job.think_s * 1e6)}us", "thinktime_blocks": str(job.think_every)}
+    return options
+
+
+def _end(job: JobSpec, clones: int, files: int) -> Options:
+    """Say after how much each of several clones ends, which all do the same."""
+    if not job.ends_by_bytes:
+        return {}
+    loops, io_bytes = job.loops or 1, job.io_bytes
+    if loops % clones == 0:
+        loops //= clones
+    elif io_bytes is not None and io_bytes * loops % clones == 0:
+        loops, io_bytes = 1, io_bytes * loops // clones
+    else:
+        raise UsageError(f"--save-job: --loops {loops} cannot be shared by {clones} threads of fio: save it as .toml")
+    options: Options = {"loops": str(loops)} if loops > 1 else {}
+    return options if io_bytes is None else options | {"io_size": format_size(io_bytes * files)}
 
 
 def _blocks(knobs: Knobs) -> Options:

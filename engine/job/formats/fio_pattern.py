@@ -21,7 +21,7 @@ from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import Units, by_direction, fraction, switch
 from engine.job.formats.text_file import quoted
 from engine.job.sizes import ROUNDING_PERCENT, adds_up, scaled_to_100
-from engine.job.spec import MAX_BLOCK_BYTES, BlockShare
+from engine.job.spec import MAX_BLOCK_BYTES, BlockShare, Knobs
 
 Blocks = tuple[BlockShare, ...]
 
@@ -108,6 +108,31 @@ def filled_up(option: Option, text: str) -> list[tuple[str, float]]:
         (what.strip(), fraction(option, percent) if percent.strip() else max(left, 0.0) / missing)
         for what, _, percent in parts
     ]
+
+
+def used_mixes(knobs: Knobs) -> list[Blocks]:
+    """Return the block sizes of each direction that is ever drawn."""
+    return [knobs.blocks] * (knobs.read_pct > 0) + [knobs.drawn_write_blocks] * (knobs.read_pct < 100)
+
+
+def take_alignment(option: Option | None, units: Units, knobs: Knobs) -> int | None:
+    """Read blockalign, without which fio aligns random blocks to the smallest of their direction.
+
+    Raises:
+        UsageError: it is different for reads and writes.
+    """
+    mixes = used_mixes(knobs)
+    sizes = {share.block_bytes for mix in mixes for share in mix}
+    if option is not None:
+        aligned = {_size(option, text, units) for text in by_direction(option.text)}
+        if len(aligned) > 1:
+            raise option.error("another alignment of reads than of writes is not driven: give one")
+        (align_bytes,) = aligned
+        return None if sizes == {align_bytes} else align_bytes
+    if all(len(mix) == 1 for mix in mixes):
+        return None
+    smallest = {min(share.block_bytes for share in mix) for mix in mixes}
+    return smallest.pop() if len(smallest) == 1 else None
 
 
 _SHORTENED = (

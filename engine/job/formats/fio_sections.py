@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import UsageError
+from engine.job.formats.fio_arithmetic import filled_in
 from engine.job.formats.text_file import SourceLocation, read_text
 from engine.text import safe_text
 
@@ -157,7 +158,7 @@ def _option(line: Line) -> Option:
     name, equals, value = line.text.partition("=")
     if value[:1].isspace():
         raise line.location.error(name.strip(), "a blank after the = is a part of the value for fio: take it out")
-    return Option(name.strip().lower(), value.strip() if equals else None, line.location)
+    return Option(name.strip().lower(), filled_in(value.strip()) if equals else None, line.location)
 
 
 class Given:
@@ -172,6 +173,11 @@ class Given:
         taken = [self._left.pop(name) for name in names if name in self._left]
         order = list(self.section.options)
         return max(taken, key=order.index, default=None)
+
+    def seen(self, *names: str) -> Option | None:
+        """Return an option for its place in the file, whether it was taken or not."""
+        given = [option for option in self.section.options if option.name in names]
+        return given[-1] if given else None
 
     def left(self) -> tuple[Option, ...]:
         """Options that were not taken, in the order of the file."""

@@ -1,16 +1,13 @@
-"""What a fio job works on: filename, directory, nrfiles and size (fio(1), Target file/device, I/O size)."""
+"""What a fio job works on: filename, directory and nrfiles (fio(1), Target file/device)."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.fio_values import Units
-from engine.job.sizes import format_size
 from engine.job.spec import MAX_TARGETS, TargetSpec
 from engine.job.target_text import LUN, SCRATCH
 
@@ -19,10 +16,9 @@ _COLON = re.compile(r"(?<!\\):")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Targets, the bytes used of each, and the folder for files that lunscope makes itself."""
+    """Targets, and the folder for files that lunscope makes itself."""
 
     targets: tuple[TargetSpec, ...]
-    size_bytes: int | None
     folder: Path | None = None
     notes: tuple[str, ...] = ()
 
@@ -32,27 +28,24 @@ class Files:
         return self.targets[0].path is not None
 
 
-def take_files(given: Given, units: Units, jobs: int, block_sizes: Sequence[int]) -> Files:
+def take_files(given: Given, units: Units, jobs: int) -> Files:
     """Take the targets; without filename every clone has files of its own, which are made and removed here.
 
     Raises:
-        UsageError: names or sizes cannot be meant, or there are too many files.
+        UsageError: names cannot be meant, or there are too many files.
     """
     filename, directory, files = given.take("filename"), given.take("directory"), given.take("nrfiles")
-    size = given.take("size")
     if filename is not None:
-        targets = tuple(TargetSpec(name) for name in _names(filename, directory))
-        size_bytes, notes = _size(size, units, len(targets), block_sizes)
-        return Files(targets, size_bytes, None, notes)
+        # As in fio nrfiles is without effect then.
+        return Files(tuple(TargetSpec(name) for name in _names(filename, directory)))
     each = 1 if files is None else units.integer(files, most=MAX_TARGETS)
     if not 1 <= each * jobs <= MAX_TARGETS:
         assert files is not None
         raise files.error(f"{each} files for each of {jobs} clones: 1 to {MAX_TARGETS} files in all are driven")
-    size_bytes, notes = _size(size, units, each, block_sizes)
     folder = None if directory is None else Path(_only_one(directory))
     where = f"in {directory.text}" if directory is not None else "in lunscope's folder"
     note = f"no filename: scratch files {where}, filled before and gone after the run"
-    return Files((TargetSpec(),) * (each * jobs), size_bytes, folder, (note, *notes))
+    return Files((TargetSpec(),) * (each * jobs), folder, (note,))
 
 
 def _names(filename: Option, directory: Option | None) -> list[str]:
@@ -72,20 +65,3 @@ def _only_one(directory: Option) -> str:
     if _COLON.search(directory.text):
         raise directory.error("several folders are not driven: name the files with filename")
     return directory.text.replace("\\:", ":")
-
-
-def _size(
-    option: Option | None, units: Units, files: int, block_sizes: Sequence[int]
-) -> tuple[int | None, tuple[str, ...]]:
-    """Share the size of a job out to its files, in whole blocks."""
-    if option is None or option.text == "100%":
-        return None, ()
-    if option.text.endswith(("%", "z", "Z")):
-        raise option.error("a part of a device is not driven by percent or zones: give it in bytes, as in 10g")
-    each, unit = units.integer(option) // files, math.lcm(*block_sizes)
-    whole = each - each % unit
-    if not whole:
-        raise option.error(
-            f"leaves {each} bytes for each file: at least {format_size(unit)}, a multiple of every block"
-        )
-    return whole, () if whole == each else (f"size: {format_size(whole)} of each file, a multiple of every block",)

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from engine.job.formats.fio_arithmetic import computed, is_sum
 from engine.job.formats.fio_sections import Given, Option
 from engine.job.formats.text_file import quoted
 from engine.text import decimal_number
@@ -34,15 +35,23 @@ class Units:
             UsageError: it is none, or more than `most`.
         """
         text = option.text if text is None else text
+        if is_sum(text.strip()):
+            return self._sum(option, text.strip(), most)
         match = _INTEGER.fullmatch(text.strip())
         if not match:
-            raise option.error(f"{quoted(text)} is not a whole number: write it like 64k{_arithmetic(text)}")
+            raise option.error(f"{quoted(text)} is not a whole number: write it like 64k")
         number, prefix, binary = match.groups()
         base = 1024 if (self.kb_base == 1024) != bool(binary) else 1000
         value: int = int(number, 16 if number[:2].lower() == "0x" else 10)
         value *= base ** (_PREFIXES.index(prefix.lower()) + 1) if prefix else 1
         if value > most:
             raise option.error(f"{quoted(text)} is out of range: at most {most}")
+        return value
+
+    def _sum(self, option: Option, text: str, most: int) -> int:
+        value = computed(text, lambda number: self.integer(option, number))
+        if value is None or value > most:
+            raise option.error(f"{quoted(text)} is not a whole number from 0 to {most}: write the result")
         return value
 
 
@@ -60,17 +69,17 @@ def units_of(given: Given) -> Units:
     return Units(int(option.text))
 
 
-def seconds(option: Option) -> float:
-    """Read a time; a bare number is seconds.
+def seconds(option: Option, unit: str = "s") -> float:
+    """Read a time; a bare number is in `unit`, most often seconds.
 
     Raises:
         UsageError: it is none.
     """
     match = _TIME.fullmatch(option.text)
     if not match:
-        hint = _arithmetic(option.text)
+        hint = " (arithmetic with times is not read: write the result)" if is_sum(option.text) else ""
         raise option.error(f"{quoted(option.text)} is not a time: write it like 30s, 5m or 500ms{hint}")
-    unit = (match[2] or "s").lower().removesuffix("ec")
+    unit = (match[2] or unit).lower().removesuffix("ec")
     return int(match[1]) * _SECONDS[unit]
 
 
@@ -106,7 +115,3 @@ def by_direction(text: str) -> tuple[str, str]:
     """
     reads, *others = text.split(",")
     return reads.strip(), others[0].strip() if others else reads.strip()
-
-
-def _arithmetic(text: str) -> str:
-    return " (arithmetic is not read: write the result)" if "(" in text or "$" in text else ""

@@ -17,7 +17,7 @@ from engine.text import safe_text
 _WRITTEN = frozenset(
     """
     targets knobs access backend streams stripe_unit_bytes copies total_queue_depth size_bytes runtime_s seed arrival
-    poll name
+    poll name separate stream_step_bytes jump_bytes offset_bytes align_bytes io_bytes loops ramp_s think_s think_every
     """.split()  # noqa: SIM905 (one name a line would fill a page)
 ) | {knob.id for knob in KNOBS.values() if knob.fio is not None}
 """Fields of JobSpec and Knobs that are written, refused by their own words, or no part of the load."""
@@ -80,8 +80,8 @@ def _refuse(job: JobSpec, width: int) -> None:
         f"--bs {format_size(largest)} cut over stripe units of {format_size(job.stripe_unit_bytes)}": (
             width > 1 and largest > job.stripe_unit_bytes
         ),
-        "--rw rw (one sequence that reads and writes share)": (
-            job.access is Access.SEQUENTIAL and 0 < job.knobs.read_pct < 100
+        "--rw rw without --separate (one sequence that reads and writes share)": (
+            job.access is Access.SEQUENTIAL and 0 < job.knobs.read_pct < 100 and not job.separate
         ),
         "--engine threads with several I/Os in sequence": (
             job.backend is Backend.THREADS and job.access is Access.SEQUENTIAL and job.knobs.queue_depth > 1

@@ -9,6 +9,17 @@ from engine.job.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """What a file looks for rather than drives, as a sweep does it."""
+
+    refusal: str
+    """Why it is not driven as it stands."""
+    vary: str
+    slo: str | None
+    """A limit of latency."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadJob:
     """A job as it was read, with what a reader of its results must know."""
 
@@ -20,6 +31,8 @@ class ReadJob:
     """Where the file wants files that lunscope makes itself."""
     response_times_s: tuple[float, ...] = ()
     """Limits for which the share of I/Os within each is reported."""
+    search: Search | None = None
+    """Set if it has to be a sweep."""
 
     @property
     def is_timed(self) -> bool:

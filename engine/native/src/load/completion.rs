@@ -115,5 +115,7 @@ impl Run {
                 levels.finish(&finished);
             }
         }
+        // After all counters: the load may be over now.
+        self.settle_budget(part);
     }
 }

@@ -30,7 +30,8 @@ pub fn coordinate(core: &Arc<Core>, runtime: Option<Duration>) {
         if core.run.life.stopping() {
             return;
         }
-        if left.is_some_and(|left| left.is_zero()) || !core.run.life.fault().is_empty() {
+        let is_over = left.is_some_and(|left| left.is_zero()) || is_done(core);
+        if is_over || !core.run.life.fault().is_empty() {
             return core.finish();
         }
         let next_due = run_due(core, &mut stops);
@@ -62,7 +63,7 @@ fn run_due(core: &Arc<Core>, stops: &mut StopWatch) -> Duration {
     if was_stopped {
         epoch.opening.postpone(now);
     }
-    let settling_ns = (epoch.opening.ns() + SETTLE_NS).saturating_sub(now.ns);
+    let settling_ns = (epoch.opening.ns() + settle_ns(core)).saturating_sub(now.ns);
     if settling_ns > 0 {
         return Duration::from_nanos(settling_ns);
     }
@@ -77,6 +78,15 @@ fn run_due(core: &Arc<Core>, stops: &mut StopWatch) -> Duration {
     epoch.cpu.begin(used);
     epoch.begin(begin);
     Duration::from_nanos(SECOND_NS)
+}
+
+/// Whether the load has transferred what it was to transfer.
+fn is_done(core: &Core) -> bool {
+    core.run.has_budget() && core.run.is_done(&lock(&core.timeline).current().settings)
+}
+
+fn settle_ns(core: &Core) -> u64 {
+    SETTLE_NS.max(core.run.limits.ramp_ns)
 }
 
 /// Whether everything issued, or due, before an epoch opened has completed.

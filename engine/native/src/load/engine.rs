@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::backend::Backend;
 use super::coordinator::coordinate;
+use super::cpu_span::CpuTimes;
 use super::failure::Failure;
 use super::knobs::{Knobs, Limits, Settings};
 use super::lock::lock;
@@ -117,6 +118,11 @@ impl Engine {
             .worker_handles()
             .iter()
             .for_each(|handle| *handle.epoch() = Arc::clone(&first));
+        if self.core.run.has_budget() && self.core.run.limits.ramp_ns == 0 {
+            // A load of so many bytes counts every one of them; nothing older is outstanding.
+            first.cpu.begin(CpuTimes::now(self.core.cpu_ns()));
+            first.begin(self.core.run.now());
+        }
         timeline.replace(first);
         drop(timeline);
         self.core.run.life.start();
@@ -188,6 +194,12 @@ impl Engine {
         !lock(&self.core.timeline).current().opening.is_open()
     }
 
+    /// Whether it ended because everything it was to transfer was transferred.
+    pub fn done(&self) -> bool {
+        let run = &self.core.run;
+        run.life.stopping() && run.is_done(&lock(&self.core.timeline).current().settings)
+    }
+
     pub fn fault(&self) -> String {
         self.core.run.life.fault()
     }
@@ -230,7 +242,8 @@ impl Engine {
 fn grain_bytes(knobs: &Knobs, limits: &Limits) -> Result<u64, String> {
     let writes = knobs.write_blocks.iter().flatten();
     let blocks = knobs.blocks.iter().chain(writes);
-    let unit = std::iter::once(limits.stripe_unit_bytes);
+    let unit = [limits.stripe_unit_bytes, limits.offset_bytes];
+    let unit = unit.into_iter().filter(|bytes| *bytes > 0);
     verify::grain_bytes(blocks.map(|share| share.block_bytes).chain(unit))
 }
 

@@ -109,7 +109,8 @@ impl FanOut {
         let start = order.next(rng, direction, self.layout.capacity_bytes(), bytes);
         let mut parts = Vec::new();
         for extent in self.layout.extents(start, bytes) {
-            let part = |target| Part::alone(target, direction, extent.offset, extent.length as u32);
+            let offset = settings.offset_bytes + extent.offset;
+            let part = |target| Part::alone(target, direction, offset, extent.length as u32);
             let targets = self.layout.targets(extent.column);
             match mirror {
                 Some(mirror) if direction == Direction::Read => {

@@ -11,6 +11,7 @@
 
 mod arrival;
 mod backend;
+mod budget;
 mod buffers;
 mod cell;
 mod claims;
@@ -62,6 +63,7 @@ mod python;
 mod readings;
 mod redistribution;
 mod refusal;
+mod rest;
 mod ring;
 mod ring_lock;
 mod ring_setup;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::claims::Claims;
 use super::clock::Clock;
+use super::rest::{Rest, Resting};
 use super::schedule::Schedule;
 
 /// How far the schedule may lag before moments are given up. It makes up for late wake-ups, so the mean holds; a device
@@ -64,6 +65,7 @@ pub struct Gate {
     pacer: Option<Arc<Pacer>>,
     reserved_ticks: Option<u64>,
     claims: Claims,
+    resting: Resting,
 }
 
 impl Gate {
@@ -88,6 +90,18 @@ impl Gate {
             self.pacer = pacer.cloned();
             self.reserved_ticks = None;
         }
+    }
+
+    /// Admits one I/O of a worker that pauses between I/Os, or returns the end of the pause.
+    #[inline]
+    pub fn rest(&mut self, rest: Option<Rest>, now_ticks: u64) -> Result<(), u64> {
+        rest.map_or(Ok(()), |rest| self.resting.pass(rest, now_ticks))
+    }
+
+    /// Counts an I/O towards the next pause.
+    #[inline]
+    pub fn issued(&mut self) {
+        self.resting.issued();
     }
 
     /// Admits one I/O with its intended start (0: now), or returns the earliest time for it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::budget::Budget;
 use super::clock::{Clock, Instant, monotonic_ns};
 use super::content::{Contents, JUDGE_INTERVAL_NS};
 use super::epoch::Epoch;
@@ -47,16 +48,19 @@ pub struct Run {
     pub(super) health: Vec<Health>,
     /// Sequential order: of every target and, last, of the striped address space; none where the order is random.
     streams: Vec<Streams>,
+    /// Of every target; none where the load has no end in bytes.
+    budgets: Vec<Budget>,
     pub life: Life,
 }
 
 impl Run {
     pub fn new(targets: Vec<Arc<Target>>, limits: Limits, seed: u64, policy: PolicyName) -> Self {
         let clock = Clock::shared();
-        let streams = limits.streams.map(|count| {
+        let streams = limits.streams.map(|plan| {
             let spaces = 0..=targets.len();
-            spaces.map(|_| Streams::new(count)).collect()
+            spaces.map(|_| Streams::new(plan)).collect()
         });
+        let budgets = budgets(&targets, &limits);
         Self {
             limits,
             clock,
@@ -73,6 +77,7 @@ impl Run {
             seed,
             health: targets.iter().map(|_| Health::default()).collect(),
             streams: streams.unwrap_or_default(),
+            budgets,
             targets,
             life: Life::default(),
         }
@@ -142,8 +147,15 @@ impl Run {
         if !self.routes.is_open(target) {
             return Next::Refused(now_ticks + self.probe_interval_ticks);
         }
+        let budget = self.budgets.get(target);
+        if budget.is_some_and(|budget| !budget.is_left()) {
+            return Next::Refused(now_ticks + self.probe_interval_ticks);
+        }
         if self.fsyncs.take(target) {
             return Next::Issue(Part::fsync(target));
+        }
+        if let Err(due) = gate.rest(self.limits.rest, now_ticks) {
+            return Next::NotBefore(due);
         }
         let settings = &epoch.settings;
         if let Some(fan_out) = &epoch.fan_out {
@@ -162,14 +174,38 @@ impl Run {
             Err(due) => return Next::NotBefore(due),
         };
         let (direction, length) = settings.draw(rng);
-        let space_bytes = self.targets[target].size_bytes;
+        if budget.is_some_and(|budget| !budget.take(u64::from(length))) {
+            return Next::Refused(now_ticks + self.probe_interval_ticks);
+        }
+        gate.issued();
+        let space_bytes = self.targets[target].space_bytes(settings.offset_bytes);
         let order = self.order(settings, target);
-        let offset = order.next(rng, direction, space_bytes, u64::from(length));
+        let offset =
+            settings.offset_bytes + order.next(rng, direction, space_bytes, u64::from(length));
         let part = Part::alone(target, direction, offset, length);
         Next::Issue(Part {
             intended_ticks,
             ..part
         })
+    }
+
+    /// Whether the load ends after a number of bytes.
+    pub fn has_budget(&self) -> bool {
+        !self.budgets.is_empty()
+    }
+
+    /// Whether everything these settings have to transfer was transferred.
+    pub fn is_done(&self, settings: &Settings) -> bool {
+        self.has_budget() && self.budgets[..settings.width].iter().all(Budget::is_done)
+    }
+
+    /// Counts the end of an I/O; after the last one the load is over.
+    #[inline]
+    pub fn settle_budget(&self, part: &Part) {
+        let last = |budget: &Budget| budget.ended(u64::from(part.length));
+        if !part.is_fsync() && self.budgets.get(part.target).is_some_and(last) {
+            self.life.notify();
+        }
     }
 
     /// The file an I/O goes to.
@@ -196,10 +232,25 @@ impl Run {
 
     /// Gives up an I/O that was drawn and never issued.
     pub fn drop_part(&self, part: &Part) {
+        self.settle_budget(part);
         if part.logical != ALONE {
             self.logical_ios.part_dropped(part.logical);
         } else if part.intended_ticks != 0 {
             self.skipped[part.target].fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// What each target has to transfer, if the load ends by that.
+fn budgets(targets: &[Arc<Target>], limits: &Limits) -> Vec<Budget> {
+    if limits.io_bytes.is_none() && limits.loops.is_none() {
+        return Vec::new();
+    }
+    let total = |target: &Arc<Target>| {
+        let once = limits
+            .io_bytes
+            .unwrap_or_else(|| target.space_bytes(limits.offset_bytes));
+        Budget::new(once.saturating_mul(limits.loops.unwrap_or(1)))
+    };
+    targets.iter().map(total).collect()
 }

@@ -23,6 +23,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// Bytes from an offset to its end.
+    #[inline]
+    pub fn space_bytes(&self, offset_bytes: u64) -> u64 {
+        self.size_bytes.saturating_sub(offset_bytes)
+    }
+
     /// Alignment of offsets and lengths; none is needed through the page cache.
     pub fn align_bytes(&self, mode: Mode) -> u64 {
         if mode.is_direct() {

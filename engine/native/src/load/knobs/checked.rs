@@ -25,7 +25,7 @@ impl Settings {
         for block_bytes in &sizes {
             active
                 .iter()
-                .try_for_each(|target| check_block(*block_bytes, target, knobs.mode))?;
+                .try_for_each(|target| check_block(*block_bytes, target, limits, knobs.mode))?;
         }
         let layout = layout(knobs, limits, active, &sizes)?;
         let largest = sizes.iter().copied().max().unwrap_or(0);
@@ -38,6 +38,8 @@ impl Settings {
             part_bytes: layout.map_or(largest, |layout| layout.largest_part_bytes(largest)),
             layout,
             mode: knobs.mode,
+            offset_bytes: limits.offset_bytes,
+            align_bytes: limits.align_bytes,
             threads: checked_threads(knobs.threads)?,
             fsync_every: knobs.fsync_every,
             flush: knobs.flush,
@@ -50,6 +52,7 @@ impl Settings {
         settings.check_writing(active)?;
         settings.check_verifying(limits, &sizes)?;
         settings.check_order(limits, active, &sizes)?;
+        settings.check_ends(limits)?;
         Ok(settings)
     }
 }
@@ -98,7 +101,7 @@ fn layout(
     }
     let smallest = active
         .iter()
-        .map(|target| target.size_bytes)
+        .map(|target| target.space_bytes(limits.offset_bytes))
         .min()
         .unwrap_or(0);
     let layout = Layout::new(columns, limits.copies, unit, smallest);

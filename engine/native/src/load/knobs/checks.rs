@@ -8,6 +8,7 @@ use super::settings::Settings;
 use super::values::{Knobs, Limits, MAX_THREADS};
 use crate::load::arrival::Arrival;
 use crate::load::mode::Mode;
+use crate::load::pattern::StreamPlan;
 use crate::load::policy::PolicyName;
 use crate::load::target::Target;
 
@@ -77,7 +78,7 @@ impl Settings {
         sizes: &[u64],
     ) -> Result<(), String> {
         if let Some(streams) = limits.streams {
-            return self.check_streams(streams as u64, active, sizes);
+            return self.check_streams(&streams, active, sizes);
         }
         let whole = self.distributions.iter().filter(|one| one.is_permutation());
         match whole.count() {
@@ -91,18 +92,43 @@ impl Settings {
 
     fn check_streams(
         &self,
-        streams: u64,
+        streams: &StreamPlan,
         active: &[Arc<Target>],
         sizes: &[u64],
     ) -> Result<(), String> {
-        let least = |target: &Arc<Target>| target.size_bytes;
+        let least = |target: &Arc<Target>| target.space_bytes(self.offset_bytes);
         let each = active.iter().map(least).min().unwrap_or(0);
         let space = self.layout.map_or(each, |layout| layout.capacity_bytes());
         let largest = sizes.iter().copied().max().unwrap_or(0);
-        if streams > 1 && space / streams < 2 * largest {
+        let each = streams.shortest(space);
+        let (blocks, words) = if streams.count > 1 && streams.step_bytes.is_none() {
+            (2, "two blocks")
+        } else {
+            (1, "one block")
+        };
+        if each < blocks * largest {
             return Err(format!(
-                "streams {streams} leave {} bytes to each, less than two blocks of {largest}",
-                space / streams
+                "streams {} leave {each} bytes to each, less than {words} of {largest}",
+                streams.count
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether pauses and ends can be had with these knobs.
+    pub(super) fn check_ends(&self, limits: &Limits) -> Result<(), String> {
+        if self.layout.is_some() && (limits.io_bytes.is_some() || limits.loops.is_some()) {
+            return Err(
+                "io_size and loops count the bytes of each target: not with a mirror, nor with blocks cut over \
+                 stripe units"
+                    .into(),
+            );
+        }
+        let one_each = limits.thread_per_io || self.outstanding() <= self.threads;
+        if limits.rest.is_some() && !(one_each && self.layout.is_none()) {
+            return Err(format!(
+                "think pauses between the I/Os of a thread: queue_depth needs to leave {} threads one I/O each",
+                self.threads
             ));
         }
         Ok(())
@@ -164,8 +190,26 @@ pub(super) fn check_policy(policy: PolicyName, targets: &[Arc<Target>]) -> Resul
     }
 }
 
-pub(super) fn check_block(block_bytes: u64, target: &Target, mode: Mode) -> Result<(), String> {
-    let (align, size) = (target.align_bytes(mode), target.size_bytes);
+pub(super) fn check_block(
+    block_bytes: u64,
+    target: &Target,
+    limits: &Limits,
+    mode: Mode,
+) -> Result<(), String> {
+    let align = target.align_bytes(mode);
+    let size = target.space_bytes(limits.offset_bytes);
+    let starts = [
+        ("offset", Some(limits.offset_bytes)),
+        ("align", limits.align_bytes),
+    ];
+    for (name, bytes) in starts {
+        if let Some(bytes) = bytes.filter(|bytes| bytes % align != 0) {
+            return Err(format!(
+                "{name} {bytes} is not a multiple of {align}, the alignment of {}",
+                target.name
+            ));
+        }
+    }
     if block_bytes % align != 0 {
         return Err(format!(
             "block {block_bytes} is not a multiple of {align}, the alignment of {}",
@@ -174,7 +218,7 @@ pub(super) fn check_block(block_bytes: u64, target: &Target, mode: Mode) -> Resu
     }
     if block_bytes > size {
         return Err(format!(
-            "block {block_bytes} is larger than {}, which has {size} bytes",
+            "block {block_bytes} is larger than {}, of which {size} bytes are used",
             target.name
         ));
     }

@@ -22,6 +22,9 @@ pub struct Settings {
     /// Set when a block is larger than the stripe unit or has copies, so that I/Os fan out over targets.
     pub layout: Option<Layout>,
     pub mode: Mode,
+    /// Where the address space of a target begins.
+    pub offset_bytes: u64,
+    pub(super) align_bytes: Option<u64>,
     pub threads: usize,
     pub(super) fsync_every: Option<NonZeroU64>,
     pub flush: Flush,
@@ -96,7 +99,7 @@ impl Settings {
         if self.is_permutation() {
             Order::Permutation(&self.passes[space], key)
         } else {
-            Order::Random(&self.distributions, key)
+            Order::Random(&self.distributions, key, self.align_bytes)
         }
     }
 

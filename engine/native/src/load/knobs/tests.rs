@@ -8,7 +8,7 @@ use crate::load::arrival::Arrival;
 use crate::load::fsyncs::Flush;
 use crate::load::mode::Mode;
 use crate::load::node::Node;
-use crate::load::pattern::{BlockShare, CERTAIN, Distribution};
+use crate::load::pattern::{BlockShare, CERTAIN, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
 use crate::load::stats::Direction;
 use crate::load::target::Target;
@@ -34,6 +34,12 @@ fn limits() -> Limits {
         arrival: Arrival::Closed,
         ring_use: RingUse::Sleep,
         streams: None,
+        offset_bytes: 0,
+        align_bytes: None,
+        io_bytes: None,
+        loops: None,
+        ramp_ns: 0,
+        rest: None,
         grain_bytes: None,
     }
 }
@@ -252,7 +258,12 @@ fn a_permutation_takes_one_size_and_both_directions() {
 fn streams_need_room_for_two_blocks_each() {
     let of = |streams| {
         let limits = Limits {
-            streams: Some(streams),
+            streams: Some(StreamPlan {
+                count: streams,
+                step_bytes: None,
+                jump_bytes: 0,
+                separate: false,
+            }),
             ..limits()
         };
         let targets = [target(1 << 20, false), target(1 << 20, false)];

@@ -5,8 +5,9 @@ use std::num::NonZeroU64;
 use crate::load::arrival::Arrival;
 use crate::load::fsyncs::Flush;
 use crate::load::mode::Mode;
-use crate::load::pattern::{BlockShare, Distribution};
+use crate::load::pattern::{BlockShare, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
+use crate::load::rest::Rest;
 
 /// Largest number of threads the `threads` backend starts (`engine.job.spec.MAX_THREADS`).
 pub const MAX_THREADS: usize = 1000;
@@ -56,7 +57,18 @@ pub struct Limits {
     pub arrival: Arrival,
     pub ring_use: RingUse,
     /// Sequential streams through each address space; None where the order is random.
-    pub streams: Option<usize>,
+    pub streams: Option<StreamPlan>,
+    /// Where each target's address space begins.
+    pub offset_bytes: u64,
+    /// What random offsets are multiples of; None: each of its own block.
+    pub align_bytes: Option<u64>,
+    /// Bytes after which a target is done; with neither of these two the load has no such end.
+    pub io_bytes: Option<u64>,
+    /// How often these bytes, or the whole address space.
+    pub loops: Option<u64>,
+    /// How long an epoch is open before measuring begins, if that is longer than it takes to settle.
+    pub ramp_ns: u64,
+    pub rest: Option<Rest>,
     /// With --verify: what every write is a multiple of.
     pub grain_bytes: Option<u64>,
 }

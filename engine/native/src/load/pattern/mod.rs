@@ -20,7 +20,7 @@ pub use distribution::Distribution;
 pub use mix::{BlockShare, Mix};
 pub use passes::Passes;
 pub use rng::{Rng, mix};
-pub use streams::Streams;
+pub use streams::{StreamPlan, Streams};
 
 /// One I/O on one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,14 +71,15 @@ impl Part {
 
 /// Order in which an address space is visited; state is shared by all workers.
 pub enum Order<'a> {
-    /// Drawn from the distribution of the direction; the key says which blocks are the hot ones.
-    Random(&'a [Distribution; 2], u64),
+    /// Drawn from the distribution of the direction; the key says which blocks are the hot ones. Offsets are multiples of
+    /// the third, or of the block.
+    Random(&'a [Distribution; 2], u64, Option<u64>),
     Permutation(&'a Passes, u64),
     Sequential(&'a Streams),
 }
 
 impl Order<'_> {
-    /// Offset of the next block: a multiple of the block inside the space.
+    /// Offset of the next block inside the space: a multiple of the block, unless the order says of what.
     #[inline]
     pub fn next(
         &self,
@@ -88,12 +89,13 @@ impl Order<'_> {
         block_bytes: u64,
     ) -> u64 {
         match self {
-            Self::Random(distributions, key) => {
-                let blocks = space_bytes / block_bytes;
-                distributions[direction as usize].block(rng, blocks, *key) * block_bytes
+            Self::Random(distributions, key, align_bytes) => {
+                let step = align_bytes.unwrap_or(block_bytes);
+                let starts = (space_bytes - block_bytes) / step + 1;
+                distributions[direction as usize].block(rng, starts, *key) * step
             }
             Self::Permutation(passes, key) => passes.next(space_bytes, block_bytes, *key),
-            Self::Sequential(streams) => streams.next(space_bytes, block_bytes),
+            Self::Sequential(streams) => streams.next(direction, space_bytes, block_bytes),
         }
     }
 }
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn random_offsets_are_aligned_inside_and_reach_both_ends() {
         let distributions = [Distribution::Uniform, Distribution::Uniform];
-        let (mut rng, order) = (Rng::new(1, 0, 0), Order::Random(&distributions, 0));
+        let (mut rng, order) = (Rng::new(1, 0, 0), Order::Random(&distributions, 0, None));
         let offsets: Vec<u64> = (0..10_000)
             .map(|_| order.next(&mut rng, Direction::Read, 100 * 4096 + 17, 4096))
             .collect();
@@ -118,13 +120,29 @@ mod tests {
     }
 
     #[test]
+    fn an_alignment_of_its_own_lets_blocks_overlap() {
+        let distributions = [Distribution::Uniform, Distribution::Uniform];
+        let order = Order::Random(&distributions, 0, Some(512));
+        let mut rng = Rng::new(1, 0, 0);
+        let offsets: Vec<u64> = (0..10_000)
+            .map(|_| order.next(&mut rng, Direction::Read, 3 * 4096, 4096))
+            .collect();
+        assert!(
+            offsets
+                .iter()
+                .all(|offset| offset % 512 == 0 && *offset <= 2 * 4096)
+        );
+        assert!((0..=16).all(|start| offsets.contains(&(start * 512))));
+    }
+
+    #[test]
     fn each_direction_has_its_own_distribution() {
         let zones = |numbers: &[f64]| Distribution::new("zones", numbers).unwrap();
         let distributions = [
             zones(&[100.0, 50.0, 0.0, 50.0]),
             zones(&[0.0, 50.0, 100.0, 50.0]),
         ];
-        let (mut rng, order) = (Rng::new(1, 0, 0), Order::Random(&distributions, 0));
+        let (mut rng, order) = (Rng::new(1, 0, 0), Order::Random(&distributions, 0, None));
         let mut block = |direction| order.next(&mut rng, direction, 100 * 4096, 4096) / 4096;
         assert!((0..1000).all(|_| block(Direction::Read) < 50));
         assert!((0..1000).all(|_| block(Direction::Write) >= 50));

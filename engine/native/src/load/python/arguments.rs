@@ -1,6 +1,7 @@
 //! Arguments from Python, checked before anything is done.
 
 use std::fs::File;
+use std::num::NonZeroU64;
 use std::os::fd::RawFd;
 
 use pyo3::exceptions::PyValueError;
@@ -11,12 +12,14 @@ use super::errors::os_error;
 use super::numbers::{above_0, bits, seconds, unsigned};
 use crate::load::arrival::Arrival;
 use crate::load::backend::Backend;
+use crate::load::clock::Clock;
 use crate::load::engine::Options;
 use crate::load::fsyncs::Flush;
 use crate::load::knobs::{Knobs, Limits, RingUse};
 use crate::load::mode::Mode;
-use crate::load::pattern::{BlockShare, Distribution};
+use crate::load::pattern::{BlockShare, Distribution, StreamPlan};
 use crate::load::policy::PolicyName;
+use crate::load::rest::Rest;
 
 /// `engine.job.limits.MAX_STREAMS`.
 const MAX_STREAMS: usize = 1024;
@@ -110,6 +113,16 @@ pub struct SettingsArgument {
     backend: String,
     sequential: bool,
     streams: i64,
+    stream_step_bytes: Option<i64>,
+    jump_bytes: i64,
+    separate: bool,
+    offset_bytes: i64,
+    align_bytes: Option<i64>,
+    io_bytes: Option<i64>,
+    loops: Option<i64>,
+    ramp_s: f64,
+    think_s: f64,
+    think_every: i64,
     stripe_unit_bytes: i64,
     copies: i64,
     total_queue_depth: bool,
@@ -156,16 +169,37 @@ impl SettingsArgument {
             })?,
             ring_use: self.ring_use()?,
             streams: self.streams()?,
+            offset_bytes: unsigned("offset_bytes", self.offset_bytes)?,
+            align_bytes: optional("align_bytes", self.align_bytes)?,
+            io_bytes: optional("io_bytes", self.io_bytes)?,
+            loops: optional("loops", self.loops)?,
+            ramp_ns: nanoseconds("ramp_s", self.ramp_s)?,
+            rest: self.rest()?,
             grain_bytes: None,
         })
     }
 
-    fn streams(&self) -> PyResult<Option<usize>> {
-        let streams = unsigned("streams", self.streams)?;
-        if !(1..=MAX_STREAMS).contains(&streams) {
-            return refused(format!("streams {streams} is not in 1..{MAX_STREAMS}"));
+    fn streams(&self) -> PyResult<Option<StreamPlan>> {
+        let count = unsigned("streams", self.streams)?;
+        if !(1..=MAX_STREAMS).contains(&count) {
+            return refused(format!("streams {count} is not in 1..{MAX_STREAMS}"));
         }
-        Ok(self.sequential.then_some(streams))
+        let step = self.stream_step_bytes;
+        let plan = StreamPlan {
+            count,
+            step_bytes: step
+                .map(|step| unsigned("stream_step_bytes", step))
+                .transpose()?,
+            jump_bytes: self.jump_bytes,
+            separate: self.separate,
+        };
+        Ok(self.sequential.then_some(plan))
+    }
+
+    fn rest(&self) -> PyResult<Option<Rest>> {
+        let ticks = Clock::shared().ticks(nanoseconds("think_s", self.think_s)?);
+        let every = above_0("think_every", self.think_every)?.get();
+        Ok((ticks > 0).then_some(Rest { every, ticks }))
     }
 
     fn ring_use(&self) -> PyResult<RingUse> {
@@ -176,6 +210,17 @@ impl SettingsArgument {
             (true, true) => refused("poll: a dry run has nothing to wait for".into()),
         }
     }
+}
+
+fn optional(name: &str, value: Option<i64>) -> PyResult<Option<u64>> {
+    value
+        .map(|value| above_0(name, value).map(NonZeroU64::get))
+        .transpose()
+}
+
+fn nanoseconds(name: &str, seconds_: f64) -> PyResult<u64> {
+    let duration = seconds(name, seconds_)?;
+    Ok(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn refused<T>(why: String) -> PyResult<T> {

@@ -71,6 +71,11 @@ impl LoadEngine {
     }
 
     #[getter]
+    fn done(&self) -> bool {
+        self.engine.done()
+    }
+
+    #[getter]
     fn waits(&self) -> bool {
         self.engine.waits()
     }

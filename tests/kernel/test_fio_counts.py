@@ -1,0 +1,198 @@
+"""Job files as people write them: fio and lunscope transfer the same bytes to the same places, I/O for I/O."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import SCRATCH_ENV
+from engine.job.formats.fio_file import read_fio
+from tests import needs
+
+ROOT = Path(__file__).parents[2]
+JOBS = ROOT / "tests" / "fio_jobs"
+FILE_BYTES = 16 << 20
+BLOCK_BYTES = 1024
+ENDS_BY_BYTES = (
+    *(
+        "after-the-fill",
+        "backwards",
+        "clones-on-one-sequence",
+        "clones-side-by-side",
+        "files-of-its-own",
+        "four-phases",
+    ),
+    *("half-blocks", "less-than-size", "more-than-size", "pages", "pauses", "quarter", "second-half"),
+    *("small-share-of-a-file", "so-many-ios", "two-passes"),
+)
+VISITS_ARE_KNOWN = (
+    *("backwards", "clones-on-one-sequence", "clones-side-by-side", "less-than-size", "more-than-size", "pages"),
+    *("quarter", "second-half", "so-many-ios", "two-passes"),
+)
+DIRECTIONS = ("read", "write")
+Counts = dict[str, tuple[int, int]]
+"""I/Os and bytes by direction."""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data"
+    path.write_bytes(os.urandom(FILE_BYTES))
+    return path
+
+
+def by_fio(job: Path, data: Path) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        ["fio", "--output-format=json", job],
+        cwd=data.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "DATA": data.name},
+    )
+    jobs: list[dict[str, Any]] = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    return jobs
+
+
+def by_lunscope(job: Path, data: Path) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tui", "run", job, "--json", "--allow-write", data, "--destroy-data"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "DATA": str(data), SCRATCH_ENV: str(data.parent / "scratch")},
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def total(documents: list[dict[str, Any]], ios: str, size: str) -> Counts:
+    return {
+        direction: (
+            sum(document[direction][ios] for document in documents),
+            sum(document[direction][size] for document in documents),
+        )
+        for direction in DIRECTIONS
+    }
+
+
+def places(data: Path) -> list[int]:
+    """Where a file of zeros was written to."""
+    content = data.read_bytes()
+    return [at for at in range(0, FILE_BYTES, BLOCK_BYTES) if any(content[at : at + BLOCK_BYTES])]
+
+
+def counted_by_fio(job: Path, data: Path) -> Counts:
+    return total(by_fio(job, data), "total_ios", "io_bytes")
+
+
+def counted_by_lunscope(job: Path, data: Path) -> Counts:
+    return total(by_lunscope(job, data), "ios", "bytes")
+
+
+@needs.fio
+@needs.io_uring
+@pytest.mark.parametrize("name", ENDS_BY_BYTES)
+def test_both_transfer_the_same(data: Path, name: str) -> None:
+    job = JOBS / f"{name}.fio"
+    theirs, mine = counted_by_fio(job, data), counted_by_lunscope(job, data)
+    if name == "half-blocks":
+        # Sizes are drawn: both end with the I/O that reaches the bytes asked for.
+        wanted = 2 << 20
+        assert all(wanted <= counts["read"][1] < wanted + 8192 for counts in (theirs, mine))
+        assert mine["read"][0] == pytest.approx(theirs["read"][0], rel=0.15)
+    else:
+        assert mine == theirs
+
+
+@needs.fio
+@needs.io_uring
+@pytest.mark.parametrize("name", VISITS_ARE_KNOWN)
+def test_both_go_to_the_same_places(data: Path, name: str) -> None:
+    job = data.parent / f"{name}.fio"
+    text = (JOBS / f"{name}.fio").read_text()
+    job.write_text(text.replace("rw=read", "rw=write").replace("rw=randread", "rw=randwrite"))
+    touched = []
+    for run in (by_fio, by_lunscope):
+        data.write_bytes(bytes(FILE_BYTES))
+        run(job, data)
+        touched.append(places(data))
+    assert touched[0]
+    assert touched[1] == touched[0]
+
+
+@needs.fio
+@needs.io_uring
+def test_reads_and_writes_of_a_mix_end_together(data: Path) -> None:
+    job = JOBS / "mixed-sequence.fio"
+    for counted in (counted_by_fio, counted_by_lunscope):
+        data.write_bytes(bytes(FILE_BYTES))
+        counts = counted(job, data)
+        assert sum(counts[direction][1] for direction in DIRECTIONS) == 2 << 20
+        assert counts["read"][0] == pytest.approx(0.6 * 256, abs=40)
+        # Writes have a position of their own: they leave nothing out.
+        assert places(data) == list(range(0, counts["write"][1], BLOCK_BYTES))
+
+
+@needs.fio
+@needs.io_uring
+def test_what_is_verified_is_written_as_often(data: Path) -> None:
+    job = JOBS / "check-what-was-written.fio"
+    (mine,) = by_lunscope(job, data)
+    assert counted_by_fio(job, data)["write"] == (mine["write"]["ios"], mine["write"]["bytes"])
+    assert (mine["verify"]["damaged_ranges"], mine["job"]["verify"]) == (0, True)
+
+
+@needs.fio
+@needs.io_uring
+def test_the_ramp_is_in_neither_result(data: Path) -> None:
+    job = JOBS / "warm-up.fio"
+    (mine,) = by_lunscope(job, data)
+    # 200 a second; with the ramp of a second it would be twice as many.
+    for ios in (counted_by_fio(job, data)["read"][0], mine["read"]["ios"]):
+        assert 20 < ios < 300
+    assert mine["epochs"][0]["start_s"] >= 1
+    assert mine["elapsed_s"] >= 2
+
+
+@needs.fio
+@needs.io_uring
+def test_both_pause(data: Path) -> None:
+    job = JOBS / "pauses.fio"
+    (theirs,) = by_fio(job, data)
+    (mine,) = by_lunscope(job, data)
+    # 64 I/Os with a pause of 20 ms after every 10.
+    assert theirs["read"]["runtime"] >= 110
+    assert mine["duration_s"] >= 0.12
+
+
+@needs.fio
+def test_fio_reads_the_job_files_too(data: Path) -> None:
+    for job in sorted(JOBS.glob("**/*.fio")):
+        subprocess.run(
+            ["fio", "--parse-only", job],
+            cwd=data.parent,
+            capture_output=True,
+            check=True,
+            timeout=60,
+            env={**os.environ, "DATA": data.name},
+        )
+
+
+def test_the_others_are_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATA", str(data))
+    refused = sorted((JOBS / "refused").glob("*.fio"))
+    assert len(refused) == 6
+    for job in refused:
+        with pytest.raises(Exception, match=job.name):
+            read_fio(job)
