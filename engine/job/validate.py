@@ -103,8 +103,9 @@ def _layout_problems(job: JobSpec) -> Iterator[Problem]:
             "stripe-width",
             f"{width} is no multiple of the {job.copies} copies of --mirror: use {job.copies} per column",
         )
-    if job.total_queue_depth and depth < width:
-        yield Problem("qd", f"{depth} in all (--qd-total) is less than 1 for each of {width} targets")
+    if job.total_queue_depth and depth < width and job.arrival is not Arrival.CLOSED:
+        text = f"{depth} in all (--qd-total) over {width} targets is one queue, which takes no --arrival {job.arrival}"
+        yield Problem("qd", f"{text}: give at least {width}")
     if policy is PathPolicy.WEIGHTED_ROUND_ROBIN:
         for target in job.targets:
             if target.paths and not any(path.weight for path in target.paths):

@@ -116,7 +116,7 @@ class LoadDriver:
 
     @property
     def waits(self) -> bool:
-        """Whether the knobs turn the page cache, and older I/Os or dirty pages hold up those of the new epoch."""
+        """Whether older I/Os, or dirty pages where the knobs turn the page cache off, hold up those of the new epoch."""
         return self._prepared_run is not None and self._prepared_run.engine.waits
 
     @property

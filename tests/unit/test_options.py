@@ -62,6 +62,22 @@ def test_a_mirror_of_scratch_files_has_as_many_as_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "depth"),
+    [
+        (("--qd-total", "3"), 3),
+        (("--qd-total=3",), 3),
+        (("--qd", "5", "--qd-total"), 5),
+        (("--qd-total", "--qd", "5"), 5),
+        (("--qd-total",), 1),
+    ],
+)
+def test_one_depth_for_all_targets_is_a_number_or_that_of_qd(arguments: tuple[str, ...], depth: int) -> None:
+    job = job_with(JobSpec(), parse(*arguments, *(word for name in "abcd" for word in ("-t", f"/dev/{name}"))))
+    validate(job)
+    assert (job.total_queue_depth, job.knobs.queue_depth, job.knobs.stripe_width) == (True, depth, 4)
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (
@@ -69,7 +85,12 @@ def test_a_mirror_of_scratch_files_has_as_many_as_it_needs() -> None:
             "--stripe-width: 3 is no multiple of the 2",
         ),
         (("--mirror", "0"), "--mirror: 0 is out of range"),
-        (("--qd-total", "-t", "/dev/a", "-t", "/dev/b"), "--qd: 1 in all"),
+        (
+            ("--qd-total", "--arrival", "poisson", "--rate", "9", "-t", "/dev/a", "-t", "/dev/b"),
+            "--qd: 1 in all .* is one queue, which takes no --arrival poisson: give at least 2",
+        ),
+        (("--qd-total", "3", "--qd", "4"), "--qd-total: 3 and --qd 4: give one of them"),
+        (("--qd-total", "0"), "--qd: 0 is out of range"),
         (("--lun", "sda,sda"), "give each path once"),
         (("--lun", "sda=101,sdb"), "weight 101 is out of range"),
         (("--lun", "sda=0,sdb=0", "--policy", "weighted-round-robin"), "excludes paths of weight 0"),

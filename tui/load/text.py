@@ -122,7 +122,7 @@ def _middle(status: LoadStatus, controller: LoadController) -> str:
     if status.skipped:
         errors = f"{status.skipped:,} arrivals skipped, {errors}"
     if status.waits and status.state is LoadState.RUNNING:
-        errors = f"waiting for writeback, {errors}"
+        errors = f"waiting for outstanding I/Os, {errors}"
     return f"{span_text(status.elapsed_s)}, epoch {status.epoch}, {errors}, {status.backend} on {targets}"
 
 

@@ -16,7 +16,7 @@ from engine.job.sizes import parse_duration, parse_size
 from engine.job.spec import Access, Arrival, Backend, JobSpec, Permissions, TargetSpec
 from engine.job.target_text import node_name, parse_lun, prefer
 from engine.job.values import read_jump
-from engine.text import safe_text
+from engine.text import safe_text, short_text, signed_number
 from tui.options.numbers import DECIMAL, WHOLE
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -35,6 +35,20 @@ def _parsed(
             raise click.BadParameter(str(error), ctx, param) from None
 
     return read
+
+
+_ALONE = "-"
+"""What --qd-total without a number is given as."""
+
+
+def _total_depth(value: str) -> int | bool:
+    """Read the number, True without one."""
+    if value == _ALONE:
+        return True
+    number = signed_number(value)
+    if number is None:
+        raise UsageError(f"{safe_text(short_text(value, 80))!r} is not a whole number (JOB is given before it)")
+    return number
 
 
 class LoadOptions:
@@ -103,7 +117,14 @@ _OPTIONS = (
         metavar="N",
         help="Copies: writes go to N neighbouring targets, reads to one by --policy.",
     ),
-    click.option("--qd-total", is_flag=True, default=None, help="--qd is the total of all targets."),
+    click.option(
+        "--qd-total",
+        is_flag=False,
+        flag_value=_ALONE,
+        callback=_parsed(_total_depth),
+        metavar="[N]",
+        help="--qd is the total of all targets, or N is; below their number it is one queue over all of them.",
+    ),
     click.option(
         "--arrival",
         type=click.Choice([arrival.value for arrival in Arrival]),
@@ -198,13 +219,20 @@ def job_with(job: JobSpec, options: LoadOptions) -> JobSpec:
     """Merge options over a job; the result is not validated.
 
     Raises:
-        UsageError: --rw and --read-pct contradict each other.
+        UsageError: --rw and --read-pct contradict each other, or --qd and --qd-total.
     """
     access, read_pct = _mix(job, options)
     targets = _targets(options)
-    settings = {each.field: each.read(options[each.key]) for each in TAIL if options[each.key] is not None}
+    total = options["qd_total"]
+    given = {each: options[each.key] for each in TAIL if each.key != "qd_total" and options[each.key] is not None}
+    settings = {each.field: each.read(value) for each, value in given.items()}
     settings |= {"targets": targets} if targets else {}
+    settings |= {} if total is None else {"total_queue_depth": True}
     knobs = {knob.id: options[key] for key, knob in KNOBS_BY_KEY.items()}
+    if not isinstance(total, bool | None):
+        if options["qd"] is not None:
+            raise UsageError(f"--qd-total: {total} and --qd {options['qd']}: give one of them")
+        knobs |= {"queue_depth": total}
     knobs |= {"read_pct": read_pct, "stripe_width": _width(options, targets)}
     return replace(job, access=access, knobs=replace(job.knobs, **_given(knobs)), **settings)
 

@@ -28,6 +28,8 @@ pub struct Epoch {
     pub settings: Arc<Settings>,
     pub turned: Instant,
     pub opening: Opening,
+    /// Whether the page cache is turned on or off before it opens.
+    pub mode_turns: bool,
     pub pacer: Option<Arc<Pacer>>,
     pub schedule: Option<Arc<Schedule>>,
     pub fan_out: Option<FanOut>,
@@ -60,6 +62,8 @@ pub struct Turn {
     pub sink: Option<Arc<Memory>>,
     /// Whether it opens only once all older I/Os have completed.
     pub waits: bool,
+    /// Whether the page cache is turned on or off before that.
+    pub mode_turns: bool,
     /// Whether the depths are redistributed over another number of workers.
     pub redistribute: bool,
 }
@@ -74,6 +78,7 @@ impl Epoch {
             } else {
                 Opening::at(turn.turned)
             },
+            mode_turns: turn.mode_turns,
             pacer: turn.pacer,
             schedule: turn.schedule,
             fan_out: turn.fan_out,

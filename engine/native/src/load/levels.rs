@@ -47,6 +47,13 @@ pub struct Served {
     pub paths: usize,
 }
 
+impl Served {
+    /// Whether its worker takes several targets in turn.
+    pub fn several(&self) -> bool {
+        self.count > 1
+    }
+}
+
 /// How often a target was the last of a logical I/O, and for how long the others had waited for it then.
 #[derive(Default)]
 pub struct Delay {

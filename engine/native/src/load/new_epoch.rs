@@ -41,16 +41,20 @@ pub fn new_epoch(
     } else {
         (None, schedule(run, &settings, before, turned.ticks))
     };
-    let redistribute = run.life.started()
-        && backend == Backend::Uring
-        && before.is_some_and(|before| {
-            !before.is_redistributed() || before.settings.threads != settings.threads
-        });
-    let waits = run.life.started()
-        && before.is_some_and(|before| {
-            !before.opening.is_open()
-                || before.settings.mode.is_direct() != settings.mode.is_direct()
-        });
+    let before = before.filter(|_| run.life.started());
+    let mode_turns = before.is_some_and(|before| {
+        !before.opening.is_open() && before.mode_turns
+            || before.settings.mode.is_direct() != settings.mode.is_direct()
+    });
+    let threads_turn = before.is_some_and(|before| before.settings.threads != settings.threads);
+    let queue_turns = before.is_some_and(|before| {
+        let queues = [&before.settings, &settings].map(|settings| settings.one_queue().is_some());
+        queues[0] != queues[1] || queues[0] && threads_turn
+    });
+    let redistribute = backend == Backend::Uring
+        && !queue_turns
+        && before.is_some_and(|before| !before.is_redistributed() || threads_turn);
+    let waits = mode_turns || queue_turns || before.is_some_and(|before| !before.opening.is_open());
     let turn = Turn {
         index,
         settings,
@@ -60,6 +64,7 @@ pub fn new_epoch(
         fan_out,
         sink,
         waits,
+        mode_turns,
         redistribute,
     };
     Ok(Epoch::new(

@@ -1,5 +1,7 @@
-//! When an epoch lets its workers issue: at once, or, where it turns the page cache on or off, once all older I/Os are
-//! back and written back.
+//! When an epoch lets its workers issue: at once, or once all older I/Os are back (and, where it turns the page cache
+//! on or off, written back).
+//!
+//! One queue over all targets and a queue for each of them would together hold more I/Os than either.
 //!
 //! Direct and cached writes in flight together collide in the kernel: it warns of corruption and fails the next
 //! synchronous write with EIO (mm/filemap.c: `dio_warn_stale_pagecache`).

@@ -1,4 +1,4 @@
-//! Opens an epoch that turns the page cache on or off, once the older I/Os are back.
+//! Opens an epoch that waits, once the older I/Os are back.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::mode_turn;
 use super::refusal::words;
 use super::shared_state::Core;
 
-/// Opens an epoch that waits, if no older I/O is outstanding; dirty pages are first written back by a thread of its
-/// own, as that may take minutes.
+/// Opens an epoch that waits, if no older I/O is outstanding; where it turns the page cache off, dirty pages are first
+/// written back by a thread of its own, as that may take minutes.
 pub fn open_settled(core: &Arc<Core>, epoch: &Arc<Epoch>) {
     if !core.all_settled(epoch.index) || !epoch.opening.begin() {
         return;
     }
-    if !epoch.settings.mode.is_direct() {
+    if !epoch.mode_turns || !epoch.settings.mode.is_direct() {
         return open(core, epoch);
     }
     let (shared, epoch) = (Arc::clone(core), Arc::clone(epoch));
@@ -35,8 +35,10 @@ pub fn open_settled(core: &Arc<Core>, epoch: &Arc<Epoch>) {
 }
 
 fn open(core: &Core, epoch: &Epoch) {
-    if let Err(error) = mode_turn::turn(&core.run.targets, epoch.settings.mode.is_direct()) {
-        return core.run.life.set_fault(words(&error));
+    if epoch.mode_turns {
+        if let Err(error) = mode_turn::turn(&core.run.targets, epoch.settings.mode.is_direct()) {
+            return core.run.life.set_fault(words(&error));
+        }
     }
     epoch.opening.open(core.run.now());
     core.wake_users(epoch);

@@ -15,6 +15,8 @@ pub struct FreeSlots {
     queue: VecDeque<u32>,
     aside: Vec<u32>,
     in_flight: usize,
+    /// The most on all targets together, where that is less than their shares.
+    most_together: usize,
 }
 
 impl FreeSlots {
@@ -31,6 +33,7 @@ impl FreeSlots {
             queue: VecDeque::new(),
             aside: Vec::new(),
             in_flight: 0,
+            most_together: usize::MAX,
         }
     }
 
@@ -41,6 +44,7 @@ impl FreeSlots {
 
     /// Changes the shares. Free slots are queued round by round, so that no target fills before the others begin.
     pub fn set_shares(&mut self, most: impl Fn(usize) -> u32) {
+        self.most_together = usize::MAX;
         self.queue.clear();
         self.aside.clear();
         let mut rounds = 0;
@@ -63,15 +67,27 @@ impl FreeSlots {
         }
     }
 
+    /// Makes one queue over the first `width` targets: each in turn from the `first` on, with at most `depth` I/Os
+    /// outstanding on all together.
+    pub fn set_one_queue(&mut self, width: usize, depth: u32, first: usize) {
+        self.set_shares(|target| if target < width { depth } else { 0 });
+        self.most_together = depth as usize;
+        self.queue.rotate_left(first.min(self.queue.len()));
+    }
+
     /// The most that can be outstanding while the shares stay: more than their sum while a share that was lowered drains.
     pub fn most_in_flight(&self) -> usize {
         let most = |share: &Share| share.most.max(share.in_flight) as usize;
-        self.shares.iter().map(most).sum()
+        let shares: usize = self.shares.iter().map(most).sum();
+        shares.min(self.most_together.max(self.in_flight))
     }
 
     /// A target with a free slot.
     #[inline]
     pub fn take(&mut self) -> Option<usize> {
+        if self.in_flight >= self.most_together {
+            return None;
+        }
         while let Some(target) = self.queue.pop_front() {
             let share = &self.shares[target as usize];
             if share.in_flight < share.most && !share.set_aside {
@@ -191,6 +207,41 @@ mod tests {
         assert!(free_slots.any_aside());
         free_slots.retry();
         assert_eq!(take_all(&mut free_slots), [0, 0]);
+    }
+
+    #[test]
+    fn one_queue_takes_the_targets_in_turn_and_never_more_than_its_depth() {
+        let mut free_slots = FreeSlots::new(5);
+        free_slots.set_one_queue(4, 2, 1);
+        assert_eq!(free_slots.most_in_flight(), 2);
+        assert_eq!(take_all(&mut free_slots), [1, 2]);
+        let mut turns = Vec::new();
+        for back in [1, 2, 3, 0, 1, 2] {
+            free_slots.returned(back);
+            turns.extend(take_all(&mut free_slots));
+        }
+        assert_eq!(turns, [3, 0, 1, 2, 3, 0]);
+        free_slots.set_one_queue(4, 1, 0);
+        assert_eq!(free_slots.most_in_flight(), 2);
+        free_slots.returned(3);
+        assert!(take_all(&mut free_slots).is_empty());
+        free_slots.set_shares(|_| 1);
+        assert_eq!(take_all(&mut free_slots), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn one_queue_passes_over_a_target_set_aside() {
+        let mut free_slots = FreeSlots::new(3);
+        free_slots.set_one_queue(3, 1, 0);
+        free_slots.set_aside(1);
+        let mut turns = Vec::new();
+        for _ in 0..4 {
+            turns.extend(take_all(&mut free_slots));
+            free_slots.returned(turns[turns.len() - 1]);
+        }
+        assert_eq!(turns, [0, 2, 0, 2]);
+        free_slots.retry();
+        assert_eq!(take_all(&mut free_slots).len(), 1);
     }
 
     #[test]

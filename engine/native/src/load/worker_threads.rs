@@ -1,4 +1,5 @@
-//! A worker that does one I/O at a time with preadv2 and pwritev2: one thread per slot of a target's queue depth.
+//! A worker that does one I/O at a time with preadv2 and pwritev2: one thread per slot of a target's queue depth, or of
+//! the one queue over all targets.
 
 mod performing;
 mod worker;
@@ -22,19 +23,24 @@ const BLOCKED: Duration = Duration::from_millis(1);
 /// How soon a thread checks again whether another write to the same range has completed.
 const HELD: Duration = Duration::from_micros(100);
 
-/// Runs a worker for one slot of one target's queue depth until the load stops.
+/// Runs a worker for one slot of a queue until the load stops.
 pub fn work(run: &Run, handle: &WorkerHandle, slot: usize) -> io::Result<()> {
     handle.waker.is_me();
     if run.limits.arrival != Arrival::Closed {
         clock::wake_in_time();
     }
     run.life.wait_for_start();
-    let target = handle.served.first;
+    let stream = if handle.served.several() {
+        run.targets.len()
+    } else {
+        handle.served.first
+    };
     let mut worker = Worker {
         run,
         handle,
         slot,
-        rng: run.rng(slot, target),
+        turn: slot,
+        rng: run.rng(slot, stream),
         gate: Gate::default(),
         epoch: Arc::clone(&handle.epoch()),
         epoch_turned: false,
@@ -58,10 +64,9 @@ pub fn work(run: &Run, handle: &WorkerHandle, slot: usize) -> io::Result<()> {
 impl Worker<'_> {
     /// Issues one I/O after the other until the epoch turns or the load stops.
     fn drive(&mut self) {
-        let target = self.handle.served.first;
         let mut now_ticks = self.run.clock.now();
         loop {
-            match self.next(target, now_ticks) {
+            match self.next(now_ticks) {
                 Next::Issue(part) => {
                     let Some(back_ticks) = self.perform(part, now_ticks) else {
                         self.held = Some(part);
@@ -74,7 +79,7 @@ impl Worker<'_> {
                     }
                 }
                 Next::NotBefore(due) | Next::Refused(due) => {
-                    self.pause(target, due);
+                    self.pause(self.handle.served.first, due);
                     return;
                 }
                 Next::Blocked => {
@@ -85,10 +90,44 @@ impl Worker<'_> {
         }
     }
 
-    fn next(&mut self, target: usize, now_ticks: u64) -> Next {
+    fn next(&mut self, now_ticks: u64) -> Next {
         if let Some(part) = self.held.take() {
             return Next::Issue(part);
         }
+        if self.handle.served.several() {
+            self.next_in_turn(now_ticks)
+        } else {
+            self.next_of(self.handle.served.first, now_ticks)
+        }
+    }
+
+    /// What the first target in turn that can be used has to do, or when to ask again.
+    fn next_in_turn(&mut self, now_ticks: u64) -> Next {
+        let (width, mut first_due) = (self.epoch.settings.width, None);
+        let mut is_blocked = false;
+        for _ in 0..width {
+            let target = self.turn % width;
+            match self.next_of(target, now_ticks) {
+                Next::Refused(due) => {
+                    first_due = Some(first_due.map_or(due, |first: u64| first.min(due)));
+                }
+                Next::Blocked => is_blocked = true,
+                // The rate is of all targets: this one stays the next.
+                Next::NotBefore(due) => return Next::NotBefore(due),
+                issue @ Next::Issue(_) => {
+                    self.turn = target + 1;
+                    return issue;
+                }
+            }
+            self.turn = target + 1;
+        }
+        match first_due {
+            Some(due) if !is_blocked => Next::Refused(due),
+            _ => Next::Blocked,
+        }
+    }
+
+    fn next_of(&mut self, target: usize, now_ticks: u64) -> Next {
         self.run.next(
             &self.epoch,
             target,

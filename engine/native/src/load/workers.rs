@@ -40,14 +40,23 @@ fn spawn_threads(
     settings: &Settings,
 ) -> Result<Spawned, Failure> {
     let mut spawned = Vec::new();
-    for target in 0..settings.width {
-        let present = core
-            .worker_handles()
+    let present = |is_one: &dyn Fn(&Served) -> bool| {
+        let worker_handles = core.worker_handles();
+        let ours = worker_handles
             .iter()
-            .filter(|handle| handle.served.first == target)
-            .count();
-        for slot in present..settings.depth_of(target) {
-            spawned.push(spawn_thread(core, epoch, target, slot)?);
+            .filter(|handle| is_one(&handle.served));
+        ours.count()
+    };
+    if let Some(depth) = settings.one_queue() {
+        for slot in present(&Served::several)..depth {
+            spawned.push(spawn_thread(core, epoch, serves_all(core), slot)?);
+        }
+        return Ok((spawned, vec!["preadv2"]));
+    }
+    for target in 0..settings.width {
+        let serves_it = |served: &Served| !served.several() && served.first == target;
+        for slot in present(&serves_it)..settings.depth_of(target) {
+            spawned.push(spawn_thread(core, epoch, serves_one(core, target), slot)?);
         }
     }
     Ok((spawned, vec!["preadv2"]))
@@ -77,10 +86,10 @@ fn serves_all(core: &Core) -> Served {
 fn spawn_thread(
     core: &Arc<Core>,
     epoch: &Arc<Epoch>,
-    target: usize,
+    served: Served,
     slot: usize,
 ) -> io::Result<JoinHandle<()>> {
-    let handle = core.add_worker(serves_one(core, target), Waker::park(), epoch);
+    let handle = core.add_worker(served, Waker::park(), epoch);
     let spawned = start(core, &handle, move |run, handle| {
         worker_threads::work(run, handle, slot).map(|()| 0)
     });

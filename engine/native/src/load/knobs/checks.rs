@@ -148,9 +148,9 @@ pub(super) fn check_depth(knobs: &Knobs, limits: &Limits, targets: usize) -> Res
             "stripe_width {width} is not in 1..{targets}, the number of targets"
         ));
     }
-    if limits.total_depth && depth < width {
+    if limits.total_depth && depth < width && limits.arrival != Arrival::Closed {
         return Err(format!(
-            "queue_depth {depth} in all is less than 1 for each of {width} targets"
+            "queue_depth {depth} in all over {width} targets is one queue, which takes no arrivals"
         ));
     }
     let ios = if limits.total_depth {

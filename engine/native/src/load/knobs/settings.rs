@@ -41,7 +41,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Outstanding I/Os to keep on a target.
+    /// Outstanding I/Os to keep on a target; of one queue over all of them the part that adds up to its depth.
     #[inline]
     pub fn depth_of(&self, target: usize) -> usize {
         if target >= self.width {
@@ -53,9 +53,15 @@ impl Settings {
         }
     }
 
+    /// The depth of the one queue that serves all targets in turn, where a total depth is less than one I/O for each.
+    #[inline]
+    pub fn one_queue(&self) -> Option<usize> {
+        (self.total_depth && self.queue_depth < self.width).then_some(self.queue_depth)
+    }
+
     /// The most that any target keeps outstanding.
     pub fn deepest(&self) -> usize {
-        self.depth_of(0)
+        self.one_queue().unwrap_or_else(|| self.depth_of(0))
     }
 
     /// What all targets keep outstanding together.

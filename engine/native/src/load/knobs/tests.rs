@@ -173,7 +173,33 @@ fn a_total_depth_is_shared_out_to_the_last_io() {
     let settings = Settings::new(&deep(7), &total, &targets).unwrap();
     assert_eq!([0, 1, 2].map(|target| settings.depth_of(target)), [4, 3, 0]);
     assert_eq!((settings.deepest(), settings.outstanding()), (4, 7));
-    assert!(refusal(&deep(1), &total).contains("less than 1 for each of 2 targets"));
+    assert_eq!(settings.one_queue(), None);
+}
+
+#[test]
+fn a_total_depth_below_the_targets_is_one_queue() {
+    let targets = [target(1 << 20, false), target(1 << 20, false)];
+    let total = Limits {
+        total_depth: true,
+        ..limits()
+    };
+    let shallow = Knobs {
+        queue_depth: 1,
+        ..knobs(&[(4096, 100.0)], 100.0)
+    };
+    let settings = Settings::new(&shallow, &total, &targets).unwrap();
+    assert_eq!((settings.one_queue(), settings.outstanding()), (Some(1), 1));
+    let each = Settings::new(&shallow, &limits(), &targets).unwrap();
+    assert_eq!((each.one_queue(), each.outstanding()), (None, 2));
+    let open = Limits {
+        arrival: Arrival::Poisson,
+        ..total
+    };
+    let paced = Knobs {
+        rate_iops: Some(10.0),
+        ..shallow
+    };
+    assert!(refusal(&paced, &open).contains("one queue, which takes no arrivals"));
 }
 
 #[test]

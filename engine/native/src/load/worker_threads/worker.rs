@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::load::epoch::Epoch;
+use crate::load::knobs::Settings;
 use crate::load::memory::Memory;
 use crate::load::pacing::Gate;
 use crate::load::pattern::{Part, Rng};
@@ -17,6 +18,8 @@ pub(super) struct Worker<'a> {
     pub(super) run: &'a Run,
     pub(super) handle: &'a WorkerHandle,
     pub(super) slot: usize,
+    /// The target that is next, counted on and on, where it takes several in turn.
+    pub(super) turn: usize,
     pub(super) rng: Rng,
     pub(super) gate: Gate,
     pub(super) epoch: Arc<Epoch>,
@@ -38,7 +41,7 @@ impl Worker<'_> {
     pub(super) fn adopt(&mut self) -> io::Result<bool> {
         let epoch = self.handle.epoch();
         let settings = &epoch.settings;
-        let used = self.slot < settings.depth_of(self.handle.served.first);
+        let used = self.slot < self.slots(settings);
         // Said before the handle can get another epoch: the coordinator must not take this thread for parked.
         if used {
             self.handle.settle(epoch.index);
@@ -70,6 +73,15 @@ impl Worker<'_> {
             self.own_sink = Some(Memory::new(bytes)?);
         }
         Ok(used)
+    }
+
+    /// How many workers like this one are used.
+    fn slots(&self, settings: &Settings) -> usize {
+        match settings.one_queue() {
+            Some(depth) if self.handle.served.several() => depth,
+            None if !self.handle.served.several() => settings.depth_of(self.handle.served.first),
+            _ => 0,
+        }
     }
 
     fn filled(&self, bytes: usize) -> io::Result<Memory> {

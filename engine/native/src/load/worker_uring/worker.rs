@@ -84,10 +84,7 @@ impl<'a> Worker<'a> {
         let epoch = Arc::clone(&self.handle.epoch());
         let settings = &epoch.settings;
         self.redistributed = epoch.is_redistributed();
-        let most: Vec<u32> = (0..self.run.targets.len())
-            .map(|target| self.share(settings, target))
-            .collect();
-        self.free_slots.set_shares(|target| most[target]);
+        self.take_slots(settings);
         self.handle.adopt(epoch.index);
         self.gate
             .enter(epoch.pacer.as_ref(), epoch.schedule.as_ref());
@@ -113,6 +110,21 @@ impl<'a> Worker<'a> {
         }
         self.epoch = epoch;
         Ok(())
+    }
+
+    /// Takes this worker's part of the depths, or of the one queue over all targets.
+    fn take_slots(&mut self, settings: &Settings) {
+        if let Some(depth) = settings.one_queue() {
+            let worker = self.handle.worker;
+            let depth = share(depth, 0, worker, settings.threads);
+            let depth = u32::try_from(depth).unwrap_or(u32::MAX);
+            let first = worker % settings.width;
+            return self.free_slots.set_one_queue(settings.width, depth, first);
+        }
+        let most: Vec<u32> = (0..self.run.targets.len())
+            .map(|target| self.share(settings, target))
+            .collect();
+        self.free_slots.set_shares(|target| most[target]);
     }
 
     /// How much of a target's depth this worker keeps now.
