@@ -83,12 +83,13 @@ def report_line(frame: Frame, tables: Sequence[str] = ALL_TABLES) -> dict[str, o
 
 def _rows(frame: Frame, name: str) -> list[dict[str, object]]:
     table = frame.tables.get(name)
-    return [] if table is None else [_row(frame, name, table, row) for row in range(len(table.rows))]
+    return [] if table is None else [row_document(name, table, row, frame.topology) for row in range(len(table.rows))]
 
 
-def _row(frame: Frame, name: str, table: FrameTable, row: int) -> dict[str, object]:
+def row_document(name: str, table: FrameTable, row: int, topology: Topology) -> dict[str, object]:
+    """Write one row of a frame table: its names and facts, all its figures, and the tiers that vary by row."""
     key = table.rows.keys[row]
-    subject, topology = subject_of(name), frame.topology
+    subject = subject_of(name)
     figures = {field.id: _number(table.value(field.id, row)) for field in subject.fields}
     tiers = {field_id: Tier(int(codes[row])).name.lower() for field_id, codes in table.tiers.items() if codes[row]}
     return {

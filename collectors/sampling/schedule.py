@@ -46,7 +46,7 @@ class Clock(Protocol):
         """CLOCK_REALTIME."""
 
     def wait(self, stop: StopFlag, seconds: float) -> bool:
-        """Wait until the timeout or until `stop` is set; return whether it is set."""
+        """Wait until the timeout, or until `stop` is set or requests a sample; return whether it did not time out."""
 
 
 class SystemClock:
@@ -63,6 +63,31 @@ class SystemClock:
     def wait(self, stop: StopFlag, seconds: float) -> bool:
         """Wait on the flag."""
         return stop.wait(seconds)
+
+
+class SampleFlag(StopFlag):
+    """A stop flag that can also request a sample ahead of schedule: `wait` then returns True while it is not set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._woken = StopFlag()
+
+    def request(self) -> None:
+        """End the wait that is under way, or the next one."""
+        self._woken.set()
+
+    def set(self) -> None:
+        """Stop."""
+        super().set()
+        self._woken.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for a request or the stop; a request is used up by this."""
+        woken = self._woken.wait(timeout)
+        self._woken.clear()
+        if self.is_set():
+            self._woken.set()
+        return woken
 
 
 @dataclass(frozen=True, slots=True)

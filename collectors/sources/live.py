@@ -96,7 +96,7 @@ class LiveSource:
         self._first = self._sample_now() if sample_at_once else None
 
     def steps(self, stop: StopFlag) -> Iterator[Step]:
-        """Yield a first step at once, one soon after, then one per interval until `stop` is set.
+        """Yield a first step at once, one soon after, then one per interval until `stop` is set; more on its request.
 
         The threads start here and not before, so that they do not compete with the drawing of the first screen. With
         `sample_at_once` there is no screen: the threads started with the source.
@@ -108,15 +108,16 @@ class LiveSource:
         self._exact.before_first_sample()
         self._await_topology(host, stop, self._first_topology_s)
         schedule = Schedule(self._clock.monotonic_ns(), round(self.interval_s * SECOND_NS))
-        due_ns, skipped, previous = schedule.start_ns, 0, None
+        due_ns, skipped, previous, requested = schedule.start_ns, 0, None, False
         while not stop.is_set():
             sample = self._sample(host, due_ns, skipped)
             yield Step(previous, sample)
             self._exact.after_first_sample()
-            previous = sample
-            due_ns, skipped = schedule.next(due_ns, self._clock.monotonic_ns())
-            if self._clock.wait(stop, max(0, due_ns - self._clock.monotonic_ns()) / SECOND_NS):
-                return
+            previous, skipped = sample, 0
+            if not requested:
+                due_ns, skipped = schedule.next(due_ns, self._clock.monotonic_ns())
+            # A sample on request leaves the scheduled ones where they are.
+            requested = self._clock.wait(stop, max(0, due_ns - self._clock.monotonic_ns()) / SECOND_NS)
 
     def counters_now(self) -> Sample:
         """Read the disks without their facts, which take time: for a recording, so that its file has a sample at once.

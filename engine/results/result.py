@@ -124,6 +124,8 @@ class About:
     """Names of the paths of every target, none for one with a single path."""
     started_ns: int = 0
     """On the monotonic clock."""
+    devices: tuple[tuple[int, ...], ...] = ()
+    """Numbers of the devices that every target is or is stored on, all paths of it; none where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

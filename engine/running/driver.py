@@ -66,6 +66,7 @@ class LoadDriver:
         self._hurried = threading.Event()
         self._prepared_run: PreparedRun | None = None
         self._keys: tuple[str, ...] = ()
+        self._devices: tuple[tuple[int, ...], ...] = ()
         self._layout_reader: LayoutCounters | None = None
         self._path_history = PathHistory()
         self._started_ns: int | None = None
@@ -116,7 +117,7 @@ class LoadDriver:
 
     @property
     def waits(self) -> bool:
-        """Whether older I/Os, or dirty pages where the knobs turn the page cache off, hold up those of the new epoch."""
+        """Whether older I/Os, or dirty pages where the page cache is turned off, hold up those of the new epoch."""
         return self._prepared_run is not None and self._prepared_run.engine.waits
 
     @property
@@ -149,6 +150,7 @@ class LoadDriver:
         prepared_run = set_up(self._job, self._permissions, progress, self._stop_requested, self._waits)
         self._keys = tuple(f"load:{self._run_number}:{index}" for index in range(len(prepared_run.names)))
         self._layout_reader = LayoutCounters(prepared_run.engine, self._keys, prepared_run.path_names)
+        self._devices = prepared_run.devices()
         self._prepared_run = prepared_run
 
     def start(self) -> None:
@@ -400,6 +402,7 @@ class LoadDriver:
             self.elapsed_s,
             prepared_run.path_names,
             self._started_ns or 0,
+            self._devices,
         )
         self.observe_paths()
         result = evaluate(about, prepared_run.engine, prepared_run.counters.peek(), time.monotonic_ns())

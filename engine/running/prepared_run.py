@@ -18,6 +18,7 @@ from engine.backend.protocol import LoadBackend
 from engine.errors import RefusedError, StoppedError
 from engine.guard import OpenTarget, TargetKind, fill_scratch, open_targets
 from engine.guard.facts import TargetFacts
+from engine.hostfs.storage import storage_numbers
 from engine.job.spec import JobSpec, Knobs, Mode, Permissions
 from engine.results.badge import Badge, BadgeKind, gathered, percent_text
 from engine.results.caveats import live_badges
@@ -126,6 +127,12 @@ class PreparedRun:
     def path_names(self) -> tuple[tuple[str, ...], ...]:
         """The paths of every target, none for one with a single path."""
         return _path_names(self.targets)
+
+    def devices(self) -> tuple[tuple[int, ...], ...]:
+        """Read the numbers of the devices that each target is or is stored on, all of its paths."""
+        return tuple(
+            tuple(number for node in target.nodes for number in storage_numbers(node.fd)) for target in self.targets
+        )
 
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""

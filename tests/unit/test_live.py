@@ -16,7 +16,7 @@ import pytest
 
 from collectors.model import Sample, Tier
 from collectors.sampling.reading import Reading
-from collectors.sampling.schedule import SECOND_NS, Schedule, SkipReporter
+from collectors.sampling.schedule import SECOND_NS, SampleFlag, Schedule, SkipReporter
 from collectors.sources.live import LiveSource
 from collectors.topology.scanner import TopologyScanner
 from engine.errors import LunscopeError, UsageError
@@ -100,6 +100,30 @@ def test_a_late_tick_says_so_and_the_grid_stays(source: LiveSource, clock: HandC
         "1 tick was left out: this host or the screen was too busy"
     ]
     assert next(steps).current.monotonic_ns - start_ns == 4 * SECOND_NS
+
+
+def test_a_sample_on_request_leaves_the_grid_as_it_is(source: LiveSource, clock: HandClock) -> None:
+    def wait(stop: StopFlag, seconds: float) -> bool:
+        at_s = clock.now_ns / SECOND_NS - 1_000
+        if at_s == 2:
+            clock.now_ns += SECOND_NS // 2
+            return True
+        clock.now_ns += round(seconds * SECOND_NS)
+        return stop.is_set()
+
+    clock.wait = wait  # type: ignore[method-assign]
+    samples = take(source, 6)
+    assert [sample.monotonic_ns / SECOND_NS - 1_000 for sample in samples] == [0, 0.25, 2, 2.5, 4, 6]
+    assert not any(sample.late_ns or sample.events for sample in samples[1:])
+
+
+def test_a_sample_flag_wakes_for_each_request_and_stays_awake_once_it_is_set() -> None:
+    flag = SampleFlag()
+    assert not flag.wait(0)
+    flag.request()
+    assert [flag.wait(0), flag.wait(0), flag.is_set()] == [True, False, False]
+    flag.set()
+    assert [flag.wait(), flag.wait(), flag.is_set()] == [True, True, True]
 
 
 def test_steps_carry_the_sample_before(source: LiveSource) -> None:

@@ -27,7 +27,7 @@ def sum_up(control: LoadControl, recording: RecordingSource | None, code: int) -
     if result is not None:
         from tui.headless.runs import print_result  # noqa: PLC0415 (slow to import; most leave without a load)
 
-        print_result(result, as_json=False)
+        print_result(result)
         code = code or int(result.is_damaged or result.ended_in_stall)
     return _leave_or_return(control, recording, code)
 

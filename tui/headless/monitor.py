@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from collectors.model import Source, Step
+from collectors.sampling.schedule import SampleFlag
 
 READING_S = 2.0
 """How long the reading of a sample may take on a busy machine."""
@@ -21,7 +22,7 @@ class Monitor:
     def __init__(self, source: Source, observe: Callable[[Step], None] = lambda _step: None) -> None:
         self._source = source
         self._observe = observe
-        self._stop = threading.Event()
+        self._stop = SampleFlag()
         self._changed = threading.Condition()
         self._step: Step | None = None
         self._failure: Exception | None = None
@@ -53,6 +54,17 @@ class Monitor:
 
         with self._changed:
             self._changed.wait_for(lambda: has_come() or self._failure is not None, timeout_s)
+
+    def sample_now(self, timeout_s: float) -> None:
+        """Request a sample ahead of schedule and wait for it, or the end of sampling."""
+        asked_ns = time.monotonic_ns()
+        self._stop.request()
+
+        def is_there() -> bool:
+            return self._step is not None and self._step.current.monotonic_ns >= asked_ns
+
+        with self._changed:
+            self._changed.wait_for(lambda: is_there() or self._failure is not None, timeout_s)
 
     def close(self) -> None:
         """Stop sampling and close the source."""

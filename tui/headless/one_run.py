@@ -13,6 +13,7 @@ import click
 
 from collectors.model import Step
 from collectors.rates import derive
+from collectors.reports.run_devices import RunSamples
 from engine.background_call import BackgroundCall
 from engine.errors import StoppedError
 from engine.job.scenario import Turn
@@ -22,9 +23,14 @@ from engine.running.control import LoadControl, LoadState, LoadStatus
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
 from tui.headless.wait_lines import WaitLines
+from tui.options.tiers import PATIENCE_S
 
 _LOOK_S = 0.05
 _REPORT_S = 1.0
+_FIRST_SAMPLE_S = PATIENCE_S + 1.0
+"""How long the first sample may hold up the start of a load: it waits for exact counters."""
+_SAMPLE_S = 1.0
+"""How long the last sample may hold up its end."""
 
 ReportProgress = Callable[[str], None]
 """Shows one line of progress in place of the previous one."""
@@ -39,13 +45,16 @@ class HeadlessRun:
         monitor: Monitor,
         signals: EndingSignals,
         report: ReportProgress,
+        *,
         turns: Sequence[Turn] = (),
+        samples: RunSamples | None = None,
     ) -> None:
         self._control = control
         self._monitor = monitor
         self._signals = signals
         self._report = report
         self._turns = deque(turns)
+        self._samples = RunSamples() if samples is None else samples
         self._waits = WaitLines(self._say)
 
     def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
@@ -57,6 +66,7 @@ class HeadlessRun:
         try:
             self._prepare(job, permissions)
             self._follow()
+            self._end_samples()
         except StoppedError:
             pass
         finally:
@@ -67,7 +77,17 @@ class HeadlessRun:
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
         self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
+        self._begin_samples()
         self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _begin_samples(self) -> None:
+        self._samples.begin(time.monotonic_ns())
+        self._do_unless_stopped(lambda: self._monitor.sample_now(_FIRST_SAMPLE_S), "lunscope-sample")
+
+    def _end_samples(self) -> None:
+        """Take the last sample before what was written is read back."""
+        self._monitor.sample_now(_SAMPLE_S)
+        self._samples.end()
 
     def _do_unless_stopped(self, operation: Callable[[], None], name: str) -> None:
         """Run a call that may hang until it is done or a signal cancels it.

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
+from collectors.model import Step
 from collectors.reports.load_series import LoadSeries
+from collectors.reports.run_devices import RunDevices, RunSamples, device_lines, devices_document
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.formats.read_job import ReadJob
@@ -25,6 +27,7 @@ from tui.headless.leaving import leave
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.signals import EndingSignals
+from tui.options.tiers import PATIENCE_S
 from tui.options.watching import Watching, open_source
 
 _LAST_SAMPLE_S = 2.0
@@ -60,18 +63,20 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
         make_folder(output.fio_json, read.scenarios)
     control, series, runs = LoadControl(), LoadSeries(), Runs()
     with EndingSignals() as signals:
-        source, recording = open_source(watching, control)
-        monitor = Monitor(source, series.observe)
+        source, recording = open_source(watching, control, patience_s=PATIENCE_S)
+        samples = RunSamples()
+        monitor = Monitor(source, lambda step: _observe(step, series, samples))
         code = 0
         try:
             monitor.start()
             for scenario in read.scenarios:
-                run = HeadlessRun(control, monitor, signals, _print_status, scenario.turns)
+                run = HeadlessRun(control, monitor, signals, _print_status, turns=scenario.turns, samples=samples)
                 result = run.drive(scenario.job, permissions)
                 if recording is not None or output.fio_json is not None:
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
                 runs.append((result, series.intervals))
-                _print_run(result, read, as_json=output.as_json)
+                devices = samples.below(result.about, watching.sysfs)
+                _print_run(result, devices, read, as_json=output.as_json)
                 code = exit_code(result, control.status.state, signals) or code
                 if code > 1 or control.outstanding:
                     break
@@ -119,13 +124,23 @@ def _leave(folder: Path | None, runs: Runs) -> None:
         click.echo(f"lunscope: {line}", err=True)
 
 
-def _print_run(result: RunResult, read: ReadJob, *, as_json: bool) -> None:
+def _observe(step: Step, series: LoadSeries, samples: RunSamples) -> None:
+    series.observe(step)
+    samples.observe(step)
+
+
+def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, *, as_json: bool) -> None:
     """Print one of the runs of a file, with its name if there are several."""
-    if len(read.scenarios) > 1 and not as_json:
+    if as_json:
+        document = {**run_document(result), "devices": devices_document(devices)}
+        click.echo(json.dumps(document, allow_nan=False))
+        return
+    if len(read.scenarios) > 1:
         click.echo(f"[{safe_text(result.about.job.name)}]")
-    print_result(result, as_json=as_json)
-    for line in () if as_json else response_lines(result.total.total, read.response_times_s):
-        click.echo(line)
+    print_result(result)
+    click.echo()
+    for line in (*device_lines(devices), *response_lines(result.total.total, read.response_times_s)):
+        click.echo(safe_text(line))
 
 
 def _print_status(text: str) -> None:
@@ -134,10 +149,7 @@ def _print_status(text: str) -> None:
         sys.stderr.flush()
 
 
-def print_result(result: RunResult, *, as_json: bool) -> None:
-    """Print a result to standard output: a summary, or a line of JSON."""
-    if as_json:
-        click.echo(json.dumps(run_document(result), allow_nan=False))
-    else:
-        for line in summary_lines(result):
-            click.echo(safe_text(line))
+def print_result(result: RunResult) -> None:
+    """Print the summary of a result to standard output."""
+    for line in summary_lines(result):
+        click.echo(safe_text(line))

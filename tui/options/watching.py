@@ -39,15 +39,25 @@ def recording_exit(recording: RecordingSource | None, code: int) -> int:
     return code or 1
 
 
-def open_source(watching: Watching, control: LoadControl) -> tuple[Source, RecordingSource | None]:
+def open_source(
+    watching: Watching, control: LoadControl, *, patience_s: float = 0.0
+) -> tuple[Source, RecordingSource | None]:
     """Open this host and the load of `control` as a source, with a recording if requested.
+
+    The first sample waits up to `patience_s` for exact counters.
 
     Raises:
         LunscopeError: the kernel cannot be read, or the session file cannot be created.
     """
     load = LoadCollector(control)
     live = LiveSource(
-        watching.interval_s, watching.procfs, watching.sysfs, watching.tier, [load], settings=load_reading_settings()
+        watching.interval_s,
+        watching.procfs,
+        watching.sysfs,
+        watching.tier,
+        [load],
+        patience_s=patience_s,
+        settings=load_reading_settings(),
     )
     if watching.record is None:
         return live, None

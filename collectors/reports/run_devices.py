@@ -1,0 +1,160 @@
+"""What the disks, paths and HBA ports under the targets of a run did while it ran."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.model import FrameTable, Rows, Step, Tier, Topology
+from collectors.registry import get_field, subject_of
+from collectors.reports.page import LEGEND, Layout
+from collectors.reports.report import row_document
+from collectors.subject import Averages, interval_s
+from collectors.topology.below import Descent, Users, rows_below
+from engine.results.result import About
+
+FIGURES = ("queue_ms", "service_ms", "await_ms", "busy_pct", "in_flight", "iops", "bytes_per_s")
+"""Columns of the text; in JSON these always have a tier."""
+_STAMP = 9
+"""Cells of the time in a line of the report."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunDevices:
+    """Figures over a run, of everything below its targets; I/Os of others on these devices are included."""
+
+    elapsed_s: float
+    samples: int
+    topology: Topology
+    tables: Mapping[str, FrameTable]
+    """"disks", "paths" and "hbas", those below the targets only, from above to below."""
+    users: Mapping[str, Users]
+    """By table and key: the targets above."""
+
+
+class RunSamples:
+    """Adds up the samples from the first after `begin` to the last before `end`.
+
+    `observe` is called with every step by the thread that samples, everything else by that of the run.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begun_ns: int | None = None
+        self._clear()
+
+    def begin(self, now_ns: int) -> None:
+        """Forget all samples; those taken from now on (CLOCK_MONOTONIC) count."""
+        with self._lock:
+            self._begun_ns = now_ns
+            self._clear()
+
+    def end(self) -> None:
+        """Add no more samples."""
+        with self._lock:
+            self._begun_ns = None
+
+    def observe(self, step: Step) -> None:
+        """Add the interval of a step, if it began after `begin`."""
+        with self._lock:
+            if self._begun_ns is None or step.current.monotonic_ns < self._begun_ns:
+                return
+            self._topology = step.current.topology
+            self._samples += 1
+            elapsed_s = interval_s(step.previous, step.current)
+            if step.previous is None or step.previous.monotonic_ns < self._begun_ns or math.isnan(elapsed_s):
+                return
+            self._averages.add(step)
+            self._elapsed_s += elapsed_s
+
+    def below(self, about: About, sysfs: Path) -> RunDevices | None:
+        """Figures of what is below the targets of a run; None if it was over before there were two samples."""
+        with self._lock:
+            if not self._elapsed_s > 0:
+                return None
+            found = Descent(self._topology, sysfs).below(zip(about.targets, about.devices, strict=False))
+            users = {"disks": found.disks, "paths": found.paths, "hbas": found.ports}
+            tables = self._averages.tables()
+            kept = {name: _kept(tables[name], users[name]) for name in users if name in tables}
+            return RunDevices(self._elapsed_s, self._samples, self._topology, kept, users)
+
+    def _clear(self) -> None:
+        self._averages = _averages()
+        self._elapsed_s, self._samples, self._topology = 0.0, 0, Topology()
+
+
+def _averages() -> Averages:
+    report = subject_of("disks").report
+    assert report is not None
+    return report.averages()
+
+
+def _kept(table: FrameTable, users: Users) -> FrameTable:
+    at = rows_below(users, table.rows.keys)
+    rows = Rows(tuple(table.rows.keys[row] for row in at), tuple(table.rows.names[row] for row in at))
+    columns = {field_id: values[at] for field_id, values in table.columns.items()}
+    return FrameTable(rows, columns, {field_id: codes[at] for field_id, codes in table.tiers.items()})
+
+
+def devices_document(devices: RunDevices | None) -> dict[str, object] | None:
+    """Write the figures as in a line of `report --json`, with the targets above and the tier of each main figure."""
+    if devices is None:
+        return None
+    return {
+        "elapsed_s": round(devices.elapsed_s, 6),
+        "samples": devices.samples,
+        "tier": devices.topology.host.tier.name.lower(),
+        **{
+            name: [_row(devices, name, table, row) for row in range(len(table.rows))]
+            for name, table in ((name, devices.tables.get(name, _NONE)) for name in devices.users)
+        },
+    }
+
+
+_NONE = FrameTable(Rows((), ()), {})
+
+
+def _row(devices: RunDevices, name: str, table: FrameTable, row: int) -> dict[str, object]:
+    document = row_document(name, table, row, devices.topology)
+    varying = document.pop("tiers")
+    assert isinstance(varying, dict)
+    tiers = varying | {figure: _tier(name, table, row, figure).name.lower() for figure in FIGURES}
+    return {**document, "targets": devices.users[name][table.rows.keys[row]], "tiers": tiers}
+
+
+def _tier(name: str, table: FrameTable, row: int, figure: str) -> Tier:
+    value = table.value(figure, row)
+    if math.isnan(value):
+        return Tier.NONE
+    codes = table.tiers.get(figure)
+    return get_field(name, figure).tier if codes is None else Tier(int(codes[row]))
+
+
+def device_lines(devices: RunDevices | None) -> Iterator[str]:
+    """Yield the figures as text; paths are left out where a disk is its own only path."""
+    if devices is None:
+        yield "under the targets: not sampled: the run was too short"
+        return
+    shown = [(name, table) for name, table in _shown(devices) if len(table.rows)]
+    if not shown:
+        yield "under the targets: no disk that has counters"
+        return
+    yield f"under the targets, over {devices.elapsed_s:.1f} s, with all I/O of this host on them"
+    for name, table in shown:
+        subject = subject_of(name)
+        layout = Layout.of(subject, FIGURES, subject.labels(table.rows, devices.topology))
+        yield from (line[_STAMP:] for line in layout.header("", table))
+        yield from (layout.row("", table, row)[_STAMP:] for row in range(len(table.rows)))
+    yield LEGEND
+
+
+def _shown(devices: RunDevices) -> Iterator[tuple[str, FrameTable]]:
+    for name, table in devices.tables.items():
+        if name == "paths":
+            own = devices.users["disks"]
+            yield name, _kept(table, {key: users for key, users in devices.users[name].items() if key not in own})
+        else:
+            yield name, table

@@ -1,0 +1,114 @@
+"""What the devices under a run's targets did: which samples count, the text and the JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+
+from collectors.model import Device, Step, Topology
+from collectors.reports.run_devices import RunDevices, RunSamples, device_lines, devices_document
+from engine.job.spec import JobSpec
+from engine.results.result import About, EngineFacts
+from tests.unit.raw_samples import SECOND_NS, disks, rows, sample
+
+WHO = rows("sda", "sdb")
+TOPOLOGY = Topology(
+    {
+        key: Device(key, name, "disk", 8, minor, size_bytes=1 << 30, friendly_name=f"\x1b{name}")
+        for key, name, minor in zip(WHO.keys, WHO.names, (0, 16), strict=True)
+    }
+)
+NUMBER = os.makedev(8, 16)
+
+
+def about(*devices: tuple[int, ...]) -> About:
+    names = tuple(f"/data/{number}" for number in range(len(devices)))
+    return About(JobSpec(), EngineFacts("uring", "", ()), names, (), (), "runtime", 3.0, devices=devices)
+
+
+def moment(at_s: float, ios: int) -> Step:
+    """Each I/O of sdb reads 4 KiB and takes 2 ms; sda does ten times as many, which are not the run's."""
+    busy = {"reads": ios, "read_sectors": 8 * ios, "read_ms": 2 * ios, "busy_ms": ios}
+    other = {name: 10 * value for name, value in busy.items()}
+    return Step(None, sample(at_s, disks=disks(WHO, other, busy), topology=TOPOLOGY))
+
+
+def observed(*moments: tuple[float, int], begin_s: float = 2.0) -> RunSamples:
+    """A run that begins at a moment; everything before that moment is another one's."""
+    samples, taken = RunSamples(), [moment(*one).current for one in moments]
+    steps = [Step(None, taken[0]), *(Step(before, after) for before, after in pairwise(taken))]
+    for step in steps:
+        if step.current.monotonic_ns >= begin_s * SECOND_NS > (step.previous or taken[0]).monotonic_ns:
+            samples.begin(round(begin_s * SECOND_NS))
+        samples.observe(step)
+    return samples
+
+
+def below(samples: RunSamples, *devices: tuple[int, ...]) -> RunDevices:
+    found = samples.below(about(*devices), Path("/nowhere"))
+    assert found is not None
+    return found
+
+
+MOMENTS = (1.0, 0), (1.9, 900), (2.1, 1000), (3.1, 1300), (4.1, 1500)
+
+
+def test_only_samples_after_the_begin_count() -> None:
+    found = below(observed(*MOMENTS), (NUMBER,))
+    assert (found.elapsed_s, found.samples) == (2.0, 3)
+    table = found.tables["disks"]
+    assert table.rows.names == ("sdb",)
+    assert table.value("iops", 0) == 250
+    assert table.value("bytes_per_s", 0) == 250 * 4096
+    assert table.value("await_ms", 0) == 2
+    assert table.value("in_flight", 0) == 0.5
+    assert table.value("busy_pct", 0) == 25
+
+
+def test_nothing_counts_after_the_end() -> None:
+    samples = observed(*MOMENTS)
+    samples.end()
+    samples.observe(Step(moment(4.1, 1500).current, moment(9.1, 9000).current))
+    assert below(samples, (NUMBER,)).elapsed_s == 2.0
+
+
+def test_with_less_than_two_samples_there_is_nothing() -> None:
+    samples = observed((1.0, 0), (2.1, 1000))
+    assert samples.below(about((NUMBER,)), Path("/nowhere")) is None
+    assert devices_document(None) is None
+    assert list(device_lines(None)) == ["under the targets: not sampled: the run was too short"]
+
+
+def test_the_document_has_a_tier_for_each_main_figure_and_null_for_what_is_not_known() -> None:
+    document = devices_document(below(observed(*MOMENTS), (NUMBER,), (), (NUMBER,)))
+    assert document is not None
+    assert {name: document[name] for name in ("elapsed_s", "samples", "tier", "paths", "hbas")} == {
+        "elapsed_s": 2.0,
+        "samples": 3,
+        "tier": "kernel",
+        "paths": [],
+        "hbas": [],
+    }
+    (disk,) = json.loads(json.dumps(document, allow_nan=False))["disks"]
+    assert (disk["name"], disk["targets"]) == ("sdb", ["/data/0", "/data/2"])
+    assert (disk["iops"], disk["await_ms"], disk["queue_ms"], disk["service_ms"]) == (250, 2, None, None)
+    tiers = {name: disk["tiers"][name] for name in ("iops", "bytes_per_s", "await_ms", "in_flight", "busy_pct")}
+    assert set(tiers.values()) == {"kernel"}
+    assert (disk["tiers"]["queue_ms"], disk["tiers"]["service_ms"]) == ("none", "none")
+
+
+def test_the_text_fits_and_says_whose_ios_they_are() -> None:
+    first, titles, units, row, legend = device_lines(below(observed(*MOMENTS), (NUMBER,)))
+    assert first == "under the targets, over 2.0 s, with all I/O of this host on them"
+    assert titles.split() == ["disk", "Q", "S", "await", "Busy", "aqu-sz", "IOPS", "B/s"]
+    assert units.split() == ["ms", "ms", "ms", "%", "1/s", "KiB/s"]
+    assert row.split()[-7:] == ["-", "-", "2.000", "25.0:", "0.5", "250.0", "1000.0"]
+    assert "\x1b" not in row
+    assert "not known" in legend
+    assert max(map(len, (first, titles, units, legend))) <= 79
+
+
+def test_targets_in_memory_have_no_disk() -> None:
+    assert list(device_lines(below(observed(*MOMENTS), ()))) == ["under the targets: no disk that has counters"]
