@@ -1,4 +1,4 @@
-"""The summary of a run for people, and shares of I/Os within the requested response times."""
+"""The summary of a run for people."""
 
 from __future__ import annotations
 
@@ -10,20 +10,9 @@ from engine.results.caveats import caveats, run_badges
 from engine.results.cpu_use import CpuUse, per_gb_s
 from engine.results.histogram import Latencies
 from engine.results.layout_result import path_outcome_lines
-from engine.results.measured import Measured, Split, combine, share_between
+from engine.results.measured import Measured, Split, combine
 from engine.results.result import FsyncResult, RunResult
 from engine.verify.run_result import verified_lines
-
-_A_LINE = 4
-
-
-def response_lines(measured: Measured, limits_s: Sequence[float]) -> Iterator[str]:
-    """Yield lines such as "within 5 ms 99.21 %  10 ms 100.00 %", none without limits or I/Os."""
-    shares = [(limit_s, share_between(measured, -1, limit_s * 1e9)) for limit_s in limits_s]
-    shown = [f"{1000 * limit_s:g} ms {share:.2f} %" for limit_s, share in shares if share is not None]
-    for start in range(0, len(shown), _A_LINE):
-        yield "within " + "  ".join(shown[start : start + _A_LINE])
-
 
 _MOST_ROWS = 16
 _ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}

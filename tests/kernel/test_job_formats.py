@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -229,7 +230,37 @@ def test_steps_of_a_parameter_file_are_epochs(data: Path) -> None:
     assert done.returncode == 0, done.stderr
     for depth in (1, 4, 8):
         assert f"8k, read, QD {depth}, stripe width 1, hot:90/50" in done.stdout
-    assert "within 0.001 ms 0.00 %  10000 ms 100.00 %" in done.stdout
+    lines = [line.split() for line in done.stdout.splitlines()]
+    at = lines.index(["QD", "<=", "1us", "<=", "10s"])
+    assert lines[at + 1 : at + 5] == [[depth, "0.00%", "100.00%"] for depth in ("1", "4", "8", "all")]
+
+
+@needs.loop
+def test_a_published_parameter_file_runs_as_it_stands(make_loop: Callable[..., str], tmp_path: Path) -> None:
+    devices = [make_loop(16 << 20, folder=tmp_path) for _ in range(4)]
+    job = tmp_path / "study.ndisk"
+    job.write_text(
+        "NBROFPROC ->1 4 8 24 - threads, one step each\nDURATION  -> 0.5 - seconds per step\nACCESS    -> R\n"
+        "RESPONSETIME -> 0.005 0.010 0.015 0.020 0.030 0.050 0.100 0.200 - s\nBUCKETS      -> .002 .005 .010 - s\n"
+        "READPROBABILITY -> 0.70\nREADLOCALITY -> (0.5 0.5)\nWRITELOCALITY ->(0.33 0.33 0.34)\n"
+        "* RECPERTRK -> 1000\nSECPERTRK   -> 128\nRECSIZE    -> 4096 - bytes\nPDEV       -> 240\nNBROFDEV   -> 240\n"
+    )
+    targets = [word for device in devices for word in ("--target", device, "--allow-write", device)]
+    done = lunscope("run", job, *targets, "--destroy-data", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    epochs, times = document["epochs"], document["response_times"]
+    assert [epoch["knobs"]["queue_depth"] for epoch in epochs] == [1, 4, 8, 24]
+    for epoch, shares in zip(epochs, times["epochs"], strict=True):
+        assert all(target["total"]["ios"] for target in epoch["targets"])
+        assert epoch["total"]["ios"] == pytest.approx(sum(one["ios"] for one in shares["buckets"]), abs=4)
+        # Little's law, without the I/Os that began before the epoch.
+        latency, depth = epoch["total"]["latency_us"], epoch["knobs"]["queue_depth"]
+        total_us = epoch["total"]["ios"] * latency["mean"] - depth * latency["max"]
+        assert total_us / 1e6 <= depth * epoch["duration_s"]
+    assert [one["limit_s"] for one in times["within"]] == [0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2]
+    shares = [one["pct"] for one in times["within"]]
+    assert shares == sorted(shares)
 
 
 def test_results_are_what_fio_plot_reads(data: Path) -> None:

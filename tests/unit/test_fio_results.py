@@ -17,7 +17,6 @@ from engine.results.fio_plot import make_folder, write_results
 from engine.results.fio_result import KnobSetting, fio_document, latency_shares, settings_of
 from engine.results.measured import DirectionDelta, LoadInterval, share_between
 from engine.results.result import RunResult
-from engine.results.result_text import response_lines
 from tests.unit import raw_samples
 from tests.unit.synthetic import Io, epoch
 from tests.unit.test_result import result_of
@@ -96,13 +95,9 @@ def test_shares_of_latencies_are_by_the_upper_end() -> None:
     assert list(shares["latency_us"]) == ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000"]
 
 
-def test_shares_within_response_times() -> None:
+def test_shares_between_latencies() -> None:
     measured = run(Knobs()).total.total
     assert share_between(measured, 90_500, 1e6) == pytest.approx(25)
-    assert list(response_lines(measured, (0.001, 0.005, 10.0))) == [
-        "within 1 ms 62.50 %  5 ms 75.00 %  10000 ms 100.00 %"
-    ]
-    assert list(response_lines(result_of([epoch([])], JOB, ("/dev/x",)).total.total, (1.0,))) == []
 
 
 def test_equal_knobs_are_one_file_and_others_have_their_own(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from engine.job.distribution import Uniform, locality
 from engine.job.formats.ndisk import read_ndisk
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import validate_scenario
-from engine.job.spec import Access, Backend, BlockShare
+from engine.job.spec import Access, Backend, BlockShare, TargetSpec
 
 STUDY = """
 NBROFPROC ->1 4 8 24 48 96 128 256 - threads, one step each
@@ -47,11 +48,20 @@ def test_the_published_file(tmp_path: Path) -> None:
     assert [(turn.at_s, dict(turn.changes)) for turn in found.scenarios[0].turns] == [
         (5.0 * step, {"queue_depth": depth}) for step, depth in enumerate((4, 8, 24, 48, 96, 128, 256), 1)
     ]
-    assert found.response_times_s == (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
+    assert found.response_limits_s == (0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
+    assert found.response_edges_s == (0.002, 0.005, 0.01)
     assert [warning.removeprefix(f"{tmp_path}/cache.ndisk: ") for warning in found.warnings] == [
         "NBROFDEV 240: the file names no devices: the targets given with --target are driven",
         "without effect on the load: SECPERTRK, PDEV",
     ]
+
+
+def test_the_published_file_runs_on_more_devices_than_its_first_steps_have_threads(tmp_path: Path) -> None:
+    (scenario,) = read(tmp_path, STUDY).scenarios
+    targets = tuple(TargetSpec(f"/dev/{name}") for name in "abcdefghijkl")
+    job = replace(scenario.job, targets=targets, knobs=replace(scenario.job.knobs, stripe_width=len(targets)))
+    assert job.total_queue_depth
+    validate_scenario(replace(scenario, job=job))
 
 
 def test_a_sequence_has_no_locality(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from engine.errors import LunscopeError
 from engine.job.formats.read_job import ReadJob
 from engine.job.spec import Permissions
 from engine.results.measured import LoadInterval
+from engine.results.response_times import ResponseTimes, response_document, response_lines
 from engine.results.result import RunResult
 from engine.results.result_document import run_document
-from engine.results.result_text import response_lines, summary_lines
+from engine.results.result_text import summary_lines
 from engine.running.control import LoadControl
 from engine.text import safe_text
 from tui.headless.leaving import leave
@@ -131,15 +132,20 @@ def _observe(step: Step, series: LoadSeries, samples: RunSamples) -> None:
 
 def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, *, as_json: bool) -> None:
     """Print one of the runs of a file, with its name if there are several."""
+    wanted = ResponseTimes(read.response_limits_s, read.response_edges_s)
     if as_json:
-        document = {**run_document(result), "devices": devices_document(devices)}
+        document = {
+            **run_document(result),
+            "devices": devices_document(devices),
+            "response_times": response_document(result, wanted),
+        }
         click.echo(json.dumps(document, allow_nan=False))
         return
     if len(read.scenarios) > 1:
         click.echo(f"[{safe_text(result.about.job.name)}]")
-    print_result(result)
-    click.echo()
-    for line in (*device_lines(devices), *response_lines(result.total.total, read.response_times_s)):
+    lines = summary_lines(result)
+    gap = [""] if lines[-1] else []
+    for line in (*lines, *gap, *device_lines(devices), *response_lines(result, wanted)):
         click.echo(safe_text(line))
 
 

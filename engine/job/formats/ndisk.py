@@ -3,6 +3,8 @@
     NBROFPROC -> 1 4 8 24 - threads, one step each
     DURATION  -> 5 - seconds per step
     ACCESS    -> R - R random, S sequential
+    RESPONSETIME -> 0.005 0.010 - s: the share of the I/Os within each is reported
+    BUCKETS   -> .002 .005 .010 - s: edges of a histogram of response times
     READPROBABILITY -> 0.70
     READLOCALITY -> (0.5 0.5) - share of the reads on each equal slice of the space
     RECSIZE   -> 4096 - bytes
@@ -130,7 +132,7 @@ def read_ndisk(path: str | Path) -> ReadJob:
     )
     for problem in knob_problems(first):
         raise UsageError(f"{safe_text(str(path))}: {problem.option}: {problem.text}")
-    return ReadJob((Scenario(job, turns),), tuple(_warnings(given, str(path))), None, _limits(given))
+    return ReadJob((Scenario(job, turns),), tuple(_warnings(given, str(path))), None, *_times(given))
 
 
 def _first_knobs(given: Mapping[str, Parameter]) -> Knobs:
@@ -185,9 +187,10 @@ def _locality(given: Mapping[str, Parameter], name: str) -> Distribution | None:
     return zones
 
 
-def _limits(given: Mapping[str, Parameter]) -> tuple[float, ...]:
-    asked = (given[name].numbers(0, 1e6) for name in ("RESPONSETIME", "BUCKETS") if name in given)
-    return tuple(sorted({limit for limits in asked for limit in limits}))
+def _times(given: Mapping[str, Parameter]) -> Iterator[tuple[float, ...]]:
+    """Yield the limits of response times, and the edges of their histogram."""
+    for name in ("RESPONSETIME", "BUCKETS"):
+        yield tuple(sorted(set(given[name].numbers(0, 1e6)))) if name in given else ()
 
 
 def _warnings(given: Mapping[str, Parameter], path: str) -> Iterator[str]:

@@ -1,0 +1,80 @@
+"""Response times in the form of NDISK: shares within limits, and a histogram with given edges, step by step."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.job.spec import JobSpec, Knobs, TargetSpec
+from engine.results.response_times import ResponseTimes, response_document, response_lines
+from engine.results.result import RunResult
+from tests.unit.synthetic import SECOND_NS, Io, epoch
+from tests.unit.test_result import result_of
+
+WANTED = ResponseTimes((0.005, 0.2), (0.002, 0.005, 0.01))
+MS = 1_000_000
+
+
+def steps() -> RunResult:
+    """A step of one fast and three slower I/Os, one of a single slow I/O, and one that never settled."""
+    stats = [
+        epoch([Io(latency_ns=latency_ns * MS) for latency_ns in (1, 3, 3, 8)], knobs=Knobs(queue_depth=1)),
+        epoch([Io(latency_ns=50 * MS)], knobs=Knobs(queue_depth=24), index=1, turned_ns=3 * SECOND_NS),
+        epoch([], knobs=Knobs(queue_depth=256), index=2, turned_ns=6 * SECOND_NS, settled=False),
+    ]
+    return result_of(stats, JobSpec(targets=(TargetSpec("/dev/x"),)), ("/dev/x",))
+
+
+def test_a_line_for_each_step_and_one_for_all() -> None:
+    assert [line.split() for line in response_lines(steps(), WANTED)] == [
+        ["response", "time,", "share", "of", "the", "I/Os", "within"],
+        ["QD", "<=", "5ms", "<=", "200ms"],
+        ["1", "75.00%", "100.00%"],
+        ["24", "0.00%", "100.00%"],
+        ["256", "-", "-"],
+        ["all", "60.00%", "100.00%"],
+        ["response", "time,", "histogram", "of", "the", "I/Os"],
+        ["QD", "<=", "2ms", "<=", "5ms", "<=", "10ms", ">", "10ms"],
+        ["1", "25.00%", "50.00%", "25.00%", "0.00%"],
+        ["24", "0.00%", "0.00%", "0.00%", "100.00%"],
+        ["256", "-", "-", "-", "-"],
+        ["all", "20.00%", "40.00%", "20.00%", "20.00%"],
+    ]
+
+
+def test_lines_of_many_limits_are_broken_and_fit() -> None:
+    limits = (0.0000015, *(0.005 * number for number in range(1, 12)), 1.25, 900.0)
+    lines = list(response_lines(steps(), ResponseTimes(limits)))
+    assert max(map(len, lines)) <= 79
+    titles = " ".join(line for line in lines if line.split()[0] == "QD")
+    assert titles.count("<=") == len(limits)
+    assert "<= 1.5us" in titles
+    assert "<= 1.25s" in titles
+    assert "<= 900s" in titles
+
+
+def test_nothing_asked_for_is_nothing() -> None:
+    assert list(response_lines(steps(), ResponseTimes())) == []
+    assert response_document(steps(), ResponseTimes()) is None
+    document = response_document(steps(), ResponseTimes((0.005,)))
+    assert document is not None
+    assert document["buckets"] == []
+
+
+def test_the_document_has_counts_that_add_up() -> None:
+    document = response_document(steps(), WANTED)
+    assert document is not None
+    assert document["within"] == [{"limit_s": 0.005, "pct": 60.0}, {"limit_s": 0.2, "pct": 100.0}]
+    buckets = document["buckets"]
+    assert isinstance(buckets, list)
+    assert [(one["above_s"], one["to_s"], one["ios"]) for one in buckets] == [
+        (None, 0.002, 1),
+        (0.002, 0.005, 2),
+        (0.005, 0.01, 1),
+        (0.01, None, 1),
+    ]
+    assert sum(one["pct"] for one in buckets) == pytest.approx(100)
+    epochs = document["epochs"]
+    assert isinstance(epochs, list)
+    assert [one["index"] for one in epochs] == [0, 1, 2]
+    assert [one["pct"] for one in epochs[1]["buckets"]] == [0, 0, 0, 100]
+    assert {one["pct"] for one in epochs[2]["within"]} == {None}
