@@ -14,6 +14,7 @@ from collectors.reports.page import LEGEND, Layout
 from collectors.reports.report import row_document
 from collectors.subject import Averages, interval_s
 from collectors.topology.below import Descent, Users, rows_below
+from engine.hostfs.storage import loop_storage_numbers
 from engine.results.result import About
 
 FIGURES = ("queue_ms", "service_ms", "await_ms", "busy_pct", "in_flight", "iops", "bytes_per_s")
@@ -70,12 +71,16 @@ class RunSamples:
             self._averages.add(step)
             self._elapsed_s += elapsed_s
 
-    def below(self, about: About, sysfs: Path) -> RunDevices | None:
-        """Figures of what is below the targets of a run; None if it was over before there were two samples."""
+    def below(self, about: About, sysfs: Path, *, follow_files: bool = True) -> RunDevices | None:
+        """Figures of what is below the targets of a run; None if it was over before there were two samples.
+
+        Without `follow_files` the files of loop devices are left alone: a storage that stalls might hold this up.
+        """
         with self._lock:
             if not self._elapsed_s > 0:
                 return None
-            found = Descent(self._topology, sysfs).below(zip(about.targets, about.devices, strict=False))
+            loop_storage = loop_storage_numbers if follow_files else _unknown_storage
+            found = Descent(self._topology, sysfs, loop_storage).below(zip(about.targets, about.devices, strict=False))
             users = {"disks": found.disks, "paths": found.paths, "hbas": found.ports}
             tables = self._averages.tables()
             kept = {name: _kept(tables[name], users[name]) for name in users if name in tables}
@@ -84,6 +89,10 @@ class RunSamples:
     def _clear(self) -> None:
         self._averages = _averages()
         self._elapsed_s, self._samples, self._topology = 0.0, 0, Topology()
+
+
+def _unknown_storage(_sysfs: Path, _name: str) -> tuple[int, ...]:
+    return ()
 
 
 def _averages() -> Averages:

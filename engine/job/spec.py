@@ -98,7 +98,9 @@ class JobSpec:
     copies: int = 1
     """How many neighbouring targets hold the same data: writes go to all of them, reads to one by the policy."""
     total_queue_depth: bool = False
-    """Whether the queue depth is that of all targets together, shared out evenly, and not of each."""
+    """Whether the queue depth is that of all targets together, shared out evenly, and not of each.
+
+    Below their number it is one queue over all of them."""
     size_bytes: int | None = None
     """Bytes used of each target from the offset; None is all of it (scratch files: the default size)."""
     offset_bytes: int = 0

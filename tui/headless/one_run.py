@@ -54,7 +54,7 @@ class HeadlessRun:
         self._signals = signals
         self._report = report
         self._turns = deque(turns)
-        self._samples = RunSamples() if samples is None else samples
+        self._samples = samples
         self._waits = WaitLines(self._say)
 
     def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
@@ -81,11 +81,15 @@ class HeadlessRun:
         self._do_unless_stopped(self._control.start, "lunscope-start")
 
     def _begin_samples(self) -> None:
+        if self._samples is None:
+            return
         self._samples.begin(time.monotonic_ns())
         self._do_unless_stopped(lambda: self._monitor.sample_now(_FIRST_SAMPLE_S), "lunscope-sample")
 
     def _end_samples(self) -> None:
         """Take the last sample before what was written is read back."""
+        if self._samples is None:
+            return
         self._monitor.sample_now(_SAMPLE_S)
         self._samples.end()
 

@@ -76,7 +76,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
                 if recording is not None or output.fio_json is not None:
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
                 runs.append((result, series.intervals))
-                devices = samples.below(result.about, watching.sysfs)
+                devices = samples.below(result.about, watching.sysfs, follow_files=not result.outstanding)
                 _print_run(result, devices, read, as_json=output.as_json)
                 code = exit_code(result, control.status.state, signals) or code
                 if code > 1 or control.outstanding:
