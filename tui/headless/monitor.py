@@ -47,24 +47,20 @@ class Monitor:
 
         One that is being read may have taken the counters and events of the load already.
         """
-        now_ns = time.monotonic_ns()
-
-        def has_come() -> bool:
-            return self._step is not None and self._step.current.monotonic_ns >= now_ns
-
-        with self._changed:
-            self._changed.wait_for(lambda: has_come() or self._failure is not None, timeout_s)
+        self._wait_for_sample(time.monotonic_ns(), timeout_s)
 
     def sample_now(self, timeout_s: float) -> None:
         """Request a sample ahead of schedule and wait for it, or the end of sampling."""
         asked_ns = time.monotonic_ns()
         self._stop.request()
+        self._wait_for_sample(asked_ns, timeout_s)
 
-        def is_there() -> bool:
-            return self._step is not None and self._step.current.monotonic_ns >= asked_ns
+    def _wait_for_sample(self, since_ns: int, timeout_s: float) -> None:
+        def has_come() -> bool:
+            return self._step is not None and self._step.current.monotonic_ns >= since_ns
 
         with self._changed:
-            self._changed.wait_for(lambda: is_there() or self._failure is not None, timeout_s)
+            self._changed.wait_for(lambda: has_come() or self._failure is not None, timeout_s)
 
     def close(self) -> None:
         """Stop sampling and close the source."""

@@ -28,9 +28,9 @@ from tui.options.tiers import PATIENCE_S
 _LOOK_S = 0.05
 _REPORT_S = 1.0
 _FIRST_SAMPLE_S = PATIENCE_S + 1.0
-"""How long the first sample may hold up the start of a load: it waits for exact counters."""
+"""How long the first sample may hold up a load: it waits for exact counters."""
 _SAMPLE_S = 1.0
-"""How long the last sample may hold up its end."""
+"""How long a sample may hold up its start or end."""
 
 ReportProgress = Callable[[str], None]
 """Shows one line of progress in place of the previous one."""
@@ -76,15 +76,21 @@ class HeadlessRun:
         return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        self._await_counters()
         self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
         self._begin_samples()
         self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _await_counters(self) -> None:
+        """Wait for the first sample before the targets are opened, so that the load begins right after their checks."""
+        if self._samples is not None and self._monitor.step is None:
+            self._do_unless_stopped(lambda: self._monitor.wait_for_next(_FIRST_SAMPLE_S), "lunscope-sample")
 
     def _begin_samples(self) -> None:
         if self._samples is None:
             return
         self._samples.begin(time.monotonic_ns())
-        self._do_unless_stopped(lambda: self._monitor.sample_now(_FIRST_SAMPLE_S), "lunscope-sample")
+        self._do_unless_stopped(lambda: self._monitor.sample_now(_SAMPLE_S), "lunscope-sample")
 
     def _end_samples(self) -> None:
         """Take the last sample before what was written is read back."""
