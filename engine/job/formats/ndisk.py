@@ -132,7 +132,12 @@ def read_ndisk(path: str | Path) -> ReadJob:
     )
     for problem in knob_problems(first):
         raise UsageError(f"{safe_text(str(path))}: {problem.option}: {problem.text}")
-    return ReadJob((Scenario(job, turns),), tuple(_warnings(given, str(path))), None, *_times(given))
+    return ReadJob(
+        (Scenario(job, turns),),
+        tuple(_warnings(given, str(path))),
+        response_limits_s=_times(given, "RESPONSETIME"),
+        response_edges_s=_times(given, "BUCKETS"),
+    )
 
 
 def _first_knobs(given: Mapping[str, Parameter]) -> Knobs:
@@ -187,10 +192,8 @@ def _locality(given: Mapping[str, Parameter], name: str) -> Distribution | None:
     return zones
 
 
-def _times(given: Mapping[str, Parameter]) -> Iterator[tuple[float, ...]]:
-    """Yield the limits of response times, and the edges of their histogram."""
-    for name in ("RESPONSETIME", "BUCKETS"):
-        yield tuple(sorted(set(given[name].numbers(0, 1e6)))) if name in given else ()
+def _times(given: Mapping[str, Parameter], name: str) -> tuple[float, ...]:
+    return tuple(sorted(set(given[name].numbers(0, 1e6)))) if name in given else ()
 
 
 def _warnings(given: Mapping[str, Parameter], path: str) -> Iterator[str]:
