@@ -29,7 +29,7 @@ from engine.job.settings import HEAD, TAIL, Setting, access_and_mix
 from engine.job.spec import JobSpec
 from engine.job.validate import setting_problems
 from engine.job.values import WrongTypeError
-from engine.text import safe_text
+from engine.text import safe_text, short_text
 
 _SETTINGS = {setting.key: setting.field for setting in (*HEAD, *TAIL) if setting.field}
 _READERS: dict[str, Callable[[object], Any]] = {
@@ -38,6 +38,8 @@ _READERS: dict[str, Callable[[object], Any]] = {
     **{setting.key: setting.read for setting in TAIL},
 }
 """By key; each raises WrongTypeError, or UsageError for text that cannot be read."""
+MOST_OF_A_KEY = 100
+"""Characters that an error shows of a key."""
 _COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
 
 
@@ -55,7 +57,9 @@ class JobSource:
         pattern = re.compile(rf"""^\s*(?:\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
         lines = enumerate(self.text.splitlines(), 1)
         number = next((number for number, line in lines if number >= self.first_line and pattern.match(line)), None)
-        return UsageError(f"{self.path}{f', line {number}' if number else ''}: {safe_text(key)}: {what}")
+        return UsageError(
+            f"{self.path}{f', line {number}' if number else ''}: {short_text(safe_text(key), MOST_OF_A_KEY)}: {what}"
+        )
 
 
 def _unknown(source: JobSource, key: str, name: str) -> UsageError:

@@ -242,13 +242,13 @@ class SweepScreen(View):
     def _row(self) -> PointRow | None:
         return self.query_one(SweepTable).cursor_row
 
-    @on(SweepTable.Moved)
+    @on(SweepTable.RowMoved)
     def _moved(self) -> None:
         self._shown = ()
         self._draw()
 
-    @on(SweepMap.Moved)
-    def _moved_on_map(self, message: SweepMap.Moved) -> None:
+    @on(SweepMap.PointMoved)
+    def _moved_on_map(self, message: SweepMap.PointMoved) -> None:
         self.query_one(SweepTable).go_to(message.point)
 
     def latency_subject(self) -> LatencySubject:

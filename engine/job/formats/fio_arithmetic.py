@@ -41,14 +41,14 @@ def computed(text: str, number: Callable[[str], int]) -> int | None:
         tokens.append(match[1] or match[2])
         position = match.end()
     try:
-        reader = _Reader(tokens, number)
+        reader = _TermReader(tokens, number)
         value = reader.added()
     except (IndexError, ZeroDivisionError, ValueError):
         return None
     return int(value) if reader.is_over and value.denominator == 1 and value >= 0 else None
 
 
-class _Reader:
+class _TermReader:
     """Reads an expression by recursive descent."""
 
     def __init__(self, tokens: list[str], number: Callable[[str], int]) -> None:

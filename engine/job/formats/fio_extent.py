@@ -29,7 +29,7 @@ _TAKE_TURNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class FioExtent:
     """Fields of a JobSpec that are about bytes, of each target."""
 
     size_bytes: int | None = None
@@ -67,7 +67,7 @@ class Clones:
         return math.lcm(*self.block_sizes)
 
 
-def take_extent(given: Given, units: Units, clones: Clones, *, timed: bool) -> Extent:
+def take_extent(given: Given, units: Units, clones: Clones, *, timed: bool) -> FioExtent:
     """Take size, filesize, offset, offset_increment, io_size, number_ios and loops.
 
     Without time_based a job ends when its size is done, `loops` times, or its io_size; clones each do all of that.
@@ -84,13 +84,13 @@ def take_extent(given: Given, units: Units, clones: Clones, *, timed: bool) -> E
     region = _region(filesize, units, clones, each, notes)
     ends_before = each is not None and region is not None and each < region
     once = _fewer(ends, units, clones, each if ends_before else None, region)
-    extent = Extent(region, offset_bytes, once, clones.sharing * loops, notes=tuple(notes))
+    extent = FioExtent(region, offset_bytes, once, clones.sharing * loops, notes=tuple(notes))
     extent = _with_streams(given, units, clones, extent)
     return _endless(extent) if timed else extent
 
 
-def _endless(extent: Extent) -> Extent:
-    return Extent(
+def _endless(extent: FioExtent) -> FioExtent:
+    return FioExtent(
         extent.size_bytes,
         extent.offset_bytes,
         streams=extent.streams,
@@ -197,7 +197,7 @@ def _fewer(
     return once
 
 
-def _with_streams(given: Given, units: Units, clones: Clones, extent: Extent) -> Extent:
+def _with_streams(given: Given, units: Units, clones: Clones, extent: FioExtent) -> FioExtent:
     """Make a stream of every clone that goes through a file in sequence, and apart by offset_increment."""
     option = given.take("offset_increment")
     percent = None if option is None else _PERCENT.fullmatch(option.text)
@@ -214,10 +214,10 @@ def _with_streams(given: Given, units: Units, clones: Clones, extent: Extent) ->
             raise option.error("clones of different length are not driven: give size as well")
         io_bytes, loops = (io_bytes or size_bytes) * clones.jobs, loops // clones.jobs
         size_bytes += step * (clones.jobs - 1)
-    return Extent(size_bytes, extent.offset_bytes, io_bytes, loops, clones.jobs, step, (*extent.notes, _TAKE_TURNS))
+    return FioExtent(size_bytes, extent.offset_bytes, io_bytes, loops, clones.jobs, step, (*extent.notes, _TAKE_TURNS))
 
 
-def fields_of(extent: Extent) -> dict[str, Any]:
+def fields_of(extent: FioExtent) -> dict[str, Any]:
     """Name its values as the fields of JobSpec."""
     names = ("size_bytes", "offset_bytes", "io_bytes", "loops", "streams", "stream_step_bytes")
     return {name: getattr(extent, name) for name in names if getattr(extent, name) != getattr(JobSpec(), name)}

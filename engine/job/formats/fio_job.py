@@ -18,7 +18,7 @@ from engine.job.formats.fio_sections import FioSection, Given, Option
 from engine.job.formats.fio_targets import Files, take_files
 from engine.job.formats.fio_values import Units, seconds, switch, units_of
 from engine.job.formats.fio_verify import take_verify
-from engine.job.formats.read_job import Search
+from engine.job.formats.read_job import JobSearch
 from engine.job.formats.text_file import quoted
 from engine.job.knobs import KNOBS, knob_problems
 from engine.job.limits import SECTOR_BYTES
@@ -123,7 +123,7 @@ class SectionJob:
     waits_for: Option | None
     """Names the section that is over then."""
     folder: Path | None
-    search: Search | None
+    search: JobSearch | None
     notes: tuple[str, ...]
 
 

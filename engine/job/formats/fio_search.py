@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.job.formats.fio_sections import Given
 from engine.job.formats.fio_values import fraction, seconds
-from engine.job.formats.read_job import Search
+from engine.job.formats.read_job import JobSearch
 from engine.job.sizes import format_number
 from engine.text import safe_text
 
@@ -24,7 +24,7 @@ def _time(limit_s: float) -> str:
     return f"{format_number(limit_s)}s"
 
 
-def take_search(given: Given, depth: int) -> Search | None:
+def take_search(given: Given, depth: int) -> JobSearch | None:
     """Take what a sweep does instead: the depths up to that of the job within the latency, or one depth until steady.
 
     Raises:
@@ -44,8 +44,8 @@ def take_search(given: Given, depth: int) -> Search | None:
         error = target.error(
             f"looking for a depth is the work of a sweep: lunscope sweep FILE, as --vary {vary} --slo '{slo}'"
         )
-        return Search(str(error), vary, slo)
+        return JobSearch(str(error), vary, slo)
     if steady is None:
         return None
     error = steady.error("measuring until figures are steady is the work of a sweep: lunscope sweep FILE")
-    return Search(str(error), f"qd={depth}", None)
+    return JobSearch(str(error), f"qd={depth}", None)

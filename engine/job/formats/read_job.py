@@ -9,7 +9,7 @@ from engine.job.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class JobSearch:
     """What a file looks for rather than drives, as a sweep does it."""
 
     refusal: str
@@ -33,7 +33,7 @@ class ReadJob:
     """Limits for which the share of I/Os within each is reported, ascending."""
     response_edges_s: tuple[float, ...] = ()
     """Edges of a histogram of response times, ascending."""
-    search: Search | None = None
+    search: JobSearch | None = None
     """Set if it has to be a sweep."""
 
     @property

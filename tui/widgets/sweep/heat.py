@@ -68,7 +68,7 @@ class SweepMap(Spanned, can_focus=True, inherit_bindings=False):
     ]
 
     @dataclass
-    class Moved(Message):
+    class PointMoved(Message):
         """The cursor is on another point."""
 
         point: Point
@@ -121,7 +121,7 @@ class SweepMap(Spanned, can_focus=True, inherit_bindings=False):
         if point != self._at:
             self._at = point
             self.repaint()
-            self.post_message(self.Moved(point))
+            self.post_message(self.PointMoved(point))
 
     # ------------------------------------------------------------------ drawing
 

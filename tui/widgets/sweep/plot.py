@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Curve:
+class _PlottedCurve:
     """Measured loads, ascending."""
 
     loads: Floats
@@ -38,7 +38,7 @@ class _Curve:
     """NaN where there are too few I/Os."""
 
     @classmethod
-    def of(cls, rows: Sequence[PointRow]) -> _Curve:
+    def of(cls, rows: Sequence[PointRow]) -> _PlottedCurve:
         known = sorted((row for row in rows if row.summary is not None and row.figure("iops")), key=lambda r: r.point)
         columns = [[row.figure(name) for row in known] for name in ("iops", "mean", "p99")]
         figures = [np.array([math.nan if each is None else each for each in column]) for column in columns]
@@ -60,7 +60,7 @@ class _Scales:
     high_ms: float
 
     @classmethod
-    def of(cls, curves: Sequence[_Curve]) -> _Scales:
+    def of(cls, curves: Sequence[_PlottedCurve]) -> _Scales:
         iops = np.concatenate([curve.iops for curve in curves])
         latencies = np.concatenate([each for curve in curves for each in (curve.mean_ms, curve.p99_ms)])
         latencies = latencies[np.isfinite(latencies) & (latencies > 0)]
@@ -104,7 +104,7 @@ class SweepPlot(Spanned, inherit_bindings=False):
         by_curve: dict[int, list[PointRow]] = {}
         for row in self._rows:
             by_curve.setdefault(row.point.curve, []).append(row)
-        measured = {index: _Curve.of(rows) for index, rows in by_curve.items()}
+        measured = {index: _PlottedCurve.of(rows) for index, rows in by_curve.items()}
         curves = {index: curve for index, curve in measured.items() if len(curve.loads)}
         if not curves or self.area.width < _LEAST[0] or self.area.height < _LEAST[1]:
             return self.hint("throughput against latency: nothing was measured yet")
@@ -114,7 +114,7 @@ class SweepPlot(Spanned, inherit_bindings=False):
         self._draw_curves(canvas, curves, scales)
         return self.filled(self.strip(line) for line in self._lines(canvas, scales, rows, cells))
 
-    def _draw_curves(self, canvas: Canvas, curves: dict[int, _Curve], scales: _Scales) -> None:
+    def _draw_curves(self, canvas: Canvas, curves: dict[int, _PlottedCurve], scales: _Scales) -> None:
         for index, curve in curves.items():
             if index != self._curve:
                 canvas.line(scales.x(curve.iops), scales.y(curve.mean_ms), "axis", every=2, plain=":")
@@ -133,7 +133,7 @@ class SweepPlot(Spanned, inherit_bindings=False):
             at = scales.x(np.array([optimum.at.iops])), scales.y(np.array([optimum.at.latency_ns / 1e6]))
             canvas.mark(float(at[0][0]), float(at[1][0]), mark, "mark")
 
-    def _draw_interval(self, canvas: Canvas, curve: _Curve, scales: _Scales) -> None:
+    def _draw_interval(self, canvas: Canvas, curve: _PlottedCurve, scales: _Scales) -> None:
         """Draw the part of the curve in the interval brighter, in brackets."""
         low, high = interval(self._answer)
         if low > high or len(curve.loads) < 2:

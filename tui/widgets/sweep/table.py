@@ -67,7 +67,7 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
         Binding("pagedown", "page(1)", "Page down", show=False, id="sweep-page-down"),
     ]
 
-    class Moved(Message):
+    class RowMoved(Message):
         """The cursor is on another point."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -128,7 +128,7 @@ class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=to, animate=False, force=True)
         self.repaint()
         if self._at is not None and self._at != before:
-            self.post_message(self.Moved())
+            self.post_message(self.RowMoved())
 
     # ------------------------------------------------------------------ drawing
 
