@@ -1,0 +1,71 @@
+"""Is a rate a lower bound, an upper bound, or undecided? Load classification of RFC 9971, appendices A and B."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from engine.rate_search.goal import Phase
+from engine.rate_search.trial import RateTrial
+from engine.sweep.limit import Limit
+
+_ROUNDING = 0.02
+"""Trials that are shorter than wanted by so little are not short: clocks and epochs do not end on the dot."""
+
+
+class LoadClass(StrEnum):
+    """What is certain of a rate, whatever the time that is left at it may show."""
+
+    LOWER = "lower bound"
+    UPPER = "upper bound"
+    UNDECIDED = "undecided"
+
+
+class _Sums:
+    """Durations of trials at one rate: good or bad, long or short."""
+
+    def __init__(self, trials: Sequence[RateTrial], limit: Limit, phase: Phase) -> None:
+        self.good_long = self.bad_long = self.good_short = self.bad_short = 0.0
+        for trial in trials:
+            is_long = trial.duration_s >= phase.trial_s * (1 - _ROUNDING)
+            match trial.keeps(limit), is_long:
+                case True, True:
+                    self.good_long += trial.duration_s
+                case False, True:
+                    self.bad_long += trial.duration_s
+                case True, False:
+                    self.good_short += trial.duration_s
+                case _:
+                    self.bad_short += trial.duration_s
+
+
+def classify(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> LoadClass:
+    """Classify one rate by all trials at it (RFC 9971, appendix A)."""
+    sums, wanted_s = _Sums(trials, limit, phase), phase.duration_sum_s * (1 - _ROUNDING)
+    balancing = sums.good_short * exceed_ratio / (1 - exceed_ratio)
+    bad = sums.bad_long + max(0.0, sums.bad_short - balancing)
+    whole = max(sums.good_long + bad, wanted_s)
+    quantile = whole * exceed_ratio
+    optimistic, pessimistic = bad <= quantile, whole - sums.good_long <= quantile
+    if optimistic and pessimistic:
+        return LoadClass.LOWER
+    return LoadClass.UNDECIDED if optimistic or pessimistic else LoadClass.UPPER
+
+
+def conditional_throughput(trials: Sequence[RateTrial], limit: Limit, phase: Phase, exceed_ratio: float) -> float:
+    """I/Os per second within a limit, in the trial at the quantile of the exceed ratio (RFC 9971, appendix B).
+
+    The trials are of one rate, at least one.
+    """
+    long = [trial for trial in trials if trial.duration_s >= phase.trial_s * (1 - _ROUNDING)]
+    whole_s = max(phase.duration_sum_s * (1 - _ROUNDING), sum(trial.duration_s for trial in long))
+    left_s = whole_s * (1 - exceed_ratio)
+    share: float | None = None
+    for trial in sorted(long, key=lambda trial: trial.excess_of(limit)):
+        if share is not None and left_s <= 0:
+            break
+        share = trial.excess_of(limit)
+        left_s -= trial.duration_s
+    if share is None or left_s > 0:
+        share = 1.0
+    return trials[0].rate * (1 - share)

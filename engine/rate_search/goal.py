@@ -1,0 +1,101 @@
+"""What a search for a rate is to reach: the terms of RFC 9971 (MLRsearch), and how they are typed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from engine.errors import UsageError
+from engine.job.sizes import parse_duration
+from engine.sweep.limit import Limit
+
+_EXCEEDANCES = 10
+"""I/Os beyond a percentile that a trial needs to tell it from its neighbours."""
+_MOST_TRIAL_S = 10.0
+
+
+def allowed_share(limit: Limit) -> float:
+    """Share of the I/Os of a trial that may take longer than a limit (the goal loss ratio): 0.01 for p99."""
+    return 1 - float(limit.metric[1:]) / 100 if limit.metric.startswith("p") else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One pass of the search; each narrows the bounds of the one before with more and longer trials."""
+
+    trial_s: float
+    """Trials at least as long count in full."""
+    duration_sum_s: float
+    steps: int
+    """Distance of the bounds that is enough, in steps of the grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateGoal:
+    """When the bounds of a limit are good enough."""
+
+    width: float = 0.05
+    """Distance of the bounds, as a share of the lower one."""
+    exceed_ratio: float = 0.5
+    """Share of the time at one rate in which the limit may be exceeded."""
+    duration_sum_s: float = 21.0
+    """Time at one rate after which it is decided in any case."""
+    trial_s: float = 1.0
+    first_trial_s: float = 0.5
+
+    def phases(self, limits: tuple[Limit, ...], rate: float) -> tuple[Phase, ...]:
+        """Plan the passes, with trials long enough for the percentiles of the limits at a rate."""
+        share = min((share for limit in limits if (share := allowed_share(limit)) > 0), default=1.0)
+        trial_s = max(self.trial_s, min(_EXCEEDANCES / (share * max(rate, 1.0)), _MOST_TRIAL_S))
+        final_sum_s = max(self.duration_sum_s, trial_s)
+        first_s = min(self.first_trial_s * trial_s / self.trial_s, trial_s)
+        return (
+            Phase(first_s, first_s, 8),
+            Phase(trial_s, max(final_sum_s / 4, trial_s), 2),
+            Phase(trial_s, final_sum_s, 1),
+        )
+
+
+def parse_goal(text: str) -> RateGoal:
+    """Read `width=5%,exceed=0.5,sum=21s,trial=1s,first=500ms`, any of them.
+
+    Raises:
+        UsageError: it is no goal.
+    """
+    goal = RateGoal()
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        field = _FIELDS.get(key)
+        if field is None or not equals:
+            raise UsageError(f"--goal {part!r}: one of {', '.join(f'{name}=...' for name in _FIELDS)}")
+        name, read, low, high = field
+        number = _number(part, read, value)
+        if not low <= number <= high:
+            raise UsageError(f"--goal {part!r}: out of range: {low:g} to {high:g}")
+        goal = replace(goal, **{name: number})
+    if goal.first_trial_s > goal.trial_s:
+        raise UsageError("--goal: first= is longer than trial=: the first trials are the short ones")
+    return goal
+
+
+def _number(part: str, read: Callable[[str], float], value: str) -> float:
+    try:
+        return read(value)
+    except (ValueError, UsageError):
+        raise UsageError(f"--goal {part!r}: write it like {_EXAMPLE}") from None
+
+
+def _share(text: str) -> float:
+    number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    return number if math.isfinite(number) else math.nan
+
+
+_EXAMPLE = "width=5%,exceed=0.5,sum=21s,trial=1s,first=500ms"
+_FIELDS: dict[str, tuple[str, Callable[[str], float], float, float]] = {
+    "width": ("width", _share, 0.005, 0.5),
+    "exceed": ("exceed_ratio", _share, 0.0, 0.9),
+    "sum": ("duration_sum_s", parse_duration, 1.0, 3600.0),
+    "trial": ("trial_s", parse_duration, 0.2, 60.0),
+    "first": ("first_trial_s", parse_duration, 0.2, 60.0),
+}

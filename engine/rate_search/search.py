@@ -1,0 +1,231 @@
+"""Which rate to measure next, and for how long: a pure function of the trials so far, so that it goes on from a file.
+
+First the maximum: rates rise until the load no longer carries them; such a trial keeps every slot busy, as a closed loop
+does, and its throughput bounds the search. Then a ladder, one trial per rate, which all limits share. Then phases with
+more and longer trials; in each the bounds of every limit are brought together on one grid of rates (RFC 9971: expand,
+halve, refine), so that limits that are kept up to about the same rate share their trials.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.rate_search.bounds import LoadClass, classify
+from engine.rate_search.goal import Phase, RateGoal
+from engine.rate_search.grid import LOWEST_SHARE, Grid, rounded
+from engine.rate_search.trial import SUSTAINED, RateTrial
+from engine.job.limits import MAX_ARRIVALS_PER_S
+from engine.sweep.limit import Limit
+
+FIRST_RATE = 10_000.0
+_FASTER = 4.0
+"""From one rate to the next on the way to the maximum."""
+_OVERLOADS = 3
+"""Trials that must fall short of a rate before it is taken as too high: a single one may have met a stall."""
+_MOST_TRIALS = 2000
+_FARTHEST = 16
+"""Steps by which a bound is looked for further out at a time."""
+
+
+class RateStage(StrEnum):
+    """Parts of the search, in their order."""
+
+    MAXIMUM = "maximum"
+    LADDER = "ladder"
+    SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTrial:
+    """What to measure next."""
+
+    rate: float
+    duration_s: float
+    stage: RateStage
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Indices of the relevant bounds of one limit; None where there is none."""
+
+    lower: int | None
+    upper: int | None
+    undecided: tuple[int, ...] = ()
+    """Measured between the bounds and not decided."""
+    lowers: int = 0
+    """How many rates are lower bounds."""
+    uppers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RateSearch:
+    """The search for all limits at once."""
+
+    limits: tuple[Limit, ...]
+    goal: RateGoal = field(default_factory=RateGoal)
+    low: float | None = None
+    high: float | None = None
+    """No rate beyond is tried; None: up to the maximum."""
+
+    def next_trial(self, trials: Sequence[RateTrial]) -> WantedTrial | None:
+        """Choose the next trial; None when every limit is decided as far as it can be."""
+        if len(trials) >= _MOST_TRIALS:
+            return None
+        at_maximum = self._next_for_maximum(trials)
+        grid = self.grid(trials)
+        if at_maximum is not None or grid is None:
+            return at_maximum
+        phases = self.phases(grid)
+        rates = on_grid(trials)
+        for index in grid.ladder():
+            if grid.rate(index) not in rates:
+                return WantedTrial(grid.rate(index), phases[0].trial_s, RateStage.LADDER)
+        return self._next_of_phases(trials, grid, phases)
+
+    def phases(self, grid: Grid) -> tuple[Phase, ...]:
+        """Passes over a grid; where the limits are, near its upper end, trials have about so many I/Os."""
+        return self.goal.phases(self.limits, grid.highest / 2)
+
+    def grid(self, trials: Sequence[RateTrial]) -> Grid | None:
+        """Lay the grid below the maximum; None while that is not known."""
+        maximum = self._maximum(trials)
+        if maximum is None:
+            return None
+        highest = max(min(maximum, self.high or maximum), 1.0)
+        lowest = max(highest * LOWEST_SHARE, 0.1) if self.low is None else min(self.low, highest)
+        return Grid(rounded(highest), lowest, self.goal.width / 2)
+
+    def is_capped(self, trials: Sequence[RateTrial]) -> bool:
+        """Whether the load carried the highest rate allowed."""
+        return any(is_carried(trial) for trial in _to_maximum(trials).get(self._highest_rate, ()))
+
+    def _maximum(self, trials: Sequence[RateTrial]) -> float | None:
+        """Throughput of the load, or the highest rate allowed if it carries that."""
+        for rate, group in _to_maximum(trials).items():
+            carried = any(is_carried(trial) for trial in group)
+            if carried and rate >= self._highest_rate:
+                return rate
+            if not carried and len(group) >= _OVERLOADS:
+                return max(trial.iops for trial in group)
+        return None
+
+    @property
+    def _highest_rate(self) -> float:
+        return min(self.high or MAX_ARRIVALS_PER_S, MAX_ARRIVALS_PER_S)
+
+    def _next_for_maximum(self, trials: Sequence[RateTrial]) -> WantedTrial | None:
+        if self._maximum(trials) is not None:
+            return None
+        groups = _to_maximum(trials)
+        rate = min(max(FIRST_RATE, self.low or 0.0), self._highest_rate)
+        while any(is_carried(trial) for trial in groups.get(rate, ())):
+            rate = min(rate * _FASTER, self._highest_rate)
+        return WantedTrial(rate, self.goal.trial_s, RateStage.MAXIMUM)
+
+    def bounds(self, trials: Sequence[RateTrial], grid: Grid, limit: Limit, phase: Phase) -> Bounds:
+        """Find the relevant bounds: the lowest rate that is an upper bound, the highest lower bound below it."""
+        classes = {
+            grid.nearest(rate): classify(group, limit, phase, self.goal.exceed_ratio)
+            for rate, group in on_grid(trials).items()
+        }
+        upper = max((index for index, found in classes.items() if found is LoadClass.UPPER), default=None)
+        below = -1 if upper is None else upper
+        lower = min(
+            (index for index, found in classes.items() if found is LoadClass.LOWER and index > below), default=None
+        )
+        last = grid.last + 1 if lower is None else lower
+        undecided = (i for i, found in classes.items() if found is LoadClass.UNDECIDED and below < i < last)
+        counts = Counter(classes.values())
+        return Bounds(
+            lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER]
+        )
+
+    def _next_of_phases(
+        self, trials: Sequence[RateTrial], grid: Grid, phases: Sequence[Phase]
+    ) -> WantedTrial | None:
+        for number, phase in enumerate(phases):
+            before = phases[max(number - 1, 0)]
+            wanted = Counter[int]()
+            for limit in self.limits:
+                index = _next_index(
+                    grid,
+                    self.bounds(trials, grid, limit, phase),
+                    self.bounds(trials, grid, limit, before),
+                    phase.steps,
+                )
+                if index is not None:
+                    wanted[index] += 1
+            if wanted:
+                here = grid.nearest(trials[-1].rate)
+                # Staying saves the turn; what most limits want comes next.
+                index = here if wanted[here] else max(wanted, key=lambda each: (wanted[each], each))
+                return WantedTrial(grid.rate(index), phase.trial_s, RateStage.SEARCH)
+        return None
+
+
+def is_carried(trial: RateTrial) -> bool:
+    """Whether as many I/Os completed as arrived, on the way to the maximum."""
+    return trial.iops >= SUSTAINED * trial.rate and not trial.skipped
+
+
+def on_grid(trials: Sequence[RateTrial]) -> Mapping[float, Sequence[RateTrial]]:
+    """Group the trials of ladder and search by their rate."""
+    groups: dict[float, list[RateTrial]] = {}
+    for trial in trials:
+        if trial.stage != RateStage.MAXIMUM:
+            groups.setdefault(trial.rate, []).append(trial)
+    return groups
+
+
+def _to_maximum(trials: Sequence[RateTrial]) -> Mapping[float, Sequence[RateTrial]]:
+    groups: dict[float, list[RateTrial]] = {}
+    for trial in trials:
+        if trial.stage == RateStage.MAXIMUM:
+            groups.setdefault(trial.rate, []).append(trial)
+    return groups
+
+
+def _next_index(grid: Grid, now: Bounds, before: Bounds, steps: int) -> int | None:
+    """Choose the rate whose class is to be known next for one limit; None if its bounds are near enough.
+
+    Where a bound is missing, that of the phase before is tried, then rates farther and farther out.
+    """
+    upper, lower = now.upper, now.lower
+    if upper is None and lower is None:
+        known = before.upper if before.lower is None else before.lower
+        return grid.nearest(grid.highest / 2) if known is None else known
+    if lower is None and upper is not None:
+        return None if upper == grid.last else _below(grid, upper, now, before, steps)
+    if upper is None and lower is not None:
+        return None if lower == 0 else _above(lower, now, before, steps)
+    assert upper is not None
+    assert lower is not None
+    return None if lower - upper <= steps else _between(upper, lower, now)
+
+
+def _below(grid: Grid, upper: int, now: Bounds, before: Bounds, steps: int) -> int:
+    if before.lower is not None and before.lower > upper:
+        return before.lower
+    farthest = min(upper + _reach(steps, now.uppers), grid.last)
+    return max((index for index in now.undecided if upper < index <= farthest), default=farthest)
+
+
+def _above(lower: int, now: Bounds, before: Bounds, steps: int) -> int:
+    if before.upper is not None and before.upper < lower:
+        return before.upper
+    farthest = max(lower - _reach(steps, now.lowers), 0)
+    return min((index for index in now.undecided if farthest <= index < lower), default=farthest)
+
+
+def _reach(steps: int, tried: int) -> int:
+    return min(steps << max(tried - 1, 0), max(steps, _FARTHEST)) if tried < 16 else _FARTHEST
+
+
+def _between(upper: int, lower: int, now: Bounds) -> int:
+    """Take the middle, or a rate near it that has trials: of other limits, or of the ladder."""
+    middle, near = (upper + lower) // 2, (lower - upper) // 4
+    undecided = (index for index in now.undecided if abs(index - middle) <= near)
+    return min(undecided, key=lambda index: abs(index - middle), default=middle)

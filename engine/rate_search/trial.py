@@ -1,0 +1,101 @@
+"""What one trial of an open loop at one rate gave, and how much of it each limit was exceeded by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.rate_search.goal import allowed_share
+from engine.results.histogram import middles_ns
+from engine.results.measured import Measured
+from engine.sweep.limit import Limit
+
+PATIENCE_S = 1.0
+"""How long an arrival waits for a free slot before it is skipped (schedule.rs)."""
+SUSTAINED = 0.95
+"""Share of the arrivals that complete where the rate is carried; below, the backlog grows for as long as it lasts."""
+_DEVIATIONS = 3.0
+"""Standard deviations that the number of Poisson arrivals may be off."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateTrial:
+    """One trial; latencies count from the time an I/O was due."""
+
+    rate: float
+    """Intended, I/Os per second."""
+    duration_s: float
+    iops: float
+    ios: int = 0
+    skipped: int = 0
+    """Arrivals that found no free slot within a second; they exceed every limit."""
+    errors: int = 0
+    latencies_ns: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """mean, p50, p90, p99, p99.9 and max."""
+    excess: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """Share of the I/Os that took longer than each limit, by its text; the trial loss ratio of RFC 9971."""
+    is_sustained: bool = True
+    """Whether as many I/Os completed as arrived, but for those that a limit lets wait."""
+    bytes_per_s: float = 0.0
+    start_s: float = 0.0
+    """From the start of the search."""
+    stage: str = ""
+    failing: tuple[str, ...] = ()
+    """Targets whose I/Os failed meanwhile."""
+
+    def excess_of(self, limit: Limit) -> float:
+        """Share of the I/Os over a limit; 1 where it was not counted."""
+        return self.excess.get(limit.text, 1.0)
+
+    def keeps(self, limit: Limit) -> bool:
+        """Whether the trial is good (low-loss) for a limit."""
+        return self.is_sustained and self.excess_of(limit) <= allowed_share(limit) + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How many I/Os were due in a trial, and what became of those that did not complete."""
+
+    rate: float
+    duration_s: float
+    skipped: int = 0
+    errors: int = 0
+
+    @property
+    def due(self) -> float:
+        """Arrivals expected."""
+        return self.rate * self.duration_s
+
+    @property
+    def margin(self) -> float:
+        """How far the number of arrivals may be off by chance."""
+        return _DEVIATIONS * math.sqrt(max(self.due, 1.0))
+
+    def sustained(self, ios: int) -> bool:
+        """Whether the rate was carried."""
+        return ios + self.margin >= SUSTAINED * self.due and ios > 0
+
+    def unserved(self, ios: int, limit_s: float) -> float:
+        """Arrivals that must have waited for longer than a limit by the end: more than can wait within it."""
+        waiting = self.due - ios - self.skipped - self.errors
+        return max(waiting - self.margin - self.rate * min(limit_s, PATIENCE_S), 0.0)
+
+
+def excess_share(limit: Limit, total: Measured, arrivals: Arrivals) -> float:
+    """Share of the arrivals of a trial that exceeded a limit; for a mean, all or none.
+
+    I/Os that were skipped, failed, or still wait although the limit is over have exceeded it.
+    """
+    if total.ios == 0:
+        return 1.0
+    lost = arrivals.skipped + arrivals.errors + arrivals.unserved(total.ios, limit.limit_ns / 1e9)
+    if limit.metric == "mean":
+        mean_ns = (total.latency_sum_ns + lost * PATIENCE_S * 1e9) / (total.ios + lost)
+        return float(mean_ns > limit.limit_ns)
+    over = float(total.counts[middles_ns(total.buckets) > limit.limit_ns].sum())
+    if limit.metric == "max" and (total.largest_ns or 0) > limit.limit_ns:
+        over = max(over, 1.0)
+    elif limit.metric == "max":
+        over = 0.0
+    return min((over + lost) / max(total.ios + lost, 1.0), 1.0)
