@@ -13,6 +13,9 @@ from engine.sweep.limit import Limit
 _EXCEEDANCES = 10
 """I/Os beyond a percentile that a trial needs to tell it from its neighbours."""
 _MOST_TRIAL_S = 10.0
+_DURATION_SUM_S = 21.0
+"""As FD.io CSIT has it."""
+_LEAST_SUM_S = 7.0
 
 
 def allowed_share(limit: Limit) -> float:
@@ -39,8 +42,8 @@ class RateGoal:
     """Distance of the bounds, as a share of the lower one."""
     exceed_ratio: float = 0.5
     """Share of the time at one rate in which the limit may be exceeded."""
-    duration_sum_s: float = 21.0
-    """Time at one rate after which it is decided in any case."""
+    duration_sum_s: float | None = None
+    """Time at one rate after which it is decided in any case; None: 21 s for one limit, less for each of several."""
     trial_s: float = 1.0
     first_trial_s: float = 0.5
 
@@ -48,13 +51,18 @@ class RateGoal:
         """Plan the passes, with trials long enough for the percentiles of the limits at a rate."""
         share = min((share for limit in limits if (share := allowed_share(limit)) > 0), default=1.0)
         trial_s = max(self.trial_s, min(_EXCEEDANCES / (share * max(rate, 1.0)), _MOST_TRIAL_S))
-        final_sum_s = max(self.duration_sum_s, trial_s)
+        final_sum_s = max(self.duration_sum_s or _duration_sum_s(len(limits)), trial_s)
         first_s = min(self.first_trial_s * trial_s / self.trial_s, trial_s)
         return (
             Phase(first_s, first_s, 8),
             Phase(trial_s, max(final_sum_s / 4, trial_s), 2),
             Phase(trial_s, final_sum_s, 1),
         )
+
+
+def _duration_sum_s(limits: int) -> float:
+    """Share out the time, so that three limits far from each other do not take three times as long as one."""
+    return _DURATION_SUM_S if limits == 1 else max(1.5 * _DURATION_SUM_S / limits, _LEAST_SUM_S)
 
 
 def parse_goal(text: str) -> RateGoal:

@@ -1,9 +1,9 @@
 """Which rate to measure next, and for how long: a pure function of the trials so far, so that it goes on from a file.
 
-First the maximum: rates rise until the load no longer carries them; such a trial keeps every slot busy, as a closed loop
-does, and its throughput bounds the search. Then a ladder, one trial per rate, which all limits share. Then phases with
-more and longer trials; in each the bounds of every limit are brought together on one grid of rates (RFC 9971: expand,
-halve, refine), so that limits that are kept up to about the same rate share their trials.
+First the maximum: rates rise until the load no longer carries them; such a trial keeps every slot busy, as a closed
+loop does, and its throughput bounds the search. Then a ladder, one trial per rate, which all limits share. Then phases
+with more and longer trials; in each the bounds of every limit are brought together on one grid of rates (RFC 9971:
+expand, halve, refine), so that limits that are kept up to about the same rate share their trials.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from engine.job.limits import MAX_ARRIVALS_PER_S
 from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.goal import Phase, RateGoal
 from engine.rate_search.grid import LOWEST_SHARE, Grid, rounded
 from engine.rate_search.trial import SUSTAINED, RateTrial
-from engine.job.limits import MAX_ARRIVALS_PER_S
 from engine.sweep.limit import Limit
 
 FIRST_RATE = 10_000.0
@@ -86,7 +86,7 @@ class RateSearch:
         return self._next_of_phases(trials, grid, phases)
 
     def phases(self, grid: Grid) -> tuple[Phase, ...]:
-        """Passes over a grid; where the limits are, near its upper end, trials have about so many I/Os."""
+        """Plan the passes over a grid; trials are as long as the rates of its upper half need."""
         return self.goal.phases(self.limits, grid.highest / 2)
 
     def grid(self, trials: Sequence[RateTrial]) -> Grid | None:
@@ -139,13 +139,9 @@ class RateSearch:
         last = grid.last + 1 if lower is None else lower
         undecided = (i for i, found in classes.items() if found is LoadClass.UNDECIDED and below < i < last)
         counts = Counter(classes.values())
-        return Bounds(
-            lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER]
-        )
+        return Bounds(lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER])
 
-    def _next_of_phases(
-        self, trials: Sequence[RateTrial], grid: Grid, phases: Sequence[Phase]
-    ) -> WantedTrial | None:
+    def _next_of_phases(self, trials: Sequence[RateTrial], grid: Grid, phases: Sequence[Phase]) -> WantedTrial | None:
         for number, phase in enumerate(phases):
             before = phases[max(number - 1, 0)]
             wanted = Counter[int]()

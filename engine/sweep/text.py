@@ -66,7 +66,7 @@ def sweep_lines(result: SweepResult) -> Iterator[str]:
     for trouble in result.troubles:
         yield f"note: {trouble}"
     if result.plan.load is None:
-        yield from _aligned(_head(result.plan), [_row(result.plan, curve) for curve in result.curves if curve.trials])
+        yield from aligned(_head(result.plan), [_row(result.plan, curve) for curve in result.curves if curve.trials])
     else:
         for curve in result.curves:
             yield from _curve_lines(result.plan, curve)
@@ -79,7 +79,7 @@ def _curve_lines(plan: SweepPlan, curve: CurveResult) -> Iterator[str]:
     if curve.curve.name:
         yield f"[{curve.curve.name}]"
     rows = [(f"{point.load:g}", *_figures(point)) for point in summaries(curve.trials)]
-    yield from _aligned(_head(plan), rows)
+    yield from aligned(_head(plan), rows)
     yield from answer_lines(curve.answer, plan)
     yield ""
 
@@ -145,7 +145,7 @@ def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Right-align all columns but the last."""
     widths = [max(len(row[index]) for row in (head, *rows)) for index in range(len(head))]
     for row in (head, *rows):

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from engine.errors import LunscopeError, UsageError, words_of
+from engine.errors import LunscopeError, words_of
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
+from engine.sweep.line_file import MOST_BYTES, LineFile, parsed
 from engine.sweep.plan import SweepPlan
 from engine.sweep.search import SearchStage
 from engine.sweep.target_share import TargetShare
 from engine.sweep.trial import Trial
 
 SCHEMA = "lunscope.sweep-trials/1"
-_MOST_BYTES = 64 << 20
-"""More than the trials of the largest sweep."""
-_MODE = 0o600
 _LARGEST = 1e30
 """More than any figure of a trial."""
 _NUMBERS = ("ios", "load", "in_flight", "iops", "latency_ns", "half_width", "bytes_per_s", "start_s", "duration_s")
@@ -35,7 +32,6 @@ class TrialFile:
     plan: SweepPlan
     done: list[tuple[int, Trial]] = field(default_factory=list)
     """Trials read from it, with the index of their curve."""
-    _fd: int = -1
 
     def __enter__(self) -> Self:
         """Open or create it and read what is there; a line that was cut off is dropped.
@@ -44,17 +40,17 @@ class TrialFile:
             UsageError: it is of another sweep, or not of a sweep at all.
             LunscopeError: it cannot be opened.
         """
-        try:
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
-            self._read()
-        except OSError as error:
-            raise LunscopeError(f"{self.path}: {words_of(error)}") from None
+        self._file = LineFile(self.path, SCHEMA, self.plan.identity)
+        with ExitStack() as opened:
+            opened.enter_context(self._file)
+            self.done = list(self._trials(self._file))
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._fd)
+        self._opened.close()
 
     def append(self, curve: int, trial: Trial) -> None:
         """Write one trial, and make sure that it is on the disk.
@@ -62,43 +58,12 @@ class TrialFile:
         Raises:
             LunscopeError: it cannot be written.
         """
-        self._write({"curve": curve, **trial_document(trial)})
+        self._file.append({"curve": curve, **trial_document(trial)})
 
-    def _write(self, document: Mapping[str, object]) -> None:
-        line = json.dumps(document, allow_nan=False).encode() + b"\n"
-        try:
-            if os.write(self._fd, line) != len(line):
-                raise LunscopeError(f"{self.path}: the disk is full: the sweep can go on from here later")
-            os.fdatasync(self._fd)
-        except OSError as error:
-            raise LunscopeError(f"{self.path}: {words_of(error)}") from None
-
-    def _read(self) -> None:
-        size = os.fstat(self._fd).st_size
-        if size > _MOST_BYTES:
-            raise UsageError(f"{self.path}: larger than any sweep: give another --trials")
-        data = os.pread(self._fd, size, 0)
-        whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.split(b"\n")[:-1]
-        if not data:
-            self._write({"schema": SCHEMA, "sweep": self.plan.identity})
-            return
-        self._check_head(lines)
-        self.done = list(self._trials(lines[1:]))
-        if len(whole) < len(data):
-            os.ftruncate(self._fd, len(whole))
-
-    def _check_head(self, lines: list[bytes]) -> None:
-        head = _parsed(lines[0]) if lines else {}
-        if head.get("schema") != SCHEMA:
-            raise UsageError(f"{self.path}: not a file of a sweep: give another --trials")
-        if head.get("sweep") != self.plan.identity:
-            raise UsageError(f"{self.path}: of a sweep with other axes or another job: give another --trials")
-
-    def _trials(self, lines: list[bytes]) -> Iterator[tuple[int, Trial]]:
-        for number, (curve, trial) in enumerate(_parsed_trials(lines), start=2):
+    def _trials(self, file: LineFile) -> Iterator[tuple[int, Trial]]:
+        for number, (curve, trial) in enumerate(_parsed_trials(file.lines), start=1):
             if trial is None or not 0 <= curve < len(self.plan.curves):
-                raise UsageError(f"{self.path}: line {number} is damaged: remove it, or give another --trials")
+                raise file.damaged(number)
             yield curve, trial
 
 
@@ -110,7 +75,7 @@ def read_trials(path: Path) -> list[tuple[int, Trial]]:
     """
     try:
         with path.open("rb") as file:
-            lines = file.read(_MOST_BYTES).split(b"\n")[1:]
+            lines = file.read(MOST_BYTES).split(b"\n")[1:]
     except OSError as error:
         raise LunscopeError(f"{path}: {words_of(error)}") from None
     return [(curve, trial) for curve, trial in _parsed_trials(lines) if trial is not None and curve >= 0]
@@ -118,17 +83,9 @@ def read_trials(path: Path) -> list[tuple[int, Trial]]:
 
 def _parsed_trials(lines: list[bytes]) -> Iterator[tuple[int, Trial | None]]:
     for line in lines:
-        document = _parsed(line)
+        document = parsed(line)
         curve = document.pop("curve", None)
         yield (curve, read_trial(document)) if isinstance(curve, int) else (-1, None)
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def trial_document(trial: Trial) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from engine.config import SCRATCH_ENV
 from engine.errors import UsageError
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
+from engine.rate_search.goal import parse_goal
 from engine.running.control import LoadControl
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
@@ -24,6 +25,7 @@ from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.after_screens import sum_up_sweep
 from tui.headless.leaving import go_on_in_child
+from tui.headless.rates import RateOutput, RatesAsked, rate_ranges, search_rates
 from tui.headless.sweep import SweepOrder, run_sweep
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
 from tui.options.reading import root_options
@@ -42,7 +44,15 @@ from tui.options.work import read_work
     help="An axis: qd=1..256 (doubled, and finer around the knee), stripe_width=1,2,4, bs=4k,64k; repeat for more.",
 )
 @click.option(
-    "--slo", multiple=True, metavar="LIMIT", help="Best values within a limit, too, as p99<=5ms; repeat for more."
+    "--slo",
+    multiple=True,
+    metavar="LIMIT",
+    help="Best values within a limit, too, as p99<=5ms; repeat for more. Without --vary: the highest rate within it.",
+)
+@click.option(
+    "--goal",
+    metavar="KEY=VALUE[,...]",
+    help="Of the search for a rate. [width=5%,exceed=0.5,sum=21s,trial=1s,first=500ms]",
 )
 @click.option(
     "--trials",
@@ -62,6 +72,7 @@ def command(
     *,
     vary: tuple[str, ...],
     slo: tuple[str, ...],
+    goal: str | None,
     trials: Path | None,
     headless: bool,
     as_json: bool,
@@ -83,6 +94,9 @@ def command(
     throughput. A curve without a knee is called flat, falling, rising or still warming up. On a terminal the points and
     what they say are on the screen; the answer is printed when it is left.
 
+    With --slo and no --vary, or with --vary rate=LOW..HIGH (rate=.. for any), it searches the highest rate at which
+    I/Os may arrive, whatever completes, so that each limit is kept. This has no screen.
+
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
     """
@@ -90,13 +104,21 @@ def command(
     if read.search is not None:
         vary = vary or (read.search.vary,)
         slo = slo or ((read.search.slo,) if read.search.slo else ())
-    axes, limits = tuple(map(parse_axis, vary)), tuple(map(_limit, slo))
+    rates, closed = rate_ranges(vary)
+    axes, limits = tuple(map(parse_axis, closed)), tuple(map(_limit, slo))
+    wants_rates = rates is not None or (bool(limits) and not axes)
+    if goal is not None and not wants_rates:
+        raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
-    plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
+    if wants_rates:
+        asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
+        watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
+        return search_rates(job, asked, permissions, RateOutput(watching, as_json, trials, read.warnings))
+    plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
     require_write_permission(plan, permissions)
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
@@ -110,6 +132,11 @@ def command(
         if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
             return _on_screen(order, watching)
         return run_sweep(order, watching)
+
+
+def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:
+    """Whether somebody chose the queue depth."""
+    return job_file is not None or knobs.get("qd") is not None
 
 
 def _on_screen(order: SweepOrder, watching: Watching) -> int:

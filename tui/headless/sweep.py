@@ -29,7 +29,7 @@ from tui.options.watching import Watching, open_source, recording_exit
 _LOOK_S = 0.05
 _REPORT_S = 0.5
 _LINE_CELLS = 72
-_LAST_SAMPLE_S = 2.0
+LAST_SAMPLE_S = 2.0
 _ENDING_S = 2.0
 """How long a measurement may take to end after a signal."""
 
@@ -48,7 +48,7 @@ class HeadlessSweep(HeadlessRun):
     """Takes a plan from the preparation of its load to the last point."""
 
     def __init__(self, order: SweepOrder, control: LoadControl, monitor: Monitor, signals: EndingSignals) -> None:
-        super().__init__(control, monitor, signals, _report)
+        super().__init__(control, monitor, signals, report_progress)
         self._order, self._control, self._signals = order, control, signals
         done = () if order.trials is None else tuple(order.trials.done)
         self._runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load)
@@ -72,7 +72,7 @@ class HeadlessSweep(HeadlessRun):
                 break
             if time.monotonic() - reported_s >= _REPORT_S:
                 reported_s = time.monotonic()
-                _report(progress_line(self._runner.progress))
+                report_progress(progress_line(self._runner.progress))
         self.result = under_way.result() if under_way.done.is_set() else self._runner.result_so_far("stopped")
         if self._trouble is not None:
             raise self._trouble
@@ -103,7 +103,7 @@ def run_sweep(order: SweepOrder, watching: Watching) -> int:
             monitor.start()
             load = sweep.drive(order.plan.armed, order.permissions)
             if recording is not None:
-                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
+                monitor.wait_for_next(min(watching.interval_s, LAST_SAMPLE_S) + READING_S)
             code = exit_code(load, control.status.state, signals)
         except LunscopeError as error:
             click.echo(f"lunscope: {safe_text(str(error))}", err=True)
@@ -132,7 +132,8 @@ def _print(result: SweepResult, targets: tuple[str, ...], *, as_json: bool) -> N
         click.echo(safe_text(line))
 
 
-def _report(text: str) -> None:
+def report_progress(text: str) -> None:
+    """Show one line in place of the one before, on a terminal only."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
         sys.stderr.flush()

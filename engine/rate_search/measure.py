@@ -1,0 +1,142 @@
+"""Measures one trial of an open loop: turns the rate, lets the queue settle, counts for as long as is wanted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.job.spec import Knobs
+from engine.rate_search.search import WantedTrial
+from engine.rate_search.trial import Arrivals, RateTrial, excess_share
+from engine.results.measured import Measured
+from engine.results.result import EpochResult
+from engine.running.counter_reader import ERRORS, FAILING, SKIPPED
+from engine.sweep.limit import Limit
+from engine.sweep.measure import EndedError, Load
+
+_LOOK_S = 0.02
+_SETTLE_S = 0.2
+"""From a turn to the trial: what waited at the rate before is served by then."""
+_GAP_S = 2.0
+"""A look that comes so late: the process was stopped, or the machine; the trial begins anew."""
+_PATIENCE_S = 10.0
+"""How much longer than wanted a trial may last because I/Os of the one before do not return."""
+_ATTEMPTS = 3
+_PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
+
+
+class _GapError(Exception):
+    """The trial is worth nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Counters that no epoch has in the result so far."""
+
+    errors: int
+    skipped: int
+    failing: frozenset[int]
+
+
+@dataclass
+class RateMeter:
+    """Measures trials of a running open loop."""
+
+    load: Load
+    limits: tuple[Limit, ...]
+    ended: Callable[[], bool]
+    """Whether to give the trial up."""
+    clock: Callable[[], float] = time.monotonic
+    _knobs: Knobs | None = None
+
+    def measure(self, knobs: Knobs, wanted: WantedTrial, search_start_s: float) -> RateTrial:
+        """Measure one trial; blocks. Trials at the same rate follow each other without a turn, as one would wait.
+
+        Raises:
+            EndedError: it was given up, or the load ended.
+            LunscopeError: the knobs are refused.
+        """
+        start_s = self.clock()
+        for _ in range(_ATTEMPTS):
+            try:
+                self._turn(knobs)
+                return self._trial(wanted, start_s - search_start_s)
+            except _GapError:
+                self._knobs = None
+        raise EndedError
+
+    def _turn(self, knobs: Knobs) -> None:
+        if knobs == self._knobs:
+            return
+        self.load.turn(knobs)
+        self._knobs = knobs
+        self._wait(_SETTLE_S)
+
+    def _trial(self, wanted: WantedTrial, start_s: float) -> RateTrial:
+        self.load.part_epoch()
+        before, begun_s = self._counts(), self.clock()
+        self._wait(wanted.duration_s)
+        while (epoch := self._epoch()).duration_s < wanted.duration_s:
+            if self.clock() - begun_s > wanted.duration_s + _PATIENCE_S:
+                break
+            self._wait(max(wanted.duration_s - epoch.duration_s, _LOOK_S))
+        return self._evaluated(wanted, epoch, before, self._counts(), start_s)
+
+    def _wait(self, seconds: float) -> None:
+        until_s = last_s = self.clock()
+        until_s += seconds
+        while last_s < until_s:
+            if self.ended() or self.load.wait(_LOOK_S):
+                raise EndedError
+            now_s = self.clock()
+            if now_s - last_s > _GAP_S:
+                raise _GapError
+            last_s = now_s
+
+    def _epoch(self) -> EpochResult:
+        epoch = self.load.last_epoch()
+        if epoch is None:
+            raise EndedError
+        return epoch
+
+    def _counts(self) -> _Counts:
+        counters = self.load.peek()
+        if counters is None:
+            raise EndedError
+        failing = frozenset(np.flatnonzero(counters[:, FAILING]).tolist())
+        return _Counts(int(counters[:, ERRORS].sum()), int(counters[:, SKIPPED].sum()), failing)
+
+    def _evaluated(
+        self, wanted: WantedTrial, epoch: EpochResult, before: _Counts, after: _Counts, start_s: float
+    ) -> RateTrial:
+        total = epoch.split.total if epoch.logical is None else epoch.logical.split.total
+        # An epoch that never opened, as old I/Os did not return, has measured for as long as was waited.
+        duration_s = max(epoch.duration_s, wanted.duration_s)
+        arrivals = Arrivals(
+            wanted.rate, duration_s, max(after.skipped - before.skipped, 0), max(after.errors - before.errors, 0)
+        )
+        names = self.load.status.targets
+        return RateTrial(
+            rate=wanted.rate,
+            duration_s=duration_s,
+            iops=total.ios / duration_s,
+            ios=total.ios,
+            skipped=arrivals.skipped,
+            errors=arrivals.errors,
+            latencies_ns=_latencies(total),
+            excess={limit.text: excess_share(limit, total, arrivals) for limit in self.limits},
+            is_sustained=arrivals.sustained(total.ios),
+            bytes_per_s=total.bytes / duration_s,
+            start_s=start_s,
+            stage=wanted.stage.value,
+            failing=tuple(names[index] for index in sorted(before.failing | after.failing)),
+        )
+
+
+def _latencies(total: Measured) -> dict[str, float]:
+    known = {name: total.percentile_ns(percent) for name, percent in _PERCENTILES}
+    known |= {"mean": total.mean_ns, "max": total.largest_ns}
+    return {name: float(value) for name, value in known.items() if value is not None}

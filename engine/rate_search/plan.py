@@ -1,0 +1,141 @@
+"""What a search for rates is to find: its limits, its range, and the jobs that it is done for."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from engine.errors import UsageError
+from engine.job.knobs import Knobs
+from engine.job.limits import MAX_ARRIVALS_PER_S, MAX_THREADS
+from engine.job.spec import Arrival, Backend, JobSpec
+from engine.job.validate import validate
+from engine.rate_search.goal import RateGoal
+from engine.rate_search.search import FIRST_RATE, RateSearch
+from engine.sweep.limit import Limit
+
+DEPTH = 128
+"""Slots per target where none are asked for: arrivals seldom wait for one below the maximum of most devices."""
+_USUAL_S = 65.0
+"""Time for one limit on a steady device, measured with the model of the tests."""
+_NOISY = 2.5
+_RANGE = re.compile(r"\s*rate\s*=\s*([0-9.e+]{0,18})\s*\.\.\s*([0-9.e+]{0,18})\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class RateRange:
+    """Rates between which to search; None: as far as the load goes."""
+
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is typed."""
+        low, high = ("" if each is None else f"{each:g}" for each in (self.low, self.high))
+        return f"rate={low}..{high}"
+
+
+def parse_rate_range(text: str) -> RateRange | None:
+    """Read `rate=1000..50000`, `rate=..50000` or `rate=..`; None where it is another axis.
+
+    Raises:
+        UsageError: it is a range of rates that cannot be.
+    """
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        low, high = (float(part) if part else None for part in match.groups())
+    except ValueError:
+        raise UsageError(f"--vary {text!r}: write it like rate=1000..50000, or rate=.. for all rates") from None
+    if any(each is not None and not 0 < each <= MAX_ARRIVALS_PER_S for each in (low, high)):
+        raise UsageError(f"--vary {text!r}: out of range: above 0, up to {MAX_ARRIVALS_PER_S} I/Os per second")
+    if low is not None and high is not None and low >= high:
+        raise UsageError(f"--vary {text!r}: a range goes upwards")
+    return RateRange(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class RatePlan:
+    """A search for each combination of the other axes, over one open-loop job."""
+
+    job: JobSpec
+    search: RateSearch
+    curves: tuple[tuple[str, Knobs], ...]
+    """Name, such as "bs=4k", and knobs of each combination; one without a name if nothing else varies."""
+    range: RateRange = field(default_factory=RateRange)
+
+    def knobs_at(self, curve: int, rate: float) -> Knobs:
+        """Knobs of a trial."""
+        return replace(self.curves[curve][1], rate_iops=rate)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """What is to be kept."""
+        return self.search.limits
+
+    @property
+    def first(self) -> Knobs:
+        """Knobs of the first trial."""
+        return self.knobs_at(0, min(FIRST_RATE, self.range.high or FIRST_RATE))
+
+    @property
+    def armed(self) -> JobSpec:
+        """The job as it is armed."""
+        return replace(self.job, knobs=self.first)
+
+    @property
+    def identity(self) -> str:
+        """Changes with whatever makes trials of another search useless for this one."""
+        words = (repr(self.job), repr(self.search), repr(self.curves))
+        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+
+    @property
+    def expected_s(self) -> float:
+        """Time on a steady device."""
+        return _USUAL_S * len(self.curves) * (1 + 0.25 * (len(self.limits) - 1))
+
+    @property
+    def words(self) -> str:
+        """How much it is, in one line."""
+        limits, depth = " and ".join(limit.text for limit in self.limits), self.curves[0][1].queue_depth
+        times = f" for each of {len(self.curves)} combinations" if len(self.curves) > 1 else ""
+        return (
+            f"highest rate with {limits}{times}: {self.job.arrival} arrivals, up to QD {depth} per target, "
+            f"about {self.expected_s / 60:.0f} min (up to {_NOISY * self.expected_s / 60:.0f} min on a noisy device)"
+        )
+
+
+def make_rate_plan(
+    job: JobSpec,
+    limits: Sequence[Limit],
+    goal: RateGoal | None = None,
+    rates: RateRange | None = None,
+    curves: Sequence[tuple[str, Knobs]] = (),
+) -> RatePlan:
+    """Make an open loop of a job; arrivals are Poisson where the job does not say.
+
+    Raises:
+        UsageError: no limits, the same one twice, or a job that cannot have arrivals.
+    """
+    if not limits:
+        raise UsageError("a search for a rate needs a limit: give --slo, such as --slo 'p99<=5ms'")
+    if len(set(limits)) < len(limits):
+        raise UsageError("--slo: a limit comes twice: give each once")
+    if job.knobs.rate_iops is not None:
+        raise UsageError("--rate: the search chooses it: leave it out, or give its range with --vary rate=LOW..HIGH")
+    rates = rates or RateRange()
+    arrival = Arrival.POISSON if job.arrival is Arrival.CLOSED else job.arrival
+    search = RateSearch(tuple(limits), goal or RateGoal(), rates.low, rates.high)
+    plan = RatePlan(replace(job, arrival=arrival), search, tuple(curves) or (("", job.knobs),), rates)
+    for index in range(len(plan.curves)):
+        validate(replace(plan.job, knobs=plan.knobs_at(index, FIRST_RATE)))
+    return plan
+
+
+def open_depth(job: JobSpec) -> int:
+    """Queue depth of an open loop where none is asked for."""
+    return min(DEPTH, MAX_THREADS) if job.backend is Backend.THREADS else DEPTH

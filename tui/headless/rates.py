@@ -1,0 +1,115 @@
+"""`lunscope sweep` for rates: the plan of what was asked for, its files, and the search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from engine.errors import UsageError
+from engine.job.knobs import Knobs
+from engine.job.spec import Arrival, JobSpec, Permissions
+from engine.rate_search.goal import RateGoal
+from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, open_depth, parse_rate_range
+from engine.rate_search.trial_file import RateTrialFile
+from engine.statistics.batch_means import StopRule
+from engine.sweep.axes import SweepAxis
+from engine.sweep.limit import Limit
+from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
+from engine.sweep.trial_file import TrialFile
+from engine.text import safe_text
+from tui.headless.leaving import go_on_in_child
+from tui.headless.rate_search import RateOrder, run_rates
+from tui.headless.sweep import SweepOrder
+from tui.options.watching import Watching
+
+_SUFFIX = ".open"
+"""Of the file of the open loop, where --trials has the closed loops as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatesAsked:
+    """What the command line says of the search."""
+
+    axes: tuple[SweepAxis, ...]
+    """Of closed loops; the search is made for each combination of those that make no load."""
+    limits: tuple[Limit, ...]
+    goal: RateGoal
+    rates: RateRange | None
+    has_depth: bool
+    """Whether the queue depth was chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateOutput:
+    """Where the results go."""
+
+    watching: Watching
+    as_json: bool
+    trials: Path | None
+    warnings: Sequence[str]
+
+
+def rate_ranges(vary: Sequence[str]) -> tuple[RateRange | None, tuple[str, ...]]:
+    """Take the range of rates of an open loop out of the axes.
+
+    Raises:
+        UsageError: it is given twice, or cannot be.
+    """
+    read = [(text, parse_rate_range(text)) for text in vary]
+    ranges = [each for _, each in read if each is not None]
+    if len(ranges) > 1:
+        raise UsageError("--vary rate: given twice: give one range")
+    return next(iter(ranges), None), tuple(text for text, each in read if each is None)
+
+
+def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, output: RateOutput) -> int:
+    """Search the highest rates of a job; returns the exit code.
+
+    Raises:
+        LunscopeError: it cannot be meant, or a file cannot be used.
+    """
+    closed = _closed_plan(job, asked)
+    plan = make_rate_plan(job, asked.limits, asked.goal, asked.rates, _curves(job, asked, closed))
+    if closed is not None:
+        require_write_permission(closed, permissions)
+    for line in (*output.warnings, *(() if closed is None else (closed.words,)), plan.words):
+        click.echo(f"lunscope: {safe_text(line)}", err=True)
+    go_on_in_child()
+    with ExitStack() as files:
+        order = RateOrder(plan, permissions, output.as_json)
+        if closed is not None:
+            file = None if output.trials is None else files.enter_context(TrialFile(output.trials, closed))
+            order = replace(order, closed=SweepOrder(closed, permissions, output.as_json, file))
+        if output.trials is not None:
+            path = output.trials if closed is None else output.trials.with_name(output.trials.name + _SUFFIX)
+            order = replace(order, trials=_opened(files, path, plan))
+        return run_rates(order, output.watching)
+
+
+def _opened(files: ExitStack, path: Path, plan: RatePlan) -> RateTrialFile:
+    file = files.enter_context(RateTrialFile(path, plan))
+    if file.done:
+        click.echo(f"lunscope: goes on after {len(file.done)} trials in {safe_text(str(path))}", err=True)
+    return file
+
+
+def _closed_plan(job: JobSpec, asked: RatesAsked) -> SweepPlan | None:
+    if not asked.axes:
+        return None
+    percent = 99.9 if any(limit.needs_p999 for limit in asked.limits) else 99.0
+    return make_plan(replace(job, arrival=Arrival.CLOSED), asked.axes, asked.limits, StopRule(percent=percent))
+
+
+def _curves(job: JobSpec, asked: RatesAsked, closed: SweepPlan | None) -> list[tuple[str, Knobs]]:
+    """Combine the other axes, with the highest load that is measured in closed loops, or a deep queue."""
+    depth = job.knobs.queue_depth if asked.has_depth else open_depth(job)
+    if closed is None:
+        return [("", replace(job.knobs, queue_depth=depth))]
+    curves = [(curve.name, closed.knobs_at(curve, max(curve.search.loads))) for curve in closed.curves]
+    if any(axis.knob.id == "queue_depth" for axis in asked.axes):
+        return curves
+    return [(name, replace(knobs, queue_depth=depth)) for name, knobs in curves]
