@@ -94,7 +94,7 @@ def rate_answers(search: RateSearch, trials: Sequence[RateTrial]) -> RateAnswers
 def _answer(search: RateSearch, grid: Grid, trials: Sequence[RateTrial], limit: Limit) -> RateAnswer:
     phase, ratio = search.phases(grid)[-1], search.goal.exceed_ratio
     groups = on_grid(trials)
-    found = search.bounds(trials, grid, limit, phase)
+    found = search.bounds(groups, grid, limit, phase)
     lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
     undecided = tuple(
         rate

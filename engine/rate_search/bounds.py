@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from engine.rate_search.goal import Phase
-from engine.rate_search.trial import RateTrial
+from engine.rate_search.trial import RateTrial, kept_by
 from engine.sweep.limit import Limit
 
 _ROUNDING = 0.02
@@ -26,9 +26,9 @@ class _Sums:
 
     def __init__(self, trials: Sequence[RateTrial], limit: Limit, phase: Phase) -> None:
         self.good_long = self.bad_long = self.good_short = self.bad_short = 0.0
+        long_s, keeps = phase.trial_s * (1 - _ROUNDING), kept_by(limit)
         for trial in trials:
-            is_long = trial.duration_s >= phase.trial_s * (1 - _ROUNDING)
-            match trial.keeps(limit), is_long:
+            match keeps(trial), trial.duration_s >= long_s:
                 case True, True:
                     self.good_long += trial.duration_s
                 case False, True:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from engine.job.limits import MAX_ARRIVALS_PER_S
 from engine.rate_search.bounds import LoadClass, classify
@@ -28,6 +29,10 @@ _OVERLOADS = 3
 _MOST_TRIALS = 2000
 _FARTHEST = 16
 """Steps by which a bound is looked for further out at a time."""
+
+
+Groups: TypeAlias = Mapping[float, Sequence[RateTrial]]
+"""Trials by their rate."""
 
 
 class RateStage(StrEnum):
@@ -125,11 +130,10 @@ class RateSearch:
             rate = min(rate * _FASTER, self._highest_rate)
         return WantedTrial(rate, self.goal.trial_s, RateStage.MAXIMUM)
 
-    def bounds(self, trials: Sequence[RateTrial], grid: Grid, limit: Limit, phase: Phase) -> Bounds:
+    def bounds(self, groups: Groups, grid: Grid, limit: Limit, phase: Phase) -> Bounds:
         """Find the relevant bounds: the lowest rate that is an upper bound, the highest lower bound below it."""
         classes = {
-            grid.nearest(rate): classify(group, limit, phase, self.goal.exceed_ratio)
-            for rate, group in on_grid(trials).items()
+            grid.nearest(rate): classify(group, limit, phase, self.goal.exceed_ratio) for rate, group in groups.items()
         }
         upper = max((index for index, found in classes.items() if found is LoadClass.UPPER), default=None)
         below = -1 if upper is None else upper
@@ -142,23 +146,19 @@ class RateSearch:
         return Bounds(lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER])
 
     def _next_of_phases(self, trials: Sequence[RateTrial], grid: Grid, phases: Sequence[Phase]) -> WantedTrial | None:
-        for number, phase in enumerate(phases):
-            before = phases[max(number - 1, 0)]
-            wanted = Counter[int]()
-            for limit in self.limits:
-                index = _next_index(
-                    grid,
-                    self.bounds(trials, grid, limit, phase),
-                    self.bounds(trials, grid, limit, before),
-                    phase.steps,
-                )
-                if index is not None:
-                    wanted[index] += 1
+        groups, before = on_grid(trials), [Bounds(None, None)] * len(self.limits)
+        for phase in phases:
+            now = [self.bounds(groups, grid, limit, phase) for limit in self.limits]
+            pairs = zip(now, before, strict=True)
+            wanted = Counter(
+                index for each, last in pairs if (index := _next_index(grid, each, last, phase.steps)) is not None
+            )
             if wanted:
                 here = grid.nearest(trials[-1].rate)
                 # Staying saves the turn; what most limits want comes next.
                 index = here if wanted[here] else max(wanted, key=lambda each: (wanted[each], each))
                 return WantedTrial(grid.rate(index), phase.trial_s, RateStage.SEARCH)
+            before = now
         return None
 
 
@@ -167,7 +167,7 @@ def is_carried(trial: RateTrial) -> bool:
     return trial.iops >= SUSTAINED * trial.rate and not trial.skipped
 
 
-def on_grid(trials: Sequence[RateTrial]) -> Mapping[float, Sequence[RateTrial]]:
+def on_grid(trials: Sequence[RateTrial]) -> Groups:
     """Group the trials of ladder and search by their rate."""
     groups: dict[float, list[RateTrial]] = {}
     for trial in trials:

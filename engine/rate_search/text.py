@@ -84,7 +84,7 @@ def answer_lines(answer: RateAnswer, answers: RateAnswers) -> Iterator[str]:
 def _evidence(answer: RateAnswer) -> Iterator[str]:
     lower, upper = answer.lower, answer.upper
     if answer.conditional is not None:
-        yield f"  conditional throughput {answer.conditional:,.0f} IOPS within the limit"
+        yield f"  conditional throughput {answer.conditional:,.0f}: I/Os per second that complete within the limit"
     for name, bound in (("lower bound", lower), ("upper bound", upper)):
         if bound is not None:
             yield f"  {name} {bound.rate:,.0f}: {_trials(bound)}{_latency(answer.limit, bound)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.rate_search.goal import allowed_share
@@ -50,7 +50,13 @@ class RateTrial:
 
     def keeps(self, limit: Limit) -> bool:
         """Whether the trial is good (low-loss) for a limit."""
-        return self.is_sustained and self.excess_of(limit) <= allowed_share(limit) + 1e-9
+        return kept_by(limit)(self)
+
+
+def kept_by(limit: Limit) -> Callable[[RateTrial], bool]:
+    """Return what says whether a trial is good (low-loss) for a limit; for many trials, as texts take time."""
+    text, allowed = limit.text, allowed_share(limit) + 1e-9
+    return lambda trial: trial.is_sustained and trial.excess.get(text, 1.0) <= allowed
 
 
 @dataclass(frozen=True, slots=True)
