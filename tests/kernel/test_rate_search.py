@@ -1,0 +1,167 @@
+"""Searches for rates over real files: the runner on a real load, and the verb as a real process."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import SCRATCH_ENV
+from engine.events import EventKind
+from engine.job.spec import JobSpec, Permissions
+from engine.rate_search.answer import RateVerdict
+from engine.rate_search.goal import RateGoal
+from engine.rate_search.plan import RateRange, make_rate_plan
+from engine.rate_search.runner import RateRunner
+from engine.running.control import LoadControl
+from engine.sweep.limit import Limit
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-m", "tui", "sweep")
+HASTY = ("--size", "4m", "--goal", "width=20%,sum=1s,trial=200ms,first=200ms")
+"""Neither precise nor settled: these tests are about what is done, not about how fast the disk is."""
+
+
+@pytest.fixture
+def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadControl]:
+    monkeypatch.setenv(SCRATCH_ENV, str(tmp_path / "scratch"))
+    control = LoadControl()
+    yield control
+    control.close()
+
+
+def test_real_open_loop_is_searched_and_recorded(control: LoadControl) -> None:
+    limits = (Limit.parse("p50<=0.1us"), Limit.parse("p90<=20ms"), Limit.parse("mean<=900ms"))
+    goal = RateGoal(0.2, duration_sum_s=1.0, trial_s=0.2, first_trial_s=0.2)
+    plan = make_rate_plan(JobSpec(size_bytes=4 << 20), limits, goal, RateRange(50.0, 800.0))
+    control.arm(plan.armed, Permissions())
+    control.start()
+    result = RateRunner(plan, control, note=control.note_load).run()
+    assert (result.ended, result.troubles) == ("complete", ())
+    impossible, middle, _easy = result.curves[0].answers.limits
+    assert impossible.verdict is RateVerdict.NONE_KEEPS
+    if middle.lower is not None and middle.upper is not None:
+        assert middle.lower.rate < middle.upper.rate
+    trials = result.curves[0].trials
+    assert all(trial.rate >= 50 for trial in trials)
+    assert sum(trial.ios for trial in trials) > 0
+    for trial in trials:
+        assert trial.duration_s >= 0.2
+        assert trial.iops == pytest.approx(trial.ios / trial.duration_s)
+        assert trial.excess["p50<=0.1us"] == 1
+    notes = [event for event in control.take_events() if event.kind is EventKind.LOAD and "rate_search" in event.data]
+    assert len(notes) == len(trials) + 2
+
+
+def _process(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")},
+    )
+
+
+def _document(tmp_path: Path, *arguments: str) -> dict[str, Any]:
+    process = _process(tmp_path, *HASTY, "--json", *arguments)
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def test_verb_searches_the_rate_of_a_scratch_file(tmp_path: Path) -> None:
+    document = _document(tmp_path, "--slo", "p99<=30ms", "--slo", "p50<=30ms", "--vary", "rate=100..4000")
+    assert document["complete"]
+    assert document["curves"] == []
+    assert document["open_loop"]["arrival"] == "poisson"
+    (search,) = document["open_loop"]["searches"]
+    assert search["queue_depth"] == 128
+    for each in search["limits"]:
+        lower, upper = each["lower"], each["upper"]
+        assert each["verdict"] != "undecided"
+        assert lower is not None or upper is not None
+        if lower is not None:
+            assert 0 < each["conditional_throughput"] <= lower["rate"] <= 4000
+            assert lower["kept"] > 0
+        if lower is not None and upper is not None:
+            assert lower["rate"] < upper["rate"]
+
+
+def test_closed_curve_and_open_rate_come_together(tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    arguments = ("--vary", "qd=4", "--vary", "rate=..500", "--slo", "p90<=500ms", "--trials", str(trials))
+    document = _document(tmp_path, *arguments)
+    (curve,) = document["curves"]
+    assert curve["trials"]
+    (search,) = document["open_loop"]["searches"]
+    assert search["queue_depth"] == 4
+    lines = (tmp_path / "trials.open").read_bytes().splitlines()
+    assert len(lines) == 1 + len(search["trials"])
+    # All of it is done: the same command only evaluates.
+    again = _document(tmp_path, *arguments)
+    assert again["open_loop"]["searches"] == document["open_loop"]["searches"]
+
+
+def test_search_that_is_interrupted_prints_what_it_has(tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    process = _process(tmp_path, "--slo", "p99<=5ms", "--size", "4m", "--trials", str(trials))
+    deadline_s = time.monotonic() + 120
+    while not trials.exists() or len(trials.read_bytes().splitlines()) < 4:
+        assert time.monotonic() < deadline_s, "no trial was ever written"
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "not complete: stopped" in out
+    assert "undecided" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--vary", "rate=.."), "give --slo"),
+        (("--vary", "rate=9..1", "--slo", "p99<=1ms"), "a range goes upwards"),
+        (("--slo", "p99<=1ms", "--rate", "5"), "--rate: the search chooses it"),
+        (("--slo", "p99<=1ms", "--slo", "p99<=1ms"), "comes twice"),
+        (("--slo", "p99<=1ms", "--engine", "aio"), "closed loops only"),
+        (("--slo", "p99<=1ms", "--goal", "depth=3"), "--goal 'depth=3'"),
+        (("--vary", "qd=1,2", "--goal", "width=2%"), "--goal is of the search for a rate"),
+        (("--slo", "p99<=1ms", "--trials", "{file}"), "not a file of a sweep"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line_and_exit_2(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(8192))
+    process = _process(tmp_path, *(word.format(file=file) for word in arguments))
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert out == ""
+    assert says in errors.splitlines()[-1]
+
+
+def test_rates_are_tried_upwards_until_the_load_falls_short(control: LoadControl) -> None:
+    goal = RateGoal(trial_s=0.2, first_trial_s=0.2, duration_sum_s=1.0)
+    plan = make_rate_plan(JobSpec(size_bytes=4 << 20), (Limit.parse("p50<=0.1us"),), goal)
+    control.arm(plan.armed, Permissions())
+    control.start()
+    result = RateRunner(plan, control).run()
+    assert result.is_complete
+    maximum = [trial for trial in result.curves[0].trials if trial.stage == "maximum"]
+    rates = [trial.rate for trial in maximum]
+    assert all(after in {before, 4 * before} for before, after in itertools.pairwise(rates))
+    found = result.curves[0].answers.maximum
+    assert found == pytest.approx(max(trial.iops for trial in maximum[-3:]), rel=0.01)
