@@ -1,0 +1,297 @@
+"""The document of a sweep, from the file of its trials or from what `sweep --json` printed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from collectors.documents.content import (
+    Axis,
+    Band,
+    Block,
+    Bullets,
+    Chart,
+    Charts,
+    Curve,
+    Document,
+    Form,
+    Grid,
+    Mark,
+    Paragraph,
+    Section,
+)
+from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
+from engine.errors import UsageError
+from engine.job.knobs import KNOBS
+from engine.statistics.batch_means import Stop
+from engine.statistics.warmup import Trend
+from engine.sweep.knee import Answer, answer
+from engine.sweep.limit import Limit
+from engine.sweep.optimum import Optimum
+from engine.sweep.text import PointSummary, summaries
+from engine.sweep.trial import Trial
+from engine.sweep.trial_file import read_trials
+from engine.version import version
+
+_LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
+_NAMES = ("mean", "p50", "p99", "p99.9")
+
+
+@dataclass(frozen=True, slots=True)
+class SweptCurve:
+    """Trials that differ in load alone."""
+
+    name: str
+    trials: tuple[Trial, ...]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What either kind of file holds."""
+
+    load: str
+    """Key of the knob that is the load; "load" where the file does not name it."""
+    curves: tuple[SweptCurve, ...]
+    notes: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+
+
+def trials_report(path: Path) -> Document:
+    """Describe a file of trials.
+
+    Raises:
+        LunscopeError: it cannot be read.
+        UsageError: it holds no trial.
+    """
+    done = read_trials(path)
+    numbers = sorted({curve for curve, _ in done})
+    curves = []
+    for index in numbers:
+        trials = tuple(trial for curve, trial in done if curve == index)
+        curves.append(SweptCurve(f"curve {index}" if len(numbers) > 1 else "", trials, answer(trials)))
+    note = "The file of trials names neither the knobs nor the targets; the document of sweep --json does"
+    return _report(path, Swept("load", tuple(curves), (note,)))
+
+
+def sweep_report(path: Path, sweep: Values) -> Document:
+    """Describe the document of a sweep; answers are computed again from its trials.
+
+    Raises:
+        UsageError: it holds no trial, or a limit that this version does not know.
+    """
+    limits = tuple(map(Limit.parse, texts(sweep, "limits")))
+    curves = []
+    for curve in parts(sweep, "curves"):
+        trials = tuple(trial for each in parts(curve, "trials") if (trial := _trial(each)) is not None)
+        name = " ".join(f"{_key(knob)}={_value(value)}" for knob, value in part(curve, "knobs").items())
+        curves.append(SweptCurve(name, trials, answer(trials, limits)))
+    notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
+    load = _key(text_of(sweep.get("load")))
+    return _report(path, Swept(load, tuple(curves), (*notes, *texts(sweep, "troubles")), texts(sweep, "targets")))
+
+
+def _report(path: Path, swept: Swept) -> Document:
+    count = sum(len(curve.trials) for curve in swept.curves)
+    if not count:
+        raise UsageError(f"{path}: holds no measurement of a sweep: give another file")
+    curves = "1 curve" if len(swept.curves) == 1 else f"{len(swept.curves)} curves"
+    on = f" on {', '.join(swept.targets[:8])}" if swept.targets else ""
+    sections = [
+        Section(curve.name or "Answer", tuple(_curve_blocks(swept.load, curve)))
+        for curve in swept.curves
+        if curve.trials
+    ]
+    notes = (*swept.notes, *_warnings(swept), f"report made by lunscope {version()}")
+    return Document(
+        "Sweep report",
+        f"{path.name}: {count} measurements, {curves}{on}",
+        (*sections, Section("Notes and caveats", (Bullets(notes),))),
+    )
+
+
+def _curve_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
+    found, points = curve.answer, summaries(curve.trials)
+    yield Paragraph(_answer_words(load, found), important=True)
+    optima = tuple(_optimum_row(name, optimum) for name, optimum in _named(found))
+    if optima:
+        head = (("", ""), (load, ""), ("between", ""), ("IOPS", "1/s"), ("mean latency", "ms"), ("", ""))
+        yield Grid("Best values", head, optima, note="between: the 95 % interval")
+    if evidence := tuple(_evidence(found)):
+        yield Bullets(evidence)
+    if len(points) > 1:
+        yield Charts((_against_latency(load, curve, points), _over_load(load, curve, points), _latencies(load, points)))
+    yield _points_grid(load, points)
+
+
+def _answer_words(load: str, found: Answer) -> str:
+    best = found.balance or found.highest
+    words = (
+        f"{found.shape.value}: {found.words}." if found.words.split(":")[0] != found.shape.value else f"{found.words}."
+    )
+    if best is None:
+        return words
+    what = "Best balance" if found.balance is not None else "Highest throughput"
+    return (
+        f"{words} {what} at {load}={best.whole_load} (between {best.low:.0f} and {best.high:.0f}): "
+        f"{figure(best.at.iops)} IOPS at {figure(best.at.latency_ns / 1e6, 3)} ms."
+    )
+
+
+def _named(found: Answer) -> Iterator[tuple[str, Optimum | None]]:
+    if found.balance is not None:
+        yield "best balance", found.balance
+    for limit, optimum in found.within:
+        yield f"best with {limit.text}", optimum
+    if found.highest is not None:
+        yield "highest throughput", found.highest
+
+
+def _optimum_row(name: str, optimum: Optimum | None) -> tuple[str, ...]:
+    if optimum is None:
+        return (name, "-", "-", "-", "-", "no load keeps it")
+    share = optimum.set_back_share
+    note = f"set back by {100 * share:.0f} % from {optimum.found:.0f}: it is steep there" if share >= 0.005 else ""
+    interval = f"{optimum.low:.0f} to {optimum.high:.0f}"
+    reading = optimum.at
+    return (name, str(optimum.whole_load), interval, figure(reading.iops), figure(reading.latency_ns / 1e6, 3), note)
+
+
+def _evidence(found: Answer) -> Iterator[str]:
+    ends = [("left", found.left), ("right", found.right)]
+    inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)
+    if found.fit_error is not None:
+        yield f"fit error {100 * found.fit_error:.1f} %{inflections}"
+    if found.usl is not None:
+        yield f"scalability: {found.usl.words}"
+    if found.drift is not None and abs(found.drift) >= 0.02:
+        yield f"throughput drifted by {100 * found.drift:+.0f} % over the sweep, whatever the load; taken out"
+    if found.little is not None and not found.little.holds:
+        off = f"{100 * found.little.deviation:+.0f} % off IOPS x latency (Little's law)"
+        yield f"caution: at {found.little.load:g} the I/Os in flight are {off}"
+
+
+def _against_latency(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> Chart:
+    iops = tuple(point.iops for point in points)
+    mean = _latency(points, "mean")
+    curves = (Curve("mean latency", iops, mean, Form.POINTS, labels=tuple(f"{point.load:g}" for point in points)),)
+    marks, bands = [], []
+    for name, optimum in _best(curve.answer):
+        low, high = sorted(np.interp([optimum.low, optimum.high], [point.load for point in points], iops).tolist())
+        marks.append(Mark(optimum.at.iops, name, f"{name}: {load}={optimum.whole_load}"))
+        bands.append(Band(low, high, f"{name}: 95 % interval"))
+    title = f"Latency against throughput, points labelled by {load}"
+    return Chart(title, "ms", curves, Axis.LOG, "IOPS", tuple(marks), tuple(bands))
+
+
+def _over_load(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> Chart:
+    x, iops = tuple(point.load for point in points), tuple(point.iops for point in points)
+    spread = [min(point.spread, 1.0) if math.isfinite(point.spread) else 0.0 for point in points]
+    low = tuple(value * (1 - share) for value, share in zip(iops, spread, strict=True))
+    high = tuple(value * (1 + share) for value, share in zip(iops, spread, strict=True))
+    marks = [Mark(each.at.load, name, f"{name}: {load}={each.whole_load}") for name, each in _best(curve.answer)]
+    bands = [Band(each.low, each.high, f"{name}: 95 % interval") for name, each in _best(curve.answer)]
+    points_curve = Curve("IOPS", x, iops, Form.POINTS, low, high)
+    return Chart("Throughput over load", "1/s", (points_curve,), Axis.LOG, load, tuple(marks), tuple(bands))
+
+
+def _best(found: Answer) -> Iterator[tuple[str, Optimum]]:
+    """Yield the optimum that is marked: the knee where there is one."""
+    if found.balance is not None:
+        yield "knee", found.balance
+    elif found.highest is not None:
+        yield "highest", found.highest
+
+
+def _latencies(load: str, points: Sequence[PointSummary]) -> Chart:
+    x = tuple(point.load for point in points)
+    curves = tuple(Curve(name, x, _latency(points, name), Form.POINTS) for name in _NAMES)
+    known = tuple(curve for curve in curves if any(math.isfinite(value) for value in curve.y))
+    return Chart("Latency over load", "ms", known, Axis.LOG, load)
+
+
+def _latency(points: Sequence[PointSummary], name: str) -> tuple[float, ...]:
+    values = (point.latency_ms(name) for point in points)
+    return tuple(math.nan if value is None else value for value in values)
+
+
+def _points_grid(load: str, points: Sequence[PointSummary]) -> Grid:
+    head = (
+        (load, ""),
+        ("IOPS", "1/s"),
+        ("+-", "%"),
+        ("throughput", "MB/s"),
+        *((name, "ms") for name in _NAMES),
+        ("n", ""),
+        ("", ""),
+    )
+    return Grid("Points", head, tuple(map(_point_row, points)), note="n: measurements; figures are their medians")
+
+
+def _point_row(point: PointSummary) -> tuple[str, ...]:
+    amount = float(np.median([trial.bytes_per_s for trial in point.trials])) / 1e6
+    latencies = (figure(value, 3) for value in (_latency([point], name)[0] for name in _NAMES))
+    head = (f"{point.load:g}", figure(point.iops), figure(100 * point.spread), figure(amount, 1))
+    return (*head, *latencies, str(len(point.trials)), point.notes)
+
+
+def _warnings(swept: Swept) -> Iterator[str]:
+    trials = [trial for curve in swept.curves for trial in curve.trials]
+    noisy = sum(trial.stop is Stop.NOISY for trial in trials)
+    if noisy:
+        yield f"{noisy} of {len(trials)} measurements ended because the device is noisy, not because they were precise"
+    unsettled = sum(not trial.is_settled for trial in trials)
+    if unsettled:
+        yield f"{unsettled} of {len(trials)} measurements never became steady"
+    failing = sorted({name for trial in trials for name in trial.failing})
+    if failing:
+        yield f"I/Os failed on {', '.join(failing)}: such measurements are in no curve"
+
+
+def _key(knob_id: str) -> str:
+    knob = KNOBS.get(knob_id)
+    return knob_id if knob is None else knob.key
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        return ",".join(f"{text_of(each.get('block_bytes'))}:{text_of(each.get('percent'))}" for each in value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _trial(values: Values) -> Trial | None:
+    """Read a trial of the document; None if it is damaged."""
+    latency = part(values, "latency_us")
+    known = {name: number(latency, key) * 1000 for name, key in _LATENCIES}
+    needed = {
+        name: number(values, name) for name in ("in_flight", "iops", "bytes_per_s", "start_s", "duration_s", "ios")
+    }
+    load, mean_ns = number(values, "load"), number(latency, "mean") * 1000
+    width = number(values, "iops_half_width")
+    if not all(math.isfinite(value) and value >= 0 for value in (*needed.values(), mean_ns)):
+        return None
+    try:
+        stop, trend = Stop(text_of(values.get("stopped_by"))), Trend(text_of(values.get("trend")))
+    except ValueError:
+        return None
+    return Trial(
+        load=1.0 if math.isnan(load) else load,
+        in_flight=needed["in_flight"],
+        iops=needed["iops"],
+        latency_ns=mean_ns,
+        half_width=math.inf if math.isnan(width) else width,
+        latencies_ns={name: value for name, value in known.items() if math.isfinite(value)},
+        bytes_per_s=needed["bytes_per_s"],
+        start_s=needed["start_s"],
+        duration_s=needed["duration_s"],
+        ios=int(needed["ios"]),
+        stop=stop,
+        is_settled=values.get("steady") is True,
+        trend=trend,
+        failing=texts(values, "failing"),
+    )
