@@ -110,6 +110,8 @@ class Chart:
     """Wall time of 0 on an axis of time."""
     most: float | None = None
     """Upper end of the vertical axis; None: by the values."""
+    log_y: bool = False
+    """Whether the vertical axis is logarithmic too; not with stacked areas."""
 
 
 @dataclass(frozen=True, slots=True)

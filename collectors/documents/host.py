@@ -1,4 +1,4 @@
-"""The sections of a report that say where its figures come from: host, tier and its reason, tunables of disks, caveats."""
+"""Sections on where the figures of a report come from: host, tier and its reason, tunables of disks, caveats."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def host_section(found: Recorded) -> Section:
 
 
 def tunables_grid(devices: Sequence[Device]) -> Grid | None:
-    """Recorded tunables of disks; columns that none of them has are left out."""
+    """Show the recorded tunables of disks; columns that none of them has are left out."""
     columns = {
         "scheduler": [device.scheduler for device in devices],
         "nr_requests": [_whole(device.nr_requests) for device in devices],
@@ -76,7 +76,7 @@ def _flag(value: bool | None) -> str:
 
 
 def caveats_section(found: Recorded, events: Sequence[Event], notice: str) -> Section:
-    """What makes the figures less than they seem."""
+    """Say what makes the figures less than they seem."""
     lines = tuple(_caveats(found, events, notice))
     return Section("Caveats", (Bullets(lines or ("none found: no gap, no late sample, nothing lost",)),))
 
@@ -89,13 +89,15 @@ def _caveats(found: Recorded, events: Sequence[Event], notice: str) -> Iterator[
     if found.gaps:
         yield f"{_count(found.gaps, 'gap')} in the recording: nothing is known of that time"
     if found.late:
-        yield f"{_count(found.late, 'sample')} late by more than half an interval, by up to {found.largest_late_s:.2f} s"
+        late = f"late by more than half an interval, by up to {found.largest_late_s:.2f} s"
+        yield f"{_count(found.late, 'sample')} {late}"
     lost = [f"{count:,} {words}" for words, count in loss_words(found.losses) if count]
     if lost:
         yield f"Lost by exact time: {', '.join(lost)}"
     path_events = [event for event in events if event.kind is EventKind.PATH]
     if path_events:
-        yield f"{_count(len(path_events), 'path event')}, the first at {clock_text(path_events[0].time_ns)}: {path_events[0].text}"
+        first = path_events[0]
+        yield f"{_count(len(path_events), 'path event')}, the first at {clock_text(first.time_ns)}: {first.text}"
     failed = [path for path in found.topology.graph.paths if path.failures]
     if failed:
         named = ", ".join(f"{path.name} {path.failures:,}" for path in failed[:8])

@@ -71,7 +71,7 @@ def _grid(grid: Grid) -> Iterator[str]:
 
 
 def _kind(grid: Grid, at: int) -> str:
-    return "" if at < grid.texts else ' class="n"'
+    return "" if at < grid.texts or not grid.head[at][0] else ' class="n"'
 
 
 def _charts(charts: Charts) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import LunscopeError, UsageError, words_of
+from engine.job.sizes import format_size
 from engine.text import safe_text
 
 _MOST_BYTES = 64 << 20
@@ -72,6 +73,17 @@ def number(values: Values, key: str) -> float:
         return float(value)
     except OverflowError:
         return math.nan
+
+
+def block_sizes(values: Sequence[object]) -> str:
+    """Write a list of block sizes and their shares as --bs takes it."""
+    blocks = [each for each in values if isinstance(each, dict)]
+    sizes = [(number(each, "block_bytes"), number(each, "percent")) for each in blocks]
+    if not sizes or len(sizes) != len(values) or not all(0 < size < 1 << 62 for size, _ in sizes):
+        return text_of(values)
+    if len(sizes) == 1:
+        return format_size(int(sizes[0][0]))
+    return ",".join(f"{format_size(int(size))}:{percent:g}" for size, percent in sizes)
 
 
 def figure(value: float, decimals: int = 0) -> str:

@@ -52,7 +52,7 @@ def _grid(grid: Grid) -> Iterator[str]:
         yield ""
     titles = (f"{name} ({unit})" if unit else name for name, unit in grid.head)
     yield f"| {' | '.join(_escaped(title) or ' ' for title in titles)} |"
-    yield f"|{'|'.join('---' if at < grid.texts else '--:' for at in range(len(grid.head)))}|"
+    yield f"|{'|'.join('---' if at < grid.texts or not grid.head[at][0] else '--:' for at in range(len(grid.head)))}|"
     for row in grid.rows:
         yield f"| {' | '.join(map(_escaped, row))} |"
     if grid.note:

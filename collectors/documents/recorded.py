@@ -1,4 +1,4 @@
-"""One pass over a recording: averages as `report` prints them, short series for charts, histograms, and what was lost."""
+"""One pass over a recording: averages as `report` has them, short series for charts, histograms, and losses."""
 
 from __future__ import annotations
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-import numpy as np
-
+from collectors.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
 from collectors.documents.content import (
     Block,
     Chart,
@@ -18,43 +17,19 @@ from collectors.documents.content import (
     Form,
     Grid,
     Mark,
-    Paragraph,
     Section,
 )
 from collectors.documents.host import caveats_section, events_section, host_section, marks_of, span_text, tunables_grid
 from collectors.documents.latency import Distribution, distribution_chart, distributions, percentile_grid
 from collectors.documents.recorded import POINTS, Recorded, SeriesTable, read_recorded
-from collectors.field import Unit
 from collectors.latency.subjects import WHOLE_LOAD, disk_subject
-from collectors.model import FrameTable, Tier
-from collectors.registry import REPORTED, get_field
-from collectors.reports.page import LEGEND, figure_text, printed_unit, report_fields, report_of, shown_rows
+from collectors.model import FrameTable
+from collectors.registry import REPORTED
 from collectors.reports.report import with_tier
 from collectors.reports.scenario import recorded_loads
 from collectors.session.reader import SessionReader
-from collectors.subject import Subject
 from engine.events import Event
 from engine.text import safe_text
-
-HOT_DISKS = 6
-"""Disks with charts of their own, the hottest first."""
-_MOST_ROWS = 200
-"""Of a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentOptions:
-    """What to show of a recording."""
-
-    tables: tuple[str, ...] = ()
-    """Subjects; none: all that did any I/O."""
-    split: bool = False
-    """Reads and writes separately in the tables, too."""
-    all_rows: bool = False
-    """Also rows without I/O."""
-    interval_s: float | None = None
-    """Shortest time between points of charts; None: so that there are at most POINTS."""
-    best: Tier = Tier.EXACT
 
 
 def recording_document(reader: SessionReader, options: DocumentOptions | None = None) -> Document:
@@ -71,7 +46,7 @@ def recording_document(reader: SessionReader, options: DocumentOptions | None = 
         f"Storage report of {safe_text(host)}",
         f"{safe_text(reader.path.name)}: {span_text(found)}",
         (
-            Section("Averages", tuple(_average_blocks(found, options))),
+            Section("Averages", tuple(average_blocks(found, options))),
             Section("Load", tuple(_load_blocks(found, events))),
             Section("Hot disks", tuple(_hot_blocks(found, hot, events))),
             Section("Latency", tuple(_latency_blocks(found, hot))),
@@ -81,67 +56,6 @@ def recording_document(reader: SessionReader, options: DocumentOptions | None = 
             caveats_section(found, events, reader.notice),
         ),
     )
-
-
-def hot_disks(found: Recorded) -> tuple[str, ...]:
-    """Keys of the disks with I/O, the hottest over the whole recording first."""
-    table = found.tables.get("disks")
-    if table is None or not len(table.rows):
-        return ()
-    heat = np.nan_to_num(table.columns.get("heat", np.zeros(len(table.rows))), nan=-1.0)
-    busy = np.nan_to_num(table.columns.get("in_flight", np.zeros(len(table.rows))), nan=-1.0)
-    active = np.nan_to_num(table.columns.get("iops", np.zeros(len(table.rows)))) > 0
-    order = np.lexsort((-busy, -heat))
-    return tuple(table.rows.keys[row] for row in order.tolist() if active[row])[:HOT_DISKS]
-
-
-def _average_blocks(found: Recorded, options: DocumentOptions) -> Iterator[Block]:
-    grids = list(_average_grids(found, options))
-    yield from grids
-    yield Paragraph(LEGEND if grids else "No I/O was recorded.")
-
-
-def _average_grids(found: Recorded, options: DocumentOptions) -> Iterator[Grid]:
-    for subject in REPORTED:
-        table = found.tables.get(subject.table)
-        if table is None or (options.tables and subject.table not in options.tables):
-            continue
-        rows = shown_rows(subject, table, every=options.all_rows)
-        if not rows or (not options.tables and subject.report is not None and not subject.report.unasked):
-            continue
-        for title, fields in _layouts(subject, options):
-            if any(not math.isnan(table.value(field, row)) for field in fields[1:] for row in rows):
-                yield _average_grid(found, subject, table, rows, title, fields)
-
-
-def _layouts(subject: Subject, options: DocumentOptions) -> Iterator[tuple[str, tuple[str, ...]]]:
-    report, one = report_of(subject), f"{subject.one}s"
-    yield f"{one[0].upper()}{one[1:]}", report_fields(report, split=False)
-    if options.split:
-        yield f"{one[0].upper()}{one[1:]}, reads and writes", report_fields(report, split=True)
-    if report.distribution_columns != report.columns:
-        yield f"{one[0].upper()}{one[1:]}, percentiles and peaks", report.distribution_columns
-
-
-def _average_grid(
-    found: Recorded, subject: Subject, table: FrameTable, rows: Sequence[int], title: str, fields: tuple[str, ...]
-) -> Grid:
-    units = [get_field(subject.table, field_id).unit for field_id in fields]
-    labels = subject.labels(table.rows, found.topology)
-    cells = tuple(
-        (labels[row], *(_cell(table, name, unit, row) for name, unit in zip(fields, units, strict=True)))
-        for row in rows[:_MOST_ROWS]
-    )
-    titles = tuple(
-        (get_field(subject.table, name).title, printed_unit(unit)) for name, unit in zip(fields, units, strict=True)
-    )
-    more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
-    return Grid(title, ((subject.title, ""), *titles), cells, note=more)
-
-
-def _cell(table: FrameTable, field_id: str, unit: Unit, row: int) -> str:
-    text, mark = figure_text(table, field_id, unit, row)
-    return f"{text}{mark}".rstrip()
 
 
 def _hot_blocks(found: Recorded, hot: Sequence[str], events: Sequence[Event]) -> Iterator[Block]:
@@ -167,7 +81,7 @@ def _charts_of(series: SeriesTable, key: str, found: Recorded, marks: tuple[Mark
 
 
 def _placed(chart: Chart, start_ns: int, marks: tuple[Mark, ...]) -> Chart:
-    return Chart(chart.title, chart.unit, chart.curves, marks=marks, start_ns=start_ns, most=chart.most)
+    return replace(chart, marks=marks, start_ns=start_ns)
 
 
 def _latency_chart(series: SeriesTable, key: str) -> Chart:
@@ -188,7 +102,7 @@ def _percentile_charts(series: SeriesTable, key: str) -> Iterator[Chart]:
         if any(not math.isnan(value) for value in series.of(key, field))
     ]
     if len(known) > 1:
-        yield Chart("Percentiles and peaks", "ms", _lines(series, key, tuple(known)))
+        yield Chart("Percentiles and peaks", "ms", _lines(series, key, tuple(known)), log_y=True)
 
 
 def _rate_charts(series: SeriesTable, key: str) -> Iterator[Chart]:
@@ -247,7 +161,7 @@ def _distributions(found: Recorded, hot: Sequence[str]) -> Iterator[list[Distrib
 def _tunables(found: Recorded, hot: Sequence[str], options: DocumentOptions) -> Iterator[Grid]:
     table = found.tables.get("disks")
     keys = hot if table is None or not options.all_rows else table.rows.keys
-    devices = [device for key in keys[:_MOST_ROWS] if (device := found.topology.devices.get(key)) is not None]
+    devices = [device for key in keys[:MOST_ROWS] if (device := found.topology.devices.get(key)) is not None]
     grid = tunables_grid(devices)
     if devices and grid is not None:
         yield grid

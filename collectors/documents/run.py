@@ -20,7 +20,7 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
+from collectors.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
 from engine.job.knobs import KNOBS
 from engine.text import short_text
 
@@ -81,7 +81,7 @@ _DIRECTIONS = (("reads", "read"), ("writes", "write"), ("total", "total"))
 
 
 def _services(run: Values) -> Iterator[Block]:
-    """Times from submit on, which in an open loop are not the latencies."""
+    """Show times from submit on, which in an open loop are not the latencies."""
     found = [(name, part(run, key, "service_us")) for name, key in _DIRECTIONS]
     rows = [
         (name, *(_ms(each, key) for key in ("mean", "p50", "p90", "p99", "p99_9", "max")))
@@ -115,7 +115,7 @@ def _percentile_chart(run: Values) -> Chart:
         if any(math.isfinite(value) for _, _, value in known):
             labels, x, y = zip(*known, strict=True)
             curves.append(Curve(name, x, y, Form.POINTS, labels=labels))
-    return Chart("Latency percentiles", "ms", tuple(curves), Axis.LOG, "one of so many I/Os takes longer")
+    return Chart("Latency percentiles", "ms", tuple(curves), Axis.LOG, "one of so many I/Os takes longer", log_y=True)
 
 
 def _targets(run: Values) -> Iterator[Block]:
@@ -170,12 +170,7 @@ def _key(knob_id: str) -> str:
 
 def _knob(value: object) -> str:
     if isinstance(value, list):
-        sizes = [
-            f"{text_of(each.get('block_bytes'))} B {text_of(each.get('percent'))} %"
-            for each in value
-            if isinstance(each, dict)
-        ]
-        return ", ".join(sizes) or text_of(value)
+        return block_sizes(value)
     return text_of(value)
 
 

@@ -56,6 +56,8 @@ def log_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
     for factors in ((1, 2, 5), (1, 3), (1,)):
         ticks = tuple(factor * 10.0**power for power in range(first, last + 1) for factor in factors)
         inside = tuple(tick for tick in ticks if low * 0.999 <= tick <= high * 1.001)
+        if len(inside) < 3:
+            return tuple(tick for tick in round_ticks(high, 5) if low <= tick <= high)
         if len(inside) <= most:
             return inside
     return inside[:: math.ceil(len(inside) / most)]

@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 400, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 12.0, 18.0, 34.0
 _MARK_WIDTH = 3.0
 """Marks closer than this to the last one are left out."""
-_LABEL_WIDTH = 15.0
+_LABEL_WIDTH, _LABEL_HEIGHT = 15.0, 11.0
 """Room for a label of a mark; those closer to the last one are left out."""
 
 
@@ -68,13 +68,16 @@ class _Drawing:
             return None
         top = chart.most or max(tops)
         ticks = (binary_ticks if chart.unit.startswith("B") else round_ticks)(top, 4)
+        y = Scale(0.0, ticks[-1], HEIGHT - _BOTTOM, _TOP)
+        if chart.log_y:
+            y, ticks = _logarithmic(tops)
         low, high = min(across), max(across)
         is_log = chart.axis is Axis.LOG
         if is_log:
             low, high = max(low, 1e-9), max(high, 1e-9)
             low, high = (low, high) if high > low * 1.001 else (low / 2, high * 2)
         x = Scale(low, high, _LEFT, WIDTH - _RIGHT, is_log)
-        return cls(chart, x, Scale(0.0, ticks[-1], HEIGHT - _BOTTOM, _TOP), ticks)
+        return cls(chart, x, y, ticks)
 
     def parts(self) -> Iterator[str]:
         yield from map(self._band, self.chart.bands)
@@ -103,7 +106,7 @@ class _Drawing:
     def _x_ticks(self) -> Iterator[tuple[float, str]]:
         if self.chart.axis is Axis.TIME:
             start_ns = self.chart.start_ns + round(self.x.low * 1e9)
-            for tick in time_ticks(self.x.high - self.x.low, start_ns, 4):
+            for tick in time_ticks(self.x.high - self.x.low, start_ns, 5):
                 yield self.x.low + tick, time_label(self.x.low + tick, self.chart.start_ns)
             return
         for tick in log_ticks(self.x.low, self.x.high):
@@ -113,15 +116,18 @@ class _Drawing:
         colour = f"s{number % 6}"
         for first, last in _runs(high):
             points = [(self.x.at(curve.x[at]), self.y.at(high[at])) for at in range(first, last)]
-            if curve.form is Form.STACKED:
+            if curve.form is Form.STACKED and last - first > 1:
                 under = [(self.x.at(curve.x[at]), self.y.at(low[at])) for at in range(first, last)]
                 yield f'<path class="fill {colour}" d="{_path([*points, *reversed(under)])}Z"/>'
-            yield f'<path class="line {colour}" d="{_path(points)}"/>'
+            if last - first == 1:
+                yield f'<circle class="dot {colour}" cx="{points[0][0]:.1f}" cy="{points[0][1]:.1f}" r="2"/>'
+            else:
+                yield f'<path class="line {colour}" d="{_path(points)}"/>'
         if curve.form is Form.POINTS:
             yield from self._points(colour, curve)
 
     def _points(self, colour: str, curve: Curve) -> Iterator[str]:
-        shown_x = -math.inf
+        labelled: list[tuple[float, float]] = []
         for at, (value_x, value_y) in enumerate(zip(curve.x, curve.y, strict=True)):
             if not math.isfinite(value_y):
                 continue
@@ -130,9 +136,10 @@ class _Drawing:
                 upper, lower = self.y.at(curve.high[at]), self.y.at(curve.low[at])
                 yield f'<path class="line {colour}" d="M{x:.1f} {upper:.1f}V{lower:.1f}"/>'
             yield f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
-            if curve.labels and x - shown_x >= _LABEL_WIDTH:
-                yield _text(x, max(y - 8, 10), curve.labels[at], "middle")
-                shown_x = x
+            near = any(abs(x - x2) < _LABEL_WIDTH and abs(y - y2) < _LABEL_HEIGHT for x2, y2 in labelled)
+            if curve.labels and not near:
+                yield _text(min(x, WIDTH - 18), max(y - 8, 10), curve.labels[at], "middle")
+                labelled.append((x, y))
 
     def _marks(self) -> Iterator[str]:
         drawn_x = shown_x = -math.inf
@@ -153,6 +160,14 @@ class _Drawing:
         return f'<rect class="band" x="{low:.1f}" y="{_TOP:.1f}" {size}>{title}</rect>'
 
 
+def _logarithmic(values: list[float]) -> tuple[Scale, tuple[float, ...]]:
+    """Vertical scale of powers of ten that holds all values above 0, and its ticks."""
+    above = [value for value in values if value > 0] or [1.0]
+    low, high = 10.0 ** math.floor(math.log10(min(above))), 10.0 ** math.ceil(math.log10(max(above)))
+    high = high if high > low else low * 10
+    return Scale(low, high, HEIGHT - _BOTTOM, _TOP, is_log=True), log_ticks(low, high)
+
+
 def _mark(mark: Mark, x: float) -> str:
     title = f"<title>{escape(safe_text(mark.text or mark.label))}</title>"
     return f'<path class="mark" d="M{x:.1f} {_TOP:.1f}V{HEIGHT - _BOTTOM:.1f}">{title}</path>'
@@ -170,9 +185,7 @@ def _runs(values: tuple[float, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _path(points: list[tuple[float, float]]) -> str:
-    """Connect points; a single one is as long as its round ends."""
-    text = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return f"M{text}h.01" if len(points) == 1 else f"M{text}"
+    return f"M{'L'.join(f'{x:.1f} {y:.1f}' for x, y in points)}"
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

@@ -1,11 +1,9 @@
-"""The document of a sweep, from the file of its trials or from what `sweep --json` printed."""
+"""The document of a sweep: per curve the answer in words, best values, charts, and the points."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,78 +23,24 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
-from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
+from collectors.documents.json_values import figure
+from collectors.documents.sweep_file import Swept, SweptCurve
 from engine.errors import UsageError
-from engine.job.knobs import KNOBS
 from engine.statistics.batch_means import Stop
-from engine.statistics.warmup import Trend
-from engine.sweep.knee import Answer, answer
-from engine.sweep.limit import Limit
+from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
 from engine.sweep.text import PointSummary, summaries
-from engine.sweep.trial import Trial
-from engine.sweep.trial_file import read_trials
 from engine.version import version
 
-_LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
 _NAMES = ("mean", "p50", "p99", "p99.9")
 
 
-@dataclass(frozen=True, slots=True)
-class SweptCurve:
-    """Trials that differ in load alone."""
-
-    name: str
-    trials: tuple[Trial, ...]
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What either kind of file holds."""
-
-    load: str
-    """Key of the knob that is the load; "load" where the file does not name it."""
-    curves: tuple[SweptCurve, ...]
-    notes: tuple[str, ...]
-    targets: tuple[str, ...] = ()
-
-
-def trials_report(path: Path) -> Document:
-    """Describe a file of trials.
+def sweep_report(path: Path, swept: Swept) -> Document:
+    """Describe a sweep.
 
     Raises:
-        LunscopeError: it cannot be read.
-        UsageError: it holds no trial.
+        UsageError: it holds no measurement.
     """
-    done = read_trials(path)
-    numbers = sorted({curve for curve, _ in done})
-    curves = []
-    for index in numbers:
-        trials = tuple(trial for curve, trial in done if curve == index)
-        curves.append(SweptCurve(f"curve {index}" if len(numbers) > 1 else "", trials, answer(trials)))
-    note = "The file of trials names neither the knobs nor the targets; the document of sweep --json does"
-    return _report(path, Swept("load", tuple(curves), (note,)))
-
-
-def sweep_report(path: Path, sweep: Values) -> Document:
-    """Describe the document of a sweep; answers are computed again from its trials.
-
-    Raises:
-        UsageError: it holds no trial, or a limit that this version does not know.
-    """
-    limits = tuple(map(Limit.parse, texts(sweep, "limits")))
-    curves = []
-    for curve in parts(sweep, "curves"):
-        trials = tuple(trial for each in parts(curve, "trials") if (trial := _trial(each)) is not None)
-        name = " ".join(f"{_key(knob)}={_value(value)}" for knob, value in part(curve, "knobs").items())
-        curves.append(SweptCurve(name, trials, answer(trials, limits)))
-    notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
-    load = _key(text_of(sweep.get("load")))
-    return _report(path, Swept(load, tuple(curves), (*notes, *texts(sweep, "troubles")), texts(sweep, "targets")))
-
-
-def _report(path: Path, swept: Swept) -> Document:
     count = sum(len(curve.trials) for curve in swept.curves)
     if not count:
         raise UsageError(f"{path}: holds no measurement of a sweep: give another file")
@@ -183,6 +127,7 @@ def _against_latency(load: str, curve: SweptCurve, points: Sequence[PointSummary
     marks, bands = [], []
     for name, optimum in _best(curve.answer):
         low, high = sorted(np.interp([optimum.low, optimum.high], [point.load for point in points], iops).tolist())
+        low, high = min(low, optimum.at.iops), max(high, optimum.at.iops)
         marks.append(Mark(optimum.at.iops, name, f"{name}: {load}={optimum.whole_load}"))
         bands.append(Band(low, high, f"{name}: 95 % interval"))
     title = f"Latency against throughput, points labelled by {load}"
@@ -212,7 +157,7 @@ def _latencies(load: str, points: Sequence[PointSummary]) -> Chart:
     x = tuple(point.load for point in points)
     curves = tuple(Curve(name, x, _latency(points, name), Form.POINTS) for name in _NAMES)
     known = tuple(curve for curve in curves if any(math.isfinite(value) for value in curve.y))
-    return Chart("Latency over load", "ms", known, Axis.LOG, load)
+    return Chart("Latency over load", "ms", known, Axis.LOG, load, log_y=True)
 
 
 def _latency(points: Sequence[PointSummary], name: str) -> tuple[float, ...]:
@@ -251,47 +196,3 @@ def _warnings(swept: Swept) -> Iterator[str]:
     failing = sorted({name for trial in trials for name in trial.failing})
     if failing:
         yield f"I/Os failed on {', '.join(failing)}: such measurements are in no curve"
-
-
-def _key(knob_id: str) -> str:
-    knob = KNOBS.get(knob_id)
-    return knob_id if knob is None else knob.key
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-        return ",".join(f"{text_of(each.get('block_bytes'))}:{text_of(each.get('percent'))}" for each in value)
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _trial(values: Values) -> Trial | None:
-    """Read a trial of the document; None if it is damaged."""
-    latency = part(values, "latency_us")
-    known = {name: number(latency, key) * 1000 for name, key in _LATENCIES}
-    needed = {
-        name: number(values, name) for name in ("in_flight", "iops", "bytes_per_s", "start_s", "duration_s", "ios")
-    }
-    load, mean_ns = number(values, "load"), number(latency, "mean") * 1000
-    width = number(values, "iops_half_width")
-    if not all(math.isfinite(value) and value >= 0 for value in (*needed.values(), mean_ns)):
-        return None
-    try:
-        stop, trend = Stop(text_of(values.get("stopped_by"))), Trend(text_of(values.get("trend")))
-    except ValueError:
-        return None
-    return Trial(
-        load=1.0 if math.isnan(load) else load,
-        in_flight=needed["in_flight"],
-        iops=needed["iops"],
-        latency_ns=mean_ns,
-        half_width=math.inf if math.isnan(width) else width,
-        latencies_ns={name: value for name, value in known.items() if math.isfinite(value)},
-        bytes_per_s=needed["bytes_per_s"],
-        start_s=needed["start_s"],
-        duration_s=needed["duration_s"],
-        ios=int(needed["ios"]),
-        stop=stop,
-        is_settled=values.get("steady") is True,
-        trend=trend,
-        failing=texts(values, "failing"),
-    )

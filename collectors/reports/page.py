@@ -56,7 +56,7 @@ _READ_AS = {
 
 
 def printed_unit(unit: Unit) -> str:
-    """Unit in which figures of a report are written."""
+    """Return the unit in which figures of a report are written."""
     return _READ_AS[unit][0]
 
 
