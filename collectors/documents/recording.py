@@ -92,6 +92,10 @@ def _latency_chart(series: SeriesTable, key: str) -> Chart:
     if not split or split * 2 < sum(not math.isnan(value) for value in whole):
         return Chart("Latency (await)", "ms", _lines(series, key, (("await", "await_ms"),)))
     curves = _lines(series, key, (("S", "service_ms"), ("Q on top of it", "queue_ms")), Form.STACKED)
+    known = zip(whole, queue, service, strict=True)
+    rest = tuple(total if math.isnan(a + b) else math.nan for total, a, b in known)
+    if any(not math.isnan(value) for value in rest):
+        curves = (*curves, Curve("await where it is not split", series.times_s, rest))
     return Chart("Latency: await = Q + S", "ms", curves)
 
 

@@ -54,8 +54,8 @@ h3{font-size:1rem;margin:20px 0 6px}p{margin:6px 0}header p,.note,dt{color:var(-
 background:var(--answer);padding:10px 12px;border-radius:6px;font-size:1.05rem}
 dl{display:grid;grid-template-columns:minmax(7em,auto) 1fr;gap:2px 16px;margin:8px 0}dd{margin:0}
 ul{margin:8px 0;padding-left:1.2em}
-.scroll{overflow-x:auto;width:fit-content;max-width:100%;border:1px solid var(--rule);border-radius:6px;background:var(--card)}
-
+.scroll{overflow-x:auto;width:fit-content;max-width:100%;border:1px solid var(--rule);
+border-radius:6px;background:var(--card)}
 table{border-collapse:collapse;
 width:max-content;font-size:.9rem;font-variant-numeric:tabular-nums;overflow-wrap:normal}
 th,td{padding:4px 10px;text-align:left;vertical-align:top;white-space:nowrap;

@@ -33,6 +33,9 @@ from engine.sweep.text import PointSummary, summaries
 from engine.version import version
 
 _NAMES = ("mean", "p50", "p99", "p99.9")
+MOST_CURVES = 50
+"""Curves with charts of their own."""
+_MEDIANS = "n: measurements; figures are their medians"
 
 
 def sweep_report(path: Path, swept: Swept) -> Document:
@@ -46,17 +49,25 @@ def sweep_report(path: Path, swept: Swept) -> Document:
         raise UsageError(f"{path}: holds no measurement of a sweep: give another file")
     curves = "1 curve" if len(swept.curves) == 1 else f"{len(swept.curves)} curves"
     on = f" on {', '.join(swept.targets[:8])}" if swept.targets else ""
-    sections = [
-        Section(curve.name or "Answer", tuple(_curve_blocks(swept.load, curve)))
-        for curve in swept.curves
-        if curve.trials
-    ]
-    notes = (*swept.notes, *_warnings(swept), f"report made by lunscope {version()}")
+    sections = _sections(swept)
+    left_out = len(swept.curves) - MOST_CURVES
+    more = (f"{left_out:,} more curves are not shown",) if swept.load and left_out > 0 else ()
+    notes = (*swept.notes, *more, *_warnings(swept), f"report made by lunscope {version()}")
     return Document(
         "Sweep report",
         f"{path.name}: {count} measurements, {curves}{on}",
         (*sections, Section("Notes and caveats", (Bullets(notes),))),
     )
+
+
+def _sections(swept: Swept) -> list[Section]:
+    measured = [curve for curve in swept.curves if curve.trials]
+    if not swept.load:
+        rows = tuple((curve.name, *_point_row(PointSummary.of(1.0, curve.trials))[1:]) for curve in measured)
+        return [Section("Points", (Grid("", _head("point"), rows, note=_MEDIANS),))]
+    return [
+        Section(curve.name or "Answer", tuple(_curve_blocks(swept.load, curve))) for curve in measured[:MOST_CURVES]
+    ]
 
 
 def _curve_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
@@ -166,16 +177,12 @@ def _latency(points: Sequence[PointSummary], name: str) -> tuple[float, ...]:
 
 
 def _points_grid(load: str, points: Sequence[PointSummary]) -> Grid:
-    head = (
-        (load, ""),
-        ("IOPS", "1/s"),
-        ("+-", "%"),
-        ("throughput", "MB/s"),
-        *((name, "ms") for name in _NAMES),
-        ("n", ""),
-        ("", ""),
-    )
-    return Grid("Points", head, tuple(map(_point_row, points)), note="n: measurements; figures are their medians")
+    return Grid("Points", _head(load), tuple(map(_point_row, points)), note=_MEDIANS)
+
+
+def _head(first: str) -> tuple[tuple[str, str], ...]:
+    figures = (("IOPS", "1/s"), ("+-", "%"), ("throughput", "MB/s"), *((name, "ms") for name in _NAMES))
+    return ((first, ""), *figures, ("n", ""), ("", ""))
 
 
 def _point_row(point: PointSummary) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from engine.sweep.limit import Limit
 from engine.sweep.trial import Trial
 from engine.sweep.trial_file import read_trials
 
+_MOST = 1e30
+"""As for the trials of a file: beyond any throughput or time."""
 _LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
 
 
@@ -33,7 +35,7 @@ class Swept:
     """What either kind of file holds."""
 
     load: str
-    """Key of the knob that is the load; "load" where the file does not name it."""
+    """Key of the knob that is the load; "load" where the file does not name it, empty if none varied."""
     curves: tuple[SweptCurve, ...]
     notes: tuple[str, ...]
     targets: tuple[str, ...] = ()
@@ -68,7 +70,7 @@ def read_sweep_document(sweep: Values) -> Swept:
         name = " ".join(f"{_key(knob)}={_value(value)}" for knob, value in part(curve, "knobs").items())
         curves.append(SweptCurve(name, trials, answer(trials, limits)))
     notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
-    load = _key(text_of(sweep.get("load")))
+    load = "" if sweep.get("load") is None else _key(text_of(sweep.get("load")))
     return Swept(load, tuple(curves), (*notes, *texts(sweep, "troubles")), texts(sweep, "targets"))
 
 
@@ -92,19 +94,19 @@ def _trial(values: Values) -> Trial | None:
     }
     load, mean_ns = number(values, "load"), number(latency, "mean") * 1000
     width = number(values, "iops_half_width")
-    if not all(math.isfinite(value) and value >= 0 for value in (*needed.values(), mean_ns)):
+    if not all(0 <= value < _MOST for value in (*needed.values(), mean_ns)):
         return None
     try:
         stop, trend = Stop(text_of(values.get("stopped_by"))), Trend(text_of(values.get("trend")))
     except ValueError:
         return None
     return Trial(
-        load=1.0 if math.isnan(load) else load,
+        load=load if 0 < load < _MOST else 1.0,
         in_flight=needed["in_flight"],
         iops=needed["iops"],
         latency_ns=mean_ns,
-        half_width=math.inf if math.isnan(width) else width,
-        latencies_ns={name: value for name, value in known.items() if math.isfinite(value)},
+        half_width=width if 0 <= width < _MOST else math.inf,
+        latencies_ns={name: value for name, value in known.items() if 0 <= value < _MOST},
         bytes_per_s=needed["bytes_per_s"],
         start_s=needed["start_s"],
         duration_s=needed["duration_s"],
