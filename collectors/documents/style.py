@@ -61,7 +61,8 @@ width:max-content;font-size:.9rem;font-variant-numeric:tabular-nums;overflow-wra
 th,td{padding:4px 10px;text-align:left;vertical-align:top;white-space:nowrap;
 border-top:1px solid var(--rule)}
 thead th{border-top:0;font-weight:600}
-td:first-child{white-space:normal;max-width:15em}td:last-child{white-space:normal;max-width:40em}
+td:first-child{white-space:normal;max-width:15em;overflow-wrap:anywhere}
+td:last-child{white-space:normal;max-width:40em;overflow-wrap:anywhere}
 td.n:last-child{white-space:nowrap}
 th.n,td.n{text-align:right}th span{display:block;font-weight:400;font-size:.8rem;color:var(--dim);min-height:1.2em}
 .charts{display:grid;margin-top:12px;grid-template-columns:repeat(auto-fill,minmax(min(340px,100%),1fr));gap:12px}
