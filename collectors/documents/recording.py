@@ -22,6 +22,8 @@ from collectors.documents.content import (
 from collectors.documents.host import caveats_section, events_section, host_section, marks_of, span_text, tunables_grid
 from collectors.documents.latency import Distribution, distribution_chart, distributions, percentile_grid
 from collectors.documents.recorded import POINTS, Recorded, SeriesTable, read_recorded
+from collectors.documents.sweep import sweep_sections
+from collectors.documents.sweep_file import read_recorded_sweep
 from collectors.latency.subjects import WHOLE_LOAD, disk_subject
 from collectors.model import FrameTable
 from collectors.registry import REPORTED
@@ -40,13 +42,14 @@ def recording_document(reader: SessionReader, options: DocumentOptions | None = 
     steps = with_tier(reader.steps(reader.first, len(reader) - 1), options.best)
     found = read_recorded(steps, reader.interval_s, point_s)
     events = reader.events()
-    hot = hot_disks(found)
+    hot, swept = hot_disks(found), read_recorded_sweep(events)
     host = found.topology.host.hostname or "unknown host"
     return Document(
         f"Storage report of {safe_text(host)}",
         f"{safe_text(reader.path.name)}: {span_text(found)}",
         (
             Section("Averages", tuple(average_blocks(found, options))),
+            *(() if swept is None else sweep_sections(swept)),
             Section("Load", tuple(_load_blocks(found, events))),
             Section("Hot disks", tuple(_hot_blocks(found, hot, events))),
             Section("Latency", tuple(_latency_blocks(found, hot))),

@@ -21,6 +21,7 @@ from collectors.documents.content import (
     Section,
 )
 from collectors.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
+from collectors.documents.run_devices import device_blocks
 from engine.job.knobs import KNOBS
 from engine.text import short_text
 
@@ -52,6 +53,7 @@ def run_report(path: Path, run: Values) -> Document:
         (
             Section("Result", tuple(_result(run))),
             Section("Targets", tuple(_targets(run))),
+            Section("Devices under the targets", tuple(device_blocks(run))),
             Section("Epochs", tuple(_epochs(run))),
             Section("Job", tuple(_job(run))),
             Section("Badges and caveats", (Bullets(tuple(_caveats(run)) or ("none",)),)),

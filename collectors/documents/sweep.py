@@ -29,7 +29,7 @@ from engine.errors import UsageError
 from engine.statistics.batch_means import Stop
 from engine.sweep.knee import Answer
 from engine.sweep.optimum import Optimum
-from engine.sweep.text import PointSummary, summaries
+from engine.sweep.text import PointSummary, shape_words, summaries
 from engine.version import version
 
 _NAMES = ("mean", "p50", "p99", "p99.9")
@@ -49,24 +49,26 @@ def sweep_report(path: Path, swept: Swept) -> Document:
         raise UsageError(f"{path}: holds no measurement of a sweep: give another file")
     curves = "1 curve" if len(swept.curves) == 1 else f"{len(swept.curves)} curves"
     on = f" on {', '.join(swept.targets[:8])}" if swept.targets else ""
-    sections = _sections(swept)
-    left_out = len(swept.curves) - MOST_CURVES
-    more = (f"{left_out:,} more curves are not shown",) if swept.load and left_out > 0 else ()
-    notes = (*swept.notes, *more, *_warnings(swept), f"report made by lunscope {version()}")
     return Document(
         "Sweep report",
-        f"{path.name}: {count} measurements, {curves}{on}",
-        (*sections, Section("Notes and caveats", (Bullets(notes),))),
+        f"{path.name}: {count} measurements, {curves}{on}; report made by lunscope {version()}",
+        tuple(sweep_sections(swept)),
     )
 
 
-def _sections(swept: Swept) -> list[Section]:
+def sweep_sections(swept: Swept) -> list[Section]:
+    """Make a section per curve, and one of notes."""
+    return [*_curves(swept), Section("Notes and caveats of the sweep", (Bullets(tuple(_notes(swept)) or ("none",)),))]
+
+
+def _curves(swept: Swept) -> list[Section]:
     measured = [curve for curve in swept.curves if curve.trials]
     if not swept.load:
         rows = tuple((curve.name, *_point_row(PointSummary.of(1.0, curve.trials))[1:]) for curve in measured)
         return [Section("Points", (Grid("", _head("point"), rows, note=_MEDIANS),))]
     return [
-        Section(curve.name or "Answer", tuple(_curve_blocks(swept.load, curve))) for curve in measured[:MOST_CURVES]
+        Section(f"Sweep: {curve.name}" if curve.name else "Sweep", tuple(_curve_blocks(swept.load, curve)))
+        for curve in measured[:MOST_CURVES]
     ]
 
 
@@ -80,15 +82,14 @@ def _curve_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
     if evidence := tuple(_evidence(found)):
         yield Bullets(evidence)
     if len(points) > 1:
-        yield Charts((_against_latency(load, curve, points), _over_load(load, curve, points), _latencies(load, points)))
+        charts = (_against_latency(load, curve, points), _over_load(load, curve, points), _latencies(load, points))
+        yield Charts(charts, "Curves")
     yield _points_grid(load, points)
 
 
 def _answer_words(load: str, found: Answer) -> str:
     best = found.balance or found.highest
-    words = (
-        f"{found.shape.value}: {found.words}." if found.words.split(":")[0] != found.shape.value else f"{found.words}."
-    )
+    words = f"{shape_words(found)}."
     if best is None:
         return words
     what = "Best balance" if found.balance is not None else "Highest throughput"
@@ -192,7 +193,10 @@ def _point_row(point: PointSummary) -> tuple[str, ...]:
     return (*head, *latencies, str(len(point.trials)), point.notes)
 
 
-def _warnings(swept: Swept) -> Iterator[str]:
+def _notes(swept: Swept) -> Iterator[str]:
+    yield from swept.notes
+    if swept.load and len(swept.curves) > MOST_CURVES:
+        yield f"{len(swept.curves) - MOST_CURVES:,} more curves are not shown"
     trials = [trial for curve in swept.curves for trial in curve.trials]
     noisy = sum(trial.stop is Stop.NOISY for trial in trials)
     if noisy:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
+from engine.events import Event
 from engine.job.knobs import KNOBS
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
+from engine.sweep.events import recorded_sweep
 from engine.sweep.knee import Answer, answer
 from engine.sweep.limit import Limit
 from engine.sweep.trial import Trial
@@ -55,6 +58,22 @@ def read_trial_file(path: Path) -> Swept:
         curves.append(SweptCurve(f"curve {index}" if len(numbers) > 1 else "", trials, answer(trials)))
     note = "The file of trials names neither the knobs nor the targets; the document of sweep --json does"
     return Swept("load", tuple(curves), (note,))
+
+
+def read_recorded_sweep(events: Sequence[Event]) -> Swept | None:
+    """Read the last sweep of a recording; None if it has none with a measurement."""
+    found = recorded_sweep(events)
+    if found is None or not found.points.done:
+        return None
+    plan, limits = found.plan, found.plan.limits
+    curves = tuple(
+        SweptCurve(curve.name, trials, answer(trials, limits))
+        for curve, trials in zip(plan.curves, found.points.trials, strict=True)
+        if trials
+    )
+    notes = () if found.ended == "complete" else (f"not complete: {found.ended or 'it went on'}",)
+    left_out = (f"{plan.point_name(each.point)}: {each.words}" for each in found.points.left_out)
+    return Swept("" if plan.load is None else plan.load.knob.key, curves, (*notes, *left_out))
 
 
 def read_sweep_document(sweep: Values) -> Swept:

@@ -16,15 +16,19 @@ from collectors.documents.averages import DocumentOptions
 from collectors.documents.html import html_lines
 from collectors.documents.markdown import markdown_lines
 from collectors.documents.open_file import document_of
+from collectors.session.writer import SessionWriter
 from engine.errors import LunscopeError
+from engine.events import Event, EventKind
 from engine.job.spec import JobSpec
 from engine.sweep.axes import parse_axis
 from engine.sweep.document import sweep_document
+from engine.sweep.events import begin_event, end_event, trial_event
 from engine.sweep.knee import answer
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.trial_file import SCHEMA
+from tests.session_samples import Machine
 from tests.unit.documents.parsed import Page
 from tests.unit.sweep.queue_model import ModelDevice, bend, sweep
 
@@ -127,6 +131,34 @@ def test_trials_give_the_same_points_as_the_document(
     assert points
     assert [row for row in of_trials.rows if len(row) == 10 and row[0].isdigit()] == points
     assert "names neither the knobs nor the targets" in of_trials.text
+
+
+def test_recorded_sweep_is_in_the_document_of_its_recording(tmp_path: Path) -> None:
+    result, machine, path = _result("qd=1..64"), Machine(), tmp_path / "swept.luns"
+    curve = result.curves[0]
+    noted = [begin_event(result.plan), *(trial_event(result.plan, 0, trial) for trial in curve.trials)]
+    with SessionWriter(path) as writer:
+        for text, data in [*noted, end_event("stopped")]:
+            sample = machine.sample()
+            event = Event(EventKind.LOAD, text, sample.time_ns, sample.monotonic_ns, dict(data))
+            writer.write(replace(sample, events=(event,)))
+    page, found = _page(path), curve.answer
+    assert found.balance is not None
+    assert f"Best balance at qd={found.balance.whole_load}" in page.text
+    assert "not complete: stopped" in page.text
+    assert "Hottest disk over the recording" in page.text
+
+
+def test_devices_under_a_run_are_written_as_in_text(tmp_path: Path) -> None:
+    document = json.loads(GOLDEN.read_text())
+    tiers = {"queue_ms": "exact", "service_ms": "sampled", "await_ms": "kernel", "busy_pct": "kernel", "iops": "kernel"}
+    figures = {"queue_ms": 0.25, "service_ms": 12.5, "await_ms": 12.75, "busy_pct": 40, "in_flight": None, "iops": 1e5}
+    disk = {"name": "dm-0", "label": "mpatha", **figures, "tiers": tiers, "targets": ["/dev/<x>"]}
+    document["devices"] = {"elapsed_s": 3.0, "samples": 4, "tier": "exact", "disks": [disk], "paths": [], "hbas": None}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(document))
+    expected = ["dm-0 mpatha", "0.250", "12.50~", "12.75:", "40.0:", "-", "100000", "-", "under /dev/<x>"]
+    assert expected in _page(path).rows
 
 
 def test_sweep_without_a_load_is_one_table(swept: Callable[..., tuple[SweepResult, Path]]) -> None:
