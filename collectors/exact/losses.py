@@ -39,6 +39,13 @@ def loss_lines(losses: Mapping[str, int]) -> Iterator[str]:
             yield f"{losses[name]:>12,}  {words}"
 
 
+def loss_words(losses: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield what each loss means, with its count; what the second copies of the programs saved is none."""
+    for name, words in _WORDS.items():
+        if name in losses:
+            yield words, losses[name]
+
+
 def tracer_table(started_ns: int, clock_ns: int, losses: Mapping[str, int], *, tag_wait: bool) -> Table:
     """Make the one row of TRACER."""
     known = {"started_ns": started_ns, "clock_ns": clock_ns, "tag_wait_on": int(tag_wait)} | dict(losses)

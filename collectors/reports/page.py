@@ -55,6 +55,18 @@ _READ_AS = {
 """Printed unit, divisor of a value, and column width."""
 
 
+def printed_unit(unit: Unit) -> str:
+    """Return the unit in which figures of a report are written."""
+    return _READ_AS[unit][0]
+
+
+def figure_text(table: FrameTable, field_id: str, unit: Unit, row: int) -> tuple[str, str]:
+    """Write a figure in the unit of reports, and its tier mark; the mark is empty if the field's tier does not vary."""
+    text = _number(table.value(field_id, row) / _READ_AS[unit][1], unit)
+    codes = table.tiers.get(field_id)
+    return text, "" if codes is None else TIER_MARKS[Tier(int(codes[row]))]
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Formats the lines of one table; figures with a varying tier are followed by their tier mark."""
@@ -90,11 +102,8 @@ class Layout:
 
     def _cell(self, table: FrameTable, field_id: str, row: int) -> str:
         unit = get_field(self.subject.table, field_id).unit
-        _, divisor, width = _READ_AS[unit]
-        text = _number(table.value(field_id, row) / divisor, unit)
-        codes = table.tiers.get(field_id)
-        mark = "" if codes is None else TIER_MARKS[Tier(int(codes[row]))]
-        return f" {text:>{width}}{mark}"
+        text, mark = figure_text(table, field_id, unit, row)
+        return f" {text:>{_READ_AS[unit][2]}}{mark}"
 
     def _line(self, stamp: str, name: str, cells: list[str]) -> str:
         return f"{stamp:<8} {name:<{self.name_width}}{''.join(cells)}".rstrip()

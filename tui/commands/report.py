@@ -19,6 +19,7 @@ from collectors.session.reader import SessionReader
 from collectors.sources.live import WHOLE_TOPOLOGY_S, LiveSource
 from engine.errors import UsageError
 from engine.text import safe_text
+from tui.headless.document_files import DocumentFiles
 from tui.headless.signals import stop_on_signal
 from tui.options.numbers import DECIMAL, FROM_ONE
 from tui.options.reading import reading_settings, root_options
@@ -53,6 +54,14 @@ every recorded interval is shown, or longer ones of INTERVAL seconds.
     "--from", "recording", type=click.Path(path_type=Path), metavar="FILE", help="A recording, not this host."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per interval and line (lunscope.report/1).")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write one self-contained HTML file with charts, - for stdout; --from may name a recording, a run or a sweep.",
+)
+@click.option("--md", type=click.Path(path_type=Path), metavar="FILE", help="The same as Markdown.")
+@click.option("--overwrite", is_flag=True, help="Replace the file that --html or --md names if it is such a report.")
 @tier_option
 @click.argument("interval", type=DECIMAL, required=False)
 @click.argument("count", type=FROM_ONE, required=False)
@@ -64,6 +73,9 @@ def command(
     all_disks: bool,
     recording: Path | None,
     as_json: bool,
+    html: Path | None,
+    md: Path | None,
+    overwrite: bool,
     tier: str,
     interval: float | None,
     count: int | None,
@@ -78,6 +90,13 @@ def command(
     options = ReportOptions(
         tables, split=split, distribution=distribution, all_disks=all_disks, count=count, interval_s=interval
     )
+    if html is not None or md is not None or overwrite:
+        files = DocumentFiles(html, md, overwrite)
+        files.check(recording, as_json=as_json, count=count)
+        assert recording is not None, "checked"
+        best = _BEST.get(tier, Tier.EXACT)
+        files.write(recording, tables=tables, split=split, all_rows=all_disks, interval_s=interval, best=best)
+        return
     if recording is not None:
         _from_recording(SessionReader(recording), tier, options, as_json=as_json)
         return

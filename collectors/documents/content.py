@@ -1,0 +1,150 @@
+"""What a document consists of, without any markup: texts are plain and escaped by whoever writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names with their values."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list of sentences."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A few sentences."""
+
+    text: str
+    important: bool = False
+    """Whether it is the answer that a reader looks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table; the first `texts` columns are texts, all others numbers."""
+
+    title: str
+    head: tuple[tuple[str, str], ...]
+    """Title and unit of each column."""
+    rows: tuple[tuple[str, ...], ...]
+    texts: int = 1
+    note: str = ""
+
+
+class Axis(StrEnum):
+    """How the horizontal axis of a chart is divided."""
+
+    TIME = "time"
+    """Seconds since the start of the recording, shown as time of day."""
+    LOG = "log"
+
+
+class Form(StrEnum):
+    """How a series is drawn."""
+
+    LINE = "line"
+    STACKED = "stacked"
+    """An area on top of the stacked areas before it."""
+    POINTS = "points"
+    """A line through its points, with their error bars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One series of a chart."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    """NaN is a gap."""
+    form: Form = Form.LINE
+    low: tuple[float, ...] = ()
+    """Lower ends of error bars."""
+    high: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+    """Of points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A vertical line at a value, with a short label."""
+
+    x: float
+    label: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A range on the horizontal axis, such as a confidence interval."""
+
+    low: float
+    high: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Series over one axis."""
+
+    title: str
+    unit: str
+    curves: tuple[Curve, ...]
+    axis: Axis = Axis.TIME
+    axis_title: str = ""
+    marks: tuple[Mark, ...] = ()
+    bands: tuple[Band, ...] = ()
+    start_ns: int = 0
+    """Wall time of 0 on an axis of time."""
+    most: float | None = None
+    """Upper end of the vertical axis; None: by the values."""
+    log_y: bool = False
+    """Whether the vertical axis is logarithmic too; not with stacked areas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """Charts beside each other."""
+
+    charts: tuple[Chart, ...]
+    title: str = ""
+
+
+Block: TypeAlias = Facts | Bullets | Paragraph | Grid | Charts
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with its contents."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    lead: str
+    """One line: what, where, when."""
+    sections: tuple[Section, ...] = field(default=())
+
+    def filled(self) -> Iterator[Section]:
+        """Yield the sections that have contents."""
+        return (section for section in self.sections if section)

@@ -1,0 +1,146 @@
+"""Sections on where the figures of a report come from: host, tier and its reason, tunables of disks, caveats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from collectors.documents.content import Bullets, Facts, Grid, Mark, Section
+from collectors.documents.recorded import Recorded
+from collectors.exact.losses import loss_words
+from collectors.kernel.device_ids import both_names
+from collectors.model import Device, Tier
+from collectors.session.time_format import clock_text, iso_time
+from engine.events import Event, EventKind
+from engine.version import version
+
+_TIERS = {
+    Tier.NONE: "none",
+    Tier.KERNEL: "kernel counters: no split into queue and service time",
+    Tier.SAMPLED: "sampled: queue and service times are estimates from I/Os in flight",
+    Tier.EXACT: "exact: timed by the kernel's block tracepoints",
+}
+_MOST_EVENTS = 60
+_MOST_MARKS = 20
+_MARKED = (EventKind.KNOB, EventKind.LOAD, EventKind.PATH, EventKind.NOTE)
+"""Kinds that are marked in charts where there are many events."""
+_MOST_REMARKS = 20
+
+
+def host_section(found: Recorded) -> Section:
+    """Host, kernel, processors, version and tier."""
+    host = found.topology.host
+    memory = None if host.memory_bytes is None else f"{host.memory_bytes / 2**30:.1f} GiB"
+    rows = [
+        ("Host", host.hostname),
+        ("Kernel", f"Linux {host.kernel} {host.machine}".strip()),
+        ("CPUs", str(host.cpus) if host.cpus else ""),
+        ("Memory", memory or ""),
+        ("Tier", _TIERS[host.tier]),
+        ("Report made by", f"lunscope {version()}"),
+    ]
+    blocks = (Facts(tuple((name, value) for name, value in rows if value)),)
+    return Section("Host", (*blocks, Bullets(host.notices)) if host.notices else blocks)
+
+
+def tunables_grid(devices: Sequence[Device]) -> Grid | None:
+    """Show the recorded tunables of disks; columns that none of them has are left out."""
+    columns = {
+        "scheduler": [device.scheduler for device in devices],
+        "nr_requests": [_whole(device.nr_requests) for device in devices],
+        "queue_depth": [_whole(device.queue_limit) for device in devices],
+        "write_cache": [device.write_cache for device in devices],
+        "rotational": [_flag(device.rotational) for device in devices],
+        "iostats": [_flag(device.iostats) for device in devices],
+        "logical block": [_whole(device.logical_block_bytes) for device in devices],
+        "physical block": [_whole(device.physical_block_bytes) for device in devices],
+        "size": ["" if device.size_bytes is None else f"{device.size_bytes / 2**30:.1f} GiB" for device in devices],
+        "model": [" ".join(part for part in (device.vendor, device.model) if part) for device in devices],
+    }
+    shown = {name: values for name, values in columns.items() if any(values)}
+    if not shown:
+        return None
+    rows = tuple(
+        (both_names(device), *(values[at] or "-" for values in shown.values())) for at, device in enumerate(devices)
+    )
+    head = (("disk", ""), *((name, "B" if name.endswith("block") else "") for name in shown))
+    return Grid("Tunables of these disks", head, rows, texts=len(head), note="As of the end of the recording.")
+
+
+def _whole(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _flag(value: bool | None) -> str:
+    return "" if value is None else "1" if value else "0"
+
+
+def caveats_section(found: Recorded, events: Sequence[Event], notice: str) -> Section:
+    """Say what makes the figures less than they seem."""
+    lines = tuple(_caveats(found, events, notice))
+    return Section("Caveats", (Bullets(lines or ("none found: no gap, no late sample, nothing lost",)),))
+
+
+def _caveats(found: Recorded, events: Sequence[Event], notice: str) -> Iterator[str]:
+    if notice:
+        yield f"The file: {notice}"
+    if not found.intervals:
+        yield "No interval was recorded: there are no figures"
+    if found.gaps:
+        yield f"{_count(found.gaps, 'gap')} in the recording: nothing is known of that time"
+    if found.late:
+        late = f"late by more than half an interval, by up to {found.largest_late_s:.2f} s"
+        yield f"{_count(found.late, 'sample')} {late}"
+    lost = [f"{count:,} {words}" for words, count in loss_words(found.losses) if count]
+    if lost:
+        yield f"Lost by exact time: {', '.join(lost)}"
+    path_events = [event for event in events if event.kind is EventKind.PATH]
+    if path_events:
+        first = path_events[0]
+        yield f"{_count(len(path_events), 'path event')}, the first at {clock_text(first.time_ns)}: {first.text}"
+    failed = [path for path in found.topology.graph.paths if path.failures]
+    if failed:
+        named = ", ".join(f"{path.name} {path.failures:,}" for path in failed[:8])
+        yield f"Failures of paths since they were made: {named}{', ...' if len(failed) > 8 else ''}"
+    for path, count in found.remarks.most_common(_MOST_REMARKS):
+        yield f"{found.last_remarks[path]} (in {_count(count, 'interval')} of the charts, this the last)"
+    yield from (f"Device graph: {text}" for text in found.topology.graph.notices)
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def events_section(events: Sequence[Event]) -> Section:
+    """All events with the numbers of their marks, the first ones if there are many."""
+    if not events:
+        return Section("Events", ())
+    rows = tuple(
+        (str(number), clock_text(event.time_ns), event.kind.value, event.text)
+        for number, event in enumerate(events[:_MOST_EVENTS], 1)
+    )
+    more = len(events) - _MOST_EVENTS
+    note = "Numbers are those of the marks in the charts." + (f" {more:,} more are not listed." if more > 0 else "")
+    return Section("Events", (Grid("", (("#", ""), ("time", ""), ("kind", ""), ("event", "")), rows, 4, note),))
+
+
+def marks_of(events: Sequence[Event], start_ns: int) -> tuple[Mark, ...]:
+    """Events as marks with their numbers; of many, only those that change a load or a path, and notes."""
+    numbered = list(enumerate(events[:_MOST_EVENTS], 1))
+    if len(numbered) > _MOST_MARKS:
+        numbered = [(number, event) for number, event in numbered if event.kind in _MARKED]
+    return tuple(Mark((event.time_ns - start_ns) / 1e9, str(number), event.text) for number, event in numbered)
+
+
+def span_text(found: Recorded) -> str:
+    """Start, end and length of a recording."""
+    start, end = iso_time(found.start_ns) or "-", iso_time(found.end_ns) or "-"
+    measured = f"{_count(found.intervals, 'interval')}, {found.measured_s:.1f} s measured"
+    return f"{start} to {end}, {measured}; times of day are in {_zone(found.start_ns)}"
+
+
+def _zone(time_ns: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ns / 1e9).astimezone().strftime("UTC%z")
+    except (OverflowError, ValueError, OSError):
+        return "local time"

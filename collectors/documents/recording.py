@@ -1,0 +1,174 @@
+"""The document of a recording: averages, hot disks over time, latencies, the load, events, host and caveats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from collectors.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
+from collectors.documents.content import (
+    Block,
+    Chart,
+    Charts,
+    Curve,
+    Document,
+    Facts,
+    Form,
+    Grid,
+    Mark,
+    Section,
+)
+from collectors.documents.host import caveats_section, events_section, host_section, marks_of, span_text, tunables_grid
+from collectors.documents.latency import Distribution, distribution_chart, distributions, percentile_grid
+from collectors.documents.recorded import POINTS, Recorded, SeriesTable, read_recorded
+from collectors.documents.sweep import sweep_sections
+from collectors.documents.sweep_file import read_recorded_sweep
+from collectors.latency.subjects import WHOLE_LOAD, disk_subject
+from collectors.model import FrameTable
+from collectors.registry import REPORTED
+from collectors.reports.report import with_tier
+from collectors.reports.scenario import recorded_loads
+from collectors.session.reader import SessionReader
+from engine.events import Event
+from engine.text import safe_text
+
+
+def recording_document(reader: SessionReader, options: DocumentOptions | None = None) -> Document:
+    """Read a recording once and describe it."""
+    options = options or DocumentOptions()
+    span_s = max((reader.end_ns - reader.start_ns) / 1e9, 0.0)
+    point_s = options.interval_s or max(span_s / POINTS, reader.interval_s)
+    steps = with_tier(reader.steps(reader.first, len(reader) - 1), options.best)
+    found = read_recorded(steps, reader.interval_s, point_s)
+    events = reader.events()
+    hot, swept = hot_disks(found), read_recorded_sweep(events)
+    host = found.topology.host.hostname or "unknown host"
+    return Document(
+        f"Storage report of {safe_text(host)}",
+        f"{safe_text(reader.path.name)}: {span_text(found)}",
+        (
+            Section("Averages", tuple(average_blocks(found, options))),
+            *(() if swept is None else sweep_sections(swept)),
+            Section("Load", tuple(_load_blocks(found, events))),
+            Section("Hot disks", tuple(_hot_blocks(found, hot, events))),
+            Section("Latency", tuple(_latency_blocks(found, hot))),
+            events_section(events),
+            host_section(found),
+            Section("Disks", tuple(_tunables(found, hot, options))),
+            caveats_section(found, events, reader.notice),
+        ),
+    )
+
+
+def _hot_blocks(found: Recorded, hot: Sequence[str], events: Sequence[Event]) -> Iterator[Block]:
+    series, table = found.series.get("disks"), found.tables.get("disks")
+    if series is None or table is None:
+        return
+    labels = dict(zip(table.rows.keys, _disk_labels(found, table), strict=True))
+    for key in hot:
+        yield Charts(_charts_of(series, key, found, marks_of(events, found.start_ns)), labels[key])
+
+
+def _disk_labels(found: Recorded, table: FrameTable) -> tuple[str, ...]:
+    subject = next(subject for subject in REPORTED if subject.table == "disks")
+    return subject.labels(table.rows, found.topology)
+
+
+def _charts_of(series: SeriesTable, key: str, found: Recorded, marks: tuple[Mark, ...]) -> tuple[Chart, ...]:
+    charts = [_latency_chart(series, key), *_percentile_charts(series, key), *_rate_charts(series, key)]
+    if any(not math.isnan(value) for value in series.of(key, "busy_pct")):
+        busy = _lines(series, key, (("busy", "busy_pct"),))
+        charts.append(Chart("Busy", "%", busy, most=100.0))
+    return tuple(_placed(chart, found.start_ns, marks) for chart in charts)
+
+
+def _placed(chart: Chart, start_ns: int, marks: tuple[Mark, ...]) -> Chart:
+    return replace(chart, marks=marks, start_ns=start_ns)
+
+
+def _latency_chart(series: SeriesTable, key: str) -> Chart:
+    """Queue on service time where both are known throughout, else the whole latency."""
+    whole = series.of(key, "await_ms")
+    queue, service = series.of(key, "queue_ms"), series.of(key, "service_ms")
+    split = sum(not math.isnan(a + b) for a, b in zip(queue, service, strict=True))
+    if not split or split * 2 < sum(not math.isnan(value) for value in whole):
+        return Chart("Latency (await)", "ms", _lines(series, key, (("await", "await_ms"),)))
+    curves = _lines(series, key, (("S", "service_ms"), ("Q on top of it", "queue_ms")), Form.STACKED)
+    known = zip(whole, queue, service, strict=True)
+    rest = tuple(total if math.isnan(a + b) else math.nan for total, a, b in known)
+    if any(not math.isnan(value) for value in rest):
+        curves = (*curves, Curve("await where it is not split", series.times_s, rest))
+    return Chart("Latency: await = Q + S", "ms", curves)
+
+
+def _percentile_charts(series: SeriesTable, key: str) -> Iterator[Chart]:
+    known = [
+        (name, field)
+        for name, field in (("p50", "p50_ms"), ("p99", "p99_ms"), ("peak", "max_ms"))
+        if any(not math.isnan(value) for value in series.of(key, field))
+    ]
+    if len(known) > 1:
+        yield Chart("Percentiles and peaks", "ms", _lines(series, key, tuple(known)), log_y=True)
+
+
+def _rate_charts(series: SeriesTable, key: str) -> Iterator[Chart]:
+    for title, unit, fields in (
+        ("IOPS", "1/s", (("reads", "reads_per_s"), ("writes", "writes_per_s"))),
+        ("Throughput", "B/s", (("reads", "read_bytes_per_s"), ("writes", "write_bytes_per_s"))),
+    ):
+        moved = tuple((name, field) for name, field in fields if any(value > 0 for value in series.of(key, field)))
+        yield Chart(title, unit, _lines(series, key, moved or fields[:1], Form.STACKED))
+
+
+def _lines(
+    series: SeriesTable, key: str, named: tuple[tuple[str, str], ...], form: Form = Form.LINE
+) -> tuple[Curve, ...]:
+    return tuple(Curve(name, series.times_s, series.of(key, field), form) for name, field in named)
+
+
+def _load_blocks(found: Recorded, events: Sequence[Event]) -> Iterator[Block]:
+    load, series = found.load, found.series.get("load_total")
+    if not load.elapsed_s or series is None:
+        return
+    facts = [("Started", load_event.start.text) for load_event in recorded_loads(events)[:8]]
+    facts += [
+        ("I/Os", f"{load.ios:,.0f} in {load.elapsed_s:.1f} s with any"),
+        ("IOPS", f"{load.ios / load.elapsed_s:,.1f}"),
+        ("Throughput", f"{load.amount_bytes / load.elapsed_s / 2**20:,.1f} MiB/s"),
+        ("Mean latency", f"{load.latency_ms / load.ios:,.3f} ms" if load.ios else "-"),
+    ]
+    yield Facts(tuple(facts))
+    marks = marks_of(events, found.start_ns)
+    charts = [
+        *_percentile_charts(series, "load"),
+        *_rate_charts(series, "load"),
+        Chart("In flight", "I/Os", _lines(series, "load", (("in flight", "in_flight"),))),
+    ]
+    yield Charts(tuple(_placed(chart, found.start_ns, marks) for chart in charts), "The load over time")
+
+
+def _latency_blocks(found: Recorded, hot: Sequence[str]) -> Iterator[Block]:
+    groups = list(_distributions(found, hot))
+    if groups:
+        yield percentile_grid([each for group in groups for each in group])
+        yield Charts(tuple(map(distribution_chart, groups)), "Histograms")
+
+
+def _distributions(found: Recorded, hot: Sequence[str]) -> Iterator[list[Distribution]]:
+    load, trace = found.histograms.get("load"), found.histograms.get("trace")
+    if load is not None:
+        yield list(distributions(load, WHOLE_LOAD))
+    for key in hot if trace is not None and found.frame is not None else ():
+        subject = disk_subject(key, found.frame) if found.frame is not None else None
+        if subject is not None and trace is not None and (parts := list(distributions(trace, subject))):
+            yield parts
+
+
+def _tunables(found: Recorded, hot: Sequence[str], options: DocumentOptions) -> Iterator[Grid]:
+    table = found.tables.get("disks")
+    keys = hot if table is None or not options.all_rows else table.rows.keys
+    devices = [device for key in keys[:MOST_ROWS] if (device := found.topology.devices.get(key)) is not None]
+    grid = tunables_grid(devices)
+    if devices and grid is not None:
+        yield grid

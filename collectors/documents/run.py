@@ -1,0 +1,197 @@
+"""The document of a run, from what `run --json` printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from collectors.documents.content import (
+    Axis,
+    Block,
+    Bullets,
+    Chart,
+    Charts,
+    Curve,
+    Document,
+    Facts,
+    Form,
+    Grid,
+    Paragraph,
+    Section,
+)
+from collectors.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
+from collectors.documents.run_devices import device_blocks
+from engine.job.knobs import KNOBS
+from engine.text import short_text
+
+_ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed"}
+_PERCENTILES = (("p50", "p50", 2.0), ("p90", "p90", 10.0), ("p99", "p99", 100.0), ("p99.9", "p99_9", 1000.0))
+"""Name, key, and of how many I/Os one is slower."""
+_HEAD = (
+    ("I/Os", ""),
+    ("IOPS", "1/s"),
+    ("throughput", "MB/s"),
+    ("mean", "ms"),
+    ("p50", "ms"),
+    ("p90", "ms"),
+    ("p99", "ms"),
+    ("p99.9", "ms"),
+    ("max", "ms"),
+    ("avg peak", "ms"),
+)
+_MOST_ROWS = 200
+
+
+def run_report(path: Path, run: Values) -> Document:
+    """Describe the document of a run."""
+    ended = text_of(run.get("ended"))
+    lead = f"{path.name}: ran {figure(number(run, 'elapsed_s'), 1)} s ({_ENDINGS.get(ended, ended)})"
+    return Document(
+        "Load report",
+        f"{lead}, measured {figure(number(run, 'duration_s'), 1)} s",
+        (
+            Section("Result", tuple(_result(run))),
+            Section("Targets", tuple(_targets(run))),
+            Section("Devices under the targets", tuple(device_blocks(run))),
+            Section("Epochs", tuple(_epochs(run))),
+            Section("Job", tuple(_job(run))),
+            Section("Badges and caveats", (Bullets(tuple(_caveats(run)) or ("none",)),)),
+        ),
+    )
+
+
+def _result(run: Values) -> Iterator[Block]:
+    total = part(run, "total")
+    latency = part(total, "latency_us")
+    yield Paragraph(
+        f"{figure(number(total, 'iops'), 1)} IOPS and {figure(number(total, 'bytes_per_s') / 1e6, 1)} MB/s "
+        f"at {_ms(latency, 'mean')} ms mean latency, p99 {_ms(latency, 'p99')} ms.",
+        important=True,
+    )
+    rows = [(name, *_figures(part(run, key))) for name, key in _DIRECTIONS if number(part(run, key), "ios") > 0]
+    yield Grid("", (("", ""), *_HEAD), tuple(rows))
+    yield Charts((_percentile_chart(run),))
+    yield from _services(run)
+    logical = part(run, "logical")
+    if logical:
+        row = ("logical I/Os", *_figures(part(logical, "total")))
+        yield Grid("Logical I/Os, each of several parts or copies", (("", ""), *_HEAD), (row,))
+
+
+_DIRECTIONS = (("reads", "read"), ("writes", "write"), ("total", "total"))
+
+
+def _services(run: Values) -> Iterator[Block]:
+    """Show times from submit on, which in an open loop are not the latencies."""
+    found = [(name, part(run, key, "service_us")) for name, key in _DIRECTIONS]
+    rows = [
+        (name, *(_ms(each, key) for key in ("mean", "p50", "p90", "p99", "p99_9", "max")))
+        for name, each in found
+        if each
+    ]
+    if rows:
+        head = (("", ""), *((name, "ms") for name in ("mean", "p50", "p90", "p99", "p99.9", "max")))
+        yield Grid("From submit to completion, without the wait for a free slot", head, tuple(rows))
+
+
+def _figures(block: Values) -> tuple[str, ...]:
+    latency = part(block, "latency_us")
+    return (
+        figure(number(block, "ios")),
+        figure(number(block, "iops"), 1),
+        figure(number(block, "bytes_per_s") / 1e6, 1),
+        *(_ms(latency, key) for key in ("mean", "p50", "p90", "p99", "p99_9", "max", "avg_peak")),
+    )
+
+
+def _ms(latency: Values, key: str) -> str:
+    return figure(number(latency, key) / 1000, 3)
+
+
+def _percentile_chart(run: Values) -> Chart:
+    curves = []
+    for name, key in _DIRECTIONS[:2]:
+        latency = part(run, key, "latency_us")
+        known = [(label, x, number(latency, at) / 1000) for label, at, x in _PERCENTILES]
+        if any(math.isfinite(value) for _, _, value in known):
+            labels, x, y = zip(*known, strict=True)
+            curves.append(Curve(name, x, y, Form.POINTS, labels=labels))
+    return Chart("Latency percentiles", "ms", tuple(curves), Axis.LOG, "one of so many I/Os takes longer", log_y=True)
+
+
+def _targets(run: Values) -> Iterator[Block]:
+    """Figures of targets by epoch, since only these are in the document."""
+    rows = []
+    for epoch in parts(run, "epochs"):
+        for target in parts(epoch, "targets"):
+            rows.append((text_of(target.get("name")), text_of(epoch.get("index")), *_figures(part(target, "total"))))
+            for path in parts(target, "paths"):
+                name = f"- {text_of(path.get('name'))}"
+                rows.append((name, text_of(epoch.get("index")), *_figures(part(path, "total"))))
+    more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
+    if rows:
+        yield Grid("", (("target", ""), ("epoch", ""), *_HEAD), tuple(rows[:_MOST_ROWS]), note=more)
+    elif names := texts(run, "targets"):
+        yield Bullets(names)
+
+
+def _epochs(run: Values) -> Iterator[Block]:
+    epochs = parts(run, "epochs")
+    if len(epochs) < 2:
+        return
+    rows, before = [], part(run, "job", "knobs")
+    for epoch in epochs[:_MOST_ROWS]:
+        knobs = part(epoch, "knobs")
+        turned = [f"{_key(name)}={_knob(value)}" for name, value in knobs.items() if before.get(name) != value]
+        start = f"{figure(number(epoch, 'start_s'), 1)} s"
+        rows.append((text_of(epoch.get("index")), ", ".join(turned) or "-", start, *_figures(part(epoch, "total"))))
+        before = knobs
+    yield Grid("", (("epoch", ""), ("turned", ""), ("from", ""), *_HEAD), tuple(rows), texts=2)
+
+
+def _job(run: Values) -> Iterator[Block]:
+    job, engine = part(run, "job"), part(run, "engine")
+    rows = [("targets", ", ".join(texts(run, "targets")))]
+    rows += [(_key(name), _knob(value)) for name, value in part(job, "knobs").items() if value is not None]
+    shown = ("access", "arrival", "streams", "copies", "size_bytes", "runtime_s", "seed", "verify", "poll")
+    rows += [(name, text_of(job[name])) for name in shown if job.get(name) not in (None, False)]
+    why = text_of(engine.get("why"))
+    rows.append(("engine", f"{text_of(engine.get('backend'))} ({why}), lunscope {text_of(engine.get('version'))}"))
+    cpu = part(run, "cpu")
+    if cpu:
+        rows.append(("CPU of the engine", f"{figure(number(cpu, 'engine_us_per_io'), 1)} us per I/O"))
+        rows.append(("CPU busy of the host", f"{figure(number(cpu, 'host_busy_pct'), 1)} %"))
+    yield Facts(tuple((name, short_text(value)) for name, value in rows))
+
+
+def _key(knob_id: str) -> str:
+    knob = KNOBS.get(knob_id)
+    return knob_id if knob is None else knob.key
+
+
+def _knob(value: object) -> str:
+    if isinstance(value, list):
+        return block_sizes(value)
+    return text_of(value)
+
+
+def _caveats(run: Values) -> Iterator[str]:
+    for badge in parts(run, "badges"):
+        about = texts(badge, "targets")
+        of = f" ({', '.join(about)})" if about else ""
+        yield f"{text_of(badge.get('label'))}: {text_of(badge.get('text'))}{of}"
+    yield from texts(run, "notices")
+    for error in parts(run, "errors"):
+        what = f"{figure(number(error, 'ios'))} failed {text_of(error.get('direction'))}s"
+        yield f"{what} on {text_of(error.get('target'))}: {text_of(error.get('message'))}"
+    for path in parts(run, "paths"):
+        yield f"path: {_flat(path)}"
+    yield from (f"stall: {_flat(stall)}" for stall in parts(run, "stalls"))
+    yield from (f"never came back: {_flat(each)}" for each in parts(run, "outstanding"))
+    if part(run, "verify"):
+        yield f"verified: {_flat(part(run, 'verify'))}"
+
+
+def _flat(values: Values) -> str:
+    return short_text(", ".join(f"{key} {text_of(value)}" for key, value in values.items() if value is not None), 300)

@@ -1,0 +1,66 @@
+"""What the devices under the targets of a run did, from the key `devices` of its document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from collectors.documents.content import Block, Grid, Paragraph
+from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
+from collectors.model import FrameTable, Rows, Tier
+from collectors.registry import get_field, subject_of
+from collectors.reports.page import LEGEND, figure_text, printed_unit
+from collectors.reports.run_devices import FIGURES
+
+_TABLES = ("disks", "paths", "hbas")
+_TIERS = {tier.name.lower(): tier for tier in Tier}
+_MARKED = ("queue_ms", "service_ms", "await_ms", "busy_pct")
+"""Figures with a tier mark: that of all others never varies."""
+_MOST_ROWS = 200
+
+
+def device_blocks(run: Values) -> Iterator[Block]:
+    """Yield a table of disks, of paths and of HBA ports, in the columns that `run` prints; nothing without samples."""
+    devices = part(run, "devices")
+    grids = [_grid(name, rows) for name in _TABLES if (rows := parts(devices, name))]
+    if grids:
+        elapsed = figure(number(devices, "elapsed_s"), 1)
+        yield Paragraph(f"Over {elapsed} s, with all I/O of this host on them; tier: {text_of(devices.get('tier'))}.")
+        yield from grids
+        yield Paragraph(LEGEND)
+
+
+def _grid(name: str, rows: Sequence[Values]) -> Grid:
+    subject, shown = subject_of(name), rows[:_MOST_ROWS]
+    fields = [get_field(name, field_id) for field_id in FIGURES]
+    table = _table(shown)
+    cells = tuple(
+        (_name(row), *("".join(figure_text(table, field.id, field.unit, at)).rstrip() for field in fields), _above(row))
+        for at, row in enumerate(shown)
+    )
+    head = ((subject.title, ""), *((field.title, printed_unit(field.unit)) for field in fields), ("", ""))
+    more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
+    return Grid(f"{subject.one[0].upper()}{subject.one[1:]}s", head, cells, note=more)
+
+
+def _table(rows: Sequence[Values]) -> FrameTable:
+    """Rebuild the figures, so that they are written as everywhere."""
+    numbers = tuple(map(str, range(len(rows))))
+    columns = {name: np.array([number(row, name) for row in rows], np.float64) for name in FIGURES}
+    tiers = {name: np.array([_tier(row, name) for row in rows], np.uint8) for name in _MARKED}
+    return FrameTable(Rows(numbers, numbers), columns, tiers)
+
+
+def _tier(row: Values, name: str) -> int:
+    return _TIERS.get(text_of(part(row, "tiers").get(name)), Tier.NONE)
+
+
+def _name(row: Values) -> str:
+    name, label = text_of(row.get("name")), row.get("label")
+    return f"{name} {label}" if isinstance(label, str) and label not in {"", name} else name
+
+
+def _above(row: Values) -> str:
+    targets = texts(row, "targets")
+    return f"under {', '.join(targets[:4])}{', ...' if len(targets) > 4 else ''}" if targets else ""

@@ -1,0 +1,209 @@
+"""The document of a sweep: per curve the answer in words, best values, charts, and the points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from collectors.documents.content import (
+    Axis,
+    Band,
+    Block,
+    Bullets,
+    Chart,
+    Charts,
+    Curve,
+    Document,
+    Form,
+    Grid,
+    Mark,
+    Paragraph,
+    Section,
+)
+from collectors.documents.json_values import figure
+from collectors.documents.sweep_file import Swept, SweptCurve
+from engine.errors import UsageError
+from engine.statistics.batch_means import Stop
+from engine.sweep.knee import Answer
+from engine.sweep.optimum import Optimum
+from engine.sweep.text import PointSummary, shape_words, summaries
+from engine.version import version
+
+_NAMES = ("mean", "p50", "p99", "p99.9")
+MOST_CURVES = 50
+"""Curves with charts of their own."""
+_MEDIANS = "n: measurements; figures are their medians"
+
+
+def sweep_report(path: Path, swept: Swept) -> Document:
+    """Describe a sweep.
+
+    Raises:
+        UsageError: it holds no measurement.
+    """
+    count = sum(len(curve.trials) for curve in swept.curves)
+    if not count:
+        raise UsageError(f"{path}: holds no measurement of a sweep: give another file")
+    curves = "1 curve" if len(swept.curves) == 1 else f"{len(swept.curves)} curves"
+    on = f" on {', '.join(swept.targets[:8])}" if swept.targets else ""
+    return Document(
+        "Sweep report",
+        f"{path.name}: {count} measurements, {curves}{on}; report made by lunscope {version()}",
+        tuple(sweep_sections(swept)),
+    )
+
+
+def sweep_sections(swept: Swept) -> list[Section]:
+    """Make a section per curve, and one of notes."""
+    return [*_curves(swept), Section("Notes and caveats of the sweep", (Bullets(tuple(_notes(swept)) or ("none",)),))]
+
+
+def _curves(swept: Swept) -> list[Section]:
+    measured = [curve for curve in swept.curves if curve.trials]
+    if not swept.load:
+        rows = tuple((curve.name, *_point_row(PointSummary.of(1.0, curve.trials))[1:]) for curve in measured)
+        return [Section("Points", (Grid("", _head("point"), rows, note=_MEDIANS),))]
+    return [
+        Section(f"Sweep: {curve.name}" if curve.name else "Sweep", tuple(_curve_blocks(swept.load, curve)))
+        for curve in measured[:MOST_CURVES]
+    ]
+
+
+def _curve_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
+    found, points = curve.answer, summaries(curve.trials)
+    yield Paragraph(_answer_words(load, found), important=True)
+    optima = tuple(_optimum_row(name, optimum) for name, optimum in _named(found))
+    if optima:
+        head = (("", ""), (load, ""), ("between", ""), ("IOPS", "1/s"), ("mean latency", "ms"), ("", ""))
+        yield Grid("Best values", head, optima, note="between: the 95 % interval")
+    if evidence := tuple(_evidence(found)):
+        yield Bullets(evidence)
+    if len(points) > 1:
+        charts = (_against_latency(load, curve, points), _over_load(load, curve, points), _latencies(load, points))
+        yield Charts(charts, "Curves")
+    yield _points_grid(load, points)
+
+
+def _answer_words(load: str, found: Answer) -> str:
+    best = found.balance or found.highest
+    words = f"{shape_words(found)}."
+    if best is None:
+        return words
+    what = "Best balance" if found.balance is not None else "Highest throughput"
+    return (
+        f"{words} {what} at {load}={best.whole_load} (between {best.low:.0f} and {best.high:.0f}): "
+        f"{figure(best.at.iops)} IOPS at {figure(best.at.latency_ns / 1e6, 3)} ms."
+    )
+
+
+def _named(found: Answer) -> Iterator[tuple[str, Optimum | None]]:
+    if found.balance is not None:
+        yield "best balance", found.balance
+    for limit, optimum in found.within:
+        yield f"best with {limit.text}", optimum
+    if found.highest is not None:
+        yield "highest throughput", found.highest
+
+
+def _optimum_row(name: str, optimum: Optimum | None) -> tuple[str, ...]:
+    if optimum is None:
+        return (name, "-", "-", "-", "-", "no load keeps it")
+    share = optimum.set_back_share
+    note = f"set back by {100 * share:.0f} % from {optimum.found:.0f}: it is steep there" if share >= 0.005 else ""
+    interval = f"{optimum.low:.0f} to {optimum.high:.0f}"
+    reading = optimum.at
+    return (name, str(optimum.whole_load), interval, figure(reading.iops), figure(reading.latency_ns / 1e6, 3), note)
+
+
+def _evidence(found: Answer) -> Iterator[str]:
+    ends = [("left", found.left), ("right", found.right)]
+    inflections = "".join(f", {side} inflection {load:.0f}" for side, load in ends if load is not None)
+    if found.fit_error is not None:
+        yield f"fit error {100 * found.fit_error:.1f} %{inflections}"
+    if found.usl is not None:
+        yield f"scalability: {found.usl.words}"
+    if found.drift is not None and abs(found.drift) >= 0.02:
+        yield f"throughput drifted by {100 * found.drift:+.0f} % over the sweep, whatever the load; taken out"
+    if found.little is not None and not found.little.holds:
+        off = f"{100 * found.little.deviation:+.0f} % off IOPS x latency (Little's law)"
+        yield f"caution: at {found.little.load:g} the I/Os in flight are {off}"
+
+
+def _against_latency(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> Chart:
+    iops = tuple(point.iops for point in points)
+    mean = _latency(points, "mean")
+    curves = (Curve("mean latency", iops, mean, Form.POINTS, labels=tuple(f"{point.load:g}" for point in points)),)
+    marks, bands = [], []
+    for name, optimum in _best(curve.answer):
+        low, high = sorted(np.interp([optimum.low, optimum.high], [point.load for point in points], iops).tolist())
+        low, high = min(low, optimum.at.iops), max(high, optimum.at.iops)
+        marks.append(Mark(optimum.at.iops, name, f"{name}: {load}={optimum.whole_load}"))
+        bands.append(Band(low, high, f"{name}: 95 % interval"))
+    title = f"Latency against throughput, points labelled by {load}"
+    return Chart(title, "ms", curves, Axis.LOG, "IOPS", tuple(marks), tuple(bands))
+
+
+def _over_load(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> Chart:
+    x, iops = tuple(point.load for point in points), tuple(point.iops for point in points)
+    spread = [min(point.spread, 1.0) if math.isfinite(point.spread) else 0.0 for point in points]
+    low = tuple(value * (1 - share) for value, share in zip(iops, spread, strict=True))
+    high = tuple(value * (1 + share) for value, share in zip(iops, spread, strict=True))
+    marks = [Mark(each.at.load, name, f"{name}: {load}={each.whole_load}") for name, each in _best(curve.answer)]
+    bands = [Band(each.low, each.high, f"{name}: 95 % interval") for name, each in _best(curve.answer)]
+    points_curve = Curve("IOPS", x, iops, Form.POINTS, low, high)
+    return Chart("Throughput over load", "1/s", (points_curve,), Axis.LOG, load, tuple(marks), tuple(bands))
+
+
+def _best(found: Answer) -> Iterator[tuple[str, Optimum]]:
+    """Yield the optimum that is marked: the knee where there is one."""
+    if found.balance is not None:
+        yield "knee", found.balance
+    elif found.highest is not None:
+        yield "highest", found.highest
+
+
+def _latencies(load: str, points: Sequence[PointSummary]) -> Chart:
+    x = tuple(point.load for point in points)
+    curves = tuple(Curve(name, x, _latency(points, name), Form.POINTS) for name in _NAMES)
+    known = tuple(curve for curve in curves if any(math.isfinite(value) for value in curve.y))
+    return Chart("Latency over load", "ms", known, Axis.LOG, load, log_y=True)
+
+
+def _latency(points: Sequence[PointSummary], name: str) -> tuple[float, ...]:
+    values = (point.latency_ms(name) for point in points)
+    return tuple(math.nan if value is None else value for value in values)
+
+
+def _points_grid(load: str, points: Sequence[PointSummary]) -> Grid:
+    return Grid("Points", _head(load), tuple(map(_point_row, points)), note=_MEDIANS)
+
+
+def _head(first: str) -> tuple[tuple[str, str], ...]:
+    figures = (("IOPS", "1/s"), ("+-", "%"), ("throughput", "MB/s"), *((name, "ms") for name in _NAMES))
+    return ((first, ""), *figures, ("n", ""), ("", ""))
+
+
+def _point_row(point: PointSummary) -> tuple[str, ...]:
+    amount = float(np.median([trial.bytes_per_s for trial in point.trials])) / 1e6
+    latencies = (figure(value, 3) for value in (_latency([point], name)[0] for name in _NAMES))
+    head = (f"{point.load:g}", figure(point.iops), figure(100 * point.spread), figure(amount, 1))
+    return (*head, *latencies, str(len(point.trials)), point.notes)
+
+
+def _notes(swept: Swept) -> Iterator[str]:
+    yield from swept.notes
+    if swept.load and len(swept.curves) > MOST_CURVES:
+        yield f"{len(swept.curves) - MOST_CURVES:,} more curves are not shown"
+    trials = [trial for curve in swept.curves for trial in curve.trials]
+    noisy = sum(trial.stop is Stop.NOISY for trial in trials)
+    if noisy:
+        yield f"{noisy} of {len(trials)} measurements ended because the device is noisy, not because they were precise"
+    unsettled = sum(not trial.is_settled for trial in trials)
+    if unsettled:
+        yield f"{unsettled} of {len(trials)} measurements never became steady"
+    failing = sorted({name for trial in trials for name in trial.failing})
+    if failing:
+        yield f"I/Os failed on {', '.join(failing)}: such measurements are in no curve"

@@ -1,0 +1,137 @@
+"""What the files of a sweep hold: the file of its trials, or what `sweep --json` printed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
+from engine.events import Event
+from engine.job.knobs import KNOBS
+from engine.statistics.batch_means import Stop
+from engine.statistics.warmup import Trend
+from engine.sweep.events import recorded_sweep
+from engine.sweep.knee import Answer, answer
+from engine.sweep.limit import Limit
+from engine.sweep.trial import Trial
+from engine.sweep.trial_file import read_trials
+
+_MOST = 1e30
+"""As for the trials of a file: beyond any throughput or time."""
+_LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max"))
+
+
+@dataclass(frozen=True, slots=True)
+class SweptCurve:
+    """Trials that differ in load alone."""
+
+    name: str
+    trials: tuple[Trial, ...]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What either kind of file holds."""
+
+    load: str
+    """Key of the knob that is the load; "load" where the file does not name it, empty if none varied."""
+    curves: tuple[SweptCurve, ...]
+    notes: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+
+
+def read_trial_file(path: Path) -> Swept:
+    """Read a file of trials; it names no knobs.
+
+    Raises:
+        LunscopeError: it cannot be read.
+    """
+    done = read_trials(path)
+    numbers = sorted({curve for curve, _ in done})
+    curves = []
+    for index in numbers:
+        trials = tuple(trial for curve, trial in done if curve == index)
+        curves.append(SweptCurve(f"curve {index}" if len(numbers) > 1 else "", trials, answer(trials)))
+    note = "The file of trials names neither the knobs nor the targets; the document of sweep --json does"
+    return Swept("load", tuple(curves), (note,))
+
+
+def read_recorded_sweep(events: Sequence[Event]) -> Swept | None:
+    """Read the last sweep of a recording; None if it has none with a measurement."""
+    found = recorded_sweep(events)
+    if found is None or not found.points.done:
+        return None
+    plan, limits = found.plan, found.plan.limits
+    curves = tuple(
+        SweptCurve(curve.name, trials, answer(trials, limits))
+        for curve, trials in zip(plan.curves, found.points.trials, strict=True)
+        if trials
+    )
+    notes = () if found.ended == "complete" else (f"not complete: {found.ended or 'it went on'}",)
+    left_out = (f"{plan.point_name(each.point)}: {each.words}" for each in found.points.left_out)
+    return Swept("" if plan.load is None else plan.load.knob.key, curves, (*notes, *left_out))
+
+
+def read_sweep_document(sweep: Values) -> Swept:
+    """Read what `sweep --json` printed; answers are computed again from its trials.
+
+    Raises:
+        UsageError: it has a limit that this version does not know.
+    """
+    limits = tuple(map(Limit.parse, texts(sweep, "limits")))
+    curves = []
+    for curve in parts(sweep, "curves"):
+        trials = tuple(trial for each in parts(curve, "trials") if (trial := _trial(each)) is not None)
+        name = " ".join(f"{_key(knob)}={_value(value)}" for knob, value in part(curve, "knobs").items())
+        curves.append(SweptCurve(name, trials, answer(trials, limits)))
+    notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
+    load = "" if sweep.get("load") is None else _key(text_of(sweep.get("load")))
+    return Swept(load, tuple(curves), (*notes, *texts(sweep, "troubles")), texts(sweep, "targets"))
+
+
+def _key(knob_id: str) -> str:
+    knob = KNOBS.get(knob_id)
+    return knob_id if knob is None else knob.key
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        return block_sizes(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _trial(values: Values) -> Trial | None:
+    """Read a trial of the document; None if it is damaged."""
+    latency = part(values, "latency_us")
+    known = {name: number(latency, key) * 1000 for name, key in _LATENCIES}
+    needed = {
+        name: number(values, name) for name in ("in_flight", "iops", "bytes_per_s", "start_s", "duration_s", "ios")
+    }
+    load, mean_ns = number(values, "load"), number(latency, "mean") * 1000
+    width = number(values, "iops_half_width")
+    if not all(0 <= value < _MOST for value in (*needed.values(), mean_ns)):
+        return None
+    try:
+        stop, trend = Stop(text_of(values.get("stopped_by"))), Trend(text_of(values.get("trend")))
+    except ValueError:
+        return None
+    return Trial(
+        load=load if 0 < load < _MOST else 1.0,
+        in_flight=needed["in_flight"],
+        iops=needed["iops"],
+        latency_ns=mean_ns,
+        half_width=width if 0 <= width < _MOST else math.inf,
+        latencies_ns={name: value for name, value in known.items() if 0 <= value < _MOST},
+        bytes_per_s=needed["bytes_per_s"],
+        start_s=needed["start_s"],
+        duration_s=needed["duration_s"],
+        ios=int(needed["ios"]),
+        stop=stop,
+        is_settled=values.get("steady") is True,
+        trend=trend,
+        failing=texts(values, "failing"),
+    )
