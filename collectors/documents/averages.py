@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.documents.content import Block, Grid, Paragraph
+from collectors.documents.content import Block, DocumentTable, Paragraph
 from collectors.documents.recorded import Recorded
 from collectors.field import Unit
 from collectors.hotness import verdict
@@ -68,7 +68,7 @@ def _hottest(found: Recorded) -> str:
     return f"Hottest disk over the recording: {verdict(whole, found.tables['disks'].rows.positions[hot[0]])}"
 
 
-def _average_grids(found: Recorded, options: DocumentOptions) -> Iterator[Grid]:
+def _average_grids(found: Recorded, options: DocumentOptions) -> Iterator[DocumentTable]:
     for subject in REPORTED:
         table = found.tables.get(subject.table)
         if table is None or (options.tables and subject.table not in options.tables):
@@ -96,7 +96,7 @@ _Rows = tuple[FrameTable, Sequence[int], tuple[str, ...]]
 """A table, its rows to show, and their names."""
 
 
-def _average_grid(title: str, subject: Subject, fields: tuple[str, ...], shown: _Rows) -> Grid:
+def _average_grid(title: str, subject: Subject, fields: tuple[str, ...], shown: _Rows) -> DocumentTable:
     table, rows, names = shown
     declared = [get_field(subject.table, field_id) for field_id in fields]
     cells = tuple(
@@ -105,7 +105,7 @@ def _average_grid(title: str, subject: Subject, fields: tuple[str, ...], shown: 
     )
     head = ((subject.title, ""), *((field.title, printed_unit(field.unit)) for field in declared))
     more = f"{len(rows) - MOST_ROWS:,} more rows are not shown." if len(rows) > MOST_ROWS else ""
-    return Grid(title, head, cells, note=more)
+    return DocumentTable(title, head, cells, note=more)
 
 
 def _cell(table: FrameTable, field_id: str, unit: Unit, row: int) -> str:

@@ -32,7 +32,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class DocumentTable:
     """A table; the first `texts` columns are texts, all others numbers."""
 
     title: str
@@ -43,7 +43,7 @@ class Grid:
     note: str = ""
 
 
-class Axis(StrEnum):
+class DrawnAxis(StrEnum):
     """How the horizontal axis of a chart is divided."""
 
     TIME = "time"
@@ -62,7 +62,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class DrawnCurve:
     """One series of a chart."""
 
     name: str
@@ -96,13 +96,13 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class DrawnChart:
     """Series over one axis."""
 
     title: str
     unit: str
-    curves: tuple[Curve, ...]
-    axis: Axis = Axis.TIME
+    curves: tuple[DrawnCurve, ...]
+    axis: DrawnAxis = DrawnAxis.TIME
     axis_title: str = ""
     marks: tuple[Mark, ...] = ()
     bands: tuple[Band, ...] = ()
@@ -118,11 +118,11 @@ class Chart:
 class Charts:
     """Charts beside each other."""
 
-    charts: tuple[Chart, ...]
+    charts: tuple[DrawnChart, ...]
     title: str = ""
 
 
-Block: TypeAlias = Facts | Bullets | Paragraph | Grid | Charts
+Block: TypeAlias = Facts | Bullets | Paragraph | DocumentTable | Charts
 
 
 @dataclass(frozen=True, slots=True)

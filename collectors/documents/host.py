@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from collectors.documents.content import Bullets, Facts, Grid, Mark, Section
+from collectors.documents.content import Bullets, DocumentTable, Facts, Mark, Section
 from collectors.documents.recorded import Recorded
 from collectors.exact.losses import loss_words
 from collectors.kernel.device_ids import both_names
@@ -43,7 +43,7 @@ def host_section(found: Recorded) -> Section:
     return Section("Host", (*blocks, Bullets(host.notices)) if host.notices else blocks)
 
 
-def tunables_grid(devices: Sequence[Device]) -> Grid | None:
+def tunables_grid(devices: Sequence[Device]) -> DocumentTable | None:
     """Show the recorded tunables of disks; columns that none of them has are left out."""
     columns = {
         "scheduler": [device.scheduler for device in devices],
@@ -64,7 +64,7 @@ def tunables_grid(devices: Sequence[Device]) -> Grid | None:
         (both_names(device), *(values[at] or "-" for values in shown.values())) for at, device in enumerate(devices)
     )
     head = (("disk", ""), *((name, "B" if name.endswith("block") else "") for name in shown))
-    return Grid("Tunables of these disks", head, rows, texts=len(head), note="As of the end of the recording.")
+    return DocumentTable("Tunables of these disks", head, rows, texts=len(head), note="As of the end of the recording.")
 
 
 def _whole(value: int | None) -> str:
@@ -121,7 +121,9 @@ def events_section(events: Sequence[Event]) -> Section:
     )
     more = len(events) - _MOST_EVENTS
     note = "Numbers are those of the marks in the charts." + (f" {more:,} more are not listed." if more > 0 else "")
-    return Section("Events", (Grid("", (("#", ""), ("time", ""), ("kind", ""), ("event", "")), rows, 4, note),))
+    return Section(
+        "Events", (DocumentTable("", (("#", ""), ("time", ""), ("kind", ""), ("event", "")), rows, 4, note),)
+    )
 
 
 def marks_of(events: Sequence[Event], start_ns: int) -> tuple[Mark, ...]:

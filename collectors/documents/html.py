@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from collectors.documents.content import Block, Bullets, Chart, Charts, Document, Facts, Form, Grid, Paragraph, Section
+from collectors.documents.content import (
+    Block,
+    Bullets,
+    Charts,
+    Document,
+    DocumentTable,
+    DrawnChart,
+    Facts,
+    Form,
+    Paragraph,
+    Section,
+)
 from collectors.documents.style import STYLE
 from collectors.documents.svg import svg_of
 from engine.text import safe_text
@@ -49,13 +60,13 @@ def _block(block: Block) -> Iterator[str]:
         case Paragraph():
             kind = ' class="answer"' if block.important else ""
             yield f"<p{kind}>{_escaped(block.text)}</p>"
-        case Grid():
+        case DocumentTable():
             yield from _grid(block)
         case Charts():
             yield from _charts(block)
 
 
-def _grid(grid: Grid) -> Iterator[str]:
+def _grid(grid: DocumentTable) -> Iterator[str]:
     title = f"<h3>{_escaped(grid.title)}</h3>" if grid.title else ""
     label = _escaped(grid.title or "table")
     yield f'{title}<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><thead><tr>'
@@ -70,7 +81,7 @@ def _grid(grid: Grid) -> Iterator[str]:
         yield f'<p class="note">{_escaped(grid.note)}</p>'
 
 
-def _kind(grid: Grid, at: int) -> str:
+def _kind(grid: DocumentTable, at: int) -> str:
     return "" if at < grid.texts or not grid.head[at][0] else ' class="n"'
 
 
@@ -81,7 +92,7 @@ def _charts(charts: Charts) -> Iterator[str]:
         yield f'<div class="charts">{"".join(drawn)}</div>'
 
 
-def _figure(chart: Chart) -> str:
+def _figure(chart: DrawnChart) -> str:
     svg = svg_of(chart)
     if not svg:
         return ""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.derive.percentiles import RowCells, bucket_midpoints_ns, percentiles_ns
-from collectors.documents.content import Axis, Chart, Curve, Grid, Mark
+from collectors.documents.content import DocumentTable, DrawnAxis, DrawnChart, DrawnCurve, Mark
 from collectors.latency.subjects import Direction, LatencySubject, Part, parts_of, series_of
 from collectors.model import Histograms, HistogramScale
 
@@ -54,33 +54,33 @@ def distributions(histograms: Histograms, subject: LatencySubject) -> Iterator[D
             yield Distribution(subject.title, part, histograms.scale, bucket.astype(np.uint16), count)
 
 
-def distribution_chart(found: Sequence[Distribution]) -> Chart:
+def distribution_chart(found: Sequence[Distribution]) -> DrawnChart:
     """Draw the parts of one subject as shares of I/Os over the logarithm of latency."""
     curves = tuple(_curve(each) for each in found)
     marks = []
     if len(found) == 1:
         named = zip(("p50", "p90", "p99", "p99.9"), found[0].percentiles_ms(), strict=True)
         marks = [Mark(value, name, f"{name} {value:.3f} ms") for name, value in named if not math.isnan(value)]
-    return Chart(found[0].title, "% of I/Os", curves, Axis.LOG, "ms", tuple(marks))
+    return DrawnChart(found[0].title, "% of I/Os", curves, DrawnAxis.LOG, "ms", tuple(marks))
 
 
-def _curve(found: Distribution) -> Curve:
+def _curve(found: Distribution) -> DrawnCurve:
     middle_ms = np.maximum(bucket_midpoints_ns(found.scale, found.bucket), 1.0) / 1e6
     bins = np.floor(np.log2(middle_ms) * _BINS_PER_OCTAVE).astype(np.int64)
     first, last = int(bins.min()) - 1, int(bins.max()) + 1
     shares = np.bincount(bins - first, found.count.astype(np.float64), minlength=last - first + 1)
     shares *= 100 / shares.sum()
     x = np.exp2((np.arange(first, last + 1) + 0.5) / _BINS_PER_OCTAVE)
-    return Curve(_NAMES[found.part], tuple(x.tolist()), tuple(shares.tolist()))
+    return DrawnCurve(_NAMES[found.part], tuple(x.tolist()), tuple(shares.tolist()))
 
 
-def percentile_grid(found: Sequence[Distribution]) -> Grid:
+def percentile_grid(found: Sequence[Distribution]) -> DocumentTable:
     """Percentiles of subjects, from the sums of all their histograms."""
     head = (("of", ""), ("time", ""), ("I/Os", ""), *((f"p{percent:g}", "ms") for percent in PERCENTS))
     rows = tuple(
         (each.title, _NAMES[each.part], f"{each.ios:,}", *map(ms_text, each.percentiles_ms())) for each in found
     )
-    return Grid("Percentiles of the load" if len(found) == 1 else "Percentiles", head, rows, texts=2)
+    return DocumentTable("Percentiles of the load" if len(found) == 1 else "Percentiles", head, rows, texts=2)
 
 
 def ms_text(value: float) -> str:

@@ -6,7 +6,17 @@ import math
 import re
 from collections.abc import Iterator
 
-from collectors.documents.content import Axis, Block, Bullets, Chart, Charts, Document, Facts, Grid, Paragraph
+from collectors.documents.content import (
+    Block,
+    Bullets,
+    Charts,
+    Document,
+    DocumentTable,
+    DrawnAxis,
+    DrawnChart,
+    Facts,
+    Paragraph,
+)
 from collectors.documents.html import MARK
 from collectors.documents.scale import short_number, time_label
 from engine.text import safe_text
@@ -40,13 +50,13 @@ def _block(block: Block) -> Iterator[str]:
             yield from (f"- {_line(line)}" for line in block.lines)
         case Paragraph():
             yield f"**{_escaped(block.text)}**" if block.important else _line(block.text)
-        case Grid():
+        case DocumentTable():
             yield from _grid(block)
         case Charts():
             yield from _charts(block)
 
 
-def _grid(grid: Grid) -> Iterator[str]:
+def _grid(grid: DocumentTable) -> Iterator[str]:
     if grid.title:
         yield f"### {_escaped(grid.title)}"
         yield ""
@@ -73,7 +83,7 @@ def _charts(charts: Charts) -> Iterator[str]:
             yield ""
 
 
-def _chart(chart: Chart) -> Iterator[str]:
+def _chart(chart: DrawnChart) -> Iterator[str]:
     known = [value for curve in chart.curves for value in curve.y if math.isfinite(value)]
     if not known:
         return
@@ -90,8 +100,8 @@ def _chart(chart: Chart) -> Iterator[str]:
     yield f"{'':<{width}} from {ends[0]} to {ends[1]}{title}"
 
 
-def _axis(chart: Chart, value: float) -> str:
-    return time_label(value, chart.start_ns) if chart.axis is Axis.TIME else short_number(value)
+def _axis(chart: DrawnChart, value: float) -> str:
+    return time_label(value, chart.start_ns) if chart.axis is DrawnAxis.TIME else short_number(value)
 
 
 def _bars(values: tuple[float, ...], top: float) -> str:

@@ -114,7 +114,7 @@ def read_recorded(steps: Iterable[Step], usual_s: float, point_s: float) -> Reco
     """
     found = Recorded(interval_s=point_s)
     averages = _averages()
-    series = {table: _Series(fields) for table, fields in CHARTED.items()}
+    series = {table: _ChartSeries(fields) for table, fields in CHARTED.items()}
     for step in downsample(_counted(steps, found, averages, usual_s), point_s):
         frame = derive(step.previous, step.current)
         found.frame = frame
@@ -185,7 +185,7 @@ def _add_histograms(held: dict[str, Histograms], step: Step) -> None:
             held[source] = merged([before, cells])
 
 
-class _Series:
+class _ChartSeries:
     """Collects the rows of one table; a row that is not there has a gap."""
 
     def __init__(self, fields: tuple[str, ...]) -> None:

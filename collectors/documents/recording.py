@@ -9,13 +9,13 @@ from dataclasses import replace
 from collectors.documents.averages import MOST_ROWS, DocumentOptions, average_blocks, hot_disks
 from collectors.documents.content import (
     Block,
-    Chart,
     Charts,
-    Curve,
     Document,
+    DocumentTable,
+    DrawnChart,
+    DrawnCurve,
     Facts,
     Form,
-    Grid,
     Mark,
     Section,
 )
@@ -75,56 +75,56 @@ def _disk_labels(found: Recorded, table: FrameTable) -> tuple[str, ...]:
     return subject.labels(table.rows, found.topology)
 
 
-def _charts_of(series: SeriesTable, key: str, found: Recorded, marks: tuple[Mark, ...]) -> tuple[Chart, ...]:
+def _charts_of(series: SeriesTable, key: str, found: Recorded, marks: tuple[Mark, ...]) -> tuple[DrawnChart, ...]:
     charts = [_latency_chart(series, key), *_percentile_charts(series, key), *_rate_charts(series, key)]
     if any(not math.isnan(value) for value in series.of(key, "busy_pct")):
         busy = _lines(series, key, (("busy", "busy_pct"),))
-        charts.append(Chart("Busy", "%", busy, most=100.0))
+        charts.append(DrawnChart("Busy", "%", busy, most=100.0))
     return tuple(_placed(chart, found.start_ns, marks) for chart in charts)
 
 
-def _placed(chart: Chart, start_ns: int, marks: tuple[Mark, ...]) -> Chart:
+def _placed(chart: DrawnChart, start_ns: int, marks: tuple[Mark, ...]) -> DrawnChart:
     return replace(chart, marks=marks, start_ns=start_ns)
 
 
-def _latency_chart(series: SeriesTable, key: str) -> Chart:
+def _latency_chart(series: SeriesTable, key: str) -> DrawnChart:
     """Queue on service time where both are known throughout, else the whole latency."""
     whole = series.of(key, "await_ms")
     queue, service = series.of(key, "queue_ms"), series.of(key, "service_ms")
     split = sum(not math.isnan(a + b) for a, b in zip(queue, service, strict=True))
     if not split or split * 2 < sum(not math.isnan(value) for value in whole):
-        return Chart("Latency (await)", "ms", _lines(series, key, (("await", "await_ms"),)))
+        return DrawnChart("Latency (await)", "ms", _lines(series, key, (("await", "await_ms"),)))
     curves = _lines(series, key, (("S", "service_ms"), ("Q on top of it", "queue_ms")), Form.STACKED)
     known = zip(whole, queue, service, strict=True)
     rest = tuple(total if math.isnan(a + b) else math.nan for total, a, b in known)
     if any(not math.isnan(value) for value in rest):
-        curves = (*curves, Curve("await where it is not split", series.times_s, rest))
-    return Chart("Latency: await = Q + S", "ms", curves)
+        curves = (*curves, DrawnCurve("await where it is not split", series.times_s, rest))
+    return DrawnChart("Latency: await = Q + S", "ms", curves)
 
 
-def _percentile_charts(series: SeriesTable, key: str) -> Iterator[Chart]:
+def _percentile_charts(series: SeriesTable, key: str) -> Iterator[DrawnChart]:
     known = [
         (name, field)
         for name, field in (("p50", "p50_ms"), ("p99", "p99_ms"), ("peak", "max_ms"))
         if any(not math.isnan(value) for value in series.of(key, field))
     ]
     if len(known) > 1:
-        yield Chart("Percentiles and peaks", "ms", _lines(series, key, tuple(known)), log_y=True)
+        yield DrawnChart("Percentiles and peaks", "ms", _lines(series, key, tuple(known)), log_y=True)
 
 
-def _rate_charts(series: SeriesTable, key: str) -> Iterator[Chart]:
+def _rate_charts(series: SeriesTable, key: str) -> Iterator[DrawnChart]:
     for title, unit, fields in (
         ("IOPS", "1/s", (("reads", "reads_per_s"), ("writes", "writes_per_s"))),
         ("Throughput", "B/s", (("reads", "read_bytes_per_s"), ("writes", "write_bytes_per_s"))),
     ):
         moved = tuple((name, field) for name, field in fields if any(value > 0 for value in series.of(key, field)))
-        yield Chart(title, unit, _lines(series, key, moved or fields[:1], Form.STACKED))
+        yield DrawnChart(title, unit, _lines(series, key, moved or fields[:1], Form.STACKED))
 
 
 def _lines(
     series: SeriesTable, key: str, named: tuple[tuple[str, str], ...], form: Form = Form.LINE
-) -> tuple[Curve, ...]:
-    return tuple(Curve(name, series.times_s, series.of(key, field), form) for name, field in named)
+) -> tuple[DrawnCurve, ...]:
+    return tuple(DrawnCurve(name, series.times_s, series.of(key, field), form) for name, field in named)
 
 
 def _load_blocks(found: Recorded, events: Sequence[Event]) -> Iterator[Block]:
@@ -143,7 +143,7 @@ def _load_blocks(found: Recorded, events: Sequence[Event]) -> Iterator[Block]:
     charts = [
         *_percentile_charts(series, "load"),
         *_rate_charts(series, "load"),
-        Chart("In flight", "I/Os", _lines(series, "load", (("in flight", "in_flight"),))),
+        DrawnChart("In flight", "I/Os", _lines(series, "load", (("in flight", "in_flight"),))),
     ]
     yield Charts(tuple(_placed(chart, found.start_ns, marks) for chart in charts), "The load over time")
 
@@ -165,7 +165,7 @@ def _distributions(found: Recorded, hot: Sequence[str]) -> Iterator[list[Distrib
             yield parts
 
 
-def _tunables(found: Recorded, hot: Sequence[str], options: DocumentOptions) -> Iterator[Grid]:
+def _tunables(found: Recorded, hot: Sequence[str], options: DocumentOptions) -> Iterator[DocumentTable]:
     table = found.tables.get("disks")
     keys = hot if table is None or not options.all_rows else table.rows.keys
     devices = [device for key in keys[:MOST_ROWS] if (device := found.topology.devices.get(key)) is not None]

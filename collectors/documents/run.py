@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from collectors.documents.content import (
-    Axis,
     Block,
     Bullets,
-    Chart,
     Charts,
-    Curve,
     Document,
+    DocumentTable,
+    DrawnAxis,
+    DrawnChart,
+    DrawnCurve,
     Facts,
     Form,
-    Grid,
     Paragraph,
     Section,
 )
@@ -70,13 +70,13 @@ def _result(run: Values) -> Iterator[Block]:
         important=True,
     )
     rows = [(name, *_figures(part(run, key))) for name, key in _DIRECTIONS if number(part(run, key), "ios") > 0]
-    yield Grid("", (("", ""), *_HEAD), tuple(rows))
+    yield DocumentTable("", (("", ""), *_HEAD), tuple(rows))
     yield Charts((_percentile_chart(run),))
     yield from _services(run)
     logical = part(run, "logical")
     if logical:
         row = ("logical I/Os", *_figures(part(logical, "total")))
-        yield Grid("Logical I/Os, each of several parts or copies", (("", ""), *_HEAD), (row,))
+        yield DocumentTable("Logical I/Os, each of several parts or copies", (("", ""), *_HEAD), (row,))
 
 
 _DIRECTIONS = (("reads", "read"), ("writes", "write"), ("total", "total"))
@@ -92,7 +92,7 @@ def _services(run: Values) -> Iterator[Block]:
     ]
     if rows:
         head = (("", ""), *((name, "ms") for name in ("mean", "p50", "p90", "p99", "p99.9", "max")))
-        yield Grid("From submit to completion, without the wait for a free slot", head, tuple(rows))
+        yield DocumentTable("From submit to completion, without the wait for a free slot", head, tuple(rows))
 
 
 def _figures(block: Values) -> tuple[str, ...]:
@@ -109,15 +109,17 @@ def _ms(latency: Values, key: str) -> str:
     return figure(number(latency, key) / 1000, 3)
 
 
-def _percentile_chart(run: Values) -> Chart:
+def _percentile_chart(run: Values) -> DrawnChart:
     curves = []
     for name, key in _DIRECTIONS[:2]:
         latency = part(run, key, "latency_us")
         known = [(label, x, number(latency, at) / 1000) for label, at, x in _PERCENTILES]
         if any(math.isfinite(value) for _, _, value in known):
             labels, x, y = zip(*known, strict=True)
-            curves.append(Curve(name, x, y, Form.POINTS, labels=labels))
-    return Chart("Latency percentiles", "ms", tuple(curves), Axis.LOG, "one of so many I/Os takes longer", log_y=True)
+            curves.append(DrawnCurve(name, x, y, Form.POINTS, labels=labels))
+    return DrawnChart(
+        "Latency percentiles", "ms", tuple(curves), DrawnAxis.LOG, "one of so many I/Os takes longer", log_y=True
+    )
 
 
 def _targets(run: Values) -> Iterator[Block]:
@@ -131,7 +133,7 @@ def _targets(run: Values) -> Iterator[Block]:
                 rows.append((name, text_of(epoch.get("index")), *_figures(part(path, "total"))))
     more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
     if rows:
-        yield Grid("", (("target", ""), ("epoch", ""), *_HEAD), tuple(rows[:_MOST_ROWS]), note=more)
+        yield DocumentTable("", (("target", ""), ("epoch", ""), *_HEAD), tuple(rows[:_MOST_ROWS]), note=more)
     elif names := texts(run, "targets"):
         yield Bullets(names)
 
@@ -147,7 +149,7 @@ def _epochs(run: Values) -> Iterator[Block]:
         start = f"{figure(number(epoch, 'start_s'), 1)} s"
         rows.append((text_of(epoch.get("index")), ", ".join(turned) or "-", start, *_figures(part(epoch, "total"))))
         before = knobs
-    yield Grid("", (("epoch", ""), ("turned", ""), ("from", ""), *_HEAD), tuple(rows), texts=2)
+    yield DocumentTable("", (("epoch", ""), ("turned", ""), ("from", ""), *_HEAD), tuple(rows), texts=2)
 
 
 def _job(run: Values) -> Iterator[Block]:

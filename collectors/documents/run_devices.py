@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from collectors.documents.content import Block, Grid, Paragraph
+from collectors.documents.content import Block, DocumentTable, Paragraph
 from collectors.documents.json_values import Values, figure, number, part, parts, text_of, texts
 from collectors.model import FrameTable, Rows, Tier
 from collectors.registry import get_field, subject_of
@@ -31,7 +31,7 @@ def device_blocks(run: Values) -> Iterator[Block]:
         yield Paragraph(LEGEND)
 
 
-def _grid(name: str, rows: Sequence[Values]) -> Grid:
+def _grid(name: str, rows: Sequence[Values]) -> DocumentTable:
     subject, shown = subject_of(name), rows[:_MOST_ROWS]
     fields = [get_field(name, field_id) for field_id in FIGURES]
     table = _table(shown)
@@ -41,7 +41,7 @@ def _grid(name: str, rows: Sequence[Values]) -> Grid:
     )
     head = ((subject.title, ""), *((field.title, printed_unit(field.unit)) for field in fields), ("", ""))
     more = f"{len(rows) - _MOST_ROWS:,} more rows are not shown." if len(rows) > _MOST_ROWS else ""
-    return Grid(f"{subject.one[0].upper()}{subject.one[1:]}s", head, cells, note=more)
+    return DocumentTable(f"{subject.one[0].upper()}{subject.one[1:]}s", head, cells, note=more)
 
 
 def _table(rows: Sequence[Values]) -> FrameTable:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from collectors.documents.content import Axis, Band, Chart, Curve, Form, Mark
+from collectors.documents.content import Band, DrawnAxis, DrawnChart, DrawnCurve, Form, Mark
 from collectors.documents.scale import (
     Scale,
     binary_ticks,
@@ -28,7 +28,7 @@ _LABEL_WIDTH, _LABEL_HEIGHT = 15.0, 11.0
 """Room for a label of a mark; those closer to the last one are left out."""
 
 
-def svg_of(chart: Chart) -> str:
+def svg_of(chart: DrawnChart) -> str:
     """Draw a chart; empty if none of its values is known."""
     drawing = _Drawing.of(chart)
     if drawing is None:
@@ -38,9 +38,9 @@ def svg_of(chart: Chart) -> str:
     return "".join((head, *drawing.parts(), "</svg>"))
 
 
-def heights(chart: Chart) -> list[tuple[Curve, tuple[float, ...], tuple[float, ...]]]:
+def heights(chart: DrawnChart) -> list[tuple[DrawnCurve, tuple[float, ...], tuple[float, ...]]]:
     """Lower and upper edge of every curve; those of stacked areas lie on the areas before them."""
-    found: list[tuple[Curve, tuple[float, ...], tuple[float, ...]]] = []
+    found: list[tuple[DrawnCurve, tuple[float, ...], tuple[float, ...]]] = []
     base: tuple[float, ...] = ()
     for curve in chart.curves:
         low = base or (0.0,) * len(curve.y)
@@ -54,13 +54,13 @@ def heights(chart: Chart) -> list[tuple[Curve, tuple[float, ...], tuple[float, .
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    chart: Chart
+    chart: DrawnChart
     x: Scale
     y: Scale
     y_ticks: tuple[float, ...]
 
     @classmethod
-    def of(cls, chart: Chart) -> _Drawing | None:
+    def of(cls, chart: DrawnChart) -> _Drawing | None:
         tops = [value for _, _, upper in heights(chart) for value in upper if math.isfinite(value)]
         tops += [value for curve in chart.curves for value in curve.high if math.isfinite(value)]
         across = [value for curve in chart.curves for value in curve.x if math.isfinite(value)]
@@ -72,7 +72,7 @@ class _Drawing:
         if chart.log_y:
             y, ticks = _logarithmic(tops)
         low, high = min(across), max(across)
-        is_log = chart.axis is Axis.LOG
+        is_log = chart.axis is DrawnAxis.LOG
         if is_log:
             low, high = max(low, 1e-9), max(high, 1e-9)
             low, high = (low, high) if high > low * 1.001 else (low / 2, high * 2)
@@ -104,7 +104,7 @@ class _Drawing:
             yield _text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 5, self.chart.axis_title, "middle")
 
     def _x_ticks(self) -> Iterator[tuple[float, str]]:
-        if self.chart.axis is Axis.TIME:
+        if self.chart.axis is DrawnAxis.TIME:
             start_ns = self.chart.start_ns + round(self.x.low * 1e9)
             for tick in time_ticks(self.x.high - self.x.low, start_ns, 5):
                 yield self.x.low + tick, time_label(self.x.low + tick, self.chart.start_ns)
@@ -112,7 +112,7 @@ class _Drawing:
         for tick in log_ticks(self.x.low, self.x.high):
             yield tick, short_number(tick)
 
-    def _curve(self, number: int, curve: Curve, low: tuple[float, ...], high: tuple[float, ...]) -> Iterator[str]:
+    def _curve(self, number: int, curve: DrawnCurve, low: tuple[float, ...], high: tuple[float, ...]) -> Iterator[str]:
         colour = f"s{number % 6}"
         for first, last in _runs(high):
             points = [(self.x.at(curve.x[at]), self.y.at(high[at])) for at in range(first, last)]
@@ -126,7 +126,7 @@ class _Drawing:
         if curve.form is Form.POINTS:
             yield from self._points(colour, curve)
 
-    def _points(self, colour: str, curve: Curve) -> Iterator[str]:
+    def _points(self, colour: str, curve: DrawnCurve) -> Iterator[str]:
         labelled: list[tuple[float, float]] = []
         for at, (value_x, value_y) in enumerate(zip(curve.x, curve.y, strict=True)):
             if not math.isfinite(value_y):

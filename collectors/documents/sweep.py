@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from collectors.documents.content import (
-    Axis,
     Band,
     Block,
     Bullets,
-    Chart,
     Charts,
-    Curve,
     Document,
+    DocumentTable,
+    DrawnAxis,
+    DrawnChart,
+    DrawnCurve,
     Form,
-    Grid,
     Mark,
     Paragraph,
     Section,
@@ -65,7 +65,7 @@ def _curves(swept: Swept) -> list[Section]:
     measured = [curve for curve in swept.curves if curve.trials]
     if not swept.load:
         rows = tuple((curve.name, *_point_row(PointSummary.of(1.0, curve.trials))[1:]) for curve in measured)
-        return [Section("Points", (Grid("", _head("point"), rows, note=_MEDIANS),))]
+        return [Section("Points", (DocumentTable("", _head("point"), rows, note=_MEDIANS),))]
     return [
         Section(f"Sweep: {curve.name}" if curve.name else "Sweep", tuple(_curve_blocks(swept.load, curve)))
         for curve in measured[:MOST_CURVES]
@@ -78,7 +78,7 @@ def _curve_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
     optima = tuple(_optimum_row(name, optimum) for name, optimum in _named(found))
     if optima:
         head = (("", ""), (load, ""), ("between", ""), ("IOPS", "1/s"), ("mean latency", "ms"), ("", ""))
-        yield Grid("Best values", head, optima, note="between: the 95 % interval")
+        yield DocumentTable("Best values", head, optima, note="between: the 95 % interval")
     if evidence := tuple(_evidence(found)):
         yield Bullets(evidence)
     if len(points) > 1:
@@ -132,10 +132,10 @@ def _evidence(found: Answer) -> Iterator[str]:
         yield f"caution: at {found.little.load:g} the I/Os in flight are {off}"
 
 
-def _against_latency(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> Chart:
+def _against_latency(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> DrawnChart:
     iops = tuple(point.iops for point in points)
     mean = _latency(points, "mean")
-    curves = (Curve("mean latency", iops, mean, Form.POINTS, labels=tuple(f"{point.load:g}" for point in points)),)
+    curves = (DrawnCurve("mean latency", iops, mean, Form.POINTS, labels=tuple(f"{point.load:g}" for point in points)),)
     marks, bands = [], []
     for name, optimum in _best(curve.answer):
         low, high = sorted(np.interp([optimum.low, optimum.high], [point.load for point in points], iops).tolist())
@@ -143,18 +143,18 @@ def _against_latency(load: str, curve: SweptCurve, points: Sequence[PointSummary
         marks.append(Mark(optimum.at.iops, name, f"{name}: {load}={optimum.whole_load}"))
         bands.append(Band(low, high, f"{name}: 95 % interval"))
     title = f"Latency against throughput, points labelled by {load}"
-    return Chart(title, "ms", curves, Axis.LOG, "IOPS", tuple(marks), tuple(bands))
+    return DrawnChart(title, "ms", curves, DrawnAxis.LOG, "IOPS", tuple(marks), tuple(bands))
 
 
-def _over_load(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> Chart:
+def _over_load(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> DrawnChart:
     x, iops = tuple(point.load for point in points), tuple(point.iops for point in points)
     spread = [min(point.spread, 1.0) if math.isfinite(point.spread) else 0.0 for point in points]
     low = tuple(value * (1 - share) for value, share in zip(iops, spread, strict=True))
     high = tuple(value * (1 + share) for value, share in zip(iops, spread, strict=True))
     marks = [Mark(each.at.load, name, f"{name}: {load}={each.whole_load}") for name, each in _best(curve.answer)]
     bands = [Band(each.low, each.high, f"{name}: 95 % interval") for name, each in _best(curve.answer)]
-    points_curve = Curve("IOPS", x, iops, Form.POINTS, low, high)
-    return Chart("Throughput over load", "1/s", (points_curve,), Axis.LOG, load, tuple(marks), tuple(bands))
+    points_curve = DrawnCurve("IOPS", x, iops, Form.POINTS, low, high)
+    return DrawnChart("Throughput over load", "1/s", (points_curve,), DrawnAxis.LOG, load, tuple(marks), tuple(bands))
 
 
 def _best(found: Answer) -> Iterator[tuple[str, Optimum]]:
@@ -165,11 +165,11 @@ def _best(found: Answer) -> Iterator[tuple[str, Optimum]]:
         yield "highest", found.highest
 
 
-def _latencies(load: str, points: Sequence[PointSummary]) -> Chart:
+def _latencies(load: str, points: Sequence[PointSummary]) -> DrawnChart:
     x = tuple(point.load for point in points)
-    curves = tuple(Curve(name, x, _latency(points, name), Form.POINTS) for name in _NAMES)
+    curves = tuple(DrawnCurve(name, x, _latency(points, name), Form.POINTS) for name in _NAMES)
     known = tuple(curve for curve in curves if any(math.isfinite(value) for value in curve.y))
-    return Chart("Latency over load", "ms", known, Axis.LOG, load, log_y=True)
+    return DrawnChart("Latency over load", "ms", known, DrawnAxis.LOG, load, log_y=True)
 
 
 def _latency(points: Sequence[PointSummary], name: str) -> tuple[float, ...]:
@@ -177,8 +177,8 @@ def _latency(points: Sequence[PointSummary], name: str) -> tuple[float, ...]:
     return tuple(math.nan if value is None else value for value in values)
 
 
-def _points_grid(load: str, points: Sequence[PointSummary]) -> Grid:
-    return Grid("Points", _head(load), tuple(map(_point_row, points)), note=_MEDIANS)
+def _points_grid(load: str, points: Sequence[PointSummary]) -> DocumentTable:
+    return DocumentTable("Points", _head(load), tuple(map(_point_row, points)), note=_MEDIANS)
 
 
 def _head(first: str) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.rate_search.bounds import LoadClass, classify, conditional_throughput
-from engine.rate_search.grid import Grid
+from engine.rate_search.grid import RateGrid
 from engine.rate_search.search import RateSearch, on_grid
 from engine.rate_search.trial import RateTrial
 from engine.sweep.limit import Limit
@@ -91,7 +91,7 @@ def rate_answers(search: RateSearch, trials: Sequence[RateTrial]) -> RateAnswers
     return RateAnswers(answers, grid.highest, is_capped=search.is_capped(trials))
 
 
-def _answer(search: RateSearch, grid: Grid, trials: Sequence[RateTrial], limit: Limit) -> RateAnswer:
+def _answer(search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], limit: Limit) -> RateAnswer:
     phase, ratio = search.phases(grid)[-1], search.goal.exceed_ratio
     groups = on_grid(trials)
     found = search.bounds(groups, grid, limit, phase)
@@ -112,7 +112,7 @@ def _answer(search: RateSearch, grid: Grid, trials: Sequence[RateTrial], limit: 
     )
 
 
-def _verdict(grid: Grid, lower: int | None, upper: int | None) -> RateVerdict:
+def _verdict(grid: RateGrid, lower: int | None, upper: int | None) -> RateVerdict:
     if lower == 0:
         return RateVerdict.ALL_KEEP
     if lower is None and upper == grid.last:

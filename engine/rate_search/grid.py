@@ -10,7 +10,7 @@ LOWEST_SHARE = 1 / 256
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class RateGrid:
     """Rates by index: 0 is the highest, each further one lower by a step. All limits search the same rates."""
 
     highest: float

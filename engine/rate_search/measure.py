@@ -28,7 +28,7 @@ _ATTEMPTS = 3
 _PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9))
 
 
-class _GapError(Exception):
+class _TrialGapError(Exception):
     """The trial is worth nothing."""
 
 
@@ -64,7 +64,7 @@ class RateMeter:
             try:
                 self._turn(knobs)
                 return self._trial(wanted, start_s - search_start_s)
-            except _GapError:
+            except _TrialGapError:
                 self._knobs = None
         raise EndedError
 
@@ -93,7 +93,7 @@ class RateMeter:
                 raise EndedError
             now_s = self.clock()
             if now_s - last_s > _GAP_S:
-                raise _GapError
+                raise _TrialGapError
             last_s = now_s
 
     def _epoch(self) -> EpochResult:

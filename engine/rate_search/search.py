@@ -17,7 +17,7 @@ from typing import TypeAlias
 from engine.job.limits import MAX_ARRIVALS_PER_S
 from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.goal import Phase, RateGoal
-from engine.rate_search.grid import LOWEST_SHARE, Grid, rounded
+from engine.rate_search.grid import LOWEST_SHARE, RateGrid, rounded
 from engine.rate_search.trial import SUSTAINED, RateTrial
 from engine.sweep.limit import Limit
 
@@ -90,18 +90,18 @@ class RateSearch:
                 return WantedTrial(grid.rate(index), phases[0].trial_s, RateStage.LADDER)
         return self._next_of_phases(trials, grid, phases)
 
-    def phases(self, grid: Grid) -> tuple[Phase, ...]:
+    def phases(self, grid: RateGrid) -> tuple[Phase, ...]:
         """Plan the passes over a grid; trials are as long as the rates of its upper half need."""
         return self.goal.phases(self.limits, grid.highest / 2)
 
-    def grid(self, trials: Sequence[RateTrial]) -> Grid | None:
+    def grid(self, trials: Sequence[RateTrial]) -> RateGrid | None:
         """Lay the grid below the maximum; None while that is not known."""
         maximum = self._maximum(trials)
         if maximum is None:
             return None
         highest = max(min(maximum, self.high or maximum), 1.0)
         lowest = max(highest * LOWEST_SHARE, 0.1) if self.low is None else min(self.low, highest)
-        return Grid(rounded(highest), lowest, self.goal.width / 2)
+        return RateGrid(rounded(highest), lowest, self.goal.width / 2)
 
     def is_capped(self, trials: Sequence[RateTrial]) -> bool:
         """Whether the load carried the highest rate allowed."""
@@ -130,7 +130,7 @@ class RateSearch:
             rate = min(rate * _FASTER, self._highest_rate)
         return WantedTrial(rate, self.goal.trial_s, RateStage.MAXIMUM)
 
-    def bounds(self, groups: Groups, grid: Grid, limit: Limit, phase: Phase) -> Bounds:
+    def bounds(self, groups: Groups, grid: RateGrid, limit: Limit, phase: Phase) -> Bounds:
         """Find the relevant bounds: the lowest rate that is an upper bound, the highest lower bound below it."""
         classes = {
             grid.nearest(rate): classify(group, limit, phase, self.goal.exceed_ratio) for rate, group in groups.items()
@@ -145,7 +145,9 @@ class RateSearch:
         counts = Counter(classes.values())
         return Bounds(lower, upper, tuple(sorted(undecided)), counts[LoadClass.LOWER], counts[LoadClass.UPPER])
 
-    def _next_of_phases(self, trials: Sequence[RateTrial], grid: Grid, phases: Sequence[Phase]) -> WantedTrial | None:
+    def _next_of_phases(
+        self, trials: Sequence[RateTrial], grid: RateGrid, phases: Sequence[Phase]
+    ) -> WantedTrial | None:
         groups, before = on_grid(trials), [Bounds(None, None)] * len(self.limits)
         for phase in phases:
             now = [self.bounds(groups, grid, limit, phase) for limit in self.limits]
@@ -184,7 +186,7 @@ def _to_maximum(trials: Sequence[RateTrial]) -> Mapping[float, Sequence[RateTria
     return groups
 
 
-def _next_index(grid: Grid, now: Bounds, before: Bounds, steps: int) -> int | None:
+def _next_index(grid: RateGrid, now: Bounds, before: Bounds, steps: int) -> int | None:
     """Choose the rate whose class is to be known next for one limit; None if its bounds are near enough.
 
     Where a bound is missing, that of the phase before is tried, then rates farther and farther out.
@@ -202,7 +204,7 @@ def _next_index(grid: Grid, now: Bounds, before: Bounds, steps: int) -> int | No
     return None if lower - upper <= steps else _between(upper, lower, now)
 
 
-def _below(grid: Grid, upper: int, now: Bounds, before: Bounds, steps: int) -> int:
+def _below(grid: RateGrid, upper: int, now: Bounds, before: Bounds, steps: int) -> int:
     if before.lower is not None and before.lower > upper:
         return before.lower
     farthest = min(upper + _reach(steps, now.uppers), grid.last)
