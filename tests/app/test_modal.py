@@ -6,6 +6,7 @@ import pytest
 from textual.events import Click
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
+from textual.widgets import Input
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
@@ -61,6 +62,18 @@ async def test_a_palette_runs_what_is_typed_and_starts_over() -> None:
         await until(pilot, lambda: pilot.app.theme != FROZEN.theme)
         await pilot.press("ctrl+p")
         await until(pilot, lambda: "Help: keys" in screen_text(pilot))
+
+
+async def test_what_is_typed_after_tab_and_click_goes_to_the_filter() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        palette = await opened(pilot, source, "ctrl+p")
+        await pilot.press("tab", "shift+tab", "tab", "escape")
+        await until(pilot, lambda: is_closed(pilot))
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: pilot.app.screen is palette)
+        await pilot.press("tab", *"wall")
+        await until(pilot, lambda: palette.query_one(Input).value == "wall")
 
 
 async def test_a_theme_is_chosen_by_its_name() -> None:

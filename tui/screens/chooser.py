@@ -94,7 +94,9 @@ class Chooser(Modal[Value | None], Generic[Value]):
         box.border_title = self._title
         with box:
             yield Input(placeholder="type part of a name", compact=True)
-            yield Options(markup=False, compact=True)
+            listing = Options(markup=False, compact=True)
+            listing.can_focus = False  # What is typed always goes to the filter.
+            yield listing
             yield TextLine(" ")
 
     def on_screen_resume(self) -> None:
