@@ -531,7 +531,13 @@ def _depends_on_the_size(action: Action, key: str) -> bool:
 
 
 PRESSES = [
-    pytest.param(size, action, key, id=f"{action.id}-{key}-{size[0]}x{size[1]}")
+    pytest.param(
+        size,
+        action,
+        key,
+        id=f"{action.id}-{key}-{size[0]}x{size[1]}",
+        marks=() if size == SIZES[0] else pytest.mark.slow,
+    )
     for size in SIZES
     for action in ACTIONS
     for key in action.keys.split(",")

@@ -235,6 +235,7 @@ def _wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_sweep_measures_and_stops_its_load(control: LoadControl) -> None:
     session = _session(control, "qd=1,2")
     session.begin()
@@ -247,6 +248,7 @@ def test_sweep_measures_and_stops_its_load(control: LoadControl) -> None:
     assert {trial.load for trial in result.curves[0].trials} == {1, 2}
 
 
+@pytest.mark.slow
 def test_point_that_is_wanted_is_set_on_end_and_the_load_goes_on(control: LoadControl) -> None:
     session = _session(control, "qd=1,2")
     session.begin()
@@ -278,6 +280,7 @@ def test_point_used_after_the_end_starts_the_load_again(control: LoadControl) ->
     assert control.knobs.knobs.queue_depth == 2
 
 
+@pytest.mark.slow
 def test_knobs_are_not_turned_by_hand_while_a_sweep_measures(control: LoadControl) -> None:
     session = _session(control, "qd=1..64")
     session.begin()
@@ -311,6 +314,7 @@ def test_load_that_cannot_begin_is_named(control: LoadControl) -> None:
     assert session.finish() is None
 
 
+@pytest.mark.slow
 async def test_screen_runs_a_real_sweep_to_its_end(control: LoadControl) -> None:
     source = ListSource(make_samples(count=5))
     session = _session(control, "qd=1,2")

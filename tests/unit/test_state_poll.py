@@ -77,6 +77,7 @@ def spend_cpu(seconds: float) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_scan_that_a_change_leads_to_does_not_delay_the_next_poll(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +210,7 @@ def events_of(
     return texts, time.monotonic() - started_s
 
 
+@pytest.mark.slow
 def test_disks_that_come_and_go_without_an_announcement_are_told_soon(kernel: FakeKernel) -> None:
     monitor = HotplugMonitor(str(kernel.sysfs), Silent)
     try:

@@ -28,6 +28,7 @@ def _answers(texts: tuple[str, ...], model: OpenModel, goal: RateGoal | None = N
     return rate_answers(search, search_all(search, model))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "stall_every_s"), [(0.0, math.inf), (0.0, 10.0), (0.05, 10.0), (0.2, math.inf), (0.2, 10.0)]
 )
@@ -46,6 +47,7 @@ def test_rate_is_found_within_the_goal_width_in_95_percent_of_runs(noise: float,
     assert hits >= 0.95 * runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("three", [NEAR, APART, FAR])
 def test_three_limits_cost_at_most_one_and_a_half_times_one(three: tuple[str, ...]) -> None:
     def mean_s(texts: tuple[str, ...]) -> float:

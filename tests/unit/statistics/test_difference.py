@@ -177,6 +177,7 @@ def blocks(random: np.random.Generator, scale: float = 1.0, ios: int = 3000) -> 
     return HistogramBlocks(EDGES[:-1], np.diff(EDGES), np.asarray(counts, np.float64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("percent", [50.0, 99.0, 99.9])
 def test_interval_of_equal_percentiles_holds_no_difference(percent: float) -> None:
     wrong = 0
