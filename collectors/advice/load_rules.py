@@ -38,9 +38,14 @@ def load_findings(load: LoadFigures) -> Iterator[Finding]:
         yield from _slow_target(load)
 
 
-def is_cpu_bound(load: LoadFigures) -> bool:
-    """Whether processors limited it, so that latencies say little of the storage; unknown is no."""
-    return load.engine_share >= _DRIVER_SHARE or load.host_busy_pct >= _HOST_BUSY_PCT
+def is_driver_bound(load: LoadFigures) -> bool:
+    """Whether its own threads limited it, so that latencies say little of the storage; unknown is no."""
+    return load.engine_share >= _DRIVER_SHARE
+
+
+def is_host_busy(load: LoadFigures) -> bool:
+    """Whether latencies may be waits for a processor; unknown is no."""
+    return load.host_busy_pct >= _HOST_BUSY_PCT
 
 
 def is_at_rate(load: LoadFigures) -> bool:
@@ -55,13 +60,13 @@ def _processors(load: LoadFigures) -> Iterator[Finding]:
     others, at a lower priority.
     """
     host = (Evidence("host CPU", load.host_busy_pct, "%"),) if load.host_busy_pct >= 0 else ()
-    if load.host_busy_pct >= _HOST_BUSY_PCT:
+    if is_host_busy(load):
         text = "no processor of this host is idle: use larger blocks or a faster host, or stop other work on it"
         yield Finding(Kind.HOST_CPU, Confidence.LIKELY, text, host)
-    if load.engine_share >= _DRIVER_SHARE:
+    if is_driver_bound(load):
         full = load.engine_share >= _DRIVER_FULL
         change = f"--threads {2 * load.threads} or larger blocks"
-        if load.host_busy_pct >= _HOST_BUSY_PCT:
+        if is_host_busy(load):
             change = "larger blocks, as no processor is left for more threads"
         yield Finding(
             Kind.DRIVER,

@@ -12,8 +12,7 @@ from collectors.advice.finding import Finding, in_order
 from collectors.advice.load_rules import load_findings
 from collectors.advice.run_rules import run_findings
 from collectors.graph import Path, Port
-from collectors.model import FrameTable, Tier
-from collectors.reports.run_devices import RunDevices
+from collectors.reports.run_devices import RunDevices, tier_of
 from engine.job.spec import Arrival, Backend, JobSpec, Mode
 from engine.results.result import EpochResult, RunResult
 from engine.text import safe_text
@@ -113,6 +112,7 @@ def _rows(devices: RunDevices, name: str) -> Iterator[DeviceFigures]:
     table = devices.tables.get(name)
     if table is None:
         return
+    known = table.columns.keys()
     for row, key in enumerate(table.rows.keys):
         figures = {field_id: table.value(field_id, row) for field_id in _FIELDS}
         yield DeviceFigures(
@@ -120,12 +120,8 @@ def _rows(devices: RunDevices, name: str) -> Iterator[DeviceFigures]:
             key=key,
             targets=tuple(devices.users[name][key]),
             figures={field_id: value for field_id, value in figures.items() if math.isfinite(value)},
-            tiers=_tiers(table, row),
+            tiers={field_id: tier_of(name, table, row, field_id) for field_id in _FIELDS if field_id in known},
         )
-
-
-def _tiers(table: FrameTable, row: int) -> Mapping[str, Tier]:
-    return {field_id: Tier(int(codes[row])) for field_id, codes in table.tiers.items() if field_id in _FIELDS}
 
 
 def _disks(devices: RunDevices) -> Iterator[DeviceFigures]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from collectors.advice.device_rules import device_findings
 from collectors.advice.figures import RunFigures
 from collectors.advice.finding import Confidence, Evidence, Finding, Kind, in_order
-from collectors.advice.load_rules import is_at_rate, is_cpu_bound, is_measured, load_findings
+from collectors.advice.load_rules import is_at_rate, is_driver_bound, is_host_busy, is_measured, load_findings
 
 _SAME_IOS = 0.2
 """How far the rates of load and disks may differ if their I/Os are the same ones: transients, and few of others."""
@@ -17,7 +17,7 @@ _LEAST_ABOVE_MS = 0.2
 """System calls, wakeups and a loop device's worker take less."""
 _OTHERS = 1.25
 """Times the depth of the load: with more outstanding on a disk, others use it, too."""
-_KEPT = 0.9
+_KEPT = 0.8
 """Share of the depth that is outstanding on average if the load keeps it full."""
 _CACHED = 0.5
 """Share of the bytes of a buffered load that its disks did not move."""
@@ -31,20 +31,21 @@ def run_findings(run: RunFigures) -> tuple[Finding, ...]:
 
 
 def _joint(run: RunFigures) -> Iterator[Finding]:
+    load = run.load
     yield from _page_cache(run)
-    if run.load.direct and run.load.closed and not run.load.pauses and not is_at_rate(run.load):
+    if load.direct and load.closed and not load.pauses and not is_at_rate(load) and not is_driver_bound(load):
         above = tuple(_above_device(run))
         yield from above
-        if not above and not is_cpu_bound(run.load):
-            yield from _own_depth(run)
+        yield from _own_depth(run, is_clear=not above and not is_host_busy(load))
 
 
-def _own_depth(run: RunFigures) -> Iterator[Finding]:
+def _own_depth(run: RunFigures, *, is_clear: bool) -> Iterator[Finding]:
     """One I/O outstanding on each target: throughput is 1 / latency, whatever the device could do beside it.
 
     Likely if the counters of the disks show no more outstanding than that, so that nothing else was on them; a hint
-    without counters. At a higher depth one measurement cannot tell: a device that is full has low latencies as well,
-    and its driver's queue may be empty. A sweep can.
+    without counters, and where latency is spent elsewhere than in the disks (not `is_clear`). At a higher depth one
+    measurement cannot tell: a device that is full has low latencies as well, and its driver's queue may be empty. A
+    sweep can.
     """
     load = run.load
     if load.queue_depth != 1 or load.one_queue or not load.in_flight >= _KEPT * load.depth:
@@ -61,7 +62,7 @@ def _own_depth(run: RunFigures) -> Iterator[Finding]:
     )
     yield Finding(
         Kind.OWN_DEPTH,
-        Confidence.LIKELY if seen else Confidence.HINT,
+        Confidence.LIKELY if seen and is_clear else Confidence.HINT,
         "one I/O at a time on each target: throughput is 1 / latency; raise --qd (sweep --vary qd=1..64 finds how far)",
         (Evidence("QD", load.queue_depth), Evidence("outstanding", load.in_flight), *disks),
         tuple(target.name for target in load.targets),
@@ -73,11 +74,11 @@ def _above_device(run: RunFigures) -> Iterator[Finding]:
 
     The counters of a disk begin when a request is started (blk_account_io_start). Before that an I/O waits for a free
     request (nr_requests), a limit of its control group (io.max), the filesystem or a mapping. Only if disks complete
-    as many I/Os as the load, and not if processors are busy: then it waits for them.
+    as many I/Os as the load; a hint on a busy host, where I/Os wait for processors as well.
     """
     load, tops = run.load, run.top_disks
     iops = sum(disk.value("iops") for disk in tops)
-    if not tops or is_cpu_bound(load) or not abs(iops - load.iops) <= _SAME_IOS * load.iops:
+    if not tops or not abs(iops - load.iops) <= _SAME_IOS * load.iops:
         return
     await_ms = sum(disk.value("iops") * disk.value("await_ms") for disk in tops if disk.value("iops") > 0) / iops
     latency_ms = load.latency_ns / 1e6
@@ -85,7 +86,7 @@ def _above_device(run: RunFigures) -> Iterator[Finding]:
         names = ", ".join(disk.name for disk in tops[:4])
         yield Finding(
             Kind.ABOVE_DEVICE,
-            Confidence.LIKELY,
+            Confidence.HINT if is_host_busy(load) else Confidence.LIKELY,
             f"most of the latency is spent before {names} counts an I/O: see limits of the control group (io.max), "
             "nr_requests, the filesystem or mapping; lower --qd if requests are short",
             (

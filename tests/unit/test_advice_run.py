@@ -238,12 +238,23 @@ def test_without_evidence_nothing_is_said(name: str) -> None:
     assert run_findings(SILENT[name]) == ()
 
 
-def test_a_busy_host_hides_what_latency_would_say() -> None:
+def said(run: RunFigures) -> list[tuple[Kind, Confidence]]:
+    return [(found.kind, found.confidence) for found in run_findings(run)]
+
+
+def test_busy_processors_make_less_of_what_latencies_say() -> None:
     above = disk(figures={"await_ms": 0.5})
     busy = RunFigures(load(latency_ns=4e6, host_busy_pct=99.0), (above,))
-    assert [found.kind for found in run_findings(busy)] == [Kind.HOST_CPU]
-    one = RunFigures(load(**ONE, engine_share=0.95))
-    assert [found.kind for found in run_findings(one)] == [Kind.DRIVER]
+    assert said(busy) == [(Kind.HOST_CPU, LIKELY), (Kind.ABOVE_DEVICE, HINT)]
+    busy = RunFigures(load(**ONE, host_busy_pct=99.0), (disk(figures=IDLE),))
+    assert said(busy) == [(Kind.HOST_CPU, LIKELY), (Kind.OWN_DEPTH, HINT)]
+    assert said(RunFigures(load(**ONE, engine_share=0.95), (disk(figures=IDLE),))) == [(Kind.DRIVER, LIKELY)]
+
+
+def test_a_depth_of_one_is_a_hint_where_the_time_is_spent_above_the_disk() -> None:
+    slow = target(iops=250.0, latency_ms=4.0)
+    run = RunFigures(load(slow, queue_depth=1), (disk(figures={"iops": 250.0, "await_ms": 0.1, "in_flight": 0.03}),))
+    assert said(run) == [(Kind.ABOVE_DEVICE, LIKELY), (Kind.OWN_DEPTH, HINT)]
 
 
 def test_the_advice_about_threads_needs_a_processor_for_them() -> None:
