@@ -118,7 +118,7 @@ def _uneven(peers: Sequence[DeviceFigures]) -> Iterator[Finding]:
         text = f"{busiest.name} holds more outstanding I/Os than its peers: " + (
             "it gets more of the load; spread the offsets evenly"
             if more
-            else "it is slower than they are; a depth for each target (--qd) keeps it from holding up the others"
+            else "it is slower than they are; check it, or give it a smaller share of the load"
         )
         yield Finding(Kind.UNEQUAL_DEPTH, Confidence.LIKELY, text, evidence, (busiest.name,))
 
