@@ -130,11 +130,12 @@ def _row(devices: RunDevices, name: str, table: FrameTable, row: int) -> dict[st
     document = row_document(name, table, row, devices.topology)
     varying = document.pop("tiers")
     assert isinstance(varying, dict)
-    tiers = varying | {figure: _tier(name, table, row, figure).name.lower() for figure in FIGURES}
+    tiers = varying | {figure: tier_of(name, table, row, figure).name.lower() for figure in FIGURES}
     return {**document, "targets": devices.users[name][table.rows.keys[row]], "tiers": tiers}
 
 
-def _tier(name: str, table: FrameTable, row: int, figure: str) -> Tier:
+def tier_of(name: str, table: FrameTable, row: int, figure: str) -> Tier:
+    """Tier of one figure of a disk, path or port; NONE where it is not known."""
     value = table.value(figure, row)
     if math.isnan(value):
         return Tier.NONE

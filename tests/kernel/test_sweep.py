@@ -153,6 +153,7 @@ def test_sweep_that_is_killed_goes_on_from_its_file_and_one_that_is_interrupted_
     document: dict[str, Any] = json.loads(out)
     assert document["ended"] == "stopped"
     assert not document["complete"]
+    assert {each["kind"] for each in document["findings"]} <= {"own_depth", "depth_too_high"}
     loads = [trial["load"] for trial in document["curves"][0]["trials"]]
     assert loads[:2] == [1, 2]
     assert document["curves"][0]["trials"][0]["ios"] == json.loads(before)["ios"]

@@ -44,9 +44,11 @@ def sum_up_sweep(
         click.echo(f"lunscope: {safe_text(str(failure))}", err=True)
         code = code or failure.exit_code
     if swept is not None:
-        from engine.sweep.text import sweep_lines  # noqa: PLC0415 (as above)
+        from collectors.advice.finding import finding_lines  # noqa: PLC0415 (as above)
+        from collectors.advice.of_sweep import findings_of_sweep  # noqa: PLC0415
+        from engine.sweep.text import sweep_lines  # noqa: PLC0415
 
-        for line in sweep_lines(swept):
+        for line in (*sweep_lines(swept), *finding_lines(findings_of_sweep(swept))):
             click.echo(safe_text(line))
         code = code or int(not swept.is_complete)
     result = control.result()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from collectors.advice.finding import finding_lines, findings_document
+from collectors.advice.of_run import findings_of_run
 from collectors.model import Step
 from collectors.reports.load_series import LoadSeries
 from collectors.reports.run_devices import RunDevices, RunSamples, device_lines, devices_document
@@ -133,10 +135,12 @@ def _observe(step: Step, series: LoadSeries, samples: RunSamples) -> None:
 def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, *, as_json: bool) -> None:
     """Print one of the runs of a file, with its name if there are several."""
     wanted = ResponseTimes(read.response_limits_s, read.response_edges_s)
+    findings = findings_of_run(result, devices)
     if as_json:
         document = {
             **run_document(result),
             "devices": devices_document(devices),
+            "findings": findings_document(findings),
             "response_times": response_document(result, wanted),
         }
         click.echo(json.dumps(document, allow_nan=False))
@@ -145,7 +149,7 @@ def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, *, 
         click.echo(f"[{safe_text(result.about.job.name)}]")
     lines = summary_lines(result)
     gap = [""] if lines[-1] else []
-    for line in (*lines, *gap, *device_lines(devices), *response_lines(result, wanted)):
+    for line in (*lines, *gap, *device_lines(devices), *finding_lines(findings), *response_lines(result, wanted)):
         click.echo(safe_text(line))
 
 

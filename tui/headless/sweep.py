@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import click
 
+from collectors.advice.finding import finding_lines, findings_document
+from collectors.advice.of_sweep import findings_of_sweep
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
@@ -125,10 +127,12 @@ def progress_line(progress: SweepProgress) -> str:
 
 
 def _print(result: SweepResult, targets: tuple[str, ...], *, as_json: bool) -> None:
+    findings = findings_of_sweep(result)
     if as_json:
-        click.echo(json.dumps(sweep_document(result, targets), allow_nan=False))
+        document = {**sweep_document(result, targets), "findings": findings_document(findings)}
+        click.echo(json.dumps(document, allow_nan=False))
         return
-    for line in sweep_lines(result):
+    for line in (*sweep_lines(result), *finding_lines(findings)):
         click.echo(safe_text(line))
 
 

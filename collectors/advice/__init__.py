@@ -1,0 +1,1 @@
+"""What limited a load and what to change, each with its evidence and confidence."""

@@ -1,0 +1,153 @@
+"""Findings: what limited a load or what to change, with the figures that say so and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TypeAlias
+
+Document: TypeAlias = dict[str, object]
+"""A JSON object; every number in it is finite."""
+
+
+class Kind(StrEnum):
+    """What a finding is about; the value is the id in documents."""
+
+    HOST_CPU = "host_cpu"
+    """The host's processors."""
+    DRIVER = "driver"
+    """The threads of the engine that issues the load."""
+    OWN_RATE = "own_rate"
+    """The rate that was asked for."""
+    OWN_DEPTH = "own_depth"
+    """The queue depth of the load: too low."""
+    ABOVE_DEVICE = "above_device"
+    """What is between the load and the counters of its devices."""
+    DEVICE = "device"
+    """A device: I/Os wait for its driver."""
+    SLOW_TARGET = "slow_target"
+    """One target that is slower than its peers."""
+    QUEUE_LIMIT = "queue_limit"
+    """Commands that a path or port admits."""
+    PORT_SPEED = "port_speed"
+    """The link of a port."""
+    DEPTH_TOO_HIGH = "depth_too_high"
+    UNEQUAL_DEPTH = "unequal_depth"
+    """Outstanding I/Os that differ over disks."""
+    FEW_DISKS = "few_disks"
+    ONE_PATH = "one_path"
+    ONE_PORT = "one_port"
+    BLOCK_SIZE = "block_size"
+    MODE = "mode"
+    """Direct, buffered or synchronous."""
+    PAGE_CACHE = "page_cache"
+    """I/Os of a buffered load that its disks did not do."""
+
+
+LIMITS = frozenset(
+    {
+        Kind.HOST_CPU,
+        Kind.DRIVER,
+        Kind.OWN_RATE,
+        Kind.OWN_DEPTH,
+        Kind.ABOVE_DEVICE,
+        Kind.DEVICE,
+        Kind.SLOW_TARGET,
+        Kind.QUEUE_LIMIT,
+        Kind.PORT_SPEED,
+    }
+)
+"""Kinds that name what kept the load from being faster; the others are advice."""
+
+
+class Confidence(IntEnum):
+    """How sure a finding is."""
+
+    HINT = 1
+    """One figure, or sampled ones: worth a test."""
+    LIKELY = 2
+    """Figures that agree; another cause is possible."""
+    CERTAIN = 3
+    """Follows from counts or exact times by arithmetic."""
+
+    @property
+    def word(self) -> str:
+        """The id in documents, and the word in text."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One figure that a finding rests on."""
+
+    name: str
+    value: float
+    """Finite."""
+    unit: str = ""
+    source: str = "load"
+    """"load" for figures of the engine, else the tier of a device's figure, or "topology"."""
+
+    @property
+    def text(self) -> str:
+        """The figure with its unit, and with its tier if it is a sampled one."""
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.name} {_number(self.value)}{unit}" + (" (sampled)" if self.source == "sampled" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One limit or one piece of advice."""
+
+    kind: Kind
+    confidence: Confidence
+    text: str
+    """One sentence: what was found and what to change."""
+    evidence: tuple[Evidence, ...]
+    about: tuple[str, ...] = ()
+    """Names of the targets, devices, paths or ports; none is the whole load."""
+    where: str = ""
+    """Part of the measurement: an epoch or a curve of a sweep; empty for all of it."""
+
+    @property
+    def section(self) -> str:
+        """Whether it is a "limit" or "advice"."""
+        return "limit" if self.kind in LIMITS else "advice"
+
+
+def _number(value: float) -> str:
+    if abs(value) >= 100 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Limits first, then advice, the surest first."""
+    return tuple(sorted(findings, key=lambda found: (found.section != "limit", -found.confidence)))
+
+
+def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield each as a line with its confidence and a line with its evidence."""
+    for found in findings:
+        where = f" [{found.where}]" if found.where else ""
+        yield f"{found.section}: {found.text} ({found.confidence.word}){where}"
+        yield f"  evidence: {', '.join(each.text for each in found.evidence)}"
+
+
+def findings_document(findings: Iterable[Finding]) -> list[Document]:
+    """Write them for JSON."""
+    return [
+        {
+            "kind": found.kind.value,
+            "section": found.section,
+            "confidence": found.confidence.word,
+            "about": list(found.about),
+            "where": found.where or None,
+            "text": found.text,
+            "evidence": [
+                {"name": each.name, "value": each.value, "unit": each.unit, "source": each.source}
+                for each in found.evidence
+            ],
+        }
+        for found in findings
+    ]

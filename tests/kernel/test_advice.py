@@ -1,0 +1,86 @@
+"""What is said of runs on real devices whose limit is known."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests import needs
+from tests.kernel.throttle import slowed, throttle
+
+MIB = 1 << 20
+ROOT = Path(__file__).parents[2]
+MakeLoop = Callable[..., str]
+
+
+def lunscope(*arguments: str) -> str:
+    command = [sys.executable, "-m", "tui", "run", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def findings_of(*arguments: str) -> dict[str, dict[str, Any]]:
+    """What is said, by kind."""
+    return {each["kind"]: each for each in json.loads(lunscope(*arguments, "--json"))["findings"]}
+
+
+def evidence(finding: dict[str, Any]) -> dict[str, float]:
+    return {each["name"]: each["value"] for each in finding["evidence"]}
+
+
+@needs.loop
+def test_one_io_at_a_time_is_its_own_limit(make_loop: MakeLoop, tmp_path: Path) -> None:
+    device = make_loop(16 * MIB, folder=tmp_path)
+    found = findings_of("-t", device, "--runtime", "2s", "--qd", "1", "--bs", "64k")
+    depth = found["own_depth"]
+    assert (depth["section"], depth["about"]) == ("limit", [device])
+    elsewhere = {"host_cpu", "above_device"} & found.keys()
+    assert depth["confidence"] == ("hint" if elsewhere else "likely")
+    assert evidence(depth)["QD"] == 1
+    assert 0.8 <= evidence(depth)["outstanding"] <= 1.01
+    assert 0 < evidence(depth)[f"outstanding on {Path(device).name}"] <= 1.25
+
+
+@needs.loop
+def test_a_depth_above_one_is_not_called_a_limit_by_one_run(make_loop: MakeLoop, tmp_path: Path) -> None:
+    device = make_loop(16 * MIB, folder=tmp_path)
+    assert "own_depth" not in findings_of("-t", device, "--runtime", "1s", "--qd", "4", "--bs", "64k")
+
+
+@needs.loop
+@throttle
+def test_a_limit_of_the_control_group_is_above_the_device(make_loop: MakeLoop, tmp_path: Path) -> None:
+    device = make_loop(16 * MIB, folder=tmp_path)
+    with slowed(device, 100):
+        found = findings_of("-t", device, "--runtime", "4s", "--qd", "4")
+    above = found["above_device"]
+    assert (above["section"], above["about"]) == ("limit", [Path(device).name])
+    figures = evidence(above)
+    # Little's law: 4 I/Os at 100 per second take 40 ms.
+    assert figures["latency"] > 20 > figures["await"]
+    assert above["confidence"] == ("hint" if "host_cpu" in found else "likely")
+
+
+@needs.loop
+def test_buffered_reads_are_named_as_those_of_memory(make_loop: MakeLoop, tmp_path: Path) -> None:
+    device = make_loop(4 * MIB, folder=tmp_path)
+    found = findings_of("-t", device, "--runtime", "2s", "--qd", "2", "--mode", "buffered", "--ramp", "500ms")
+    assert found["page_cache"]["confidence"] == "certain"
+    figures = evidence(found["page_cache"])
+    assert figures["reads of the disks"] < figures["reads of the load"] / 2
+
+
+@needs.loop
+def test_two_files_of_one_disk_and_unused_targets_are_named_in_the_text(make_loop: MakeLoop, tmp_path: Path) -> None:
+    devices = [make_loop(16 * MIB, folder=tmp_path) for _ in range(2)]
+    targets = [word for device in devices for word in ("-t", device)]
+    lines = lunscope("--headless", *targets, "--runtime", "2s", "--qd", "2", "--stripe-width", "1").splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("advice: the load is on 1 of 2 targets"))
+    assert lines[at].endswith("(certain)")
+    assert lines[at + 1] == "  evidence: stripe width 1, targets 2"
+    assert lines.index(next(line for line in lines if line.startswith("under the targets"))) < at

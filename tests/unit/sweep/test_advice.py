@@ -1,0 +1,185 @@
+"""What is said of a sweep: loads that are too low or too high, block sizes, modes, and when nothing may be said."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from collectors.advice.finding import Confidence, Finding, Kind
+from collectors.advice.of_sweep import findings_of_sweep
+from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
+from engine.job.spec import Arrival, JobSpec, Knobs, TargetSpec
+from engine.sweep.axes import parse_axis
+from engine.sweep.knee import answer
+from engine.sweep.plan import make_plan
+from engine.sweep.runner import CurveResult, SweepResult
+from engine.sweep.target_share import TargetShare
+from engine.sweep.trial import Trial
+from tests.unit.sweep.queue_model import Curve, ModelDevice, corner, flat, rising, sweep
+
+HINT, LIKELY, CERTAIN = Confidence
+
+
+def points(*iops: float, first: float = 1.0, **more: Any) -> tuple[LoadPoint, ...]:
+    """Loads that double; latency is that of Little's law."""
+    figures: dict[str, Any] = {"spread": 0.02, "count": 2, "depth_share": 1.0} | more
+    loads = [first * 2**number for number in range(len(iops))]
+    return tuple(
+        LoadPoint(at, rate, at / max(rate, 1e-9) * 1e9, **figures) for at, rate in zip(loads, iops, strict=True)
+    )
+
+
+def curve(*iops: float, key: str = "qd", **more: Any) -> LoadCurve:
+    return LoadCurve("", key, points(*iops, **more))
+
+
+def said(*curves: LoadCurve) -> list[tuple[Kind, Confidence]]:
+    return [(found.kind, found.confidence) for found in curve_findings(curves)]
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "confidence"),
+    [
+        (curve(100, 200, 400), Kind.OWN_DEPTH, CERTAIN),
+        (curve(100, 200, 400, count=1), Kind.OWN_DEPTH, LIKELY),
+        (curve(100, 200, 230), Kind.OWN_DEPTH, HINT),
+        (curve(100, 200, 270, spread=0.09), Kind.OWN_DEPTH, HINT),
+        (curve(100, 200, 400, key="threads"), Kind.DRIVER, CERTAIN),
+        (curve(100, 200, 400, key="stripe_width"), Kind.FEW_DISKS, CERTAIN),
+        (curve(100, 200, 201, 200), Kind.DEPTH_TOO_HIGH, CERTAIN),
+        (curve(100, 200, 201, 200, count=1), Kind.DEPTH_TOO_HIGH, LIKELY),
+        (curve(100, 200, 150, 120, spread=0.08), Kind.DEPTH_TOO_HIGH, LIKELY),
+        (curve(100, 101, 100, key="threads"), Kind.DEPTH_TOO_HIGH, CERTAIN),
+    ],
+)
+def test_a_curve_that_rises_or_only_waits_is_called_that(given: LoadCurve, kind: Kind, confidence: Confidence) -> None:
+    assert said(given) == [(kind, confidence)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        curve(100),
+        curve(100, 105),
+        curve(100, 200, 215),
+        curve(100, 200, 400, spread=0.11),
+        curve(100, 200, 400, is_steady=False),
+        curve(100, 200, 400, depth_share=0.3),
+        curve(100, 200, 400, depth_share=math.nan),
+        curve(100, 200, 400, key=""),
+        curve(100, 118, spread=0.095, first=3),
+        replace(
+            curve(100, 200, 200), points=tuple(replace(each, latency_ns=1e6) for each in points(100, 200, 200, 199))
+        ),
+        curve(100, 100, 100, key="stripe_width"),
+        curve(0, 0, 0),
+    ],
+)
+def test_a_curve_that_may_be_either_is_called_nothing(given: LoadCurve) -> None:
+    assert said(given) == []
+
+
+def sized(block: int, iops: float, **more: Any) -> LoadCurve:
+    return LoadCurve(
+        f"bs={block}",
+        "",
+        points(iops, bytes_per_s=iops * block, **more),
+        {"bs": str(block)},
+        block_bytes=block,
+    )
+
+
+def test_block_sizes_have_a_goal_each() -> None:
+    blocks = (sized(4096, 10_000), sized(8192, 9_500), sized(16384, 6_000), sized(65536, 2_400), sized(1 << 20, 160))
+    (found,) = curve_findings(blocks)
+    assert (found.kind, found.confidence) == (Kind.BLOCK_SIZE, LIKELY)
+    assert "at most 8" in found.text
+    assert "at least 64" in found.text
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        (sized(4096, 10_000),),
+        (sized(4096, 10_000), sized(8192, 9_900)),
+        (sized(4096, 10_000), sized(65536, 2_400, spread=0.2)),
+        (sized(4096, 10_000), replace(sized(65536, 2_400), block_bytes=math.nan)),
+    ],
+)
+def test_block_sizes_of_one_goal_or_without_good_figures_are_not_named(blocks: tuple[LoadCurve, ...]) -> None:
+    assert said(*blocks) == []
+
+
+def moded(mode: str, iops: float, **more: Any) -> LoadCurve:
+    return LoadCurve(f"mode={mode}", "", points(iops, **more), {"mode": mode})
+
+
+def test_the_faster_mode_is_a_hint_where_it_may_be_memory() -> None:
+    assert said(moded("direct", 900), moded("buffered", 500)) == [(Kind.MODE, LIKELY)]
+    assert said(moded("direct", 900), moded("buffered", 50_000)) == [(Kind.MODE, HINT)]
+    assert said(moded("direct", 900), moded("buffered", 850)) == []
+    assert said(moded("direct", 900, spread=0.2), moded("buffered", 500)) == []
+    assert said(moded("direct", 900, spread=0.08), moded("buffered", 800, spread=0.08)) == []
+
+
+def result(law: Curve, *axes: str, job: JobSpec | None = None, **changes: Any) -> SweepResult:
+    plan = make_plan(job or JobSpec(), tuple(map(parse_axis, axes or ("qd=1..64",))))
+    curves = []
+    for each in plan.curves:
+        device = ModelDevice(law, 1, noise=0.01)
+        sweep(device, each.search.loads)
+        trials = tuple(replace(trial, **changes) for trial in device.trials)
+        curves.append(CurveResult(each, trials, answer(trials)))
+    return SweepResult(plan, tuple(curves), "complete", (), 90.0)
+
+
+def kinds(found: tuple[Finding, ...]) -> list[Kind]:
+    return [each.kind for each in found]
+
+
+def test_known_devices_are_called_what_they_are() -> None:
+    assert kinds(findings_of_sweep(result(rising))) == [Kind.OWN_DEPTH]
+    (found,) = findings_of_sweep(result(corner(16)))
+    assert found.kind is Kind.DEPTH_TOO_HIGH
+    assert {"qd=16", "qd=17", "qd=15"} & set(found.text.replace(" only", "").split())
+    (found,) = findings_of_sweep(result(flat))
+    assert "above qd=1 " in found.text
+
+
+def test_each_curve_is_named() -> None:
+    found = findings_of_sweep(result(rising, "qd=1..64", "bs=4k,8k"))
+    assert [each.where for each in found if each.kind is Kind.OWN_DEPTH] == ["bs=4k", "bs=8k"]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        JobSpec(knobs=Knobs(rate_iops=1e6)),
+        JobSpec(think_s=0.1),
+        JobSpec(arrival=Arrival.POISSON, knobs=Knobs(rate_iops=9)),
+    ],
+)
+def test_loads_that_do_not_keep_their_depth_are_not_judged(job: JobSpec) -> None:
+    assert findings_of_sweep(replace(result(rising), plan=replace(result(rising).plan, job=job))) == ()
+
+
+def test_nothing_is_said_of_failing_targets_and_points_that_never_were_steady() -> None:
+    assert findings_of_sweep(result(rising, failing=("disk a",))) == ()
+    assert findings_of_sweep(result(rising, is_settled=False)) == ()
+    assert findings_of_sweep(replace(result(rising), curves=())) == ()
+
+
+def test_a_slow_target_is_named_with_its_point() -> None:
+    shares = (TargetShare("disk a", 5000, 500.0, 1e6), TargetShare("disk b", 5000, 500.0, 4e6))
+    job = JobSpec(targets=(TargetSpec("/a"), TargetSpec("/b")), knobs=Knobs(stripe_width=2))
+    plan = make_plan(job, (parse_axis("qd=1..4"),))
+    trials = tuple(
+        Trial(load, 2 * load, 1000.0, 2e6 * load, duration_s=4, ios=4000, targets=shares) for load in (1, 2, 4)
+    )
+    swept = SweepResult(plan, (CurveResult(plan.curves[0], trials, answer(trials)),), "complete", (), 9.0)
+    found = {each.kind: each for each in findings_of_sweep(swept)}
+    assert found[Kind.SLOW_TARGET].about == ("disk b",)
+    assert found[Kind.SLOW_TARGET].where == "qd=1"
