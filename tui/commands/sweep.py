@@ -25,6 +25,7 @@ from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.after_screens import sum_up_sweep
 from tui.headless.leaving import go_on_in_child
+from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
 from tui.headless.rates import RateOutput, RatesAsked, rate_ranges, search_rates
 from tui.headless.sweep import SweepOrder, run_sweep
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
@@ -55,6 +56,12 @@ from tui.options.work import read_work
     help="Of the search for a rate. [width=5%,exceed=0.5,sum=21s,trial=1s,first=500ms]",
 )
 @click.option(
+    "--preset",
+    metavar="NAME",
+    help="Repeat a published study, with its tables and figures: skytap, fourcorners, multipath, directio, dump; "
+    "list names them. --runtime is the time of each point. [5s]",
+)
+@click.option(
     "--trials",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -73,6 +80,7 @@ def command(
     vary: tuple[str, ...],
     slo: tuple[str, ...],
     goal: str | None,
+    preset: str | None,
     trials: Path | None,
     headless: bool,
     as_json: bool,
@@ -100,6 +108,8 @@ def command(
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
     """
+    if preset == LIST:
+        return list_presets()
     read = read_work(job_file, (), LoadOptions(**knobs))
     if read.search is not None:
         vary = vary or (read.search.vary,)
@@ -112,6 +122,11 @@ def command(
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
+    if preset is not None:
+        asked = PresetAsked(preset, vary, knobs, slo, trials, as_json)
+        job = _job(read.scenarios, (), has_runtime=False)
+        permissions = make_permissions(allow_write, destroy_data=destroy_data)
+        return run_preset(job, asked, permissions, Watching(interval, procfs, sysfs, record, overwrite, tier))
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     if wants_rates:

@@ -1,0 +1,81 @@
+"""64 KiB sequential and 8 KiB random, from all writes to all reads, over 1 to 8 disks (fio on Azure NetApp Files)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.job.spec import Access, JobSpec
+from engine.sweep.presets.figures import DISKS, IOPS, MIB_PER_S, PEAK_MS, READ_PCT
+from engine.sweep.presets.preset import HostSize, Part, Preset, disks_of, doubled, one_target
+from engine.sweep.presets.table import Cell, Column, Figure, Pivot, PresetPoint, Table, TableRow
+
+_RANDOM, _SEQUENTIAL = "random", "sequential"
+_PUBLISHED = {
+    1: ("1 VM, 1 disk", "73,040 IOPS 8K average over the mix"),
+    2: ("1 VM, 2 disks", "128,420 IOPS (+75.8 %)"),
+    8: ("1 VM, up to 8", "147,000 IOPS peak (100 % random read), 2,786 MiB/s 64K"),
+}
+_SCALE = (
+    Column("disks", "disks"),
+    Column("random_average_iops", "random IOPS, average over the mix"),
+    Column("gain_pct", "gain %", 1),
+    Column("random_highest_iops", "highest"),
+    Column("sequential_highest_mebibytes_per_s", "sequential MiB/s, highest", 1),
+)
+
+
+def _parts(job: JobSpec, _host: HostSize) -> tuple[Part, ...]:
+    common = (f"stripe_width={doubled(min(len(job.targets), 8))}", "qd=16", "read_pct=0,25,50,75,100")
+    return (
+        Part(_SEQUENTIAL, replace(job, access=Access.SEQUENTIAL), ("bs=64k", *common)),
+        Part(_RANDOM, replace(job, access=Access.RANDOM), ("bs=8k", *common)),
+    )
+
+
+def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
+    # The mix is not the load axis; in order of the mix the columns rise.
+    points = sorted(points, key=lambda point: (point.knobs.stripe_width, point.knobs.read_pct))
+    parts = {name: [point for point in points if point.part == name] for name in (_SEQUENTIAL, _RANDOM)}
+    pivots = (
+        _by_mix("sequential, MiB/s by share of reads", MIB_PER_S).table(parts[_SEQUENTIAL]),
+        _by_mix("random, IOPS by share of reads", IOPS).table(parts[_RANDOM]),
+    )
+    return (_scale(parts[_RANDOM], parts[_SEQUENTIAL]), *pivots)
+
+
+def _by_mix(title: str, value: Figure) -> Pivot:
+    return Pivot(title, (DISKS,), READ_PCT, (value, PEAK_MS))
+
+
+def _scale(random: Sequence[PresetPoint], sequential: Sequence[PresetPoint]) -> Table:
+    widths = sorted({point.knobs.stripe_width for point in (*random, *sequential)})
+    rows, first = [], None
+    for width in widths:
+        iops = [point.trial.iops for point in random if point.knobs.stripe_width == width]
+        speed = [point.trial.bytes_per_s / (1 << 20) for point in sequential if point.knobs.stripe_width == width]
+        average = statistics.fmean(iops) if iops else None
+        first = average if width == widths[0] else first
+        gain = None if not first or average is None or width == widths[0] else 100 * (average / first - 1)
+        cells: tuple[Cell, ...] = (float(width), average, gain, max(iops, default=None), max(speed, default=None))
+        rows.append(TableRow(cells, _PUBLISHED.get(width, ())))
+    return Table("scale over disks", _SCALE, tuple(rows), ("case", "result"))
+
+
+FOURCORNERS = Preset(
+    name="fourcorners",
+    title="64k sequential and 8k random x share of reads x number of disks",
+    source="Azure NetApp Files datastores for Azure VMware Solution; fio 3.16, NFSv3",
+    parts=_parts,
+    tables=_tables,
+    published=(
+        "1 host, 1 datastore, 1 VM -> 4 VMs x 4 disks: +3 % to +16 % IOPS; 2,148 -> 2,138 MiB/s",
+        "1 host, 1 -> 2 -> 4 datastores: ~76,000 IOPS, +76 %, +163 %; beyond 8 diminishing",
+        "4 hosts, 1 datastore: 195,000 IOPS 8K; > 5,000 MiB/s 64K (+135 % over one host)",
+        "4 hosts, 4 datastores: > 530,000 IOPS 8K; > 10,500 MiB/s 64K",
+        "one network flow (a TCP connection per host and datastore) is the usual limit",
+    ),
+    scratch_targets=disks_of,
+    remarks=one_target,
+)
