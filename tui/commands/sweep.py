@@ -21,6 +21,7 @@ from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
+from engine.sweep.presets.registry import PRESETS
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.after_screens import sum_up_sweep
@@ -58,8 +59,8 @@ from tui.options.work import read_work
 @click.option(
     "--preset",
     metavar="NAME",
-    help="Repeat a published study, with its tables and figures: skytap, fourcorners, multipath, directio, dump; "
-    "list names them. --runtime is the time of each point. [5s]",
+    help=f"Repeat a published study, in its tables: {', '.join(PRESETS)}; list describes them. "
+    "--runtime is the time of each point. [5s]",
 )
 @click.option(
     "--trials",
@@ -105,6 +106,9 @@ def command(
     With --slo and no --vary, or with --vary rate=LOW..HIGH (rate=.. for any), it searches the highest rate at which
     I/Os may arrive, whatever completes, so that each limit is kept. This has no screen.
 
+    With --preset it measures the axes of a published study, each point once, and prints the study's tables. This has
+    no screen.
+
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
     """
@@ -122,16 +126,15 @@ def command(
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
-    if preset is not None:
-        asked = PresetAsked(preset, vary, knobs, slo, trials, as_json)
-        job = _job(read.scenarios, (), has_runtime=False)
-        permissions = make_permissions(allow_write, destroy_data=destroy_data)
-        return run_preset(job, asked, permissions, Watching(interval, procfs, sysfs, record, overwrite, tier))
-    job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
+    if preset is not None:
+        job = _job(read.scenarios, (), has_runtime=False)
+        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, read.warnings)
+        return run_preset(job, study, permissions, watching)
+    job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates:
         asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
-        watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
         return search_rates(job, asked, permissions, RateOutput(watching, as_json, trials, read.warnings))
     plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
     require_write_permission(plan, permissions)
@@ -143,7 +146,6 @@ def command(
         if file is not None and file.done:
             click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
         order = SweepOrder(plan, permissions, as_json, file)
-        watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
         if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
             return _on_screen(order, watching)
         return run_sweep(order, watching)

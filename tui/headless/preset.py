@@ -44,6 +44,8 @@ class PresetAsked:
     slo: tuple[str, ...]
     trials: Path | None
     as_json: bool
+    warnings: tuple[str, ...]
+    """Of the job file."""
 
 
 def list_presets() -> int:
@@ -61,9 +63,9 @@ def run_preset(job: JobSpec, asked: PresetAsked, permissions: Permissions, watch
         LunscopeError: it cannot run on these targets.
     """
     plan = _plan(job, asked, permissions)
-    for remark in plan.remarks:
-        click.echo(f"lunscope: {safe_text(remark)}", err=True)
     click.echo(f"lunscope: {safe_text(plan.words)}", err=True)
+    for remark in (*asked.warnings, *plan.remarks):
+        click.echo(f"lunscope: {safe_text(remark)}", err=True)
     go_on_in_child()
     return _run(plan, permissions, watching, as_json=asked.as_json)
 

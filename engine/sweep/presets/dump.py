@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
-from engine.sweep.presets.figures import CPU_PER_GB, DEPTH, DISKS, MB_PER_S, MEAN_MS, NOTE, PEAK_MS, SPREAD
+from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DEPTH, DISKS, MB_PER_S, MEAN_MS, NOTE, PEAK_MS, SPREAD
 from engine.sweep.presets.preset import HostSize, Part, Preset, disks_of, doubled, one_target
 from engine.sweep.presets.table import Cell, Column, PresetPoint, Table, TableRow, list_table
 
 _BLOCK_BYTES = 1 << 20
-_FIGURES = (DISKS, DEPTH, MB_PER_S, SPREAD, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
+_FIGURES = (DISKS, DEPTH, BLOCK, MB_PER_S, SPREAD, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
 _GAIN = Column("times_one_target", "x one target", 2)
 
 

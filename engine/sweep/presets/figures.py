@@ -28,6 +28,11 @@ def _average_peak_ms(point: PresetPoint) -> float | None:
     return None if peak_ns is None else peak_ns / 1e6
 
 
+def _spread_pct(point: PresetPoint) -> float | None:
+    # 1 and more: too few I/Os for an interval.
+    return 100 * point.trial.half_width if point.trial.half_width < 1 else None
+
+
 def _note(point: PresetPoint) -> str:
     return "" if point.trial.is_settled else point.trial.trend.value
 
@@ -44,7 +49,7 @@ IOPS = Figure(Column("iops", "IOPS"), lambda point: point.trial.iops)
 MB_PER_S = Figure(Column("megabytes_per_s", "MB/s", 1), lambda point: point.trial.bytes_per_s / 1e6)
 MIB_PER_S = Figure(Column("mebibytes_per_s", "MiB/s", 1), lambda point: point.trial.bytes_per_s / (1 << 20))
 CHECK = Figure(Column("iops_x_block_megabytes_per_s", "IOPS x block MB/s", 1), expected_mb_per_s)
-SPREAD = Figure(Column("iops_half_width_pct", "+-%"), lambda point: 100 * point.trial.half_width)
+SPREAD = Figure(Column("iops_half_width_pct", "+-%"), _spread_pct)
 MEAN_MS = Figure(Column("mean_ms", "mean ms", 3), lambda point: point.trial.latency_ns / 1e6)
 PEAK_MS = Figure(Column("average_peak_ms", "avg peak ms", 2), _average_peak_ms)
 CPU_PER_GB = Figure(Column("host_cpu_s_per_gb", "host CPU s/GB", 2), lambda point: point.trial.host_cpu_s_per_gb)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
-from engine.sweep.presets.figures import DISKS, IOPS, MIB_PER_S, PEAK_MS, READ_PCT
+from engine.sweep.presets.figures import BLOCK, DEPTH, DISKS, IOPS, MIB_PER_S, PEAK_MS, READ_PCT
 from engine.sweep.presets.preset import HostSize, Part, Preset, disks_of, doubled, one_target
 from engine.sweep.presets.table import Cell, Column, Figure, Pivot, PresetPoint, Table, TableRow
 
@@ -18,7 +18,9 @@ _PUBLISHED = {
     8: ("1 VM, up to 8", "147,000 IOPS peak (100 % random read), 2,786 MiB/s 64K"),
 }
 _SCALE = (
-    Column("disks", "disks"),
+    DISKS.column,
+    DEPTH.column,
+    BLOCK.column,
     Column("random_average_iops", "random IOPS, average over the mix"),
     Column("gain_pct", "gain %", 1),
     Column("random_highest_iops", "highest"),
@@ -46,21 +48,29 @@ def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
 
 
 def _by_mix(title: str, value: Figure) -> Pivot:
-    return Pivot(title, (DISKS,), READ_PCT, (value, PEAK_MS))
+    return Pivot(title, (DISKS, DEPTH, BLOCK), READ_PCT, (value, PEAK_MS))
 
 
 def _scale(random: Sequence[PresetPoint], sequential: Sequence[PresetPoint]) -> Table:
-    widths = sorted({point.knobs.stripe_width for point in (*random, *sequential)})
-    rows, first = [], None
-    for width in widths:
-        iops = [point.trial.iops for point in random if point.knobs.stripe_width == width]
-        speed = [point.trial.bytes_per_s / (1 << 20) for point in sequential if point.knobs.stripe_width == width]
-        average = statistics.fmean(iops) if iops else None
-        first = average if width == widths[0] else first
-        gain = None if not first or average is None or width == widths[0] else 100 * (average / first - 1)
-        cells: tuple[Cell, ...] = (float(width), average, gain, max(iops, default=None), max(speed, default=None))
+    """Average the mix for each number of disks, as the study does; gains are over the fewest disks."""
+    groups: dict[tuple[int, int, Cell], list[PresetPoint]] = {}
+    for point in random:
+        groups.setdefault((point.knobs.stripe_width, point.knobs.queue_depth, BLOCK.of(point)), []).append(point)
+    first = dict[tuple[int, Cell], float]()
+    rows = []
+    for (width, depth, block), points in sorted(groups.items(), key=lambda group: group[0][:2]):
+        iops = [point.trial.iops for point in points]
+        average = statistics.fmean(iops)
+        gain = average / first.setdefault((depth, block), average) - 1 if average else 0.0
+        fastest = [point for point in sequential if point.knobs.stripe_width == width and _depth(point) == depth]
+        speed = max((point.trial.bytes_per_s / (1 << 20) for point in fastest), default=None)
+        cells: tuple[Cell, ...] = (float(width), float(depth), block, average, 100 * gain, max(iops), speed)
         rows.append(TableRow(cells, _PUBLISHED.get(width, ())))
-    return Table("scale over disks", _SCALE, tuple(rows), ("case", "result"))
+    return Table("scale over disks", _SCALE, tuple(rows), ("case", "result"), tuple(_PUBLISHED.values()))
+
+
+def _depth(point: PresetPoint) -> int:
+    return point.knobs.queue_depth
 
 
 FOURCORNERS = Preset(

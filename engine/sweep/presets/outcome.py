@@ -53,15 +53,13 @@ def outcome_lines(outcome: PresetOutcome) -> Iterator[str]:
 
 def _table_lines(table: Table) -> Iterator[str]:
     head = tuple(column.title for column in table.columns)
-    rows = [
-        tuple(column.shown(cell) for column, cell in zip(table.columns, row.cells, strict=True)) for row in table.rows
-    ]
-    left = _aligned((head, *rows))
-    published = [row.published or ("-",) * len(table.published_columns) for row in table.rows]
-    if not any(row.published for row in table.rows):
+    alone = [("",) * len(head) for _ in table.published_only]
+    left = _aligned((head, *(_shown(table.columns, row) for row in table.rows), *alone))
+    if not table.published:
         yield from (line.rstrip() for line in left)
         return
-    right = _aligned((table.published_columns, *published))
+    beside = [row.published or ("-",) * len(table.published_columns) for row in table.rows]
+    right = _aligned((table.published_columns, *beside, *table.published_only))
     yield f"{'':{len(left[0])}}  | published elsewhere"
     yield from (f"{mine}  | {theirs}".rstrip() for mine, theirs in zip(left, right, strict=True))
 
@@ -71,8 +69,14 @@ def _shown(columns: Sequence[Column], row: TableRow) -> tuple[str, ...]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    """Align words to the left and numbers to the right."""
+    columns = [_column(column) for column in zip(*rows, strict=True)]
+    return ["  ".join(cells) for cells in zip(*columns, strict=True)]
+
+
+def _column(cells: Sequence[str]) -> list[str]:
+    width, is_words = max(map(len, cells)), any(" " in cell for cell in cells[1:])
+    return [cell.ljust(width) if is_words else cell.rjust(width) for cell in cells]
 
 
 def outcome_document(outcome: PresetOutcome) -> Document:
@@ -94,7 +98,9 @@ def outcome_document(outcome: PresetOutcome) -> Document:
 
 
 def _table_document(table: Table) -> Document:
-    return {"title": table.title, "rows": [_row_document(table, row) for row in table.rows]}
+    only = [dict(zip(table.published_columns, row, strict=True)) for row in table.published_only]
+    rows = [_row_document(table, row) for row in table.rows]
+    return {"title": table.title, "rows": rows, "published_elsewhere_only": only}
 
 
 def _row_document(table: Table, row: TableRow) -> Document:

@@ -11,12 +11,12 @@ from engine.sweep.presets.preset import HostSize, Part, Preset, disks_of, double
 from engine.sweep.presets.table import Cell, PresetPoint, Table, TableRow, list_table
 
 _PUBLISHED = {
-    "4k": ("2/32", "10", "130,800", "536", "1.18"),
-    "8k": ("6/80", "10", "116,000", "950", "1.36"),
-    "16k": ("6/80", "10", "63,500", "1,040", "1.98"),
-    "64k": ("6/80", "10", "26,400", "1,730", "3.2"),
+    "4k": ("4k", "2/32", "10", "130,800", "536", "1.18"),
+    "8k": ("8k", "6/80", "10", "116,000", "950", "1.36"),
+    "16k": ("16k", "6/80", "10", "63,500", "1,040", "1.98"),
+    "64k": ("64k", "6/80", "10", "26,400", "1,730", "3.2"),
 }
-_HEADS = ("controllers/disks", "QD", "IOPS", "MB/s", "avg peak ms")
+_HEADS = ("block", "controllers/disks", "QD", "IOPS", "MB/s", "avg peak ms")
 
 
 def _parts(job: JobSpec, _host: HostSize) -> tuple[Part, ...]:
@@ -29,7 +29,7 @@ def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
     rows = tuple(TableRow(row.cells, _published(row.cells[0])) for row in best.rows)
     title = "best balance of throughput and latency by block size (IOPS / mean latency)"
     every = list_table("every point", (BLOCK, DISKS, DEPTH, *DETAIL), points)
-    return Table(title, best.columns, rows, _HEADS), every
+    return Table(title, best.columns, rows, _HEADS, tuple(_PUBLISHED.values())), every
 
 
 def _best_by_block(points: Sequence[PresetPoint]) -> list[PresetPoint]:

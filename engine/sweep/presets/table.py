@@ -62,6 +62,14 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
     published_columns: tuple[str, ...] = ()
+    published: tuple[tuple[str, ...], ...] = ()
+    """All published rows, of cases that were measured here and others."""
+
+    @property
+    def published_only(self) -> tuple[tuple[str, ...], ...]:
+        """Published rows of cases that were not measured here."""
+        beside = {row.published for row in self.rows}
+        return tuple(row for row in self.published if row not in beside)
 
 
 Publish: TypeAlias = Callable[[tuple[Cell, ...]], tuple[str, ...]]
@@ -89,6 +97,7 @@ class Pivot:
     values: tuple[Figure, ...]
     published_columns: tuple[str, ...] = ()
     publish: Publish = nothing_published
+    published: tuple[tuple[str, ...], ...] = ()
 
     def table(self, points: Sequence[PresetPoint]) -> Table:
         """Arrange points; of several for one cell the last counts."""
@@ -100,7 +109,8 @@ class Pivot:
             measured = [None if point is None else value.of(point) for point in at for value in self.values]
             rows.append(TableRow((*row, *measured), self.publish(row)))
         columns = tuple(self._column(value.column, head) for head in heads for value in self.values)
-        return Table(self.title, (*(each.column for each in self.down), *columns), tuple(rows), self.published_columns)
+        columns = (*(each.column for each in self.down), *columns)
+        return Table(self.title, columns, tuple(rows), self.published_columns, self.published)
 
     def _row(self, point: PresetPoint) -> tuple[Cell, ...]:
         return tuple(figure.of(point) for figure in self.down)
