@@ -8,8 +8,8 @@ from dataclasses import replace
 from engine.config import DEFAULT_SCRATCH_BYTES
 from engine.job.spec import Access, Backend, JobSpec
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DETAIL, DIRECTION, MB_PER_S, MODE, THREADS
-from engine.sweep.presets.preset import HostSize, Part, Preset
-from engine.sweep.presets.table import Cell, Pivot, PresetPoint, Table, list_table
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart
+from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyTable, list_table
 
 _BLOCK_BYTES = 1 << 20
 _MEMORY_SHARE = 1 / 8
@@ -29,11 +29,11 @@ def _threads(host: HostSize) -> list[int]:
     return sorted({min(count, most) for count in _THREADS})
 
 
-def _parts(job: JobSpec, host: HostSize) -> tuple[Part, ...]:
+def _parts(job: JobSpec, host: HostSize) -> tuple[PresetPart, ...]:
     axes = ("bs=1m", "read_pct=0,100", "mode=direct,buffered,sync", f"qd={','.join(map(str, _threads(host)))}")
     # A thread of this engine has one I/O outstanding: the total depth is the number of threads.
     job = replace(job, access=Access.SEQUENTIAL, backend=Backend.THREADS, total_queue_depth=True)
-    return (Part("", job, axes),)
+    return (PresetPart("", job, axes),)
 
 
 def _published(cells: tuple[Cell, ...]) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def _published(cells: tuple[Cell, ...]) -> tuple[str, ...]:
     return _PUBLISHED.get((str(direction), threads), ()) if isinstance(threads, float) else ()
 
 
-def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
+def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     down, rows = (DIRECTION, THREADS, BLOCK), tuple(_PUBLISHED.values())
     title, values = "throughput and host CPU per GB by mode", (MB_PER_S, CPU_PER_GB)
     decides = Pivot(title, down, MODE, values, _HEADS, _published, rows)

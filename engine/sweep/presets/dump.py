@@ -7,23 +7,23 @@ from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DEPTH, DISKS, MB_PER_S, MEAN_MS, NOTE, PEAK_MS, SPREAD
-from engine.sweep.presets.preset import HostSize, Part, Preset, disks_of, doubled, one_target
-from engine.sweep.presets.table import Cell, Column, PresetPoint, Table, TableRow, list_table
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
+from engine.sweep.presets.table import Cell, PresetPoint, StudyColumn, StudyRow, StudyTable, list_table
 
 _BLOCK_BYTES = 1 << 20
 _FIGURES = (DISKS, DEPTH, BLOCK, MB_PER_S, SPREAD, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
-_GAIN = Column("times_one_target", "x one target", 2)
+_GAIN = StudyColumn("times_one_target", "x one target", 2)
 
 
-def _parts(job: JobSpec, _host: HostSize) -> tuple[Part, ...]:
+def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
     axes = ("bs=1m", "read_pct=0", "qd=4", f"stripe_width={doubled(len(job.targets))}")
     # Each block goes to one target whole, as a dump writes it.
-    return (Part("", replace(job, access=Access.SEQUENTIAL, stripe_unit_bytes=_BLOCK_BYTES), axes),)
+    return (PresetPart("", replace(job, access=Access.SEQUENTIAL, stripe_unit_bytes=_BLOCK_BYTES), axes),)
 
 
-def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
+def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     plain = list_table("throughput of targets written in parallel", _FIGURES, points)
-    rows = tuple(TableRow((*row.cells, _gain(point, points))) for row, point in zip(plain.rows, points, strict=True))
+    rows = tuple(StudyRow((*row.cells, _gain(point, points))) for row, point in zip(plain.rows, points, strict=True))
     return (replace(plain, columns=(*plain.columns, _GAIN), rows=rows),)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.job.sizes import format_blocks
-from engine.sweep.presets.table import Column, Figure, PresetPoint
+from engine.sweep.presets.table import PresetPoint, StudyColumn, StudyFigure
 
 
 def direction(point: PresetPoint) -> str:
@@ -37,23 +37,25 @@ def _note(point: PresetPoint) -> str:
     return "" if point.trial.is_settled else point.trial.trend.value
 
 
-BLOCK = Figure(Column("block", "block"), lambda point: format_blocks(point.knobs.blocks))
-DISKS = Figure(Column("disks", "disks"), lambda point: float(point.knobs.stripe_width))
-DEPTH = Figure(Column("queue_depth", "QD"), lambda point: float(point.knobs.queue_depth))
-THREADS = Figure(Column("threads", "threads"), lambda point: float(point.knobs.queue_depth))
+BLOCK = StudyFigure(StudyColumn("block", "block"), lambda point: format_blocks(point.knobs.blocks))
+DISKS = StudyFigure(StudyColumn("disks", "disks"), lambda point: float(point.knobs.stripe_width))
+DEPTH = StudyFigure(StudyColumn("queue_depth", "QD"), lambda point: float(point.knobs.queue_depth))
+THREADS = StudyFigure(StudyColumn("threads", "threads"), lambda point: float(point.knobs.queue_depth))
 """Of the engine `threads`, where each has one I/O outstanding."""
-DIRECTION = Figure(Column("direction", "direction"), direction)
-MODE = Figure(Column("mode", ""), lambda point: point.knobs.mode.value)
-READ_PCT = Figure(Column("read_pct", "read %"), lambda point: point.knobs.read_pct)
-IOPS = Figure(Column("iops", "IOPS"), lambda point: point.trial.iops)
-MB_PER_S = Figure(Column("megabytes_per_s", "MB/s", 1), lambda point: point.trial.bytes_per_s / 1e6)
-MIB_PER_S = Figure(Column("mebibytes_per_s", "MiB/s", 1), lambda point: point.trial.bytes_per_s / (1 << 20))
-CHECK = Figure(Column("iops_x_block_megabytes_per_s", "IOPS x block MB/s", 1), expected_mb_per_s)
-SPREAD = Figure(Column("iops_half_width_pct", "+-%"), _spread_pct)
-MEAN_MS = Figure(Column("mean_ms", "mean ms", 3), lambda point: point.trial.latency_ns / 1e6)
-PEAK_MS = Figure(Column("average_peak_ms", "avg peak ms", 2), _average_peak_ms)
-CPU_PER_GB = Figure(Column("host_cpu_s_per_gb", "host CPU s/GB", 2), lambda point: point.trial.host_cpu_s_per_gb)
-NOTE = Figure(Column("note", ""), _note)
+DIRECTION = StudyFigure(StudyColumn("direction", "direction"), direction)
+MODE = StudyFigure(StudyColumn("mode", ""), lambda point: point.knobs.mode.value)
+READ_PCT = StudyFigure(StudyColumn("read_pct", "read %"), lambda point: point.knobs.read_pct)
+IOPS = StudyFigure(StudyColumn("iops", "IOPS"), lambda point: point.trial.iops)
+MB_PER_S = StudyFigure(StudyColumn("megabytes_per_s", "MB/s", 1), lambda point: point.trial.bytes_per_s / 1e6)
+MIB_PER_S = StudyFigure(StudyColumn("mebibytes_per_s", "MiB/s", 1), lambda point: point.trial.bytes_per_s / (1 << 20))
+CHECK = StudyFigure(StudyColumn("iops_x_block_megabytes_per_s", "IOPS x block MB/s", 1), expected_mb_per_s)
+SPREAD = StudyFigure(StudyColumn("iops_half_width_pct", "+-%"), _spread_pct)
+MEAN_MS = StudyFigure(StudyColumn("mean_ms", "mean ms", 3), lambda point: point.trial.latency_ns / 1e6)
+PEAK_MS = StudyFigure(StudyColumn("average_peak_ms", "avg peak ms", 2), _average_peak_ms)
+CPU_PER_GB = StudyFigure(
+    StudyColumn("host_cpu_s_per_gb", "host CPU s/GB", 2), lambda point: point.trial.host_cpu_s_per_gb
+)
+NOTE = StudyFigure(StudyColumn("note", ""), _note)
 
 DETAIL = (IOPS, SPREAD, MB_PER_S, CHECK, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
 """What is shown of every point."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
 from engine.sweep.presets.figures import BLOCK, DEPTH, DISKS, IOPS, MIB_PER_S, PEAK_MS, READ_PCT
-from engine.sweep.presets.preset import HostSize, Part, Preset, disks_of, doubled, one_target
-from engine.sweep.presets.table import Cell, Column, Figure, Pivot, PresetPoint, Table, TableRow
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
+from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyColumn, StudyFigure, StudyRow, StudyTable
 
 _RANDOM, _SEQUENTIAL = "random", "sequential"
 _PUBLISHED = {
@@ -21,22 +21,22 @@ _SCALE = (
     DISKS.column,
     DEPTH.column,
     BLOCK.column,
-    Column("random_average_iops", "random IOPS, average over the mix"),
-    Column("gain_pct", "gain %", 1),
-    Column("random_highest_iops", "highest"),
-    Column("sequential_highest_mebibytes_per_s", "sequential MiB/s, highest", 1),
+    StudyColumn("random_average_iops", "random IOPS, average over the mix"),
+    StudyColumn("gain_pct", "gain %", 1),
+    StudyColumn("random_highest_iops", "highest"),
+    StudyColumn("sequential_highest_mebibytes_per_s", "sequential MiB/s, highest", 1),
 )
 
 
-def _parts(job: JobSpec, _host: HostSize) -> tuple[Part, ...]:
+def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
     common = (f"stripe_width={doubled(min(len(job.targets), 8))}", "qd=16", "read_pct=0,25,50,75,100")
     return (
-        Part(_SEQUENTIAL, replace(job, access=Access.SEQUENTIAL), ("bs=64k", *common)),
-        Part(_RANDOM, replace(job, access=Access.RANDOM), ("bs=8k", *common)),
+        PresetPart(_SEQUENTIAL, replace(job, access=Access.SEQUENTIAL), ("bs=64k", *common)),
+        PresetPart(_RANDOM, replace(job, access=Access.RANDOM), ("bs=8k", *common)),
     )
 
 
-def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
+def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     # The mix is not the load axis; in order of the mix the columns rise.
     points = sorted(points, key=lambda point: (point.knobs.stripe_width, point.knobs.read_pct))
     parts = {name: [point for point in points if point.part == name] for name in (_SEQUENTIAL, _RANDOM)}
@@ -47,11 +47,11 @@ def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
     return (_scale(parts[_RANDOM], parts[_SEQUENTIAL]), *pivots)
 
 
-def _by_mix(title: str, value: Figure) -> Pivot:
+def _by_mix(title: str, value: StudyFigure) -> Pivot:
     return Pivot(title, (DISKS, DEPTH, BLOCK), READ_PCT, (value, PEAK_MS))
 
 
-def _scale(random: Sequence[PresetPoint], sequential: Sequence[PresetPoint]) -> Table:
+def _scale(random: Sequence[PresetPoint], sequential: Sequence[PresetPoint]) -> StudyTable:
     """Average the mix for each number of disks, as the study does; gains are over the fewest disks."""
     groups: dict[tuple[int, int, Cell], list[PresetPoint]] = {}
     for point in random:
@@ -65,8 +65,8 @@ def _scale(random: Sequence[PresetPoint], sequential: Sequence[PresetPoint]) -> 
         fastest = [point for point in sequential if point.knobs.stripe_width == width and _depth(point) == depth]
         speed = max((point.trial.bytes_per_s / (1 << 20) for point in fastest), default=None)
         cells: tuple[Cell, ...] = (float(width), float(depth), block, average, 100 * gain, max(iops), speed)
-        rows.append(TableRow(cells, _PUBLISHED.get(width, ())))
-    return Table("scale over disks", _SCALE, tuple(rows), ("case", "result"), tuple(_PUBLISHED.values()))
+        rows.append(StudyRow(cells, _PUBLISHED.get(width, ())))
+    return StudyTable("scale over disks", _SCALE, tuple(rows), ("case", "result"), tuple(_PUBLISHED.values()))
 
 
 def _depth(point: PresetPoint) -> int:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from engine.job.choices import PathPolicy
 from engine.job.spec import Access, JobSpec
 from engine.sweep.presets.figures import BLOCK, CPU_PER_GB, DEPTH, DETAIL, DIRECTION, IOPS, PEAK_MS
-from engine.sweep.presets.preset import HostSize, Part, Preset
-from engine.sweep.presets.table import Cell, Column, Figure, Pivot, PresetPoint, Table, list_table
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart
+from engine.sweep.presets.table import Cell, Pivot, PresetPoint, StudyColumn, StudyFigure, StudyTable, list_table
 
 _OFF = "multipath off"
 _PUBLISHED = {
@@ -30,19 +30,19 @@ def _policy(point: PresetPoint) -> str:
     return _OFF if policy is PathPolicy.PREFERRED_PATH else policy.value
 
 
-_POLICY = Figure(Column("policy", "policy"), _policy)
+_POLICY = StudyFigure(StudyColumn("policy", "policy"), _policy)
 
 
 def _published(cells: tuple[Cell, ...]) -> tuple[str, ...]:
     return _PUBLISHED.get((str(cells[0]), str(cells[1])), ())
 
 
-def _parts(job: JobSpec, _host: HostSize) -> tuple[Part, ...]:
+def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
     axes = ("bs=1k", "read_pct=100,0", "policy=preferred-path,round-robin,least-command-load", "qd=4,8,16,32")
-    return (Part("", replace(job, access=Access.RANDOM), axes),)
+    return (PresetPart("", replace(job, access=Access.RANDOM), axes),)
 
 
-def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
+def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     down = (DIRECTION, _POLICY, BLOCK)
     iops = Pivot("IOPS by queue depth of the LUN", down, DEPTH, (IOPS,), _HEADS, _published, _ROWS)
     cost = Pivot("average peak latency and host CPU", down, DEPTH, (PEAK_MS, CPU_PER_GB))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.sweep.document import Document, sweep_document
 from engine.sweep.presets.plans import PresetPlan, preset_points
-from engine.sweep.presets.table import Column, Table, TableRow
+from engine.sweep.presets.table import StudyColumn, StudyRow, StudyTable
 from engine.sweep.runner import SweepResult
 from engine.version import version
 
@@ -28,7 +28,7 @@ class PresetOutcome:
         return len(self.results) == len(self.plan.parts) and all(result.is_complete for result in self.results)
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[StudyTable, ...]:
         """The tables of the study, without those of which nothing was measured."""
         named = zip(self.plan.parts, self.results, strict=False)
         points = [point for (part, _), result in named for point in preset_points(part.name, result)]
@@ -51,7 +51,7 @@ def outcome_lines(outcome: PresetOutcome) -> Iterator[str]:
         yield f"not complete: {ended}; {measured} measurements were made"
 
 
-def _table_lines(table: Table) -> Iterator[str]:
+def _table_lines(table: StudyTable) -> Iterator[str]:
     head = tuple(column.title for column in table.columns)
     alone = [("",) * len(head) for _ in table.published_only]
     left = _aligned((head, *(_shown(table.columns, row) for row in table.rows), *alone))
@@ -64,7 +64,7 @@ def _table_lines(table: Table) -> Iterator[str]:
     yield from (f"{mine}  | {theirs}".rstrip() for mine, theirs in zip(left, right, strict=True))
 
 
-def _shown(columns: Sequence[Column], row: TableRow) -> tuple[str, ...]:
+def _shown(columns: Sequence[StudyColumn], row: StudyRow) -> tuple[str, ...]:
     return tuple(column.shown(cell) for column, cell in zip(columns, row.cells, strict=True))
 
 
@@ -97,13 +97,13 @@ def outcome_document(outcome: PresetOutcome) -> Document:
     }
 
 
-def _table_document(table: Table) -> Document:
+def _table_document(table: StudyTable) -> Document:
     only = [dict(zip(table.published_columns, row, strict=True)) for row in table.published_only]
     rows = [_row_document(table, row) for row in table.rows]
     return {"title": table.title, "rows": rows, "published_elsewhere_only": only}
 
 
-def _row_document(table: Table, row: TableRow) -> Document:
+def _row_document(table: StudyTable, row: StudyRow) -> Document:
     published = dict(zip(table.published_columns, row.published, strict=True)) if row.published else None
     return {
         **{column.key: cell for column, cell in zip(table.columns, row.cells, strict=True)},

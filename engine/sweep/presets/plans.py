@@ -10,7 +10,7 @@ from engine.job.spec import JobSpec, Permissions
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission, rough_time
-from engine.sweep.presets.preset import HostSize, Part, Preset
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart
 from engine.sweep.presets.table import PresetPoint
 from engine.sweep.runner import SweepResult
 from engine.text import safe_text
@@ -29,7 +29,7 @@ class PresetPlan:
     """A preset on these targets."""
 
     preset: Preset
-    parts: tuple[tuple[Part, SweepPlan], ...]
+    parts: tuple[tuple[PresetPart, SweepPlan], ...]
     remarks: tuple[str, ...]
     """What cannot be repeated here, one line each."""
 
@@ -89,7 +89,7 @@ def plan_preset(
     return PresetPlan(preset, tuple(made), tuple(dict.fromkeys(remarks)))
 
 
-def _check_changes(preset: Preset, parts: Sequence[Part], changes: Sequence[SweepAxis]) -> None:
+def _check_changes(preset: Preset, parts: Sequence[PresetPart], changes: Sequence[SweepAxis]) -> None:
     known = {axis.knob.key: axis for part in parts for axis in map(parse_axis, part.axes)}
     keys = [axis.knob.key for axis in changes]
     for axis in changes:

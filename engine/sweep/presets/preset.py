@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.job.spec import JobSpec
-from engine.sweep.presets.table import PresetPoint, Table
+from engine.sweep.presets.table import PresetPoint, StudyTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class HostSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PresetPart:
     """A job with its axes, as --vary names them; a preset has several where fixed settings differ."""
 
     name: str
@@ -49,8 +49,8 @@ class Preset:
     """What varies, in one line."""
     source: str
     """Who published the figures beside the measured ones."""
-    parts: Callable[[JobSpec, HostSize], tuple[Part, ...]]
-    tables: Callable[[Sequence[PresetPoint]], tuple[Table, ...]]
+    parts: Callable[[JobSpec, HostSize], tuple[PresetPart, ...]]
+    tables: Callable[[Sequence[PresetPoint]], tuple[StudyTable, ...]]
     published: tuple[str, ...] = ()
     """Published facts without a row of their own, one line each."""
     scratch_targets: Callable[[HostSize], int] = lambda _host: 1

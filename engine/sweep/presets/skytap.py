@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from engine.job.spec import Access, JobSpec
 from engine.sweep.presets.figures import BLOCK, CHECK, CPU_PER_GB, DEPTH, DETAIL, DISKS, IOPS, MB_PER_S, PEAK_MS
-from engine.sweep.presets.preset import HostSize, Part, Preset, disks_of, doubled, one_target
-from engine.sweep.presets.table import Cell, PresetPoint, Table, TableRow, list_table
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
+from engine.sweep.presets.table import Cell, PresetPoint, StudyRow, StudyTable, list_table
 
 _PUBLISHED = {
     "4k": ("4k", "2/32", "10", "130,800", "536", "1.18"),
@@ -19,17 +19,17 @@ _PUBLISHED = {
 _HEADS = ("block", "controllers/disks", "QD", "IOPS", "MB/s", "avg peak ms")
 
 
-def _parts(job: JobSpec, _host: HostSize) -> tuple[Part, ...]:
+def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
     axes = ("bs=4k,8k,16k,64k", f"stripe_width={doubled(len(job.targets))}", "qd=3,8,10,12,32", "read_pct=80")
-    return (Part("", replace(job, access=Access.RANDOM), axes),)
+    return (PresetPart("", replace(job, access=Access.RANDOM), axes),)
 
 
-def _tables(points: Sequence[PresetPoint]) -> tuple[Table, ...]:
+def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
     best = list_table("", (BLOCK, DISKS, DEPTH, IOPS, MB_PER_S, CHECK, PEAK_MS, CPU_PER_GB), _best_by_block(points))
-    rows = tuple(TableRow(row.cells, _published(row.cells[0])) for row in best.rows)
+    rows = tuple(StudyRow(row.cells, _published(row.cells[0])) for row in best.rows)
     title = "best balance of throughput and latency by block size (IOPS / mean latency)"
     every = list_table("every point", (BLOCK, DISKS, DEPTH, *DETAIL), points)
-    return Table(title, best.columns, rows, _HEADS, tuple(_PUBLISHED.values())), every
+    return StudyTable(title, best.columns, rows, _HEADS, tuple(_PUBLISHED.values())), every
 
 
 def _best_by_block(points: Sequence[PresetPoint]) -> list[PresetPoint]:

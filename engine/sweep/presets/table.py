@@ -24,7 +24,7 @@ class PresetPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StudyColumn:
     """One column: key in JSON with its unit, head in text, decimals of its numbers."""
 
     key: str
@@ -39,15 +39,15 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StudyFigure:
     """A column and how its cells follow from a point."""
 
-    column: Column
+    column: StudyColumn
     of: Callable[[PresetPoint], Cell]
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class StudyRow:
     """Measured cells, and what was published for the same case; empty where nothing was."""
 
     cells: tuple[Cell, ...]
@@ -55,12 +55,12 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StudyTable:
     """One table; a row's cells are as many as the columns."""
 
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[TableRow, ...]
+    columns: tuple[StudyColumn, ...]
+    rows: tuple[StudyRow, ...]
     published_columns: tuple[str, ...] = ()
     published: tuple[tuple[str, ...], ...] = ()
     """All published rows, of cases that were measured here and others."""
@@ -81,10 +81,10 @@ def nothing_published(_cells: tuple[Cell, ...]) -> tuple[str, ...]:
     return ()
 
 
-def list_table(title: str, figures: Sequence[Figure], points: Sequence[PresetPoint]) -> Table:
+def list_table(title: str, figures: Sequence[StudyFigure], points: Sequence[PresetPoint]) -> StudyTable:
     """Make a row of each point."""
-    rows = tuple(TableRow(tuple(figure.of(point) for figure in figures)) for point in points)
-    return Table(title, tuple(figure.column for figure in figures), rows)
+    rows = tuple(StudyRow(tuple(figure.of(point) for figure in figures)) for point in points)
+    return StudyTable(title, tuple(figure.column for figure in figures), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ class Pivot:
     """A table with a row for each combination of `down`, and the values of `across` side by side."""
 
     title: str
-    down: tuple[Figure, ...]
-    across: Figure
-    values: tuple[Figure, ...]
+    down: tuple[StudyFigure, ...]
+    across: StudyFigure
+    values: tuple[StudyFigure, ...]
     published_columns: tuple[str, ...] = ()
     publish: Publish = nothing_published
     published: tuple[tuple[str, ...], ...] = ()
 
-    def table(self, points: Sequence[PresetPoint]) -> Table:
+    def table(self, points: Sequence[PresetPoint]) -> StudyTable:
         """Arrange points; of several for one cell the last counts."""
         heads = dict.fromkeys(self.across.of(point) for point in points)
         cells = {(self._row(point), self.across.of(point)): point for point in points}
@@ -107,15 +107,17 @@ class Pivot:
         for row in dict.fromkeys(map(self._row, points)):
             at = [cells.get((row, head)) for head in heads]
             measured = [None if point is None else value.of(point) for point in at for value in self.values]
-            rows.append(TableRow((*row, *measured), self.publish(row)))
+            rows.append(StudyRow((*row, *measured), self.publish(row)))
         columns = tuple(self._column(value.column, head) for head in heads for value in self.values)
         columns = (*(each.column for each in self.down), *columns)
-        return Table(self.title, columns, tuple(rows), self.published_columns, self.published)
+        return StudyTable(self.title, columns, tuple(rows), self.published_columns, self.published)
 
     def _row(self, point: PresetPoint) -> tuple[Cell, ...]:
         return tuple(figure.of(point) for figure in self.down)
 
-    def _column(self, value: Column, head: Cell) -> Column:
+    def _column(self, value: StudyColumn, head: Cell) -> StudyColumn:
         across = self.across.column
         name = across.shown(head)
-        return Column(f"{value.key}_{across.key}_{name}", f"{across.title} {name} {value.title}".strip(), value.digits)
+        return StudyColumn(
+            f"{value.key}_{across.key}_{name}", f"{across.title} {name} {value.title}".strip(), value.digits
+        )
