@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import select
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,8 @@ import pytest
 
 from engine.config import SCRATCH_ENV
 from engine.sweep.presets.registry import PRESETS
+from tests import needs
+from tests.kernel.conftest import Storage
 
 ROOT = Path(__file__).parents[2]
 
@@ -105,3 +111,50 @@ def test_targets_that_may_not_be_written_are_read_only(tmp_path: Path) -> None:
     assert f"all that writes is left out: allow it with --allow-write {file}" in done.stderr
     assert [row["disks"] for row in json.loads(done.stdout)["tables"][0]["rows"]] == [1]
     assert file.read_bytes() == before
+
+
+def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    points = ("--preset", "fourcorners", "--runtime", "1s", "--size", "16m", "--json")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tui", "sweep", *points],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")},
+    ) as running:
+        os.close(theirs)
+        _read_until(ours, re.compile(rb"\b1/[0-9]+ measured"))
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=120)
+    os.close(ours)
+    assert running.returncode == 130
+    document: dict[str, Any] = json.loads(out)
+    assert not document["complete"]
+    assert [part["name"] for part in document["parts"]] == ["sequential"]
+    assert document["parts"][0]["sweep"]["ended"] == "stopped"
+    assert document["tables"][0]["title"] == "sequential, MiB/s by share of reads"
+
+
+def _read_until(fd: int, wanted: re.Pattern[bytes]) -> None:
+    """Read the progress that a terminal shows."""
+    seen, deadline_s = b"", time.monotonic() + 120
+    while not wanted.search(seen):
+        assert time.monotonic() < deadline_s, seen
+        if select.select([fd], [], [], 1.0)[0]:
+            seen += os.read(fd, 4096)
+
+
+@needs.loop
+def test_multipath_drives_each_policy_over_the_paths_of_a_lun(tmp_path: Path, storage: Storage) -> None:
+    backing = storage.image(8 << 20)
+    paths = [storage.loop(backing=backing), storage.loop(backing=backing)]
+    done = _preset(tmp_path, "multipath", "--lun", ",".join(paths), "--qd", "4", "--runtime", "0.3s", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"all that writes is left out: allow it with --allow-write {paths[0]}" in done.stderr
+    rows = json.loads(done.stdout)["tables"][0]["rows"]
+    policies = ["multipath off", "round-robin", "least-command-load"]
+    assert [(row["direction"], row["policy"]) for row in rows] == [("read", policy) for policy in policies]
+    assert all(row["iops_queue_depth_4"] > 0 for row in rows)
+    assert rows[1]["published_elsewhere"]["QD 4"] == "294,000"

@@ -28,6 +28,10 @@ def _average_peak_ms(point: PresetPoint) -> float | None:
     return None if peak_ns is None else peak_ns / 1e6
 
 
+def _host_cpu(point: PresetPoint) -> float | None:
+    return point.trial.host_cpu_s_per_gb
+
+
 def _spread_pct(point: PresetPoint) -> float | None:
     # 1 and more: too few I/Os for an interval.
     return 100 * point.trial.half_width if point.trial.half_width < 1 else None

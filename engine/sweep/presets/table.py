@@ -118,6 +118,5 @@ class Pivot:
     def _column(self, value: StudyColumn, head: Cell) -> StudyColumn:
         across = self.across.column
         name = across.shown(head)
-        return StudyColumn(
-            f"{value.key}_{across.key}_{name}", f"{across.title} {name} {value.title}".strip(), value.digits
-        )
+        title = f"{across.title} {name} {value.title}".strip()
+        return StudyColumn(f"{value.key}_{across.key}_{name}", title, value.digits)
