@@ -82,6 +82,9 @@ def test_parts_follow_each_other_and_make_one_table(tmp_path: Path) -> None:
     [
         (("nightly",), 2, "--preset nightly: no such preset"),
         (("multipath",), 2, "name the paths of a LUN"),
+        (("flashcache", "--target", "{file}"), 2, "--toggle COMMAND"),
+        (("flashcache", "--toggle", "true"), 2, "name it with --target"),
+        (("skytap", "--toggle", "true"), 2, "--toggle: --preset skytap runs no command"),
         (("skytap", "--slo", "p99<=1ms"), 2, "--slo: a preset"),
         (("skytap", "--trials", "{file}"), 2, "--trials: a preset"),
         (("skytap", "--rw", "randread"), 2, "--rw: a preset"),
@@ -144,6 +147,36 @@ def _read_until(fd: int, wanted: re.Pattern[bytes]) -> None:
         assert time.monotonic() < deadline_s, seen
         if select.select([fd], [], [], 1.0)[0]:
             seen += os.read(fd, 4096)
+
+
+def _flashcache(tmp_path: Path, command: str) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(4 << 20))
+    points = ("--target", str(file), "--allow-write", str(file), "--destroy-data", "--vary", "qd=1,8")
+    return _preset(tmp_path, "flashcache", *points, "--runtime", "0.3s", "--json", "--toggle", command)
+
+
+def test_flashcache_compares_before_and_after_the_command(tmp_path: Path) -> None:
+    done = _flashcache(tmp_path, f"echo switched; touch {tmp_path}/switched")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "switched").exists()
+    assert "switched" in done.stderr.splitlines()
+    document = json.loads(done.stdout)
+    assert [part["name"] for part in document["parts"]] == ["before", "after"]
+    rows = document["tables"][0]["rows"]
+    assert [row["threads"] for row in rows] == [1, 8, "highest"]
+    for row in rows:
+        assert row["iops_times"] == pytest.approx(row["iops_after"] / row["iops_before"])
+    assert rows[2]["published_elsewhere"]["result"].startswith("2.7x IOPS")
+
+
+def test_flashcache_ends_where_the_command_fails_and_keeps_what_was_measured(tmp_path: Path) -> None:
+    done = _flashcache(tmp_path, "exit 3")
+    assert done.returncode == 1
+    assert "--toggle exit 3: exit code 3: nothing more is measured" in done.stderr
+    document = json.loads(done.stdout)
+    assert not document["complete"]
+    assert [part["name"] for part in document["parts"]] == ["before"]
 
 
 @needs.loop

@@ -63,6 +63,11 @@ from tui.options.work import read_work
     "--runtime is the time of each point. [5s]",
 )
 @click.option(
+    "--toggle",
+    metavar="COMMAND",
+    help="Of --preset flashcache: a shell command that turns the cache on, run between the two halves.",
+)
+@click.option(
     "--trials",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -82,6 +87,7 @@ def command(
     slo: tuple[str, ...],
     goal: str | None,
     preset: str | None,
+    toggle: str | None,
     trials: Path | None,
     headless: bool,
     as_json: bool,
@@ -123,6 +129,8 @@ def command(
     wants_rates = rates is not None or (bool(limits) and not axes)
     if goal is not None and not wants_rates:
         raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
+    if toggle is not None and preset is None:
+        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
@@ -130,7 +138,7 @@ def command(
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     if preset is not None:
         job = _job(read.scenarios, (), has_runtime=False)
-        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, read.warnings)
+        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings)
         return run_preset(job, study, permissions, watching)
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from engine.errors import LunscopeError, UsageError
+from engine.errors import LunscopeError, StoppedError, UsageError
 from engine.job.knobs import KNOBS_BY_KEY
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
@@ -26,6 +26,7 @@ from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import HeadlessSweep, SweepOrder
+from tui.headless.toggle import run_toggle
 from tui.options.job import with_scratch_targets
 from tui.options.watching import Watching, open_source, recording_exit
 
@@ -44,6 +45,8 @@ class PresetAsked:
     slo: tuple[str, ...]
     trials: Path | None
     as_json: bool
+    toggle: str | None
+    """A shell command between the parts."""
     warnings: tuple[str, ...]
     """Of the job file."""
 
@@ -67,12 +70,16 @@ def run_preset(job: JobSpec, asked: PresetAsked, permissions: Permissions, watch
     for remark in (*asked.warnings, *plan.remarks):
         click.echo(f"lunscope: {safe_text(remark)}", err=True)
     go_on_in_child()
-    return _run(plan, permissions, watching, as_json=asked.as_json)
+    return _run(plan, permissions, watching, asked)
 
 
 def _plan(job: JobSpec, asked: PresetAsked, permissions: Permissions) -> PresetPlan:
     preset, host = preset_named(asked.name), HostSize.here()
     _refuse_what_has_no_effect(asked)
+    if preset.is_toggled and not asked.toggle:
+        raise UsageError(f"--preset {preset.name}: name the command that turns the cache on: --toggle COMMAND")
+    if asked.toggle is not None and not preset.is_toggled:
+        raise UsageError(f"--toggle: --preset {preset.name} runs no command: leave it out")
     point_s = POINT_S if asked.knobs.get("runtime") is None else float(asked.knobs["runtime"])
     if point_s <= 0:
         raise UsageError("--runtime: the time of each point of a preset is longer than 0s")
@@ -94,7 +101,7 @@ def _refuse_what_has_no_effect(asked: PresetAsked) -> None:
         raise UsageError("--rw: a preset has the order of its study: leave it out, or give --read-pct")
 
 
-def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, *, as_json: bool) -> int:
+def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: PresetAsked) -> int:
     control = LoadControl()
     results = list[SweepResult]()
     with EndingSignals() as signals:
@@ -103,8 +110,10 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, *, as_j
         code = 0
         try:
             monitor.start()
-            for _, part in plan.parts:
-                sweep = HeadlessSweep(SweepOrder(part, permissions, as_json, None), control, monitor, signals)
+            for index, (_, part) in enumerate(plan.parts):
+                if asked.toggle and index == len(plan.parts) - 1:
+                    run_toggle(asked.toggle, signals)
+                sweep = HeadlessSweep(SweepOrder(part, permissions, asked.as_json, None), control, monitor, signals)
                 try:
                     load = sweep.drive(part.armed, permissions)
                 finally:
@@ -114,6 +123,8 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, *, as_j
                     break
             if recording is not None:
                 monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
+        except StoppedError:
+            code = 128 + (signals.wait(0) or 0)
         except LunscopeError as error:
             click.echo(f"lunscope: {safe_text(str(error))}", err=True)
             code = error.exit_code
@@ -121,7 +132,7 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, *, as_j
             monitor.close()
         if results:
             outcome = PresetOutcome(plan, tuple(results), control.status.targets)
-            _print(outcome, as_json=as_json)
+            _print(outcome, as_json=asked.as_json)
             code = code or int(not outcome.is_complete)
         if control.outstanding:
             leave(code or 1)

@@ -59,6 +59,8 @@ class Preset:
     """What cannot be repeated on these targets or means less there, one line each."""
     refusal: Callable[[JobSpec], str] = _no_refusal
     """Why it cannot run on these targets at all, with what to do; empty if it can."""
+    is_toggled: bool = False
+    """Whether a command of the operator (--toggle) runs before its last part."""
 
 
 def doubled(most: int) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from engine.errors import UsageError
 from engine.sweep.presets.directio import DIRECTIO
 from engine.sweep.presets.dump import DUMP
+from engine.sweep.presets.flashcache import FLASHCACHE
 from engine.sweep.presets.fourcorners import FOURCORNERS
 from engine.sweep.presets.multipath import MULTIPATH
 from engine.sweep.presets.preset import Preset
 from engine.sweep.presets.skytap import SKYTAP
 from engine.text import safe_text
 
-PRESETS = {preset.name: preset for preset in (SKYTAP, FOURCORNERS, MULTIPATH, DIRECTIO, DUMP)}
+PRESETS = {preset.name: preset for preset in (SKYTAP, FLASHCACHE, FOURCORNERS, MULTIPATH, DIRECTIO, DUMP)}
 
 
 def preset_named(name: str) -> Preset:

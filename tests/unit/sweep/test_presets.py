@@ -20,6 +20,7 @@ from tests.unit.sweep.fake_load import FakeLoad
 
 HOST = HostSize(cpus=4, memory_bytes=16 << 30)
 LUN = JobSpec(targets=(TargetSpec.lun((PathSpec("/dev/a"), PathSpec("/dev/b"))),))
+DISK = JobSpec(targets=(TargetSpec("/dev/a"),))
 WRITABLE = Permissions(frozenset({"/dev/a", "/dev/b"}))
 
 
@@ -28,7 +29,7 @@ def _scratch(count: int) -> JobSpec:
 
 
 def _plan(name: str, *vary: str, job: JobSpec | None = None, permissions: Permissions = WRITABLE) -> PresetPlan:
-    job = job or (LUN if name == "multipath" else _scratch(4))
+    job = job or {"multipath": LUN, "flashcache": DISK}.get(name) or _scratch(4)
     return plan_preset(preset_named(name), job, tuple(map(parse_axis, vary)), permissions, host=HOST, point_s=1.0)
 
 
