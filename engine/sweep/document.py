@@ -110,12 +110,13 @@ def _trial(plan: SweepPlan, trial: Trial) -> Document:
         "iops_half_width": trial.half_width if math.isfinite(trial.half_width) else None,
         "bytes_per_s": trial.bytes_per_s,
         "in_flight": trial.in_flight,
-        "latency_us": {"mean": _us(trial.latency_ns), **latencies},
+        "latency_us": {"mean": _us(trial.latency_ns), **latencies, "average_peak": _us(trial.average_peak_ns)},
         "stopped_by": trial.stop.value,
         "steady": trial.is_settled,
         "trend": trial.trend.value,
         "failing": list(trial.failing),
         "targets": [_target(share) for share in trial.targets],
+        "host_cpu_s_per_gb": trial.host_cpu_s_per_gb,
     }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.job.spec import Knobs
+from engine.results.cpu_use import per_gb_s
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, IN_FLIGHT
@@ -193,6 +194,8 @@ class PointMeter:
             trend=series.trend,
             failing=tuple(names[index] for index in sorted(windows.failing)),
             targets=target_shares(epoch) if len(names) > 1 else (),
+            average_peak_ns=total.average_peak_ns,
+            host_cpu_s_per_gb=None if epoch.cpu is None else per_gb_s(epoch.cpu.host_used_ns, total.bytes),
         )
 
 

@@ -105,7 +105,7 @@ class SweepPlan:
         usual_s, most_s = self.expected_s
         axes = " x ".join(axis.text for axis in self.axes)
         measurements = f"{self.points} points, about {self.trials} measurements"
-        return f"{axes}: {measurements}, {_rough(usual_s)} (up to {_rough(most_s)} on a noisy device)"
+        return f"{axes}: {measurements}, {rough_time(usual_s)} (up to {rough_time(most_s)} on a noisy device)"
 
 
 def make_plan(
@@ -126,7 +126,8 @@ def make_plan(
     if points > MOST_POINTS:
         usual_s = points * 2 * (_WARM_UP_S + _USUAL_S)
         raise UsageError(
-            f"--vary: {points:,} points would take {_rough(usual_s)}; the most is {MOST_POINTS:,}: give fewer values"
+            f"--vary: {points:,} points would take {rough_time(usual_s)}; "
+            f"the most is {MOST_POINTS:,}: give fewer values"
         )
     plan = combine(job, axes, limits, rule or StopRule())
     _check(plan)
@@ -177,8 +178,8 @@ def require_write_permission(plan: SweepPlan, permissions: Permissions) -> None:
                     raise RefusedError(f"{path}: the sweep writes to it: allow it with --allow-write {path}")
 
 
-def _rough(seconds: float) -> str:
-    """Write a time as people estimate it."""
+def rough_time(seconds: float) -> str:
+    """Write a time as people estimate it, such as "about 5 min"."""
     if seconds < 90:
         return f"about {max(seconds, 1):.0f} s"
     if seconds < 5400:

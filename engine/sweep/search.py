@@ -35,11 +35,15 @@ class Search:
     seed: int = 1
     bisects: bool = True
     """Whether loads between those of the ladder can be set."""
+    is_grid: bool = False
+    """Whether each load of the ladder is measured once, and nothing else."""
 
     @property
     def expected(self) -> int:
         """Measurements in all, about; exactly only when they are known."""
         count = len(self.loads)
+        if self.is_grid:
+            return count
         if count <= 2:
             return (1 + _REPEATS) * count
         return 2 * (count + (4 if self.bisects else 0)) + 4
@@ -49,6 +53,8 @@ class Search:
         before = [trial for trial in trials if _position(trial.stage) < _position(stage)]
         done = Counter(round(trial.load) for trial in trials if trial.stage == stage)
         left = []
+        if self.is_grid and stage is not SearchStage.LADDER:
+            return ()
         for load in self._all(stage, before):
             if done[load]:
                 done[load] -= 1

@@ -41,6 +41,10 @@ class Trial:
     """Of the search, in which it was measured."""
     targets: tuple[TargetShare, ...] = ()
     """Each target of a load with several; empty where trials of an earlier version are read."""
+    average_peak_ns: float | None = None
+    """Mean of the per-second maxima of the latency."""
+    host_cpu_s_per_gb: float | None = None
+    """CPU time of the whole host per 10^9 bytes."""
 
     @property
     def little(self) -> float | None:

@@ -23,6 +23,10 @@ _LARGEST = 1e30
 """More than any figure of a trial."""
 _NUMBERS = ("ios", "load", "in_flight", "iops", "latency_ns", "half_width", "bytes_per_s", "start_s", "duration_s")
 
+_MAYBE = ("average_peak_ns", "host_cpu_s_per_gb")
+"""Numbers that may be unknown."""
+_LATER: Mapping[str, Any] = {"targets": [], **dict.fromkeys(_MAYBE)}
+
 
 @dataclass
 class TrialFile:
@@ -94,14 +98,15 @@ def trial_document(trial: Trial) -> dict[str, Any]:
 
 
 def read_trial(document: Mapping[str, Any]) -> Trial | None:
-    """Read a trial back; None where it is none. Those of earlier versions have no targets."""
-    document = {"targets": [], **document}
+    """Read a trial back; None where it is none. Those of earlier versions lack the figures of `_LATER`."""
+    document = {**_LATER, **document}
     if document.keys() != {each.name for each in fields(Trial)}:
         return None
     latencies = document["latencies_ns"]
     numbers = [document[name] for name in _NUMBERS] + (
         list(latencies.values()) if isinstance(latencies, dict) else [None]
     )
+    numbers += [value for name in _MAYBE if (value := document[name]) is not None]
     if not all(isinstance(number, int | float) and 0 <= number < _LARGEST for number in numbers):
         return None
     try:

@@ -21,10 +21,12 @@ from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
+from engine.sweep.presets.registry import PRESETS
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.after_screens import sum_up_sweep
 from tui.headless.leaving import go_on_in_child
+from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
 from tui.headless.rates import RateOutput, RatesAsked, rate_ranges, search_rates
 from tui.headless.sweep import SweepOrder, run_sweep
 from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
@@ -55,6 +57,17 @@ from tui.options.work import read_work
     help="Of the search for a rate. [width=5%,exceed=0.5,sum=21s,trial=1s,first=500ms]",
 )
 @click.option(
+    "--preset",
+    metavar="NAME",
+    help=f"Repeat a published study, in its tables: {', '.join(PRESETS)}; list describes them. "
+    "--runtime is the time of each point. [5s]",
+)
+@click.option(
+    "--toggle",
+    metavar="COMMAND",
+    help="Of --preset flashcache: a shell command that turns the cache on, run between the two halves.",
+)
+@click.option(
     "--trials",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -73,6 +86,8 @@ def command(
     vary: tuple[str, ...],
     slo: tuple[str, ...],
     goal: str | None,
+    preset: str | None,
+    toggle: str | None,
     trials: Path | None,
     headless: bool,
     as_json: bool,
@@ -97,9 +112,14 @@ def command(
     With --slo and no --vary, or with --vary rate=LOW..HIGH (rate=.. for any), it searches the highest rate at which
     I/Os may arrive, whatever completes, so that each limit is kept. This has no screen.
 
+    With --preset it measures the axes of a published study, each point once, and prints the study's tables. This has
+    no screen.
+
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
     """
+    if preset == LIST:
+        return list_presets()
     read = read_work(job_file, (), LoadOptions(**knobs))
     if read.search is not None:
         vary = vary or (read.search.vary,)
@@ -109,14 +129,20 @@ def command(
     wants_rates = rates is not None or (bool(limits) and not axes)
     if goal is not None and not wants_rates:
         raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
+    if toggle is not None and preset is None:
+        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
-    job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
+    watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
+    if preset is not None:
+        job = _job(read.scenarios, (), has_runtime=False)
+        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings)
+        return run_preset(job, study, permissions, watching)
+    job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates:
         asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
-        watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
         return search_rates(job, asked, permissions, RateOutput(watching, as_json, trials, read.warnings))
     plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
     require_write_permission(plan, permissions)
@@ -128,7 +154,6 @@ def command(
         if file is not None and file.done:
             click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
         order = SweepOrder(plan, permissions, as_json, file)
-        watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
         if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
             return _on_screen(order, watching)
         return run_sweep(order, watching)

@@ -95,4 +95,4 @@ class FakeLoad:
         )
         split = SimpleNamespace(total=total)
         targets = tuple(SimpleNamespace(name=name, split=split) for name in self.status.targets)
-        return SimpleNamespace(split=split, duration_s=duration_s, targets=targets, logical=None)
+        return SimpleNamespace(split=split, duration_s=duration_s, targets=targets, logical=None, cpu=None)

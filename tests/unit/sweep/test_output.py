@@ -160,6 +160,7 @@ def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
         "trend",
         "failing",
         "targets",
+        "host_cpu_s_per_gb",
     ]
     assert all(math.isfinite(number) for number in _numbers(document))
 

@@ -1,0 +1,1 @@
+"""Sweeps over the axes of published studies, a file each; `registry` lists them."""

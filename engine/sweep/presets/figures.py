@@ -1,0 +1,65 @@
+"""Figures of a point that the tables of several presets have."""
+
+from __future__ import annotations
+
+from engine.job.sizes import format_blocks
+from engine.sweep.presets.table import PresetPoint, StudyColumn, StudyFigure
+
+
+def direction(point: PresetPoint) -> str:
+    """Name the direction of all I/Os, or the share of reads."""
+    return {100.0: "read", 0.0: "write"}.get(point.knobs.read_pct, f"{point.knobs.read_pct:g} % read")
+
+
+def block_bytes(point: PresetPoint) -> int | None:
+    """Block size of all I/Os; None for a mix of sizes."""
+    sizes = set(point.knobs.block_sizes)
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def expected_mb_per_s(point: PresetPoint) -> float | None:
+    """IOPS x block size, which is to agree with the counted bytes per second."""
+    size = block_bytes(point)
+    return None if size is None else point.trial.iops * size / 1e6
+
+
+def _average_peak_ms(point: PresetPoint) -> float | None:
+    peak_ns = point.trial.average_peak_ns
+    return None if peak_ns is None else peak_ns / 1e6
+
+
+def _host_cpu(point: PresetPoint) -> float | None:
+    return point.trial.host_cpu_s_per_gb
+
+
+def _spread_pct(point: PresetPoint) -> float | None:
+    # 1 and more: too few I/Os for an interval.
+    return 100 * point.trial.half_width if point.trial.half_width < 1 else None
+
+
+def _note(point: PresetPoint) -> str:
+    return "" if point.trial.is_settled else point.trial.trend.value
+
+
+BLOCK = StudyFigure(StudyColumn("block", "block"), lambda point: format_blocks(point.knobs.blocks))
+DISKS = StudyFigure(StudyColumn("disks", "disks"), lambda point: float(point.knobs.stripe_width))
+DEPTH = StudyFigure(StudyColumn("queue_depth", "QD"), lambda point: float(point.knobs.queue_depth))
+THREADS = StudyFigure(StudyColumn("threads", "threads"), lambda point: float(point.knobs.queue_depth))
+"""Of the engine `threads`, where each has one I/O outstanding."""
+DIRECTION = StudyFigure(StudyColumn("direction", "direction"), direction)
+MODE = StudyFigure(StudyColumn("mode", ""), lambda point: point.knobs.mode.value)
+READ_PCT = StudyFigure(StudyColumn("read_pct", "read %"), lambda point: point.knobs.read_pct)
+IOPS = StudyFigure(StudyColumn("iops", "IOPS"), lambda point: point.trial.iops)
+MB_PER_S = StudyFigure(StudyColumn("megabytes_per_s", "MB/s", 1), lambda point: point.trial.bytes_per_s / 1e6)
+MIB_PER_S = StudyFigure(StudyColumn("mebibytes_per_s", "MiB/s", 1), lambda point: point.trial.bytes_per_s / (1 << 20))
+CHECK = StudyFigure(StudyColumn("iops_x_block_megabytes_per_s", "IOPS x block MB/s", 1), expected_mb_per_s)
+SPREAD = StudyFigure(StudyColumn("iops_half_width_pct", "+-%"), _spread_pct)
+MEAN_MS = StudyFigure(StudyColumn("mean_ms", "mean ms", 3), lambda point: point.trial.latency_ns / 1e6)
+PEAK_MS = StudyFigure(StudyColumn("average_peak_ms", "avg peak ms", 2), _average_peak_ms)
+CPU_PER_GB = StudyFigure(
+    StudyColumn("host_cpu_s_per_gb", "host CPU s/GB", 2), lambda point: point.trial.host_cpu_s_per_gb
+)
+NOTE = StudyFigure(StudyColumn("note", ""), _note)
+
+DETAIL = (IOPS, SPREAD, MB_PER_S, CHECK, MEAN_MS, PEAK_MS, CPU_PER_GB, NOTE)
+"""What is shown of every point."""

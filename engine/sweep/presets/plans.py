@@ -1,0 +1,133 @@
+"""Plans of a preset: its axes on these targets, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.errors import UsageError
+from engine.job.spec import JobSpec, Permissions
+from engine.statistics.batch_means import StopRule
+from engine.sweep.axes import SweepAxis, parse_axis
+from engine.sweep.plan import SweepPlan, make_plan, require_write_permission, rough_time
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart
+from engine.sweep.presets.table import PresetPoint
+from engine.sweep.runner import SweepResult
+from engine.text import safe_text
+
+POINT_S = 5.0
+"""Measured time of a point: several of the per-second maxima whose mean is a figure of the studies."""
+_MOST_WARM_UP_S = 3.0
+_TURN_S = 0.2
+"""Usual time from one point to the warm-up of the next."""
+_FEW_IOS_PERCENT = 50.0
+"""The time of a point is fixed; percentiles do not prolong it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresetPlan:
+    """A preset on these targets."""
+
+    preset: Preset
+    parts: tuple[tuple[PresetPart, SweepPlan], ...]
+    remarks: tuple[str, ...]
+    """What cannot be repeated here, one line each."""
+
+    @property
+    def words(self) -> str:
+        """How much it is and how long it takes, in one line."""
+        plans = [plan for _, plan in self.parts]
+        points = sum(plan.points for plan in plans)
+        rule = plans[0].rule
+        usual_s = points * (rule.least_warm_up_s + rule.most_s + _TURN_S)
+        most_s = points * (rule.most_warm_up_s + rule.most_s + _TURN_S)
+        axes = "; ".join(" x ".join(axis.text for axis in plan.axes) for plan in plans)
+        each = f"{points} points of {rule.most_s:g} s"
+        return f"{self.preset.name}: {axes}: {each}, {rough_time(usual_s)} (up to {rough_time(most_s)})"
+
+
+def plan_preset(
+    preset: Preset,
+    job: JobSpec,
+    changes: Sequence[SweepAxis],
+    permissions: Permissions,
+    *,
+    host: HostSize,
+    point_s: float = POINT_S,
+) -> PresetPlan:
+    """Scale the axes of a preset to the host and check every point.
+
+    Args:
+        preset: the study.
+        job: with its targets; what is no axis of the preset stays as it is.
+        changes: axes in place of those of the same knob.
+        permissions: writes that are not among them are left out where there are reads as well.
+        host: what the axes are scaled to.
+        point_s: how long each point is measured.
+
+    Raises:
+        UsageError: the preset cannot run on these targets, or has no such axis.
+        RefusedError: all its points write to what may not be written.
+    """
+    if problem := preset.refusal(job):
+        raise UsageError(f"--preset {preset.name}: {problem}")
+    parts = preset.parts(job, host)
+    _check_changes(preset, parts, changes)
+    nodes = (node for target in job.targets for node in target.nodes)
+    unwritable = next((node for node in nodes if node not in permissions.allow_write), None)
+    remarks = preset.remarks(job, host)
+    changed = {axis.knob.id: axis for axis in changes}
+    made = []
+    for part in parts:
+        axes = tuple(changed.get(axis.knob.id, axis) for axis in map(parse_axis, part.axes))
+        if unwritable is not None and "read_pct" not in changed and _has_both(axes):
+            axes = tuple(map(_without_writes, axes))
+            remarks = (*remarks, f"all that writes is left out: allow it with --allow-write {safe_text(unwritable)}")
+        plan = _grid(part.job, axes, point_s)
+        require_write_permission(plan, permissions)
+        made.append((part, plan))
+    return PresetPlan(preset, tuple(made), tuple(dict.fromkeys(remarks)))
+
+
+def _check_changes(preset: Preset, parts: Sequence[PresetPart], changes: Sequence[SweepAxis]) -> None:
+    known = {axis.knob.key: axis for part in parts for axis in map(parse_axis, part.axes)}
+    keys = [axis.knob.key for axis in changes]
+    for axis in changes:
+        if axis.knob.key not in known:
+            raise UsageError(f"{axis.text}: no axis of --preset {preset.name}: its axes are {', '.join(known)}")
+        if keys.count(axis.knob.key) > 1:
+            raise UsageError(f"{axis.knob.key}: given twice: put all its values into one")
+
+
+def _has_both(axes: Sequence[SweepAxis]) -> bool:
+    """Whether some points only read and others write."""
+    return any(axis.knob.id == "read_pct" and 100.0 in axis.values and len(axis.values) > 1 for axis in axes)
+
+
+def _without_writes(axis: SweepAxis) -> SweepAxis:
+    return replace(axis, values=(100.0,)) if axis.knob.id == "read_pct" else axis
+
+
+def _grid(job: JobSpec, axes: tuple[SweepAxis, ...], point_s: float) -> SweepPlan:
+    """Plan each combination once, measured for a fixed time."""
+    warm_up_s = min(point_s, _MOST_WARM_UP_S)
+    rule = StopRule(
+        least_s=point_s,
+        most_s=point_s,
+        least_warm_up_s=min(point_s, 1.0),
+        most_warm_up_s=warm_up_s,
+        percent=_FEW_IOS_PERCENT,
+    )
+    plan = make_plan(job, axes, (), rule)
+    curves = tuple(replace(curve, search=replace(curve.search, is_grid=True)) for curve in plan.curves)
+    return replace(plan, curves=curves)
+
+
+def preset_points(name: str, result: SweepResult) -> list[PresetPoint]:
+    """List what was measured of one part; not what was measured while targets failed."""
+    return [
+        PresetPoint(name, result.plan.knobs_at(curve.curve, round(trial.load)), trial)
+        for curve in result.curves
+        for trial in curve.trials
+        if not trial.failing
+    ]

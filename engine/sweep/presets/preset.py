@@ -1,0 +1,83 @@
+"""What a preset is: the loads of a published study, and the form of its tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.job.spec import JobSpec
+from engine.sweep.presets.table import PresetPoint, StudyTable
+
+
+@dataclass(frozen=True, slots=True)
+class HostSize:
+    """What the axes of a study are scaled to."""
+
+    cpus: int
+    memory_bytes: int
+
+    @classmethod
+    def here(cls) -> HostSize:
+        """Processors that this process may use, and the memory of the host."""
+        return cls(len(os.sched_getaffinity(0)), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+@dataclass(frozen=True, slots=True)
+class PresetPart:
+    """A job with its axes, as --vary names them; a preset has several where fixed settings differ."""
+
+    name: str
+    job: JobSpec
+    axes: tuple[str, ...]
+
+
+def _no_remarks(_job: JobSpec, _host: HostSize) -> tuple[str, ...]:
+    return ()
+
+
+def _no_refusal(_job: JobSpec) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A published study that can be repeated here."""
+
+    name: str
+    title: str
+    """What varies, in one line."""
+    source: str
+    """Who published the figures beside the measured ones."""
+    parts: Callable[[JobSpec, HostSize], tuple[PresetPart, ...]]
+    tables: Callable[[Sequence[PresetPoint]], tuple[StudyTable, ...]]
+    published: tuple[str, ...] = ()
+    """Published facts without a row of their own, one line each."""
+    scratch_targets: Callable[[HostSize], int] = lambda _host: 1
+    """How many scratch files are driven where no target is named."""
+    remarks: Callable[[JobSpec, HostSize], tuple[str, ...]] = _no_remarks
+    """What cannot be repeated on these targets or means less there, one line each."""
+    refusal: Callable[[JobSpec], str] = _no_refusal
+    """Why it cannot run on these targets at all, with what to do; empty if it can."""
+    is_toggled: bool = False
+    """Whether a command of the operator (--toggle) runs before its last part."""
+
+
+def doubled(most: int) -> str:
+    """List 1, 2, 4 ... and the number itself: "1,2,4,6" for 6."""
+    values = [1]
+    while values[-1] * 2 < most:
+        values.append(values[-1] * 2)
+    return ",".join(map(str, dict.fromkeys((*values, most))))
+
+
+def disks_of(host: HostSize) -> int:
+    """Scratch files that show the effect of more disks, without more of them than processors can drive."""
+    return min(max(host.cpus, 2), 8)
+
+
+def one_target(job: JobSpec, _host: HostSize) -> tuple[str, ...]:
+    """Remark that the number of disks cannot vary over a single target."""
+    if len(job.targets) > 1:
+        return ()
+    return ("one target: the number of disks does not vary; give more with --target",)

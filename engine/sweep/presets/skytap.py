@@ -1,0 +1,60 @@
+"""Block size, queue depth and number of disks, as Skytap measured them on IBM Power with NDISK64 (2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.job.spec import Access, JobSpec
+from engine.sweep.presets.figures import BLOCK, CHECK, CPU_PER_GB, DEPTH, DETAIL, DISKS, IOPS, MB_PER_S, PEAK_MS
+from engine.sweep.presets.preset import HostSize, Preset, PresetPart, disks_of, doubled, one_target
+from engine.sweep.presets.table import Cell, PresetPoint, StudyRow, StudyTable, list_table
+
+_PUBLISHED = {
+    "4k": ("4k", "2/32", "10", "130,800", "536", "1.18"),
+    "8k": ("8k", "6/80", "10", "116,000", "950", "1.36"),
+    "16k": ("16k", "6/80", "10", "63,500", "1,040", "1.98"),
+    "64k": ("64k", "6/80", "10", "26,400", "1,730", "3.2"),
+}
+_HEADS = ("block", "controllers/disks", "QD", "IOPS", "MB/s", "avg peak ms")
+
+
+def _parts(job: JobSpec, _host: HostSize) -> tuple[PresetPart, ...]:
+    axes = ("bs=4k,8k,16k,64k", f"stripe_width={doubled(len(job.targets))}", "qd=3,8,10,12,32", "read_pct=80")
+    return (PresetPart("", replace(job, access=Access.RANDOM), axes),)
+
+
+def _tables(points: Sequence[PresetPoint]) -> tuple[StudyTable, ...]:
+    best = list_table("", (BLOCK, DISKS, DEPTH, IOPS, MB_PER_S, CHECK, PEAK_MS, CPU_PER_GB), _best_by_block(points))
+    rows = tuple(StudyRow(row.cells, _published(row.cells[0])) for row in best.rows)
+    title = "best balance of throughput and latency by block size (IOPS / mean latency)"
+    every = list_table("every point", (BLOCK, DISKS, DEPTH, *DETAIL), points)
+    return StudyTable(title, best.columns, rows, _HEADS, tuple(_PUBLISHED.values())), every
+
+
+def _best_by_block(points: Sequence[PresetPoint]) -> list[PresetPoint]:
+    by_block: dict[Cell, list[PresetPoint]] = {}
+    for point in points:
+        if point.trial.latency_ns > 0:
+            by_block.setdefault(BLOCK.of(point), []).append(point)
+    return [max(each, key=lambda point: point.trial.iops / point.trial.latency_ns) for each in by_block.values()]
+
+
+def _published(block: Cell) -> tuple[str, ...]:
+    return _PUBLISHED.get(str(block), ())
+
+
+SKYTAP = Preset(
+    name="skytap",
+    title="block size x number of disks x queue depth, 80 % read",
+    source="Skytap on Azure, IBM Power LPARs, 2024; NDISK64 on AIX",
+    parts=_parts,
+    tables=_tables,
+    published=(
+        "QD 10 per disk is best throughout, 8 to 12 good; the same QD on every disk",
+        "more disks help only if the load is spread over them",
+        "best throughput with 6 controllers and 192 disks, at higher latency",
+    ),
+    scratch_targets=disks_of,
+    remarks=one_target,
+)

@@ -1,0 +1,122 @@
+"""Tables of a preset: figures of measured points, with the published ones beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from engine.job.knobs import Knobs
+from engine.sweep.trial import Trial
+
+Cell: TypeAlias = float | str | None
+"""None is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresetPoint:
+    """One measurement with the knobs it was made with."""
+
+    part: str
+    """Name of the part of the preset."""
+    knobs: Knobs
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
+class StudyColumn:
+    """One column: key in JSON with its unit, head in text, decimals of its numbers."""
+
+    key: str
+    title: str
+    digits: int = 0
+
+    def shown(self, cell: Cell) -> str:
+        """Write a cell."""
+        if cell is None:
+            return "-"
+        return cell if isinstance(cell, str) else f"{cell:,.{self.digits}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFigure:
+    """A column and how its cells follow from a point."""
+
+    column: StudyColumn
+    of: Callable[[PresetPoint], Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """Measured cells, and what was published for the same case; empty where nothing was."""
+
+    cells: tuple[Cell, ...]
+    published: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StudyTable:
+    """One table; a row's cells are as many as the columns."""
+
+    title: str
+    columns: tuple[StudyColumn, ...]
+    rows: tuple[StudyRow, ...]
+    published_columns: tuple[str, ...] = ()
+    published: tuple[tuple[str, ...], ...] = ()
+    """All published rows, of cases that were measured here and others."""
+
+    @property
+    def published_only(self) -> tuple[tuple[str, ...], ...]:
+        """Published rows of cases that were not measured here."""
+        beside = {row.published for row in self.rows}
+        return tuple(row for row in self.published if row not in beside)
+
+
+Publish: TypeAlias = Callable[[tuple[Cell, ...]], tuple[str, ...]]
+"""Finds the published cells by the leading cells of a row."""
+
+
+def nothing_published(_cells: tuple[Cell, ...]) -> tuple[str, ...]:
+    """Return no cells."""
+    return ()
+
+
+def list_table(title: str, figures: Sequence[StudyFigure], points: Sequence[PresetPoint]) -> StudyTable:
+    """Make a row of each point."""
+    rows = tuple(StudyRow(tuple(figure.of(point) for figure in figures)) for point in points)
+    return StudyTable(title, tuple(figure.column for figure in figures), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Pivot:
+    """A table with a row for each combination of `down`, and the values of `across` side by side."""
+
+    title: str
+    down: tuple[StudyFigure, ...]
+    across: StudyFigure
+    values: tuple[StudyFigure, ...]
+    published_columns: tuple[str, ...] = ()
+    publish: Publish = nothing_published
+    published: tuple[tuple[str, ...], ...] = ()
+
+    def table(self, points: Sequence[PresetPoint]) -> StudyTable:
+        """Arrange points; of several for one cell the last counts."""
+        heads = dict.fromkeys(self.across.of(point) for point in points)
+        cells = {(self._row(point), self.across.of(point)): point for point in points}
+        rows = []
+        for row in dict.fromkeys(map(self._row, points)):
+            at = [cells.get((row, head)) for head in heads]
+            measured = [None if point is None else value.of(point) for point in at for value in self.values]
+            rows.append(StudyRow((*row, *measured), self.publish(row)))
+        columns = tuple(self._column(value.column, head) for head in heads for value in self.values)
+        columns = (*(each.column for each in self.down), *columns)
+        return StudyTable(self.title, columns, tuple(rows), self.published_columns, self.published)
+
+    def _row(self, point: PresetPoint) -> tuple[Cell, ...]:
+        return tuple(figure.of(point) for figure in self.down)
+
+    def _column(self, value: StudyColumn, head: Cell) -> StudyColumn:
+        across = self.across.column
+        name = across.shown(head)
+        title = f"{across.title} {name} {value.title}".strip()
+        return StudyColumn(f"{value.key}_{across.key}_{name}", title, value.digits)

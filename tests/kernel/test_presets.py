@@ -1,0 +1,193 @@
+"""Presets of sweeps as a real process, over scratch files and files that are not to be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import SCRATCH_ENV
+from engine.sweep.presets.registry import PRESETS
+from tests import needs
+from tests.kernel.conftest import Storage
+
+ROOT = Path(__file__).parents[2]
+
+
+def _preset(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tui", "sweep", "--preset", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")},
+    )
+
+
+def test_list_names_all_presets_with_their_sources(tmp_path: Path) -> None:
+    done = _preset(tmp_path, "list")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PRESETS)
+    assert all(f"({preset.source})" in done.stdout for preset in PRESETS.values())
+
+
+def test_skytap_measures_its_figures_on_scratch_files(tmp_path: Path) -> None:
+    points = ("--vary", "bs=4k,64k", "--qd", "4", "--vary", "stripe_width=1,2")
+    done = _preset(tmp_path, "skytap", *points, "--runtime", "2.5s", "--size", "16m", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "lunscope: skytap: bs=4k,64k x stripe_width=1,2 x qd=4 x read_pct=80: 4 points of 2.5 s" in done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert (document["schema"], document["complete"]) == ("lunscope.preset/1", True)
+    best, every = (table["rows"] for table in document["tables"])
+    assert [row["block"] for row in best] == ["4k", "64k"]
+    assert best[0]["published_elsewhere"]["IOPS"] == "130,800"
+    assert [(row["block"], row["disks"]) for row in every] == [("4k", 1), ("4k", 2), ("64k", 1), ("64k", 2)]
+    for row in every:
+        assert row["megabytes_per_s"] == pytest.approx(row["iops_x_block_megabytes_per_s"])
+        assert row["mean_ms"] > 0
+        assert row["average_peak_ms"] > 0
+        assert row["host_cpu_s_per_gb"] > 0
+    assert len(document["parts"][0]["sweep"]["curves"]) == 2
+
+
+def test_parts_follow_each_other_and_make_one_table(tmp_path: Path) -> None:
+    points = ("--vary", "read_pct=0,100", "--vary", "stripe_width=1")
+    session = tmp_path / "session"
+    limits = ("--runtime", "0.5s", "--size", "16m", "--record", str(session))
+    done = _preset(tmp_path, "fourcorners", *points, *limits)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith("[")] == [
+        "[scale over disks]",
+        "[sequential, MiB/s by share of reads]",
+        "[random, IOPS by share of reads]",
+    ]
+    assert "| 1 VM, 1 disk   73,040 IOPS 8K average over the mix" in done.stdout
+    assert session.stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("nightly",), 2, "--preset nightly: no such preset"),
+        (("multipath",), 2, "name the paths of a LUN"),
+        (("flashcache", "--target", "{file}"), 2, "--toggle COMMAND"),
+        (("flashcache", "--toggle", "true"), 2, "name it with --target"),
+        (("skytap", "--toggle", "true"), 2, "--toggle: --preset skytap runs no command"),
+        (("skytap", "--slo", "p99<=1ms"), 2, "--slo: a preset"),
+        (("skytap", "--trials", "{file}"), 2, "--trials: a preset"),
+        (("skytap", "--rw", "randread"), 2, "--rw: a preset"),
+        (("skytap", "--runtime", "0s"), 2, "--runtime"),
+        (("skytap", "--vary", "policy=round-robin"), 2, "no axis of --preset skytap"),
+        (("skytap", "--target", "{file}"), 1, "allow it with --allow-write {file}"),
+        (("dump", "--target", "{file}"), 1, "allow it with --allow-write {file}"),
+    ],
+)
+def test_what_cannot_run_is_one_line_before_anything_starts(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(1 << 20))
+    done = _preset(tmp_path, *(word.format(file=file) for word in arguments))
+    assert (done.returncode, done.stdout) == (code, "")
+    assert says.format(file=file) in done.stderr.splitlines()[-1]
+    assert file.read_bytes() == bytes(1 << 20)
+
+
+def test_targets_that_may_not_be_written_are_read_only(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(4 << 20))
+    before = file.read_bytes()
+    done = _preset(tmp_path, "fourcorners", "--target", str(file), "--runtime", "0.3s", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"all that writes is left out: allow it with --allow-write {file}" in done.stderr
+    assert [row["disks"] for row in json.loads(done.stdout)["tables"][0]["rows"]] == [1]
+    assert file.read_bytes() == before
+
+
+def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    points = ("--preset", "fourcorners", "--runtime", "1s", "--size", "16m", "--json")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tui", "sweep", *points],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")},
+    ) as running:
+        os.close(theirs)
+        _read_until(ours, re.compile(rb"\b1/[0-9]+ measured"))
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=120)
+    os.close(ours)
+    assert running.returncode == 130
+    document: dict[str, Any] = json.loads(out)
+    assert not document["complete"]
+    assert [part["name"] for part in document["parts"]] == ["sequential"]
+    assert document["parts"][0]["sweep"]["ended"] == "stopped"
+    assert document["tables"][0]["title"] == "sequential, MiB/s by share of reads"
+
+
+def _read_until(fd: int, wanted: re.Pattern[bytes]) -> None:
+    """Read the progress that a terminal shows."""
+    seen, deadline_s = b"", time.monotonic() + 120
+    while not wanted.search(seen):
+        assert time.monotonic() < deadline_s, seen
+        if select.select([fd], [], [], 1.0)[0]:
+            seen += os.read(fd, 4096)
+
+
+def _flashcache(tmp_path: Path, command: str) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "file"
+    file.write_bytes(os.urandom(4 << 20))
+    points = ("--target", str(file), "--allow-write", str(file), "--destroy-data", "--vary", "qd=1,8")
+    return _preset(tmp_path, "flashcache", *points, "--runtime", "0.3s", "--json", "--toggle", command)
+
+
+def test_flashcache_compares_before_and_after_the_command(tmp_path: Path) -> None:
+    done = _flashcache(tmp_path, f"echo switched; touch {tmp_path}/switched")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "switched").exists()
+    assert "switched" in done.stderr.splitlines()
+    document = json.loads(done.stdout)
+    assert [part["name"] for part in document["parts"]] == ["before", "after"]
+    rows = document["tables"][0]["rows"]
+    assert [row["threads"] for row in rows] == [1, 8, "highest"]
+    for row in rows:
+        assert row["iops_times"] == pytest.approx(row["iops_after"] / row["iops_before"])
+    assert rows[2]["published_elsewhere"]["result"].startswith("2.7x IOPS")
+
+
+def test_flashcache_ends_where_the_command_fails_and_keeps_what_was_measured(tmp_path: Path) -> None:
+    done = _flashcache(tmp_path, "exit 3")
+    assert done.returncode == 1
+    assert "--toggle exit 3: exit code 3: nothing more is measured" in done.stderr
+    document = json.loads(done.stdout)
+    assert not document["complete"]
+    assert [part["name"] for part in document["parts"]] == ["before"]
+
+
+@needs.loop
+def test_multipath_drives_each_policy_over_the_paths_of_a_lun(tmp_path: Path, storage: Storage) -> None:
+    backing = storage.image(8 << 20)
+    paths = [storage.loop(backing=backing), storage.loop(backing=backing)]
+    done = _preset(tmp_path, "multipath", "--lun", ",".join(paths), "--qd", "4", "--runtime", "0.3s", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"all that writes is left out: allow it with --allow-write {paths[0]}" in done.stderr
+    rows = json.loads(done.stdout)["tables"][0]["rows"]
+    policies = ["multipath off", "round-robin", "least-command-load"]
+    assert [(row["direction"], row["policy"]) for row in rows] == [("read", policy) for policy in policies]
+    assert all(row["iops_queue_depth_4"] > 0 for row in rows)
+    assert rows[1]["published_elsewhere"]["QD 4"] == "294,000"

@@ -1,0 +1,175 @@
+"""Presets: axes scaled to the targets and the host, points measured once, and the studies' tables."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+
+import pytest
+
+from engine.errors import RefusedError, UsageError
+from engine.job.spec import JobSpec, PathSpec, Permissions, TargetSpec
+from engine.sweep.axes import parse_axis
+from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
+from engine.sweep.presets.plans import PresetPlan, plan_preset
+from engine.sweep.presets.preset import HostSize, doubled
+from engine.sweep.presets.registry import PRESETS, preset_named
+from engine.sweep.runner import SweepResult, SweepRunner
+from tests.unit.sweep.fake_load import FakeLoad
+
+HOST = HostSize(cpus=4, memory_bytes=16 << 30)
+LUN = JobSpec(targets=(TargetSpec.lun((PathSpec("/dev/a"), PathSpec("/dev/b"))),))
+DISK = JobSpec(targets=(TargetSpec("/dev/a"),))
+WRITABLE = Permissions(frozenset({"/dev/a", "/dev/b"}))
+
+
+def _scratch(count: int) -> JobSpec:
+    return JobSpec(targets=(TargetSpec(),) * count)
+
+
+def _plan(name: str, *vary: str, job: JobSpec | None = None, permissions: Permissions = WRITABLE) -> PresetPlan:
+    job = job or {"multipath": LUN, "flashcache": DISK}.get(name) or _scratch(4)
+    return plan_preset(preset_named(name), job, tuple(map(parse_axis, vary)), permissions, host=HOST, point_s=1.0)
+
+
+def _measured(plan: PresetPlan) -> PresetOutcome:
+    results = list[SweepResult]()
+    for _, part in plan.parts:
+        load = FakeLoad(lambda depth: 5000 * min(depth, 10))
+        results.append(SweepRunner(part, load, clock=load.clock).run())
+    return PresetOutcome(plan, tuple(results), ("disk a", "disk b"))
+
+
+def _axis(plan: PresetPlan, key: str) -> Sequence[object]:
+    return next(axis.values for axis in plan.parts[0][1].axes if axis.knob.key == key)
+
+
+@pytest.mark.parametrize(("most", "values"), [(1, "1"), (2, "1,2"), (6, "1,2,4,6"), (8, "1,2,4,8")])
+def test_disks_double_up_to_all(most: int, values: str) -> None:
+    assert doubled(most) == values
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_each_point_of_the_axes_is_measured_once_and_printed(name: str) -> None:
+    plan = _plan(name)
+    outcome = _measured(plan)
+    assert outcome.is_complete
+    for (_, part), result in zip(plan.parts, outcome.results, strict=True):
+        knobs = [part.knobs_at(curve.curve, round(trial.load)) for curve in result.curves for trial in curve.trials]
+        assert len(knobs) == len(set(knobs)) == part.points == part.trials
+        combinations = 1
+        for axis in part.axes:
+            combinations *= len(axis.values)
+        assert combinations == part.points
+    assert outcome.tables
+    text = "\n".join(outcome_lines(outcome))
+    assert f"published elsewhere, on other hardware ({plan.preset.source})" in text
+    assert "not complete" not in text
+    json.dumps(outcome_document(outcome), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_each_published_row_is_shown_once(name: str) -> None:
+    for table in _measured(_plan(name)).tables:
+        beside = [row.published for row in table.rows if row.published]
+        assert sorted({*beside, *table.published_only}) == sorted(table.published)
+        assert not set(beside) & set(table.published_only)
+        assert all(len(row) == len(table.published_columns) for row in table.published)
+        assert all(len(row.cells) == len(table.columns) for row in table.rows)
+        assert len({column.key for column in table.columns}) == len(table.columns)
+
+
+def test_published_throughput_of_skytap_is_iops_times_block_size() -> None:
+    for block, _disks, _depth, iops, megabytes, _peak in _measured(_plan("skytap")).tables[0].published:
+        expected = float(iops.replace(",", "")) * int(block.removesuffix("k")) * 1024 / 1e6
+        assert float(megabytes.replace(",", "")) == pytest.approx(expected, rel=0.01)
+
+
+def test_skytap_names_the_best_balance_of_each_block_size_with_the_published_row_beside() -> None:
+    best = _measured(_plan("skytap")).tables[0]
+    assert [row.cells[0] for row in best.rows] == ["4k", "8k", "16k", "64k"]
+    # The load rises in proportion up to 10 outstanding and not at all beyond.
+    assert {row.cells[2] for row in best.rows} == {10.0}
+    assert [row.published[0] for row in best.rows] == ["4k", "8k", "16k", "64k"]
+    narrow = _measured(_plan("skytap", "bs=4k,32k")).tables[0]
+    assert [bool(row.published) for row in narrow.rows] == [True, False]
+    assert [row[0] for row in narrow.published_only] == ["8k", "16k", "64k"]
+
+
+def test_fourcorners_averages_the_mix_and_compares_with_the_fewest_disks() -> None:
+    outcome = _measured(_plan("fourcorners", "stripe_width=1,2"))
+    scale, sequential, random = outcome.tables
+    assert [row.published[0] for row in scale.rows] == ["1 VM, 1 disk", "1 VM, 2 disks"]
+    figures = dict(zip((column.key for column in scale.columns), scale.rows[0].cells, strict=True))
+    iops = [cell for cell in random.rows[0].cells[3::2] if isinstance(cell, float)]
+    assert len(iops) == 5
+    assert figures["random_average_iops"] == pytest.approx(statistics.fmean(iops))
+    assert figures["random_highest_iops"] == max(iops)
+    assert figures["gain_pct"] == 0
+    assert [column.key for column in sequential.columns][3::2] == [
+        f"mebibytes_per_s_read_pct_{share}" for share in (0, 25, 50, 75, 100)
+    ]
+
+
+def test_disks_follow_the_targets_and_threads_the_memory() -> None:
+    assert _axis(_plan("skytap", job=_scratch(6)), "stripe_width") == (1, 2, 4, 6)
+    assert _axis(_plan("fourcorners", job=_scratch(32)), "stripe_width") == (1, 2, 4, 8)
+    assert _plan("skytap", job=_scratch(1)).remarks == (
+        "one target: the number of disks does not vary; give more with --target",
+    )
+    assert _axis(_plan("directio"), "qd") == (1, 10, 100, 1000)
+    small = HostSize(cpus=1, memory_bytes=512 << 20)
+    plan = plan_preset(preset_named("directio"), _scratch(1), (), WRITABLE, host=small)
+    assert _axis(plan, "qd") == (1, 10, 64)
+    assert any("up to 64 threads instead of 1000" in remark for remark in plan.remarks)
+
+
+def test_what_writes_is_left_out_where_it_may_not_write_and_reads_are_left() -> None:
+    plan = _plan("multipath", permissions=Permissions(frozenset({"/dev/a"})))
+    assert _axis(plan, "read_pct") == (100.0,)
+    assert "all that writes is left out: allow it with --allow-write /dev/b" in plan.remarks
+    assert _axis(_plan("multipath"), "read_pct") == (100.0, 0.0)
+    for name in ("skytap", "dump"):
+        with pytest.raises(RefusedError, match="--allow-write /dev/a"):
+            _plan(name, job=JobSpec(targets=(TargetSpec("/dev/a"),)), permissions=Permissions())
+    with pytest.raises(RefusedError, match="--allow-write /dev/a"):
+        _plan("multipath", "read_pct=100,50", permissions=Permissions())
+
+
+@pytest.mark.parametrize(
+    ("name", "vary", "says"),
+    [
+        ("nightly", (), "no such preset: one of skytap"),
+        ("skytap", ("policy=round-robin",), "no axis of --preset skytap: its axes are bs"),
+        ("skytap", ("qd=1,2", "qd=4"), "qd: given twice"),
+        ("skytap", ("stripe_width=9",), "stripe_width=9"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(name: str, vary: tuple[str, ...], says: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        _plan(name, *vary)
+    assert says in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_multipath_needs_a_lun_of_several_paths() -> None:
+    with pytest.raises(UsageError, match="name the paths of a LUN, such as --lun sda,sdb"):
+        _plan("multipath", job=_scratch(2))
+
+
+def test_time_is_said_for_all_parts_together() -> None:
+    plan = _plan("fourcorners")
+    assert "30 points of 1 s, about 66 s" in plan.words
+
+
+def test_stopped_preset_shows_what_was_measured() -> None:
+    plan = _plan("fourcorners")
+    whole = _measured(plan)
+    load = FakeLoad(lambda depth: 1000 * depth)
+    stopped = SweepRunner(plan.parts[1][1], load, clock=load.clock)
+    stopped.stop()
+    outcome = PresetOutcome(plan, (whole.results[0], stopped.run()), ())
+    assert not outcome.is_complete
+    assert list(outcome_lines(outcome))[-1] == "not complete: stopped; 15 measurements were made"
+    assert [table.title for table in outcome.tables] == ["sequential, MiB/s by share of reads"]

@@ -1,0 +1,147 @@
+"""A preset of sweeps without a screen: its parts one after the other, and the tables of its study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from engine.errors import LunscopeError, StoppedError, UsageError
+from engine.job.knobs import KNOBS_BY_KEY
+from engine.job.spec import JobSpec, Permissions
+from engine.running.control import LoadControl
+from engine.sweep.axes import SweepAxis, parse_axis
+from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
+from engine.sweep.presets.plans import POINT_S, PresetPlan, plan_preset
+from engine.sweep.presets.preset import HostSize
+from engine.sweep.presets.registry import PRESETS, preset_named
+from engine.sweep.runner import SweepResult
+from engine.text import safe_text
+from tui.headless.leaving import go_on_in_child, leave
+from tui.headless.monitor import READING_S, Monitor
+from tui.headless.one_run import exit_code
+from tui.headless.signals import EndingSignals
+from tui.headless.sweep import HeadlessSweep, SweepOrder
+from tui.headless.toggle import run_toggle
+from tui.options.job import with_scratch_targets
+from tui.options.watching import Watching, open_source, recording_exit
+
+LIST = "list"
+_LAST_SAMPLE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class PresetAsked:
+    """What was typed about a preset."""
+
+    name: str
+    vary: tuple[str, ...]
+    knobs: Mapping[str, Any]
+    """Options of the load by key; those of axes replace them."""
+    slo: tuple[str, ...]
+    trials: Path | None
+    as_json: bool
+    toggle: str | None
+    """A shell command between the parts."""
+    warnings: tuple[str, ...]
+    """Of the job file."""
+
+
+def list_presets() -> int:
+    """Print the names of all presets; returns the exit code."""
+    width = max(map(len, PRESETS))
+    for preset in PRESETS.values():
+        click.echo(f"{preset.name:<{width}}  {preset.title} ({preset.source})")
+    return 0
+
+
+def run_preset(job: JobSpec, asked: PresetAsked, permissions: Permissions, watching: Watching) -> int:
+    """Check a preset, say how long it takes, measure it and print its tables; returns the exit code.
+
+    Raises:
+        LunscopeError: it cannot run on these targets.
+    """
+    plan = _plan(job, asked, permissions)
+    click.echo(f"lunscope: {safe_text(plan.words)}", err=True)
+    for remark in (*asked.warnings, *plan.remarks):
+        click.echo(f"lunscope: {safe_text(remark)}", err=True)
+    go_on_in_child()
+    return _run(plan, permissions, watching, asked)
+
+
+def _plan(job: JobSpec, asked: PresetAsked, permissions: Permissions) -> PresetPlan:
+    preset, host = preset_named(asked.name), HostSize.here()
+    _refuse_what_has_no_effect(asked)
+    if preset.is_toggled and not asked.toggle:
+        raise UsageError(f"--preset {preset.name}: name the command that turns the cache on: --toggle COMMAND")
+    if asked.toggle is not None and not preset.is_toggled:
+        raise UsageError(f"--toggle: --preset {preset.name} runs no command: leave it out")
+    point_s = POINT_S if asked.knobs.get("runtime") is None else float(asked.knobs["runtime"])
+    if point_s <= 0:
+        raise UsageError("--runtime: the time of each point of a preset is longer than 0s")
+    job = with_scratch_targets(job, preset.scratch_targets(host))
+    keys = {parse_axis(text).knob.key for part in preset.parts(job, host) for text in part.axes}
+    changes = [parse_axis(text) for text in asked.vary]
+    for key in sorted(keys):
+        if asked.knobs.get(key) is not None:
+            changes.append(SweepAxis(KNOBS_BY_KEY[key], (asked.knobs[key],)))
+    return plan_preset(preset, job, changes, permissions, host=host, point_s=point_s)
+
+
+def _refuse_what_has_no_effect(asked: PresetAsked) -> None:
+    if asked.slo:
+        raise UsageError("--slo: a preset measures the points of its study, whatever their latency: leave it out")
+    if asked.trials is not None:
+        raise UsageError("--trials: a preset keeps no file of its measurements: leave it out")
+    if asked.knobs.get("rw") is not None:
+        raise UsageError("--rw: a preset has the order of its study: leave it out, or give --read-pct")
+
+
+def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: PresetAsked) -> int:
+    control = LoadControl()
+    results = list[SweepResult]()
+    with EndingSignals() as signals:
+        source, recording = open_source(watching, control)
+        monitor = Monitor(source)
+        code = 0
+        try:
+            monitor.start()
+            for index, (_, part) in enumerate(plan.parts):
+                if asked.toggle and index == len(plan.parts) - 1:
+                    run_toggle(asked.toggle, signals)
+                sweep = HeadlessSweep(SweepOrder(part, permissions, asked.as_json, None), control, monitor, signals)
+                try:
+                    load = sweep.drive(part.armed, permissions)
+                finally:
+                    results += [] if sweep.result is None else [sweep.result]
+                code = code or exit_code(load, control.status.state, signals)
+                if signals.wait(0) is not None or control.outstanding:
+                    break
+            if recording is not None:
+                monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
+        except StoppedError:
+            code = 128 + (signals.wait(0) or 0)
+        except LunscopeError as error:
+            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            code = error.exit_code
+        finally:
+            monitor.close()
+        if results:
+            outcome = PresetOutcome(plan, tuple(results), control.status.targets)
+            _print(outcome, as_json=asked.as_json)
+            code = code or int(not outcome.is_complete)
+        if control.outstanding:
+            leave(code or 1)
+        return recording_exit(recording, code)
+
+
+def _print(outcome: PresetOutcome, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(outcome_document(outcome), allow_nan=False))
+        return
+    for line in outcome_lines(outcome):
+        click.echo(safe_text(line))
