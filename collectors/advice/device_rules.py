@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from collectors.advice.figures import DeviceFigures, RunFigures
-from collectors.advice.finding import Confidence, Evidence, Finding, Kind
+from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
 from collectors.model import Tier
 
 _LEAST_IOPS = 20.0
@@ -62,7 +62,7 @@ def _waiting(disks: Sequence[DeviceFigures]) -> Iterator[Finding]:
             continue
         served = max(disk.value("iops") * service_ms / 1e3, 1.0)
         yield Finding(
-            Kind.DEVICE,
+            FindingKind.DEVICE,
             Confidence.LIKELY if tier is Tier.EXACT else Confidence.HINT,
             f"I/Os wait longer for the driver of {disk.name} than they are served: about {served:.0f} outstanding "
             "instead would give the same throughput; spread the load over more disks or lower --qd",
@@ -112,7 +112,7 @@ def _uneven(peers: Sequence[DeviceFigures]) -> Iterator[Finding]:
     )
     if busiest.value("iops") >= _ONE_SHARE * total:
         text = f"nearly all I/Os go to {busiest.name}, one of {len(known)} disks: spread the data or the offsets"
-        yield Finding(Kind.FEW_DISKS, Confidence.CERTAIN, text, evidence, (busiest.name,))
+        yield Finding(FindingKind.FEW_DISKS, Confidence.CERTAIN, text, evidence, (busiest.name,))
     elif busiest.value("in_flight") >= max(_UNEQUAL * others, others + _LEAST_EXTRA):
         more = busiest.value("iops") > 1.25 * statistics.median(disk.value("iops") for disk in rest)
         text = f"{busiest.name} holds more outstanding I/Os than its peers: " + (
@@ -120,7 +120,7 @@ def _uneven(peers: Sequence[DeviceFigures]) -> Iterator[Finding]:
             if more
             else "it is slower than they are; check it, or give it a smaller share of the load"
         )
-        yield Finding(Kind.UNEQUAL_DEPTH, Confidence.LIKELY, text, evidence, (busiest.name,))
+        yield Finding(FindingKind.UNEQUAL_DEPTH, Confidence.LIKELY, text, evidence, (busiest.name,))
 
 
 def _shared(run: RunFigures) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def _shared(run: RunFigures) -> Iterator[Finding]:
     lowest = [disk for disk in run.disks if disk.is_lowest and used.intersection(disk.targets)]
     if len(used) > 1 and len(lowest) == 1 and used.issubset(lowest[0].targets):
         yield Finding(
-            Kind.FEW_DISKS,
+            FindingKind.FEW_DISKS,
             Confidence.CERTAIN,
             f"all {len(used)} targets are on one disk, {lowest[0].name}: use targets on different disks",
             (Evidence("targets", len(used), "", "topology"), Evidence("disks", 1, "", "topology")),
@@ -143,7 +143,7 @@ def _at_limit(device: DeviceFigures, what: str) -> Iterator[Finding]:
         return
     attribute = "queue_depth of the device" if what == "path" else "can_queue or queue size of the adapter"
     yield Finding(
-        Kind.QUEUE_LIMIT,
+        FindingKind.QUEUE_LIMIT,
         Confidence.LIKELY,
         f"{what} {device.name} has as many commands outstanding as it admits: raise the {attribute}, lower --qd, or "
         f"use more {what}s",
@@ -165,7 +165,7 @@ def _one_path(run: RunFigures) -> Iterator[Finding]:
             continue
         flow = ", and so one TCP connection" if busiest.transport == "iscsi" else ""
         yield Finding(
-            Kind.ONE_PATH,
+            FindingKind.ONE_PATH,
             Confidence.CERTAIN,
             f"nearly all I/Os to {names.get(lun, lun)} go over {busiest.name}, one of its {len(paths)} usable "
             f"paths{flow}: select paths by round-robin or queue length",
@@ -187,7 +187,7 @@ def _one_port(ports: Sequence[DeviceFigures]) -> Iterator[Finding]:
     busiest = max(known, key=lambda port: port.value("iops"))
     if busiest.value("iops") >= _ONE_SHARE * total:
         yield Finding(
-            Kind.ONE_PORT,
+            FindingKind.ONE_PORT,
             Confidence.HINT,
             f"nearly all I/Os go through port {busiest.name}, one of {len(known)} that reach the targets: "
             "use paths of all",
@@ -205,7 +205,7 @@ def _full_link(ports: Sequence[DeviceFigures]) -> Iterator[Finding]:
         most = max(port.value("read_bytes_per_s"), port.value("write_bytes_per_s"))
         if most >= _FULL_LINK * port.link_bytes_per_s:
             yield Finding(
-                Kind.PORT_SPEED,
+                FindingKind.PORT_SPEED,
                 Confidence.LIKELY,
                 f"the link of port {port.name} is full: use paths through more ports, or a faster link",
                 (

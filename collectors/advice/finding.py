@@ -11,7 +11,7 @@ Document: TypeAlias = dict[str, object]
 """A JSON object; every number in it is finite."""
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """What a finding is about; the value is the id in documents."""
 
     HOST_CPU = "host_cpu"
@@ -47,15 +47,15 @@ class Kind(StrEnum):
 
 LIMITS = frozenset(
     {
-        Kind.HOST_CPU,
-        Kind.DRIVER,
-        Kind.OWN_RATE,
-        Kind.OWN_DEPTH,
-        Kind.ABOVE_DEVICE,
-        Kind.DEVICE,
-        Kind.SLOW_TARGET,
-        Kind.QUEUE_LIMIT,
-        Kind.PORT_SPEED,
+        FindingKind.HOST_CPU,
+        FindingKind.DRIVER,
+        FindingKind.OWN_RATE,
+        FindingKind.OWN_DEPTH,
+        FindingKind.ABOVE_DEVICE,
+        FindingKind.DEVICE,
+        FindingKind.SLOW_TARGET,
+        FindingKind.QUEUE_LIMIT,
+        FindingKind.PORT_SPEED,
     }
 )
 """Kinds that name what kept the load from being faster; the others are advice."""
@@ -99,7 +99,7 @@ class Evidence:
 class Finding:
     """One limit or one piece of advice."""
 
-    kind: Kind
+    kind: FindingKind
     confidence: Confidence
     text: str
     """One sentence: what was found and what to change."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collectors.advice.figures import LoadFigures, TargetFigures
-from collectors.advice.finding import Confidence, Evidence, Finding, Kind
+from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
 
 LEAST_IOS = 100
 """Of a load, and of each target that is compared: with fewer a mean is chance."""
@@ -62,14 +62,14 @@ def _processors(load: LoadFigures) -> Iterator[Finding]:
     host = (Evidence("host CPU", load.host_busy_pct, "%"),) if load.host_busy_pct >= 0 else ()
     if is_host_busy(load):
         text = "no processor of this host is idle: use larger blocks or a faster host, or stop other work on it"
-        yield Finding(Kind.HOST_CPU, Confidence.LIKELY, text, host)
+        yield Finding(FindingKind.HOST_CPU, Confidence.LIKELY, text, host)
     if is_driver_bound(load):
         full = load.engine_share >= _DRIVER_FULL
         change = f"--threads {2 * load.threads} or larger blocks"
         if is_host_busy(load):
             change = "larger blocks, as no processor is left for more threads"
         yield Finding(
-            Kind.DRIVER,
+            FindingKind.DRIVER,
             Confidence.CERTAIN if full else Confidence.LIKELY,
             f"the engine's threads are busy, not the storage: use {change}",
             (Evidence("engine threads busy", 100 * load.engine_share, "%"), Evidence("threads", load.threads), *host),
@@ -80,7 +80,7 @@ def _own_rate(load: LoadFigures) -> Iterator[Finding]:
     """Rate reached: nothing is known of what the storage can do beyond it."""
     if is_at_rate(load):
         yield Finding(
-            Kind.OWN_RATE,
+            FindingKind.OWN_RATE,
             Confidence.CERTAIN,
             "the load reaches the rate that was asked for: raise --rate to find the limit of the storage",
             (Evidence("IOPS", load.iops), Evidence("rate", load.rate_iops, "IOPS")),
@@ -92,7 +92,7 @@ def _unused_targets(load: LoadFigures) -> Iterator[Finding]:
     used = len(load.targets)
     if 0 < used < load.given_targets:
         yield Finding(
-            Kind.FEW_DISKS,
+            FindingKind.FEW_DISKS,
             Confidence.CERTAIN,
             f"the load is on {used} of {load.given_targets} targets: raise --stripe-width to use all",
             (Evidence("stripe width", used), Evidence("targets", load.given_targets)),
@@ -118,7 +118,7 @@ def _slow_target(load: LoadFigures) -> Iterator[Finding]:
     confidence = Confidence.CERTAIN if clear and measured else Confidence.LIKELY if clear else Confidence.HINT
     others = [target.latency_ns for target in targets if target is not slowest]
     yield Finding(
-        Kind.SLOW_TARGET,
+        FindingKind.SLOW_TARGET,
         confidence,
         f"{slowest.name} is slower than its peers and holds the load up: check or replace it, or leave it out",
         (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from collectors.advice.device_rules import device_findings
 from collectors.advice.figures import RunFigures
-from collectors.advice.finding import Confidence, Evidence, Finding, Kind, in_order
+from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind, in_order
 from collectors.advice.load_rules import is_at_rate, is_driver_bound, is_host_busy, is_measured, load_findings
 
 _SAME_IOS = 0.2
@@ -61,7 +61,7 @@ def _own_depth(run: RunFigures, *, is_clear: bool) -> Iterator[Finding]:
         if disk.tier("in_flight")
     )
     yield Finding(
-        Kind.OWN_DEPTH,
+        FindingKind.OWN_DEPTH,
         Confidence.LIKELY if seen and is_clear else Confidence.HINT,
         "one I/O at a time on each target: throughput is 1 / latency; raise --qd (sweep --vary qd=1..64 finds how far)",
         (Evidence("QD", load.queue_depth), Evidence("outstanding", load.in_flight), *disks),
@@ -85,7 +85,7 @@ def _above_device(run: RunFigures) -> Iterator[Finding]:
     if latency_ms >= _ABOVE * await_ms and latency_ms - await_ms >= _LEAST_ABOVE_MS:
         names = ", ".join(disk.name for disk in tops[:4])
         yield Finding(
-            Kind.ABOVE_DEVICE,
+            FindingKind.ABOVE_DEVICE,
             Confidence.HINT if is_host_busy(load) else Confidence.LIKELY,
             f"most of the latency is spent before {names} counts an I/O: see limits of the control group (io.max), "
             "nr_requests, the filesystem or mapping; lower --qd if requests are short",
@@ -114,7 +114,7 @@ def _page_cache(run: RunFigures) -> Iterator[Finding]:
         moved = sum(disk.value(f"{direction}_bytes_per_s") for disk in tops)
         if wanted > 0 and moved <= (1 - _CACHED) * wanted:
             yield Finding(
-                Kind.PAGE_CACHE,
+                FindingKind.PAGE_CACHE,
                 confidence,
                 f"at least {100 * (1 - moved / wanted):.0f} % of the bytes of {direction}s did not reach the disks "
                 "while it was measured: the figures are of the page cache; use --mode direct for those of the disks",

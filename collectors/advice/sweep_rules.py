@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collectors.advice.finding import Confidence, Evidence, Finding, Kind
+from collectors.advice.finding import Confidence, Evidence, Finding, FindingKind
 from engine.job.sizes import format_size
 
 _RISES = 0.10
@@ -26,9 +26,9 @@ _NEAR_BEST = 0.90
 """A block size so near to the best serves as well."""
 _MODES_DIFFER = 1.10
 _RAISE = {
-    "qd": (Kind.OWN_DEPTH, "queue depth", "sweep to a higher --vary qd"),
-    "threads": (Kind.DRIVER, "threads of the engine", "sweep to more threads"),
-    "stripe_width": (Kind.FEW_DISKS, "stripe width", "use more targets"),
+    "qd": (FindingKind.OWN_DEPTH, "queue depth", "sweep to a higher --vary qd"),
+    "threads": (FindingKind.DRIVER, "threads of the engine", "sweep to more threads"),
+    "stripe_width": (FindingKind.FEW_DISKS, "stripe width", "use more targets"),
 }
 
 
@@ -132,7 +132,7 @@ def _too_high(curve: LoadCurve) -> Iterator[Finding]:
         return
     precise = max(enough.spread, last.spread) <= _PRECISE and min(enough.count, last.count) > 1
     yield Finding(
-        Kind.DEPTH_TOO_HIGH,
+        FindingKind.DEPTH_TOO_HIGH,
         Confidence.CERTAIN if precise else Confidence.LIKELY,
         f"above {curve.key}={enough.load:g} only latency grows: use no more than that",
         (
@@ -162,7 +162,7 @@ def _block_sizes(curves: Sequence[LoadCurve]) -> Iterator[Finding]:
             continue
         small, large = format_size(int(for_iops[0])), format_size(int(reaching[0][0]))
         yield Finding(
-            Kind.BLOCK_SIZE,
+            FindingKind.BLOCK_SIZE,
             Confidence.LIKELY,
             f"for I/Os per second use blocks of at most {small}, for bytes per second of at least {large}",
             (
@@ -188,7 +188,7 @@ def _modes(curves: Sequence[LoadCurve]) -> Iterator[Finding]:
             continue
         cached = "; that may be the page cache: compare with the counters of the disks" if mode == "buffered" else ""
         yield Finding(
-            Kind.MODE,
+            FindingKind.MODE,
             Confidence.HINT if mode == "buffered" else Confidence.LIKELY,
             f"mode {mode} is {100 * (ratio - 1):.0f} % faster than {other}{cached}",
             (Evidence(mode, point.iops, "IOPS"), Evidence(other, second.iops, "IOPS")),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.advice.finding import Confidence, Kind
+from collectors.advice.finding import Confidence, FindingKind
 from collectors.advice.of_run import findings_of_run
 from collectors.graph import Graph, Layer, Lun, Path, Port
 from collectors.model import Device, FrameTable, Rows, Tier, Topology
@@ -49,7 +49,7 @@ def devices(
 QUIET = {"iops": 1000.0, "in_flight": 0.9, "await_ms": 0.9}
 
 
-def said(result: RunResult, found: RunDevices | None) -> dict[Kind, Confidence]:
+def said(result: RunResult, found: RunDevices | None) -> dict[FindingKind, Confidence]:
     return {each.kind: each.confidence for each in findings_of_run(result, found)}
 
 
@@ -65,7 +65,7 @@ def test_loop_devices_are_the_disks_of_their_targets_and_the_disk_of_their_files
         "outstanding on loop0",
         "outstanding on loop1",
     ]
-    assert (shared.kind, shared.about) == (Kind.FEW_DISKS, ("vda",))
+    assert (shared.kind, shared.about) == (FindingKind.FEW_DISKS, ("vda",))
 
 
 def test_a_volume_is_above_its_disks_through_a_partition() -> None:
@@ -75,7 +75,7 @@ def test_a_volume_is_above_its_disks_through_a_partition() -> None:
     layers = (Layer("dm-0", "dm-0", "lvm", below=("sda1", "sdb")), Layer("sda1", "sda1", "partition", below=("sda",)))
     found = replace(found, topology=replace(found.topology, graph=Graph(layers=layers)))
     kinds = said(run("/a"), found)
-    assert kinds == {Kind.OWN_DEPTH: Confidence.LIKELY, Kind.FEW_DISKS: Confidence.CERTAIN}
+    assert kinds == {FindingKind.OWN_DEPTH: Confidence.LIKELY, FindingKind.FEW_DISKS: Confidence.CERTAIN}
 
 
 def test_confidence_is_by_the_tier_of_the_device() -> None:
@@ -84,8 +84,8 @@ def test_confidence_is_by_the_tier_of_the_device() -> None:
     by_tier = {tier: said(result, devices({"sda": ["/a"]}, waits, device("sda"), tier=tier)) for tier in list(Tier)[1:]}
     assert by_tier == {
         Tier.KERNEL: {},
-        Tier.SAMPLED: {Kind.DEVICE: Confidence.HINT},
-        Tier.EXACT: {Kind.DEVICE: Confidence.LIKELY},
+        Tier.SAMPLED: {FindingKind.DEVICE: Confidence.HINT},
+        Tier.EXACT: {FindingKind.DEVICE: Confidence.LIKELY},
     }
 
 
@@ -100,14 +100,14 @@ def test_paths_and_ports_are_read_with_their_states_and_speeds() -> None:
     tables = {"paths": table(rates), "hbas": table(link)}
     found = RunDevices(1.0, 3, Topology(graph=graph), tables, users)
     result = run("/a", depth=2)
-    assert said(result, found) == {Kind.ONE_PATH: Confidence.CERTAIN, Kind.PORT_SPEED: Confidence.LIKELY}
+    assert said(result, found) == {FindingKind.ONE_PATH: Confidence.CERTAIN, FindingKind.PORT_SPEED: Confidence.LIKELY}
     unknown = replace(found, topology=Topology(graph=replace(graph, ports=(replace(ports[0], speed="unknown"),))))
-    assert said(result, unknown) == {Kind.ONE_PATH: Confidence.CERTAIN}
+    assert said(result, unknown) == {FindingKind.ONE_PATH: Confidence.CERTAIN}
 
 
 def test_without_devices_only_the_load_is_judged() -> None:
     result = run("/a")
-    assert said(result, None) == {Kind.OWN_DEPTH: Confidence.HINT}
+    assert said(result, None) == {FindingKind.OWN_DEPTH: Confidence.HINT}
     open_loop = replace(result, about=replace(result.about, job=replace(result.about.job, arrival=Arrival.POISSON)))
     assert said(open_loop, None) == {}
     assert said(run("/a", mode=Mode.BUFFERED), None) == {}
@@ -123,4 +123,4 @@ def test_of_several_epochs_the_surest_is_named_and_latencies_are_not_compared_wi
     result = replace(run("/a"), epochs=tuple(busy))
     assert result.about.engine.backend == Backend.URING
     (found,) = findings_of_run(result, devices({"sda": ["/a"]}, {"sda": QUIET}, device("sda")))
-    assert (found.kind, found.confidence, found.where) == (Kind.DRIVER, Confidence.CERTAIN, "epoch 1")
+    assert (found.kind, found.confidence, found.where) == (FindingKind.DRIVER, Confidence.CERTAIN, "epoch 1")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from collectors.advice.figures import DeviceFigures, LoadFigures, RunFigures, TargetFigures
-from collectors.advice.finding import Confidence, Finding, Kind, finding_lines, findings_document
+from collectors.advice.finding import Confidence, Finding, FindingKind, finding_lines, findings_document
 from collectors.advice.run_rules import run_findings
 from collectors.model import Tier
 
@@ -65,44 +65,48 @@ IDLE = {"in_flight": 0.95, "await_ms": 0.12}
 PAIR = (target("/dev/sda"), target("/dev/sdb"))
 TWO_DISKS = load(*PAIR)
 
-CASES: dict[str, tuple[RunFigures, Kind, Confidence]] = {
-    "no thread of the engine waits": (RunFigures(load(engine_share=0.99)), Kind.DRIVER, CERTAIN),
-    "its threads hardly wait": (RunFigures(load(engine_share=0.92)), Kind.DRIVER, LIKELY),
-    "no processor is idle": (RunFigures(load(host_busy_pct=97.0)), Kind.HOST_CPU, LIKELY),
-    "its own rate": (RunFigures(load(rate_iops=8010.0)), Kind.OWN_RATE, CERTAIN),
-    "targets outside the stripe width": (RunFigures(load(given_targets=4)), Kind.FEW_DISKS, CERTAIN),
+CASES: dict[str, tuple[RunFigures, FindingKind, Confidence]] = {
+    "no thread of the engine waits": (RunFigures(load(engine_share=0.99)), FindingKind.DRIVER, CERTAIN),
+    "its threads hardly wait": (RunFigures(load(engine_share=0.92)), FindingKind.DRIVER, LIKELY),
+    "no processor is idle": (RunFigures(load(host_busy_pct=97.0)), FindingKind.HOST_CPU, LIKELY),
+    "its own rate": (RunFigures(load(rate_iops=8010.0)), FindingKind.OWN_RATE, CERTAIN),
+    "targets outside the stripe width": (RunFigures(load(given_targets=4)), FindingKind.FEW_DISKS, CERTAIN),
     "a slow target, seen in I/Os over several": (
         RunFigures(load(target(waited_pct=5.0), target("/dev/sdb", waited_pct=40.0))),
-        Kind.SLOW_TARGET,
+        FindingKind.SLOW_TARGET,
         CERTAIN,
     ),
     "a slow target, seen in its mean": (
         RunFigures(load(target(), target("/dev/sdb", latency_ms=3.0))),
-        Kind.SLOW_TARGET,
+        FindingKind.SLOW_TARGET,
         LIKELY,
     ),
     "a target that is a little slower": (
         RunFigures(load(target(), target("/dev/sdb", latency_ms=1.3))),
-        Kind.SLOW_TARGET,
+        FindingKind.SLOW_TARGET,
         HINT,
     ),
-    "one at a time": (RunFigures(load(**ONE), (disk(figures=IDLE),)), Kind.OWN_DEPTH, LIKELY),
-    "one at a time, without counters": (RunFigures(load(**ONE)), Kind.OWN_DEPTH, HINT),
+    "one at a time": (RunFigures(load(**ONE), (disk(figures=IDLE),)), FindingKind.OWN_DEPTH, LIKELY),
+    "one at a time, without counters": (RunFigures(load(**ONE)), FindingKind.OWN_DEPTH, HINT),
     "time above the disk": (
         RunFigures(load(latency_ns=4e6), (disk(figures={"await_ms": 0.5}),)),
-        Kind.ABOVE_DEVICE,
+        FindingKind.ABOVE_DEVICE,
         LIKELY,
     ),
-    "waits for the driver": (RunFigures(load(), (disk(figures=waiting(0.8, 0.2), tiers=EXACT),)), Kind.DEVICE, LIKELY),
-    "waits, sampled": (RunFigures(load(), (disk(figures=waiting(0.8, 0.2), tiers=SAMPLED),)), Kind.DEVICE, HINT),
+    "waits for the driver": (
+        RunFigures(load(), (disk(figures=waiting(0.8, 0.2), tiers=EXACT),)),
+        FindingKind.DEVICE,
+        LIKELY,
+    ),
+    "waits, sampled": (RunFigures(load(), (disk(figures=waiting(0.8, 0.2), tiers=SAMPLED),)), FindingKind.DEVICE, HINT),
     "one disk slower than its peer": (
         RunFigures(TWO_DISKS, (disk("sda"), disk("sdb", figures={"in_flight": 20.0}))),
-        Kind.UNEQUAL_DEPTH,
+        FindingKind.UNEQUAL_DEPTH,
         LIKELY,
     ),
     "one disk has all the load": (
         RunFigures(TWO_DISKS, (disk("sda", figures={"iops": 15900.0}), disk("sdb", figures={"iops": 100.0}))),
-        Kind.FEW_DISKS,
+        FindingKind.FEW_DISKS,
         CERTAIN,
     ),
     "one member of an array has all the load": (
@@ -114,29 +118,29 @@ CASES: dict[str, tuple[RunFigures, Kind, Confidence]] = {
                 disk("sdb", targets=("/dev/md0",), is_top=False, figures={"iops": 3.0, "in_flight": 0.0}),
             ),
         ),
-        Kind.FEW_DISKS,
+        FindingKind.FEW_DISKS,
         CERTAIN,
     ),
     "two targets on one disk": (
         RunFigures(load(target("/a"), target("/b")), (disk("sda", targets=("/a", "/b")),)),
-        Kind.FEW_DISKS,
+        FindingKind.FEW_DISKS,
         CERTAIN,
     ),
     "one of two paths": (
         RunFigures(load(), (), (path("sdb", 7900.0), path("sdc", 100.0))),
-        Kind.ONE_PATH,
+        FindingKind.ONE_PATH,
         CERTAIN,
     ),
     "a path at its depth": (
         RunFigures(
             load(), (), (path("sdb", 8000.0, figures={"limit_pct": 98.0, "in_flight": 31.4, "queue_limit": 32}),)
         ),
-        Kind.QUEUE_LIMIT,
+        FindingKind.QUEUE_LIMIT,
         LIKELY,
     ),
     "one of two ports": (
         RunFigures(load(), (), (), (port("host1", 8000.0), port("host2", 10.0))),
-        Kind.ONE_PORT,
+        FindingKind.ONE_PORT,
         HINT,
     ),
     "a full link": (
@@ -153,17 +157,17 @@ CASES: dict[str, tuple[RunFigures, Kind, Confidence]] = {
                 ),
             ),
         ),
-        Kind.PORT_SPEED,
+        FindingKind.PORT_SPEED,
         LIKELY,
     ),
     "reads from memory": (
         RunFigures(load(direct=False, read_bytes_per_s=1e9), (disk(figures={"read_bytes_per_s": 1e6}),)),
-        Kind.PAGE_CACHE,
+        FindingKind.PAGE_CACHE,
         CERTAIN,
     ),
     "writes to memory": (
         RunFigures(load(direct=False, write_bytes_per_s=1e9), (disk(figures={"write_bytes_per_s": 1e6}),)),
-        Kind.PAGE_CACHE,
+        FindingKind.PAGE_CACHE,
         LIKELY,
     ),
 }
@@ -238,28 +242,28 @@ def test_without_evidence_nothing_is_said(name: str) -> None:
     assert run_findings(SILENT[name]) == ()
 
 
-def said(run: RunFigures) -> list[tuple[Kind, Confidence]]:
+def said(run: RunFigures) -> list[tuple[FindingKind, Confidence]]:
     return [(found.kind, found.confidence) for found in run_findings(run)]
 
 
 def test_busy_processors_make_less_of_what_latencies_say() -> None:
     above = disk(figures={"await_ms": 0.5})
     busy = RunFigures(load(latency_ns=4e6, host_busy_pct=99.0), (above,))
-    assert said(busy) == [(Kind.HOST_CPU, LIKELY), (Kind.ABOVE_DEVICE, HINT)]
+    assert said(busy) == [(FindingKind.HOST_CPU, LIKELY), (FindingKind.ABOVE_DEVICE, HINT)]
     busy = RunFigures(load(**ONE, host_busy_pct=99.0), (disk(figures=IDLE),))
-    assert said(busy) == [(Kind.HOST_CPU, LIKELY), (Kind.OWN_DEPTH, HINT)]
-    assert said(RunFigures(load(**ONE, engine_share=0.95), (disk(figures=IDLE),))) == [(Kind.DRIVER, LIKELY)]
+    assert said(busy) == [(FindingKind.HOST_CPU, LIKELY), (FindingKind.OWN_DEPTH, HINT)]
+    assert said(RunFigures(load(**ONE, engine_share=0.95), (disk(figures=IDLE),))) == [(FindingKind.DRIVER, LIKELY)]
 
 
 def test_a_depth_of_one_is_a_hint_where_the_time_is_spent_above_the_disk() -> None:
     slow = target(iops=250.0, latency_ms=4.0)
     run = RunFigures(load(slow, queue_depth=1), (disk(figures={"iops": 250.0, "await_ms": 0.1, "in_flight": 0.03}),))
-    assert said(run) == [(Kind.ABOVE_DEVICE, LIKELY), (Kind.OWN_DEPTH, HINT)]
+    assert said(run) == [(FindingKind.ABOVE_DEVICE, LIKELY), (FindingKind.OWN_DEPTH, HINT)]
 
 
 def test_the_advice_about_threads_needs_a_processor_for_them() -> None:
     free, full = (
-        next(found for found in run_findings(RunFigures(run)) if found.kind is Kind.DRIVER)
+        next(found for found in run_findings(RunFigures(run)) if found.kind is FindingKind.DRIVER)
         for run in (load(engine_share=0.99, threads=2), load(engine_share=0.99, host_busy_pct=99.0))
     )
     assert "--threads 4" in free.text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from collectors.advice.finding import Confidence, Finding, Kind
+from collectors.advice.finding import Confidence, Finding, FindingKind
 from collectors.advice.of_sweep import findings_of_sweep
 from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
 from engine.job.spec import Arrival, JobSpec, Knobs, TargetSpec
@@ -36,26 +36,28 @@ def curve(*iops: float, key: str = "qd", **more: Any) -> LoadCurve:
     return LoadCurve("", key, points(*iops, **more))
 
 
-def said(*curves: LoadCurve) -> list[tuple[Kind, Confidence]]:
+def said(*curves: LoadCurve) -> list[tuple[FindingKind, Confidence]]:
     return [(found.kind, found.confidence) for found in curve_findings(curves)]
 
 
 @pytest.mark.parametrize(
     ("given", "kind", "confidence"),
     [
-        (curve(100, 200, 400), Kind.OWN_DEPTH, CERTAIN),
-        (curve(100, 200, 400, count=1), Kind.OWN_DEPTH, LIKELY),
-        (curve(100, 200, 230), Kind.OWN_DEPTH, HINT),
-        (curve(100, 200, 270, spread=0.09), Kind.OWN_DEPTH, HINT),
-        (curve(100, 200, 400, key="threads"), Kind.DRIVER, CERTAIN),
-        (curve(100, 200, 400, key="stripe_width"), Kind.FEW_DISKS, CERTAIN),
-        (curve(100, 200, 201, 200), Kind.DEPTH_TOO_HIGH, CERTAIN),
-        (curve(100, 200, 201, 200, count=1), Kind.DEPTH_TOO_HIGH, LIKELY),
-        (curve(100, 200, 150, 120, spread=0.08), Kind.DEPTH_TOO_HIGH, LIKELY),
-        (curve(100, 101, 100, key="threads"), Kind.DEPTH_TOO_HIGH, CERTAIN),
+        (curve(100, 200, 400), FindingKind.OWN_DEPTH, CERTAIN),
+        (curve(100, 200, 400, count=1), FindingKind.OWN_DEPTH, LIKELY),
+        (curve(100, 200, 230), FindingKind.OWN_DEPTH, HINT),
+        (curve(100, 200, 270, spread=0.09), FindingKind.OWN_DEPTH, HINT),
+        (curve(100, 200, 400, key="threads"), FindingKind.DRIVER, CERTAIN),
+        (curve(100, 200, 400, key="stripe_width"), FindingKind.FEW_DISKS, CERTAIN),
+        (curve(100, 200, 201, 200), FindingKind.DEPTH_TOO_HIGH, CERTAIN),
+        (curve(100, 200, 201, 200, count=1), FindingKind.DEPTH_TOO_HIGH, LIKELY),
+        (curve(100, 200, 150, 120, spread=0.08), FindingKind.DEPTH_TOO_HIGH, LIKELY),
+        (curve(100, 101, 100, key="threads"), FindingKind.DEPTH_TOO_HIGH, CERTAIN),
     ],
 )
-def test_a_curve_that_rises_or_only_waits_is_called_that(given: LoadCurve, kind: Kind, confidence: Confidence) -> None:
+def test_a_curve_that_rises_or_only_waits_is_called_that(
+    given: LoadCurve, kind: FindingKind, confidence: Confidence
+) -> None:
     assert said(given) == [(kind, confidence)]
 
 
@@ -95,7 +97,7 @@ def sized(block: int, iops: float, **more: Any) -> LoadCurve:
 def test_block_sizes_have_a_goal_each() -> None:
     blocks = (sized(4096, 10_000), sized(8192, 9_500), sized(16384, 6_000), sized(65536, 2_400), sized(1 << 20, 160))
     (found,) = curve_findings(blocks)
-    assert (found.kind, found.confidence) == (Kind.BLOCK_SIZE, LIKELY)
+    assert (found.kind, found.confidence) == (FindingKind.BLOCK_SIZE, LIKELY)
     assert "at most 8" in found.text
     assert "at least 64" in found.text
 
@@ -118,8 +120,8 @@ def moded(mode: str, iops: float, **more: Any) -> LoadCurve:
 
 
 def test_the_faster_mode_is_a_hint_where_it_may_be_memory() -> None:
-    assert said(moded("direct", 900), moded("buffered", 500)) == [(Kind.MODE, LIKELY)]
-    assert said(moded("direct", 900), moded("buffered", 50_000)) == [(Kind.MODE, HINT)]
+    assert said(moded("direct", 900), moded("buffered", 500)) == [(FindingKind.MODE, LIKELY)]
+    assert said(moded("direct", 900), moded("buffered", 50_000)) == [(FindingKind.MODE, HINT)]
     assert said(moded("direct", 900), moded("buffered", 850)) == []
     assert said(moded("direct", 900, spread=0.2), moded("buffered", 500)) == []
     assert said(moded("direct", 900, spread=0.08), moded("buffered", 800, spread=0.08)) == []
@@ -136,14 +138,14 @@ def result(law: Curve, *axes: str, job: JobSpec | None = None, **changes: Any) -
     return SweepResult(plan, tuple(curves), "complete", (), 90.0)
 
 
-def kinds(found: tuple[Finding, ...]) -> list[Kind]:
+def kinds(found: tuple[Finding, ...]) -> list[FindingKind]:
     return [each.kind for each in found]
 
 
 def test_known_devices_are_called_what_they_are() -> None:
-    assert kinds(findings_of_sweep(result(rising))) == [Kind.OWN_DEPTH]
+    assert kinds(findings_of_sweep(result(rising))) == [FindingKind.OWN_DEPTH]
     (found,) = findings_of_sweep(result(corner(16)))
-    assert found.kind is Kind.DEPTH_TOO_HIGH
+    assert found.kind is FindingKind.DEPTH_TOO_HIGH
     assert {"qd=16", "qd=17", "qd=15"} & set(found.text.replace(" only", "").split())
     (found,) = findings_of_sweep(result(flat))
     assert "above qd=1 " in found.text
@@ -151,7 +153,7 @@ def test_known_devices_are_called_what_they_are() -> None:
 
 def test_each_curve_is_named() -> None:
     found = findings_of_sweep(result(rising, "qd=1..64", "bs=4k,8k"))
-    assert [each.where for each in found if each.kind is Kind.OWN_DEPTH] == ["bs=4k", "bs=8k"]
+    assert [each.where for each in found if each.kind is FindingKind.OWN_DEPTH] == ["bs=4k", "bs=8k"]
 
 
 @pytest.mark.parametrize(
@@ -181,5 +183,5 @@ def test_a_slow_target_is_named_with_its_point() -> None:
     )
     swept = SweepResult(plan, (CurveResult(plan.curves[0], trials, answer(trials)),), "complete", (), 9.0)
     found = {each.kind: each for each in findings_of_sweep(swept)}
-    assert found[Kind.SLOW_TARGET].about == ("disk b",)
-    assert found[Kind.SLOW_TARGET].where == "qd=1"
+    assert found[FindingKind.SLOW_TARGET].about == ("disk b",)
+    assert found[FindingKind.SLOW_TARGET].where == "qd=1"
