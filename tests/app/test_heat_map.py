@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -77,6 +78,15 @@ def test_the_axis_ends_at_round_latencies_and_closes_up_late() -> None:
     assert fitted_range(31_000, 5_100_000, first).high_ns == pytest.approx(10_000_000)
     narrow = fitted_range(100_000, 100_700, None)
     assert narrow.high_ns / narrow.low_ns == pytest.approx(10)
+
+
+@pytest.mark.parametrize("centre_ns", [math.inf, math.nan, 1e300, 0.0, None])
+def test_zooming_around_a_bucket_without_bounds_keeps_the_axis_finite(centre_ns: float | None) -> None:
+    span = fitted_range(1e4, 9e6, None)
+    for factor in (0.5, 0.5, 2.0):
+        span = zoomed_range(span, centre_ns, factor)
+        assert 0 < span.low_ns < span.high_ns < math.inf
+        assert len(label_values_ns(span, 20)) >= 2
 
 
 def test_zoom_keeps_what_it_is_around_in_sight() -> None:

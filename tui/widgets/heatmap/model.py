@@ -22,6 +22,8 @@ _SLACK = 5.5
 """Factor by which the limits may be too wide before the axis shrinks; about two round numbers."""
 _NARROWEST = 1.2
 """Smallest range: below it a row would be finer than any histogram bucket."""
+_HIGHEST_NS = 1e12
+"""Centre of the highest range: longer than any timeout."""
 _ROWS_FOR_ALL = 7.0
 """Rows per decade from which on 2 and 5 get labels too."""
 _ROWS_FOR_TENS = 2.0
@@ -39,7 +41,9 @@ def fitted_range(smallest_ns: float, largest_ns: float, previous: LatencyRange |
 def zoomed_range(present: LatencyRange, centre_ns: float | None, factor: float) -> LatencyRange:
     """Narrow (factor below 1) or widen a range by its ratio, around a latency or its middle."""
     ratio = max((present.high_ns / present.low_ns) ** factor, _NARROWEST)
-    centre = centre_ns or math.sqrt(present.low_ns * present.high_ns)
+    centre = math.sqrt(present.low_ns * present.high_ns)
+    if centre_ns is not None and 0 < centre_ns < math.inf:  # The last bucket of a histogram has no upper bound.
+        centre = min(centre_ns, _HIGHEST_NS)
     low = max(centre / math.sqrt(ratio), 1.0)
     return LatencyRange(low, low * ratio)
 
