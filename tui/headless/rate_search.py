@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import click
 
-from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.document import open_loop, rate_document
@@ -24,16 +22,12 @@ from engine.sweep.runner import SweepResult
 from engine.sweep.text import sweep_lines
 from engine.text import safe_text
 from tui.headless.leaving import leave
+from tui.headless.measuring import MeasuredRun
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.signals import EndingSignals
-from tui.headless.sweep import LAST_SAMPLE_S, HeadlessSweep, SweepOrder, report_progress
+from tui.headless.sweep import LAST_SAMPLE_S, HeadlessSweep, SweepOrder
 from tui.options.watching import Watching, open_source, recording_exit
-
-_LOOK_S = 0.05
-_REPORT_S = 0.5
-_ENDING_S = 2.0
-"""How long a trial may take to end after a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,47 +42,14 @@ class RateOrder:
     """The sweep of closed loops that is measured before."""
 
 
-class HeadlessRateSearch(HeadlessRun):
+class HeadlessRateSearch(MeasuredRun[RateTrial, RateResult]):
     """Takes a plan from the preparation of its load to the last trial."""
 
     def __init__(self, order: RateOrder, control: LoadControl, monitor: Monitor, signals: EndingSignals) -> None:
-        super().__init__(control, monitor, signals, report_progress)
-        self._order, self._control, self._signals = order, control, signals
+        super().__init__(control, monitor, signals, order.plan.first, order.trials)
         done = () if order.trials is None else tuple(order.trials.done)
-        self._runner = RateRunner(order.plan, control, self._keep, done, note=control.note_load)
-        self._trouble: LunscopeError | None = None
-        self.result: RateResult | None = None
-        """None if the load never began."""
-
-    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
-        self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
-        self._do_unless_stopped(lambda: self._control.turn(self._order.plan.first), "lunscope-turn")
-        self._do_unless_stopped(self._control.start, "lunscope-start")
-
-    def _follow(self) -> None:
-        under_way, reported_s = BackgroundCall(self._runner.run, "lunscope-rates"), 0.0
-        while not under_way.done.wait(_LOOK_S):
-            self._name_waits()
-            if self._signals.wait(0) is not None:
-                self._runner.stop()
-                # A turn of the knobs may hang as long as the device does; the end of the load sees to that.
-                under_way.done.wait(_ENDING_S)
-                break
-            if time.monotonic() - reported_s >= _REPORT_S:
-                reported_s = time.monotonic()
-                report_progress(rate_progress_line(self._runner.progress))
-        self.result = under_way.result() if under_way.done.is_set() else self._runner.result_so_far("stopped")
-        if self._trouble is not None:
-            raise self._trouble
-
-    def _keep(self, curve: int, trial: RateTrial) -> None:
-        if self._order.trials is None:
-            return
-        try:
-            self._order.trials.append(curve, trial)
-        except LunscopeError as error:
-            self._trouble = error
-            self._runner.stop()
+        runner = RateRunner(order.plan, control, self._keep, done, note=control.note_load)
+        self._runner, self._progress_line = runner, lambda: rate_progress_line(runner.progress)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,106 @@
+"""A load that is measured trial by trial without a screen, and ended cleanly by a signal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from engine.background_call import BackgroundCall
+from engine.errors import LunscopeError
+from engine.job.knobs import Knobs
+from engine.job.spec import JobSpec, Permissions
+from engine.running.control import LoadControl
+from engine.text import safe_text
+from tui.headless.monitor import Monitor
+from tui.headless.one_run import HeadlessRun
+from tui.headless.signals import EndingSignals
+
+_LOOK_S = 0.05
+_REPORT_S = 0.5
+_LINE_CELLS = 72
+_ENDING_S = 2.0
+"""How long a measurement may take to end after a signal."""
+
+Trial = TypeVar("Trial")
+Trial_contra = TypeVar("Trial_contra", contravariant=True)
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Measuring(Protocol[Result_co]):
+    """Measures over a load that runs; `run` blocks."""
+
+    def run(self) -> Result_co:
+        """Measure everything."""
+
+    def stop(self) -> None:
+        """End it early, from any thread."""
+
+    def result_so_far(self, ended: str) -> Result_co:
+        """Sum up what is measured."""
+
+
+class KeptTrials(Protocol[Trial_contra]):
+    """The file of the trials."""
+
+    def append(self, curve: int, trial: Trial_contra) -> None:
+        """Write one trial."""
+
+
+class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
+    """Takes a load from its preparation to the last trial."""
+
+    def __init__(
+        self,
+        control: LoadControl,
+        monitor: Monitor,
+        signals: EndingSignals,
+        first: Knobs,
+        trials: KeptTrials[Trial] | None,
+    ) -> None:
+        super().__init__(control, monitor, signals, report_progress)
+        self._control, self._signals, self._first, self._trials = control, signals, first, trials
+        self._runner: Measuring[Result]
+        self._progress_line: Callable[[], str]
+        self._trouble: LunscopeError | None = None
+        self.result: Result | None = None
+        """None if the load never began."""
+
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
+        self._do_unless_stopped(lambda: self._control.turn(self._first), "lunscope-turn")
+        self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _follow(self) -> None:
+        under_way, reported_s = BackgroundCall(self._runner.run, "lunscope-trials"), 0.0
+        while not under_way.done.wait(_LOOK_S):
+            self._name_waits()
+            if self._signals.wait(0) is not None:
+                self._runner.stop()
+                # A turn of the knobs may hang as long as the device does; the end of the load sees to that.
+                under_way.done.wait(_ENDING_S)
+                break
+            if time.monotonic() - reported_s >= _REPORT_S:
+                reported_s = time.monotonic()
+                report_progress(self._progress_line())
+        self.result = under_way.result() if under_way.done.is_set() else self._runner.result_so_far("stopped")
+        if self._trouble is not None:
+            raise self._trouble
+
+    def _keep(self, curve: int, trial: Trial) -> None:
+        if self._trials is None:
+            return
+        try:
+            self._trials.append(curve, trial)
+        except LunscopeError as error:
+            self._trouble = error
+            self._runner.stop()
+
+
+def report_progress(text: str) -> None:
+    """Show one line in place of the one before, on a terminal only."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{safe_text(text):<{_LINE_CELLS}}\r")
+        sys.stderr.flush()
