@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from engine.syscalls import trim_heap
+
 YOUNG_OBJECTS = 20_000
 """New objects per collection of the youngest generation: a screen creates and drops many without cycles."""
 COLLECTIONS_UNTIL_OLDER = 3
@@ -55,9 +57,10 @@ class IdleCollection:
         self._typed_s = time.monotonic()
 
     def collect_if_idle(self) -> bool:
-        """Collect all generations if it is due and nobody is typing; returns whether it did."""
+        """Collect all generations and free their memory, if it is due and nobody is typing; returns whether it did."""
         is_due = gc.get_count()[2] >= COLLECTIONS_UNTIL_OLDER
         if not is_due or time.monotonic() - self._typed_s < IDLE_S:
             return False
         gc.collect()
+        trim_heap()
         return True

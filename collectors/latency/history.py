@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from collectors.latency.slow_ios import LoadIo, SlowIo, by_number, slow_ios, slow_load_ios
+from collectors.latency.interval_ios import IntervalIos, IoReader, driven_devices, slowest, slowest_matched
+from collectors.latency.slow_ios import SlowIo
 from collectors.latency.subjects import LatencySubject
 from collectors.latency.summary import Peak, largest, peaks_of
 from collectors.latency.ticks import MOST_TICKS, LatencyTick, LatencyTicks, LatencyTrack, row_peaks
-from collectors.latency.waterfall import MatchedIo, match
-from collectors.model import Device, Histograms, Step, Topology
-from collectors.tables.load.schema import LOAD
+from collectors.latency.waterfall import MatchedIo
+from collectors.model import Histograms, Step
 
 BUDGET_BYTES = 32 << 20
 """Memory for the histograms of all rows: ten minutes of a hundred busy disks, seconds of many thousand."""
@@ -46,10 +44,8 @@ class _Moment:
 
     time_ns: int
     peaks: tuple[Peak, ...]
-    slow: tuple[SlowIo, ...]
-    load: tuple[LoadIo, ...]
-    matched: tuple[MatchedIo, ...]
-    """Slow I/Os of the load matched with those of the kernel, in this interval or the previous one."""
+    ios: IntervalIos | None
+    """None if the interval has no length."""
 
 
 class LatencyHistory:
@@ -60,8 +56,7 @@ class LatencyHistory:
         self._budget_bytes = budget_bytes
         self._sources: dict[str, _Source] = {}
         self._moments: deque[_Moment] = deque(maxlen=MOST_TICKS)
-        self._devices = _DevicesByNumber()
-        self._slow_before: tuple[SlowIo, ...] = ()
+        self._ios = IoReader()
         self._subject: LatencySubject | None = None
         self._track: LatencyTrack | None = None
 
@@ -111,21 +106,18 @@ class LatencyHistory:
 
         For a subject only those on its devices; for the load all I/Os on the devices it drove then, of any process.
         """
-        moments = self._moments_between(start_ns, end_ns)
-        wanted = _wanted(moments, subject)
-        slowest_first = heapq.merge(*(filter(wanted, moment.slow) for moment in moments), key=lambda io: -io.latency_ns)
-        return list(itertools.islice(slowest_first, most))
+        return slowest(self._ios_between(start_ns, end_ns), most, subject)
 
     def load_numbers(self, start_ns: int, end_ns: int) -> set[tuple[int, int]]:
         """Return the numbers of the devices that the load drove in a time range."""
-        moments = self._moments_between(start_ns, end_ns)
-        return {(io.major, io.minor) for moment in moments for io in moment.load}
+        return driven_devices(self._ios_between(start_ns, end_ns))
 
     def matched_ios(self, start_ns: int, end_ns: int, most: int) -> list[MatchedIo]:
         """Return the slowest I/Os of the load that the kernel traced too, the slowest first."""
-        moments = self._moments_between(start_ns, end_ns)
-        slowest_first = heapq.merge(*(moment.matched for moment in moments), key=lambda one: -one.load.latency_ns)
-        return list(itertools.islice(slowest_first, most))
+        return slowest_matched(self._ios_between(start_ns, end_ns), most)
+
+    def _ios_between(self, start_ns: int, end_ns: int) -> list[IntervalIos]:
+        return [each.ios for each in self._moments_between(start_ns, end_ns) if each.ios is not None]
 
     def _moments_between(self, start_ns: int, end_ns: int) -> list[_Moment]:
         with self._lock:
@@ -135,11 +127,7 @@ class LatencyHistory:
         """Select the data of a step to store; called only by the filling thread."""
         ticks = ticks_of(step)
         peaks = tuple(peak for name, tick in ticks.items() for peak in peaks_of(tick, name))
-        slow = slow_ios(step.current, self._devices.of(step.current.topology)) if ticks else ()
-        load = slow_load_ios(step.current) if ticks else ()
-        matched = tuple(match(load, (*self._slow_before, *slow)))
-        self._slow_before = slow
-        return ticks, _Moment(step.current.time_ns, peaks, slow, load, matched)
+        return ticks, _Moment(step.current.time_ns, peaks, self._ios.read(step.current) if ticks else None)
 
     def _take(self, ticks: Mapping[str, LatencyTick], moment: _Moment) -> None:
         self._moments.append(moment)
@@ -155,31 +143,6 @@ class LatencyHistory:
         if self._track is None or (self._track.scale, self._track.series) != (cells.scale, cells.series):
             self._track = LatencyTrack(self._subject, cells.scale, cells.series)
         self._track.add(tick)
-
-
-def _wanted(moments: Sequence[_Moment], subject: LatencySubject | None) -> Callable[[SlowIo], bool]:
-    """Return a filter for the I/Os of a subject."""
-    if subject is not None and subject.source == LOAD.name:
-        load = (io for moment in moments for io in moment.load if not subject.keys or io.target in subject.keys)
-        numbers = {(io.major, io.minor) for io in load}
-        return lambda io: (io.major, io.minor) in numbers
-    if subject is None or not subject.keys:
-        return lambda _io: True
-    return lambda io: io.device_key in subject.keys
-
-
-class _DevicesByNumber:
-    """Index of devices by number, cached per topology."""
-
-    def __init__(self) -> None:
-        self._topology: Topology | None = None
-        self._devices: Mapping[tuple[int, int], Device] = {}
-
-    def of(self, topology: Topology) -> Mapping[tuple[int, int], Device]:
-        """Index of a topology."""
-        if topology is not self._topology:
-            self._topology, self._devices = topology, by_number(topology.devices)
-        return self._devices
 
 
 def ticks_of(step: Step) -> dict[str, LatencyTick]:

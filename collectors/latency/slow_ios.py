@@ -1,54 +1,24 @@
-"""The slowest I/Os of an interval, as traced in the kernel and as timed by the load's engine."""
+"""The slowest I/Os of an interval as traced in the kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.model import MISSING, Device, Sample, Table
 from collectors.tables.block.schema import SLOW_IO
-from collectors.tables.load.schema import SLOW_LOAD
 from engine.text import safe_text
-
-_DIRECTIONS = ("read", "write")
-
-
-@dataclass(frozen=True, slots=True)
-class LoadIo:
-    """One I/O from submit to reap; `issued_ns` is wall time."""
-
-    target: str
-    """Key of its row in the load table."""
-    name: str
-    direction: str
-    offset: int
-    size_bytes: int
-    issued_ns: int
-    latency_ns: int
-    major: int
-    minor: int
-
-
-def slow_load_ios(sample: Sample) -> tuple[LoadIo, ...]:
-    """List the slowest I/Os of the load, slowest first; none if there is no load."""
-    table, load = sample.tables.get(SLOW_LOAD.name), sample.tables.get("load")
-    if table is None or load is None or table.schema.columns != SLOW_LOAD.columns:
-        return ()
-    ahead_ns = sample.time_ns - sample.monotonic_ns
-    found = []
-    for target, direction, offset, size, issued_ns, latency_ns, major, minor in table.values.tolist():
-        if target < len(load.rows) and direction < len(_DIRECTIONS) and issued_ns != int(MISSING):
-            name, key = load.rows.names[target], load.rows.keys[target]
-            issued = ahead_ns + issued_ns
-            found.append(LoadIo(key, name, _DIRECTIONS[direction], offset, size, issued, latency_ns, major, minor))
-    return tuple(found)
-
 
 _OPERATIONS = {0: "read", 1: "write", 2: "flush", 3: "discard", 5: "erase", 7: "append", 9: "zeroes"}
 """enum req_op (include/linux/blk_types.h)."""
 _NEEDED = {"completed_ns", "major", "minor"}
+_COLUMNS = tuple(column.id for column in SLOW_IO.columns)
+_TIMES = [_COLUMNS.index(name) for name in ("tag_wait_ns", "queue_ns", "service_ns")]
+_MAJOR, _MINOR = _COLUMNS.index("major"), _COLUMNS.index("minor")
 _UNKNOWN = int(MISSING)
 
 
@@ -78,14 +48,56 @@ class SlowIo:
         return (self.tag_wait_ns or 0) + (self.queue_ns or 0) + (self.service_ns or 0)
 
 
-def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> tuple[SlowIo, ...]:
+@dataclass(frozen=True, slots=True, eq=False)
+class SlowIos(Sequence[SlowIo]):
+    """I/Os of a sample, slowest first, as numbers: a history of an hour holds many thousand of them."""
+
+    values: NDArray[np.uint64]
+    """Shape (I/Os, columns of SLOW_IO); MISSING where unknown."""
+    ahead_ns: int
+    """Wall time less CLOCK_MONOTONIC."""
+    devices: Mapping[tuple[int, int], Device]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, position: int) -> SlowIo: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[SlowIo]: ...
+    def __getitem__(self, position: int | slice) -> SlowIo | Sequence[SlowIo]:
+        if isinstance(position, slice):
+            return [self[each] for each in range(len(self))[position]]
+        row: list[int] = self.values[position].tolist()
+        known = {name: None if value == _UNKNOWN else value for name, value in zip(_COLUMNS, row, strict=True)}
+        return _slow_io(known, self.ahead_ns, self.devices)
+
+
+def slow_ios(sample: Sample, devices: Mapping[tuple[int, int], Device]) -> SlowIos:
     """List the slowest I/Os of a sample, slowest first; none if the tier has none."""
     table = sample.tables.get(SLOW_IO.name)
     if table is None or not {column.id for column in table.schema.columns} >= _NEEDED:
-        return ()
-    ahead_ns = sample.time_ns - sample.monotonic_ns
-    found = [_slow_io(row, ahead_ns, devices) for row in _rows(table)]
-    return tuple(sorted(found, key=lambda io: -io.latency_ns))
+        return NO_IOS
+    values = _in_order(table)
+    slowest_first = np.argsort(-latencies_ns(values), kind="stable")
+    return SlowIos(values[slowest_first], sample.time_ns - sample.monotonic_ns, devices)
+
+
+def latencies_ns(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Sum of the known times of each I/O; `values` as in SlowIos."""
+    times = values[:, _TIMES]
+    latency_ns: NDArray[np.int64] = np.where(times == MISSING, 0, times).astype(np.int64).sum(axis=1)
+    return latency_ns
+
+
+def device_numbers(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the number of the device of each I/O, as `device_number` makes it; `values` as in SlowIos."""
+    return (values[:, _MAJOR] << 20 | values[:, _MINOR]).astype(np.int64)
+
+
+def device_number(major: int, minor: int) -> int:
+    """Join major and minor, which has 20 bits (include/linux/kdev_t.h)."""
+    return major << 20 | minor
 
 
 def by_number(devices: Mapping[str, Device]) -> dict[tuple[int, int], Device]:
@@ -93,10 +105,18 @@ def by_number(devices: Mapping[str, Device]) -> dict[tuple[int, int], Device]:
     return {(device.major, device.minor): device for device in devices.values()}
 
 
-def _rows(table: Table) -> Iterator[dict[str, int | None]]:
-    names = [column.id for column in table.schema.columns]
-    for row in np.asarray(table.values).tolist():
-        yield {name: None if value == _UNKNOWN else value for name, value in zip(names, row, strict=True)}
+NO_IOS = SlowIos(np.zeros((0, len(_COLUMNS)), np.uint64), 0, {})
+
+
+def _in_order(table: Table) -> NDArray[np.uint64]:
+    """Values in the columns of SLOW_IO; a column that an old recording lacks is MISSING."""
+    if table.schema.columns == SLOW_IO.columns:
+        return np.asarray(table.values)
+    values = np.full((len(table.rows), len(_COLUMNS)), MISSING, np.uint64)
+    for position, column in enumerate(table.schema.columns):
+        if column.id in _COLUMNS:
+            values[:, _COLUMNS.index(column.id)] = table.values[:, position]
+    return values
 
 
 def _slow_io(row: Mapping[str, int | None], ahead_ns: int, devices: Mapping[tuple[int, int], Device]) -> SlowIo:

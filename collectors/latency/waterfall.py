@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from collectors.latency.slow_ios import LoadIo, SlowIo
+from collectors.latency.load_ios import LoadIo
+from collectors.latency.slow_ios import SlowIo
 
 
 class Stage(StrEnum):
@@ -89,20 +90,30 @@ class MatchedIo:
     waterfall: Waterfall
 
 
-def match(load_ios: Sequence[LoadIo], kernel_ios: Sequence[SlowIo]) -> Iterator[MatchedIo]:
-    """Match I/Os of the load with those of the kernel, each once; ambiguous ones are left out.
+def matched(load_io: LoadIo, kernel_io: SlowIo) -> MatchedIo:
+    """Split the time of an I/O of the load by the stages of the kernel's I/O that it was."""
+    return MatchedIo(load_io, kernel_io, _laid_together(load_io, kernel_io))
+
+
+def match(load_ios: Sequence[LoadIo], kernel_ios: Sequence[SlowIo]) -> Iterator[tuple[int, int]]:
+    """Match I/Os of the load with those of the kernel, by position in both, each once; ambiguous ones are left out.
 
     The kernel's I/O lies within the time of the load's I/O and has the same device, direction and size. If several
     match, only one at the same offset of the device counts, which is unknown for files.
     """
-    free = list(kernel_ios)
-    for io in load_ios:
-        fitting = [other for other in free if _fits(io, other)]
-        placed = [other for other in fitting if other.sector is not None and other.sector * 512 == io.offset]
+    free = dict(enumerate(kernel_ios)) if load_ios else {}
+    for position, io in enumerate(load_ios):
+        fitting = [(number, other) for number, other in free.items() if _fits(io, other)]
+        placed = [(number, other) for number, other in fitting if _starts_at(other, io.offset)]
         chosen = placed or fitting
         if len(chosen) == 1:
-            free.remove(chosen[0])
-            yield MatchedIo(io, chosen[0], _laid_together(io, chosen[0]))
+            number = chosen[0][0]
+            del free[number]
+            yield position, number
+
+
+def _starts_at(io: SlowIo, offset: int) -> bool:
+    return io.sector is not None and io.sector * 512 == offset
 
 
 def _fits(io: LoadIo, other: SlowIo) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
+from collectors.latency.slow_ios import SlowIos, by_number, slow_ios
 from collectors.model import Frame, Sample, Step, Tier
 from collectors.rates import derive
 from collectors.session.reader import SessionReader
@@ -168,7 +168,7 @@ def frames_of(steps: Iterator[Step]) -> Iterator[Frame]:
     return (derive(step.previous, step.current) for step in steps)
 
 
-def slowest(sample: Sample) -> tuple[SlowIo, ...]:
+def slowest(sample: Sample) -> SlowIos:
     return slow_ios(sample, by_number(sample.topology.devices))
 
 

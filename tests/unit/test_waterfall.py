@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.latency.slow_ios import LoadIo, SlowIo, by_number, slow_ios, slow_load_ios
-from collectors.latency.waterfall import Stage, match, mean_waterfall
+from collectors.latency.load_ios import LoadIo, slow_load_ios
+from collectors.latency.slow_ios import SlowIo, by_number, slow_ios
+from collectors.latency.waterfall import Stage, match, matched, mean_waterfall
 from collectors.model import MISSING, Device, Rows, Sample, Table, Topology
 from collectors.tables.block.schema import SLOW_IO
 from collectors.tables.load.schema import LOAD, SLOW_LOAD
@@ -53,7 +54,8 @@ def test_what_cannot_be_of_the_same_ios_gives_no_mean(latency: float, queue: flo
 
 
 def test_an_io_is_laid_beside_its_kernel_side() -> None:
-    (one,) = match([OWN], [KERNEL])
+    assert list(match([OWN], [KERNEL])) == [(0, 0)]
+    one = matched(OWN, KERNEL)
     assert dict(one.waterfall.parts) == {
         Stage.SUBMIT: 1 * MS, Stage.TAG: 1 * MS, Stage.QUEUE: 6 * MS, Stage.SERVICE: 2 * MS, Stage.REAP: 1 * MS,
     }  # fmt: skip
@@ -77,8 +79,7 @@ def test_what_does_not_fit_is_not_matched(other: SlowIo) -> None:
 
 def test_of_several_that_fit_only_the_one_at_the_same_place_will_do() -> None:
     elsewhere = replace(KERNEL, sector=99)
-    (one,) = match([OWN], [elsewhere, KERNEL])
-    assert one.kernel is KERNEL
+    assert list(match([OWN], [elsewhere, KERNEL])) == [(0, 1)]
     assert not list(match([OWN], [elsewhere, replace(elsewhere, sector=100)]))
     assert len(list(match([OWN], [elsewhere]))) == 1
     assert len(list(match([OWN, replace(OWN, offset=5)], [KERNEL]))) == 1
@@ -123,5 +124,5 @@ def test_slow_ios_of_the_load_are_read() -> None:
     values = np.array([[0, 1, 8192, 4096, 700 * MS, 20 * MS, 8, 0], [9, 0, 0, 0, 0, 0, 0, 0]], np.uint64)
     table = Table(SLOW_LOAD, Rows(("0", "1"), ("0", "1")), values)
     expected = LoadIo("load:1:0", "/dev/sda", "write", 8192, 4096, 4_700 * MS, 20 * MS, 8, 0)
-    assert slow_load_ios(_sample(load=load, slow_load=table)) == (expected,)
-    assert slow_load_ios(_sample(load=load)) == ()
+    assert list(slow_load_ios(_sample(load=load, slow_load=table))) == [expected]
+    assert not slow_load_ios(_sample(load=load))
