@@ -28,8 +28,10 @@ SLOPE_KIB_PER_MIN = 256.0
 """Growth of memory that is ignored: the size of one chart's history."""
 STALL_S = 5.0
 """A key without effect for this time is a failure, not a delay."""
-WARM_UP_SHARE = 0.5
+WARM_UP_SHARE = 0.65
 """Warm-up share of the time, while histories fill: memory is not checked."""
+INTERVAL_S = 0.1
+"""Histories hold 3,600 samples: an hour at one a second, but full after six minutes at this interval."""
 _STORM_S = 0.8
 _ESCAPE, _PALETTE, _PATHS = "\x1b", "\x10", "5"
 _SEEN_AT = ((60, 220), (20, 60))
@@ -53,9 +55,10 @@ class Findings:
 class Soak:
     """One program under an operator; restarted if a random key quit it."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, interval_s: float = INTERVAL_S) -> None:
         self._folder = folder
         self._seed = seed
+        self._interval_s = interval_s
         self.findings = Findings()
 
     def run(self, minutes: float) -> None:
@@ -95,9 +98,10 @@ class Soak:
     def _start(self) -> tuple[Terminal, Operator]:
         self._seed += 1
         session = self._folder / "soak.luns"
-        command = [sys.executable, "-m", "tui", "run", "--rate=500", "--size=16m", "--interval=0.5"]
+        command = [sys.executable, "-m", "tui", "run", "--rate=500", "--size=16m"]
+        command += [f"--interval={self._interval_s:g}", f"--record={session}", "--overwrite"]
         home = {"HOME": str(self._folder), "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": "", "LUNSCOPE_SCRATCH_DIR": ""}
-        terminal = Terminal([*command, f"--record={session}", "--overwrite"], 120, 40, environment=home)
+        terminal = Terminal(command, 120, 40, environment=home)
         if terminal.drain(60.0, until=b"RUNNING") is None:
             self.findings.faults.append(f"seed {self._seed}: no running load after 60 s: {tail(terminal)}")
         return terminal, Operator(terminal, self._seed)
@@ -224,9 +228,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="how long keys are pressed")
     parser.add_argument("--endings", type=int, default=50, help="how many programs lose their terminal afterwards")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--interval", type=float, default=INTERVAL_S, help="seconds between samples")
     arguments = parser.parse_args()
     with ExitStack() as stack:
-        soak = Soak(Path(stack.enter_context(tempfile.TemporaryDirectory())), arguments.seed)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        os.chdir(folder)  # random keys save pictures and job files where the program was started
+        soak = Soak(folder, arguments.seed, arguments.interval)
         soak.run(arguments.minutes)
         soak.endings(arguments.endings)
         sys.exit(not report(soak.findings, arguments.minutes))

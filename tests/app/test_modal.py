@@ -6,7 +6,7 @@ import pytest
 from textual.events import Click
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from tests.app.sources import ListSource, make_samples
 from tests.app.stage import FROZEN, make_app, on_stage, play, screen_text, until
@@ -62,6 +62,21 @@ async def test_a_palette_runs_what_is_typed_and_starts_over() -> None:
         await until(pilot, lambda: pilot.app.theme != FROZEN.theme)
         await pilot.press("ctrl+p")
         await until(pilot, lambda: "Help: keys" in screen_text(pilot))
+
+
+async def test_a_click_selects_what_was_clicked_though_the_list_has_changed() -> None:
+    source = ListSource(make_samples(count=5))
+    async with on_stage(make_app(source), (80, 24)) as pilot:
+        palette = await opened(pilot, source, "ctrl+p")
+        listing = palette.query_one(OptionList)
+        position = next(at for at, option in enumerate(listing.options) if "Next theme" in str(option.prompt))
+        assert position > 0
+        clicked = OptionList.OptionSelected(listing, listing.options[position], position)
+        await pilot.press(*"help")
+        await until(pilot, lambda: listing.option_count <= position)
+        listing.post_message(clicked)
+        await until(pilot, lambda: is_closed(pilot))
+        await until(pilot, lambda: pilot.app.theme != FROZEN.theme)
 
 
 async def test_what_is_typed_after_tab_and_click_goes_to_the_filter() -> None:

@@ -47,6 +47,14 @@ class ChooserLine(Generic[Value]):
         return Content.assemble(self.title.ljust(NOTE_COLUMN), " ", (self.note, "dim"))
 
 
+class _Listed(Option, Generic[Value]):
+    """A listed line; a click that comes when the list has changed still selects what was clicked."""
+
+    def __init__(self, choice: ChooserLine[Value]) -> None:
+        super().__init__(choice.line())
+        self.choice = choice
+
+
 class Chooser(Modal[Value | None], Generic[Value]):
     """A list filtered by typing; Enter selects the line under the cursor, Esc cancels.
 
@@ -115,7 +123,7 @@ class Chooser(Modal[Value | None], Generic[Value]):
         self._listed = found[:MOST_LISTED]
         listing = self.query_one(OptionList)
         listing.clear_options()
-        listing.add_options(Option(choice.line()) for choice in self._listed)
+        listing.add_options(_Listed(choice) for choice in self._listed)
         if self._listed:
             listing.highlighted = next((at for at, one in enumerate(self._listed) if one.value == self._present), 0)
         rest = f", the first {MOST_LISTED} listed: type more" if len(found) > MOST_LISTED else ""
@@ -130,9 +138,11 @@ class Chooser(Modal[Value | None], Generic[Value]):
 
     @on(Input.Submitted)
     def _take_highlighted(self) -> None:
-        position = self.query_one(OptionList).highlighted
-        self.dismiss(None if position is None else self._listed[position].value)
+        self._take(self.query_one(OptionList).highlighted_option)
 
     @on(OptionList.OptionSelected)
-    def _take(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._listed[event.option_index].value)
+    def _take_clicked(self, event: OptionList.OptionSelected) -> None:
+        self._take(event.option)
+
+    def _take(self, option: Option | None) -> None:
+        self.dismiss(option.choice.value if isinstance(option, _Listed) else None)
