@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from tui.theme.laid_out import Modal
 from tui.widgets.line import TextLine
-from tui.widgets.lister import Options
+from tui.widgets.lister import ItemOption, Options
 
 MOST_LISTED = 200
 """Largest number of listed lines; typing narrows the list."""
@@ -45,14 +45,6 @@ class ChooserLine(Generic[Value]):
         if not self.note:
             return Content(self.title)
         return Content.assemble(self.title.ljust(NOTE_COLUMN), " ", (self.note, "dim"))
-
-
-class _Listed(Option, Generic[Value]):
-    """A listed line; a click that comes when the list has changed still selects what was clicked."""
-
-    def __init__(self, choice: ChooserLine[Value]) -> None:
-        super().__init__(choice.line())
-        self.choice = choice
 
 
 class Chooser(Modal[Value | None], Generic[Value]):
@@ -123,7 +115,7 @@ class Chooser(Modal[Value | None], Generic[Value]):
         self._listed = found[:MOST_LISTED]
         listing = self.query_one(OptionList)
         listing.clear_options()
-        listing.add_options(_Listed(choice) for choice in self._listed)
+        listing.add_options(ItemOption(choice.line(), choice) for choice in self._listed)
         if self._listed:
             listing.highlighted = next((at for at, one in enumerate(self._listed) if one.value == self._present), 0)
         rest = f", the first {MOST_LISTED} listed: type more" if len(found) > MOST_LISTED else ""
@@ -145,4 +137,4 @@ class Chooser(Modal[Value | None], Generic[Value]):
         self._take(event.option)
 
     def _take(self, option: Option | None) -> None:
-        self.dismiss(option.choice.value if isinstance(option, _Listed) else None)
+        self.dismiss(option.item.value if isinstance(option, ItemOption) else None)

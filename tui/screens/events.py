@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from collectors.model import Frame
 from engine.events import Event
@@ -22,6 +21,7 @@ from tui.text.format import day_and_clock
 from tui.text.glyphs import glyphs_of
 from tui.transport import ReplayTransport
 from tui.widgets.line import TextLine
+from tui.widgets.lister import ItemOption
 
 MOST_LISTED = 1000
 
@@ -67,23 +67,23 @@ class EventsScreen(View):
         under_cursor = self._listed[position] if position else None
         self._listed = events
         listing.clear_options()
-        listing.add_options(Option(self._line(event)) for event in events)
+        listing.add_options(ItemOption(self._line(event), event) for event in events)
         if events:
             listing.highlighted = events.index(under_cursor) if under_cursor in events else 0
 
     @on(OptionList.OptionSelected)
     def _go_there(self, event: OptionList.OptionSelected) -> None:
         transport = self.app_state.transport
-        if isinstance(transport, ReplayTransport):
-            transport.seek(self._listed[event.option_index].time_ns)
+        if isinstance(transport, ReplayTransport) and isinstance(event.option, ItemOption):
+            transport.seek(event.option.item.time_ns)
         else:
             self.notify("a live host cannot be rewound; record it and replay the file", markup=False)
 
     @on(OptionList.OptionHighlighted)
     def _show_detail(self, event: OptionList.OptionHighlighted) -> None:
         """Show the full text of the event, which the list cuts."""
-        if event.option_index < len(self._listed):
-            self.query_one("#detail", TextLine).put(safe_text(self._listed[event.option_index].text))
+        if isinstance(event.option, ItemOption):
+            self.query_one("#detail", TextLine).put(safe_text(event.option.item.text))
 
     def _line(self, event: Event) -> Content:
         mark = glyphs_of(self).event_marks[event.kind]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,6 +13,8 @@ from textual.widgets.option_list import Option
 
 from tui.widgets.line import TextLine
 
+Item = TypeVar("Item")
+
 
 class Options(OptionList):
     """An option list that works with no visible line, where Textual's fails to find the one under the cursor."""
@@ -20,6 +22,14 @@ class Options(OptionList):
     def _move_page(self, direction: Literal[-1, 1]) -> None:
         if self.scrollable_content_region:
             super()._move_page(direction)
+
+
+class ItemOption(Option, Generic[Item]):
+    """A line that carries what it shows: a click that comes when the list has changed selects what was clicked."""
+
+    def __init__(self, prompt: Content, item: Item) -> None:
+        super().__init__(prompt)
+        self.item = item
 
 
 class Lister(Vertical):
