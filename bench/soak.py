@@ -28,10 +28,10 @@ SLOPE_KIB_PER_MIN = 256.0
 """Growth of memory that is ignored: the size of one chart's history."""
 STALL_S = 5.0
 """A key without effect for this time is a failure, not a delay."""
-WARM_UP_SHARE = 0.65
+WARM_UP_SHARE = 0.75
 """Warm-up share of the time, while histories fill: memory is not checked."""
 INTERVAL_S = 0.1
-"""Histories hold 3,600 samples: an hour at one a second, but full after six minutes at this interval."""
+"""Histories hold 3,600 samples: an hour at one a second, but full after some seven minutes at this interval."""
 _STORM_S = 0.8
 _ESCAPE, _PALETTE, _PATHS = "\x1b", "\x10", "5"
 _SEEN_AT = ((60, 220), (20, 60))
