@@ -25,7 +25,13 @@ from collectors.documents.run_devices import device_blocks
 from engine.job.knobs import KNOBS
 from engine.text import short_text
 
-_ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed"}
+_ENDINGS = {
+    "runtime": "runtime over",
+    "size": "all bytes transferred",
+    "steady": "steady state reached",
+    "stopped": "stopped",
+    "failed": "failed",
+}
 _PERCENTILES = (("p50", "p50", 2.0), ("p90", "p90", 10.0), ("p99", "p99", 100.0), ("p99.9", "p99_9", 1000.0))
 """Name, key, and of how many I/Os one is slower."""
 _HEAD = (

@@ -56,7 +56,7 @@ def scenario_of(events: Sequence[Event], number: int | None, end_ns: int, path: 
     job = parse_job(str(load.start.data["job"]), f"{path}: recorded job")
     turns = _turns(load, path)
     ended = None if load.end is None else load.end.data.get("ended")
-    if ended != "size" and (ended != "runtime" or job.runtime_s is None):
+    if ended not in ("size", "steady") and (ended != "runtime" or job.runtime_s is None):
         over_ns = end_ns if load.end is None else load.end.monotonic_ns
         job = replace(job, runtime_s=_after(load, over_ns))
     scenario = Scenario(job, tuple(turn for turn in turns if job.runtime_s is None or turn.at_s < job.runtime_s))

@@ -6,12 +6,12 @@ import errno
 import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine._native import content
 from engine.guard.usage_snapshot import UsageSnapshot
-from engine.hostfs.sysblock import BlockDevice, look_up, on_disk, physical_block_bytes, write_cache
+from engine.hostfs.sysblock import BlockDevice, look_up, on_disk, physical_block_bytes, rotational, write_cache
 from engine.job.sizes import format_size
 from engine.job.spec import JobSpec
 from engine.text import safe_text
@@ -140,6 +140,8 @@ class TargetFacts:
     """`write back` or `write through` of the disk below, None where it is not known."""
     reads_block: bool = False
     """Whether reads through the page cache block (engine.guard.facts)."""
+    rotational: bool | None = None
+    """Of a device; None where it is not known, and of a file."""
 
 
 def file_facts(sysfs: Path, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:
@@ -151,7 +153,8 @@ def file_facts(sysfs: Path, fd: int, size_bytes: int, job: JobSpec) -> TargetFac
 
 def block_facts(device: BlockDevice | None, fd: int, size_bytes: int, job: JobSpec) -> TargetFacts:
     """Read the facts of a device."""
-    return _facts(device, fd, size_bytes, job, 0.0)
+    found = _facts(device, fd, size_bytes, job, 0.0)
+    return found if device is None else replace(found, rotational=rotational(device))
 
 
 def made_facts(sysfs: Path, fd: int) -> TargetFacts:

@@ -171,6 +171,12 @@ def write_cache(device: BlockDevice) -> str | None:
     return read_text(device.disk_folder / "queue" / "write_cache")
 
 
+def rotational(device: BlockDevice) -> bool | None:
+    """Read `queue/rotational` of the whole disk; None where it has none."""
+    value = read_number(device.disk_folder / "queue" / "rotational")
+    return None if value is None else value != 0
+
+
 def physical_block_bytes(device: BlockDevice) -> int | None:
     """Read `queue/physical_block_size` of the whole disk: smaller writes cost it a read as well."""
     return read_number(device.disk_folder / "queue" / "physical_block_size")

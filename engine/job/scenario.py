@@ -89,6 +89,8 @@ def validate_scenario(scenario: Scenario) -> None:
     if len(scenario.turns) > MAX_TURNS:
         raise UsageError(f"{len(scenario.turns)} turns: a scenario has at most {MAX_TURNS}")
     validate(scenario.job)
+    if scenario.turns and scenario.job.until_steady:
+        raise UsageError("--until-steady: a steady state needs knobs that stay: leave out the turns, or this option")
     before_s, runtime_s = 0.0, scenario.job.runtime_s
     for at_s, knobs in scenario.states():
         if at_s < before_s:

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.errors import UsageError
 from engine.job.sizes import format_duration, format_size
-from engine.job.spec import DEFAULT_GIVE_UP_S, Access, Arrival, Backend, JobSpec, TargetSpec
+from engine.job.spec import DEFAULT_GIVE_UP_S, DEFAULT_STEADY_ROUND_S, Access, Arrival, Backend, JobSpec, TargetSpec
 from engine.job.target_text import format_target, parse_target
 from engine.job.values import (
     WrongTypeError,
@@ -143,6 +143,13 @@ TAIL = (
         read_duration,
         lambda job: None if job.give_up_s == DEFAULT_GIVE_UP_S else _duration_text(job.give_up_s),
         "give_up_s",
+    ),
+    Setting("until_steady", read_switch, lambda job: "true" if job.until_steady else None, "until_steady"),
+    Setting(
+        "steady_round",
+        read_duration,
+        lambda job: None if job.steady_round_s == DEFAULT_STEADY_ROUND_S else _duration_text(job.steady_round_s),
+        "steady_round_s",
     ),
     Setting("seed", read_whole, lambda job: str(job.seed), "seed"),
     Setting("arrival", word_reader(Arrival), lambda job: quoted(job.arrival), "arrival"),

@@ -20,6 +20,7 @@ from engine.job.sizes import BlockShare
 
 __all__ = [
     "DEFAULT_GIVE_UP_S",
+    "DEFAULT_STEADY_ROUND_S",
     "MAX_ARRIVALS_PER_S",
     "MAX_BLOCK_BYTES",
     "MAX_PATHS",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 DEFAULT_GIVE_UP_S = 30.0
+DEFAULT_STEADY_ROUND_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,10 @@ class JobSpec:
     think_s: float = 0.0
     """How long each thread, which has one I/O outstanding, pauses after every `think_every` I/Os."""
     think_every: int = 1
+    until_steady: bool = False
+    """Whether the load ends as soon as it is steady (engine/statistics/steady_state.py); the runtime is the limit."""
+    steady_round_s: float = DEFAULT_STEADY_ROUND_S
+    """Length of a round of that rule."""
     give_up_s: float = DEFAULT_GIVE_UP_S
     """How long the end of the run waits for I/Os that do not complete."""
     seed: int = 1

@@ -53,6 +53,7 @@ def order_problems(job: JobSpec) -> Iterator[Problem]:
 MIN_STRIPE_UNIT_BYTES = 4096
 MAX_SEED = 2**63 - 1
 MAX_LOOPS = 10**9
+MIN_STEADY_ROUND_S = 1.0
 
 
 def _outside(value: float, low: float, high: float) -> bool:
@@ -82,6 +83,9 @@ def setting_problems(job: JobSpec) -> Iterator[Problem]:
         yield Problem("size", f"{job.size_bytes} is out of range: at least one block")
     if job.runtime_s is not None and not 0 < job.runtime_s < math.inf:
         yield Problem("runtime", f"{_number(job.runtime_s)} is out of range: longer than 0s")
+    if not MIN_STEADY_ROUND_S <= job.steady_round_s < math.inf:
+        least = _number(MIN_STEADY_ROUND_S)
+        yield Problem("steady-round", f"{_number(job.steady_round_s)} is out of range: {least}s or longer")
     if not 0 <= job.give_up_s < math.inf:
         yield Problem("give-up", f"{_number(job.give_up_s)} is out of range: 0s or longer")
 

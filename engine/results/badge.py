@@ -28,6 +28,10 @@ class BadgeKind(StrEnum):
     """Too few I/Os for the percentiles."""
     SHORT = "short"
     """Measured for too short a time."""
+    STEADY_STATE = "steady_state"
+    """Whether a steady state was reached, by the rule of SNIA."""
+    SLOWER = "slower"
+    """It got slower over time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from engine.job.spec import Backend
 from engine.results.badge import Badge, BadgeKind, percent_text
 from engine.results.layout_result import LogicalResult
 from engine.results.result import EpochResult, RunResult
+from engine.results.steadiness import steady_badges
 
 _SHORT_S = 1.0
 _BUSY_SHARE = 0.9
@@ -27,7 +28,15 @@ def run_badges(result: RunResult) -> tuple[Badge, ...]:
         *_host_busy(result),
         *_few_samples(result),
         *_short(result),
+        *_steady(result),
     )
+
+
+def _steady(result: RunResult) -> Iterator[Badge]:
+    found, about = result.steadiness, result.about
+    if found is not None:
+        wanted = about.solid_state and "write" in found.directions
+        yield from steady_badges(found, about.job, wanted=wanted, epochs=len(result.epochs))
 
 
 def _driver_bound(result: RunResult) -> Iterator[Badge]:
@@ -144,6 +153,7 @@ def caveats(result: RunResult) -> list[str]:
         layout_notes(result),
         _skipped(result),
         _not_polling(result),
+        _missed_steady(result),
     )
     return [*result.about.notices, *(line for lines in found for line in lines)]
 
@@ -175,6 +185,11 @@ def _skipped(result: RunResult) -> Iterator[str]:
         f"overload: {result.skipped:,} arrivals ({percent_text(result.skipped / offered)} %) found no free slot within "
         "a second and were skipped; latencies are those of the rest: lower the rate or raise the queue depth"
     )
+
+
+def _missed_steady(result: RunResult) -> Iterator[str]:
+    if result.missed_steady:
+        yield f"--until-steady: no steady state within {result.about.elapsed_s:.0f} s: give a longer --runtime"
 
 
 def _not_polling(result: RunResult) -> Iterator[str]:

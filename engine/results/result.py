@@ -23,6 +23,7 @@ from engine.results.layout_result import (
     path_results,
 )
 from engine.results.measured import Split, combine_splits, split_of
+from engine.results.steadiness import Steadiness
 from engine.verify.run_result import Verified
 
 _READ_IOS, _WRITE_IOS, _SKIPPED = 0, 4, 14
@@ -117,7 +118,7 @@ class About:
     badges: tuple[Badge, ...]
     """Of the targets."""
     ended: str
-    """runtime, stopped or failed; empty while it runs."""
+    """runtime, size, steady, stopped or failed; empty while it runs."""
     elapsed_s: float
     """From start to stop."""
     paths: tuple[tuple[str, ...], ...] = ()
@@ -126,6 +127,8 @@ class About:
     """On the monotonic clock."""
     devices: tuple[tuple[int, ...], ...] = ()
     """Numbers of the devices that every target is or is stored on, all paths of it; none where they are not known."""
+    solid_state: bool = False
+    """Whether a target is a device that does not rotate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +156,8 @@ class RunResult:
     """I/Os that never completed, which are in no other figure."""
     stalls: tuple[Stall, ...] = ()
     """Stalls: I/Os outstanding for longer than a second."""
+    steadiness: Steadiness | None = None
+    """Of the last epoch; None for a load that was not watched."""
 
     @property
     def ended_ns(self) -> int:
@@ -165,6 +170,13 @@ class RunResult:
     def ended_in_stall(self) -> bool:
         """Whether I/Os never completed, or stalled after the end for so long that they were reported."""
         return bool(self.outstanding) or any(stall.at_end for stall in self.stalls)
+
+    @property
+    def missed_steady(self) -> bool:
+        """Whether it was to end in a steady state and ended by itself without it."""
+        if not self.about.job.until_steady or self.about.ended in ("stopped", "failed"):
+            return False
+        return self.steadiness is None or not self.steadiness.state.is_steady
 
     @property
     def is_damaged(self) -> bool:

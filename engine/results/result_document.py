@@ -16,6 +16,7 @@ from engine.results.histogram import Latencies
 from engine.results.layout_result import LogicalResult, PathResult, path_outcome_documents
 from engine.results.measured import Measured, Split
 from engine.results.result import EpochResult, ErrorCount, FsyncResult, RunResult, TargetResult
+from engine.results.steadiness import steadiness_document
 from engine.verify.run_result import verified_document
 from engine.version import version
 
@@ -49,6 +50,7 @@ def run_document(result: RunResult) -> Document:
         "cpu": _cpu(result.cpu, result.total),
         "cpu_us_per_io": result.cpu_ns / result.completed_ios / 1000 if result.completed_ios else None,
         "skipped": None if about.job.arrival is Arrival.CLOSED else result.skipped,
+        "steady_state": steadiness_document(result.steadiness),
         "verify": None if result.verified is None else verified_document(result.verified),
         "errors": [_error(error) for error in result.errors],
         "paths": path_outcome_documents(result.paths),
@@ -79,6 +81,8 @@ def _job(job: JobSpec) -> Document:
         "think_s": job.think_s,
         "think_every": job.think_every,
         "runtime_s": job.runtime_s,
+        "until_steady": job.until_steady,
+        "steady_round_s": job.steady_round_s,
         "give_up_s": job.give_up_s,
         "seed": job.seed,
         "arrival": job.arrival.value,

@@ -15,7 +15,14 @@ from engine.results.result import FsyncResult, RunResult
 from engine.verify.run_result import verified_lines
 
 _MOST_ROWS = 16
-_ENDINGS = {"runtime": "runtime over", "stopped": "stopped", "failed": "failed", "": "still running"}
+_ENDINGS = {
+    "runtime": "runtime over",
+    "size": "all bytes transferred",
+    "steady": "steady state reached",
+    "stopped": "stopped",
+    "failed": "failed",
+    "": "still running",
+}
 _WIDTHS = (10, 8, 9, 7, 7, 7, 8, 9, 9)
 """With the label they fill 79 columns, which a terminal of 80 shows unbroken."""
 _WHOLE_FROM = 1000

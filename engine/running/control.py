@@ -250,7 +250,7 @@ class LoadControl:
             if fault:
                 self._finish("failed", LoadState.FAILED, f"load failed: {fault}")
             else:
-                self._finish("size" if driver.done else "runtime", LoadState.FINISHED, "load finished")
+                self._finish(driver.ending, LoadState.FINISHED, "load finished")
 
     def _limit_patience(self, give_up_s: float | None) -> None:
         job, wait_limit = self._status_store.status.job, self._wait_limit

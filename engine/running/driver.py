@@ -31,12 +31,14 @@ from engine.results.result import (
     evaluate,
     nothing_measured,
 )
+from engine.results.steadiness import steady_badges
 from engine.running.counter_reader import LayoutCounters, PathHistory, tail_line
 from engine.running.knob_state import KnobState
 from engine.running.prepared_run import PreparedRun, set_up
 from engine.running.select import deepest
 from engine.running.stall_watch import WaitLimit
 from engine.running.status import LoadReading
+from engine.running.steady_watch import SteadyWatch
 from engine.verify.passing import PassResult
 from engine.verify.run_result import Verified, final_passes, verified_so_far
 
@@ -69,6 +71,7 @@ class LoadDriver:
         self._devices: tuple[tuple[int, ...], ...] = ()
         self._layout_reader: LayoutCounters | None = None
         self._path_history = PathHistory()
+        self._steady = SteadyWatch(job)
         self._started_ns: int | None = None
         self._ended_ns: int | None = None
         self._result: RunResult | None = None
@@ -98,11 +101,10 @@ class LoadDriver:
         """What makes the figures less than they seem, by what is known so far."""
         prepared_run = self._prepared_run
         if prepared_run is not None:
-            return (
-                prepared_run.badges(self._knobs.knobs)
-                if self._job.stays_awake
-                else prepared_run.live_badges(self._knobs.knobs)
-            )
+            knobs = self._knobs.knobs
+            own = prepared_run.badges(knobs) if self._job.stays_awake else prepared_run.live_badges(knobs)
+            epochs = self._knobs.now.epoch + 1
+            return (*own, *steady_badges(self._steady.found, self._job, wanted=False, epochs=epochs))
         return () if self._result is None else run_badges(self._result)
 
     @property
@@ -129,6 +131,11 @@ class LoadDriver:
     def done(self) -> bool:
         """Whether the engine ended by itself because all bytes of the job were transferred."""
         return self._prepared_run is not None and self._prepared_run.engine.done
+
+    @property
+    def ending(self) -> str:
+        """Why a load without a fault is over: all bytes were transferred, it is steady, or its runtime is over."""
+        return "size" if self.done else "steady" if self.ends_steady else "runtime"
 
     @property
     def elapsed_s(self) -> float:
@@ -265,6 +272,8 @@ class LoadDriver:
         self, prepared_run: PreparedRun, ended: str, final_pass: Callable[[float], None] | None, wait_limit: WaitLimit
     ) -> bool:
         badges = prepared_run.badges(self._knobs.knobs)
+        if self._started_ns is not None:
+            self._steady.end(prepared_run.counters.peek(), time.monotonic_ns())
         returned = prepared_run.stop(wait_limit)
         closing = BackgroundCall(
             lambda: prepared_run.close(self._waits, cached_writes=self._cached_writes), "lunscope-close"
@@ -302,6 +311,15 @@ class LoadDriver:
     def _note_mode(self, knobs: Knobs) -> None:
         """Note whether writes may be left in the page cache."""
         self._cached_writes = self._cached_writes or (knobs.mode is not Mode.DIRECT and knobs.read_pct < 100)
+
+    def observe_steadiness(self, counters: NDArray[np.uint64], now_ns: int) -> None:
+        """Take counters of the running load, columns as the raw table load; called periodically by one thread."""
+        self._steady.observe(counters, self._knobs.now, now_ns)
+
+    @property
+    def ends_steady(self) -> bool:
+        """Whether the load is to end because it is steady."""
+        return self._job.until_steady and self._steady.is_steady
 
     def damaged_ranges(self) -> int:
         """How many ranges the reads of a verified load found damaged so far."""
@@ -403,10 +421,11 @@ class LoadDriver:
             prepared_run.path_names,
             self._started_ns or 0,
             self._devices,
+            prepared_run.solid_state,
         )
         self.observe_paths()
         result = evaluate(about, prepared_run.engine, prepared_run.counters.peek(), time.monotonic_ns())
-        result = replace(result, paths=self._path_history.outcomes)
+        result = replace(result, paths=self._path_history.outcomes, steadiness=self._steady.found)
         engine = prepared_run.verifying
         return (
             result if engine is None else replace(result, verified=verified_so_far(engine, prepared_run.names, passes))

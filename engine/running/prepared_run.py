@@ -134,6 +134,11 @@ class PreparedRun:
             tuple(number for node in target.nodes for number in storage_numbers(node.fd)) for target in self.targets
         )
 
+    @property
+    def solid_state(self) -> bool:
+        """Whether a target is a device that does not rotate."""
+        return any(target.facts.rotational is False for target in self.targets)
+
     def notices(self, knobs: Knobs) -> tuple[str, ...]:
         """Say what a reader of the numbers must know, one line each."""
         own = notices_of(self.choice, knobs, self.targets)

@@ -108,7 +108,7 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
     """Watch until the load is over; blocks.
 
     Returns:
-        Why it must end or has ended by itself, "" if its runtime is over, None if `ended` was set elsewhere.
+        Why it must end or has ended by itself, "" if it is over or steady, None if `ended` was set elsewhere.
     """
     watch, paths, next_report_ns = FailureWatch(), PathCounterWatch(), time.monotonic_ns() + _REPORT_NS
     damage = DamageWatch()
@@ -122,6 +122,7 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
         if now_ns >= next_report_ns:
             next_report_ns = now_ns + _REPORT_NS
             status_store.change(badges=driver.badges, tail=driver.tail())
+        driver.observe_steadiness(counters, now_ns)
         _report(driver, status_store, watch.observe(counters, now_ns))
         paths.observe(*driver.observe_paths(), status_store)
         damage.observe(driver, status_store)
@@ -131,6 +132,8 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
             return str(refusal)
         if not driver.running:
             return driver.fault
+        if driver.ends_steady:
+            return ""
         if watch.hopeless(now_ns):
             return f"every I/O failed for more than {GIVE_UP_S:g} s ({_first_error(driver)})"
     return None

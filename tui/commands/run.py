@@ -25,7 +25,7 @@ from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source
-from tui.options.work import file_options, read_work, with_ends, with_scratch
+from tui.options.work import file_options, read_work, with_ends, with_scratch, with_steady_limits
 
 SCREEN_TARGETS = 4
 """Scratch files made for the screen, so that the stripe width can be turned."""
@@ -70,11 +70,12 @@ def command(
     Outstanding I/Os are reported after a second. The end waits for them for --give-up TIME, or until a second signal;
     then the summary lists them.
 
-    Exits 0 if the load ran, 1 if it or any of its I/Os failed or did not complete in time, or --verify found damage, 2
-    for usage errors, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the summary.
+    Exits 0 if the load ran, 1 if it or any of its I/Os failed or did not complete in time, --verify found damage, or
+    --until-steady saw no steady state, 2 for usage errors, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it,
+    after the summary.
     """
     read = read_work(job_file, sections, LoadOptions(**knobs))
-    if read.search is not None:
+    if read.search is not None and not (read.search.is_steady and knobs.get("until_steady")):
         raise UsageError(read.search.refusal)
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
@@ -83,7 +84,7 @@ def command(
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     on_screen = terminal and not (headless or as_json or save_job or fio_json or read.is_timed)
-    read = with_scratch(read, SCREEN_TARGETS if on_screen else 1)
+    read = with_steady_limits(with_scratch(read, SCREEN_TARGETS if on_screen else 1))
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
     if save_job is not None:

@@ -194,6 +194,8 @@ def _job(scenarios: tuple[Scenario, ...], axes: tuple[SweepAxis, ...], *, has_ru
     job = replace(scenarios[0].job, runtime_s=None, io_bytes=None, loops=None, ramp_s=0.0)
     if has_runtime:
         raise UsageError("--runtime: a sweep measures each point as long as it needs: leave it out")
+    if job.until_steady:
+        raise UsageError("--until-steady: a sweep measures each point as long as it needs: leave it out")
     if job.verify:
         raise UsageError("--verify: a sweep checks no data: leave it out")
     widths = [value for axis in axes if axis.knob.id == "stripe_width" for value in axis.values]

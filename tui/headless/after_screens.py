@@ -28,7 +28,7 @@ def sum_up(control: LoadControl, recording: RecordingSource | None, code: int) -
         from tui.headless.runs import print_result  # noqa: PLC0415 (slow to import; most leave without a load)
 
         print_result(result)
-        code = code or int(result.is_damaged or result.ended_in_stall)
+        code = code or int(result.is_damaged or result.ended_in_stall or result.missed_steady)
     return _leave_or_return(control, recording, code)
 
 

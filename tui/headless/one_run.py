@@ -192,4 +192,4 @@ def exit_code(result: RunResult, state: LoadState, signals: EndingSignals) -> in
     if signal is not None:
         return 128 + signal
     failed = state is LoadState.FAILED or result.failed_ios or result.is_damaged or result.ended_in_stall
-    return int(bool(failed or result.outstanding))
+    return int(bool(failed or result.outstanding or result.missed_steady))

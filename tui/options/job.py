@@ -143,6 +143,18 @@ _OPTIONS = (
         help="Duration, as 30s or 5m. [10s without screen]",
     ),
     click.option(
+        "--until-steady/--no-until-steady",
+        default=None,
+        help="End once the load is steady by the SNIA rule over 5 rounds; exit 1 if it is not within --runtime. "
+        "[25 rounds]",
+    ),
+    click.option(
+        "--steady-round",
+        callback=_parsed(parse_duration),
+        metavar="TIME",
+        help="Length of a round of that rule. [1m]",
+    ),
+    click.option(
         "--give-up",
         callback=_parsed(parse_duration),
         metavar="TIME",

@@ -14,6 +14,7 @@ from engine.job.formats.choose import read_job
 from engine.job.formats.read_job import ReadJob
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
+from engine.statistics.steady_state import MOST_ROUNDS
 from tui.options.job import LoadOptions, job_with, with_scratch_targets
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -41,6 +42,23 @@ DEFAULT_RUNTIME_S = 10.0
 def bounded(job: JobSpec, last_turn_s: float = 0.0) -> JobSpec:
     """Set a runtime if a job has none, beyond its last knob turn: it runs unattended."""
     return job if job.has_end else replace(job, runtime_s=last_turn_s + DEFAULT_RUNTIME_S)
+
+
+_MARGIN_S = 1.0
+"""How late the first round may begin."""
+_ROUND_LATE_S = 0.1
+"""How much longer a round may be than it should."""
+
+
+def with_steady_limits(read: ReadJob) -> ReadJob:
+    """Set the limit of jobs that end once they are steady and have no other: the most rounds of the specification."""
+    return for_every_job(read, lambda each: _steady_limit(each.job))
+
+
+def _steady_limit(job: JobSpec) -> JobSpec:
+    if not job.until_steady or job.has_end:
+        return job
+    return replace(job, runtime_s=job.ramp_s + MOST_ROUNDS * (job.steady_round_s + _ROUND_LATE_S) + _MARGIN_S)
 
 
 def file_options(command: _Command) -> _Command:

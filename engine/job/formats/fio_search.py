@@ -47,5 +47,8 @@ def take_search(given: Given, depth: int) -> JobSearch | None:
         return JobSearch(str(error), vary, slo)
     if steady is None:
         return None
-    error = steady.error("measuring until figures are steady is the work of a sweep: lunscope sweep FILE")
+    error = steady.error(
+        "measuring until figures are steady is the work of a sweep: lunscope sweep FILE, or of the SNIA rule: "
+        "lunscope run FILE --until-steady"
+    )
     return JobSearch(str(error), f"qd={depth}", None)

@@ -18,6 +18,11 @@ class JobSearch:
     slo: str | None
     """A limit of latency."""
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether it looks for a steady state, which `run --until-steady` waits for as well."""
+        return self.slo is None
+
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
