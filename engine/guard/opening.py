@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -268,7 +269,7 @@ def _claim_block(opener: _Opener, found: Found) -> int:
     """Open a device for writing with an exclusive claim, which keeps mounts, swap and volume managers off it."""
     permission.refuse_used(opener.usage, found.path, found.fd)
     try:
-        fd = reopen(found, os.O_RDWR | os.O_EXCL | opener.mode_flags)
+        fd = _open_exclusive(found, opener.mode_flags)
     except BlockingIOError:
         device = look_up(opener.usage.roots.sysfs, found.status.st_rdev)
         raise permission.claimed(found, device) from None
@@ -279,3 +280,29 @@ def _claim_block(opener: _Opener, found: Found) -> int:
         os.close(fd)
         raise
     return fd
+
+
+_RELEASE_S = 2.0
+"""How long the kernel may take to tear down the ring of an earlier load, which holds its devices until then."""
+_RETRY_S = 0.01
+_claimed_before: set[int] = set()
+"""Numbers of the devices that this process has claimed."""
+
+
+def _open_exclusive(found: Found, mode_flags: int) -> int:
+    """Claim a device, waiting for an earlier load of this process to let go of it (io_ring_exit_work in the kernel).
+
+    Raises:
+        BlockingIOError: something else has claimed it.
+    """
+    number, deadline_s = found.status.st_rdev, time.monotonic() + _RELEASE_S
+    while True:
+        try:
+            fd = reopen(found, os.O_RDWR | os.O_EXCL | mode_flags)
+        except BlockingIOError:
+            if number not in _claimed_before or time.monotonic() > deadline_s:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            _claimed_before.add(number)
+            return fd

@@ -40,7 +40,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
 """By key; each raises WrongTypeError, or UsageError for text that cannot be read."""
 MOST_OF_A_KEY = 100
 """Characters that an error shows of a key."""
-_COMMAND_LINE_ONLY = ("allow_write", "destroy_data")
+_COMMAND_LINE_ONLY = ("allow_write", "destroy_data", "precondition")
 
 
 @dataclass(frozen=True, slots=True)

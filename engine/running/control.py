@@ -231,6 +231,12 @@ class LoadControl:
         driver = self._driver
         return None if driver is None else driver.peek()
 
+    @property
+    def used_bytes(self) -> tuple[int, ...]:
+        """How many bytes of each target the armed load may use; empty where none is."""
+        driver = self._driver
+        return () if driver is None else driver.used_bytes
+
     def last_epoch(self) -> EpochResult | None:
         """Return what was measured since the last turn of the knobs, or in the last epoch; None before there is one."""
         driver = self._driver

@@ -87,6 +87,13 @@ class LoadDriver:
         return () if self._prepared_run is None else self._prepared_run.names
 
     @property
+    def used_bytes(self) -> tuple[int, ...]:
+        """How many bytes of each target the job may use; empty before `prepare`."""
+        prepared_run = self._prepared_run
+        targets = () if prepared_run is None else prepared_run.targets
+        return tuple(target.size_bytes - self._job.offset_bytes for target in targets)
+
+    @property
     def backend(self) -> str:
         """The engine taken; empty before `prepare`."""
         return "" if self._prepared_run is None else self._prepared_run.choice.backend.value

@@ -19,8 +19,9 @@ from engine.running.control import LoadControl
 from engine.text import safe_text
 from tui.headless.after_screens import sum_up
 from tui.headless.leaving import go_on_in_child
+from tui.headless.precondition import precondition_code, preconditioning, run_precondition
 from tui.headless.runs import ResultOutput, run_headless
-from tui.options.job import LoadOptions, load_options, make_permissions, permission_options
+from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, precondition_option
 from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
@@ -34,6 +35,7 @@ SCREEN_TARGETS = 4
 @click.command(short_help="watch this host and drive a load")
 @click.argument("job_file", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
 @load_options
+@precondition_option
 @permission_options
 @click.option("--headless", is_flag=True, help="No screen, even on a terminal; runs 10 s unless --runtime is given.")
 @click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.run/1) at the end.")
@@ -47,6 +49,7 @@ def command(
     sections: tuple[str, ...],
     save_job: Path | None,
     fio_json: Path | None,
+    precondition: bool,
     allow_write: tuple[str, ...],
     destroy_data: bool,
     headless: bool,
@@ -95,14 +98,21 @@ def command(
     if on_screen:
         (only,) = read.scenarios
         validate(only.job)
+        first = preconditioning(only.job, permissions, wanted=precondition)
         go_on_in_child()
-        return _on_screen(only.job, permissions, watching)
+        return precondition_code(first) or _on_screen(only.job, permissions, watching)
     read = with_ends(read)
     for each in read.scenarios:
         validate_scenario(each)
     require_permission(read.scenarios, permissions)
+    if precondition and len(read.scenarios) > 1:
+        raise UsageError("--precondition: the file has several jobs: choose one with --section")
+    first = preconditioning(read.scenarios[0].job, permissions, wanted=precondition)
     go_on_in_child()
-    return run_headless(read, permissions, watching, ResultOutput(as_json, fio_json))
+    done = run_precondition(first)
+    if done is not None and done.code:
+        return done.code
+    return run_headless(read, permissions, watching, ResultOutput(as_json, fio_json, done))
 
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:

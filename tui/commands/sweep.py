@@ -26,10 +26,18 @@ from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.after_screens import sum_up_sweep
 from tui.headless.leaving import go_on_in_child
+from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
 from tui.headless.rates import RateOutput, RatesAsked, rate_ranges, search_rates
 from tui.headless.sweep import SweepOrder, run_sweep
-from tui.options.job import LoadOptions, load_options, make_permissions, permission_options, with_scratch_targets
+from tui.options.job import (
+    LoadOptions,
+    load_options,
+    make_permissions,
+    permission_options,
+    precondition_option,
+    with_scratch_targets,
+)
 from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
@@ -77,6 +85,7 @@ from tui.options.work import read_work
 @click.option("--json", "as_json", is_flag=True, help="No screen; one JSON document (lunscope.sweep/1) at the end.")
 @session_options
 @load_options
+@precondition_option
 @permission_options
 @tier_option
 @root_options
@@ -95,6 +104,7 @@ def command(
     overwrite: bool,
     interval: float,
     scratch_dir: Path | None,
+    precondition: bool,
     allow_write: tuple[str, ...],
     destroy_data: bool,
     tier: str,
@@ -129,8 +139,7 @@ def command(
     wants_rates = rates is not None or (bool(limits) and not axes)
     if goal is not None and not wants_rates:
         raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
-    if toggle is not None and preset is None:
-        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
+    _refuse_beside_presets(preset, toggle, precondition=precondition)
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
         os.environ[SCRATCH_ENV] = str(folder)
@@ -143,13 +152,18 @@ def command(
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates:
         asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
-        return search_rates(job, asked, permissions, RateOutput(watching, as_json, trials, read.warnings))
+        output = RateOutput(watching, as_json, trials, read.warnings, precondition)
+        return search_rates(job, asked, permissions, output)
     plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
     require_write_permission(plan, permissions)
+    first = preconditioning(plan.armed, permissions, wanted=precondition)
     for warning in read.warnings:
         click.echo(f"lunscope: {safe_text(warning)}", err=True)
     click.echo(f"lunscope: {plan.words}", err=True)
     go_on_in_child()
+    code = precondition_code(first)
+    if code:
+        return code
     with nullcontext() if trials is None else TrialFile(trials, plan) as file:
         if file is not None and file.done:
             click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
@@ -157,6 +171,13 @@ def command(
         if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
             return _on_screen(order, watching)
         return run_sweep(order, watching)
+
+
+def _refuse_beside_presets(preset: str | None, toggle: str | None, *, precondition: bool) -> None:
+    if toggle is not None and preset is None:
+        raise UsageError("--toggle is of a preset: give --preset flashcache as well")
+    if precondition and preset is not None:
+        raise UsageError("--precondition: not with --preset: precondition with lunscope run before it")
 
 
 def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:

@@ -6,23 +6,18 @@ import functools
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-
-import click
+from collections.abc import Sequence
 
 from collectors.model import Step
 from collectors.rates import derive
 from collectors.reports.run_devices import RunSamples
-from engine.background_call import BackgroundCall
-from engine.errors import StoppedError
 from engine.job.scenario import Turn
 from engine.job.spec import JobSpec, Permissions
-from engine.results.result import RunResult, nothing_measured
+from engine.results.result import RunResult
 from engine.running.control import LoadControl, LoadState, LoadStatus
+from tui.headless.driven_run import DrivenRun, ReportProgress
 from tui.headless.monitor import Monitor
 from tui.headless.signals import EndingSignals
-from tui.headless.wait_lines import WaitLines
 from tui.options.tiers import PATIENCE_S
 
 _LOOK_S = 0.05
@@ -32,12 +27,9 @@ _FIRST_SAMPLE_S = PATIENCE_S + 1.0
 _SAMPLE_S = 1.0
 """How long a sample may hold up its start or end."""
 
-ReportProgress = Callable[[str], None]
-"""Shows one line of progress in place of the previous one."""
 
-
-class HeadlessRun:
-    """Runs one job from preparation to result, in the main thread, which alone receives signals."""
+class HeadlessRun(DrivenRun):
+    """Watches the host while it runs one job, with knob turns at their times."""
 
     def __init__(
         self,
@@ -49,31 +41,10 @@ class HeadlessRun:
         turns: Sequence[Turn] = (),
         samples: RunSamples | None = None,
     ) -> None:
-        self._control = control
+        super().__init__(control, signals, report)
         self._monitor = monitor
-        self._signals = signals
-        self._report = report
         self._turns = deque(turns)
         self._samples = samples
-        self._waits = WaitLines(self._say)
-
-    def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
-        """Prepare and run until the runtime is over or a signal comes, with knob turns at their times.
-
-        Raises:
-            LunscopeError: the job cannot be prepared or started, or a turn is refused; everything is cleaned up.
-        """
-        try:
-            self._prepare(job, permissions)
-            self._follow()
-            self._end_samples()
-        except StoppedError:
-            pass
-        finally:
-            self._stop()
-            self._waits.show(self._control.outstanding)
-            self._report("")
-        return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
 
     def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
         self._await_counters()
@@ -99,39 +70,6 @@ class HeadlessRun:
         self._monitor.sample_now(_SAMPLE_S)
         self._samples.end()
 
-    def _do_unless_stopped(self, operation: Callable[[], None], name: str) -> None:
-        """Run a call that may hang until it is done or a signal cancels it.
-
-        Raises:
-            StoppedError: a signal came.
-        """
-        if self._signals.wait(0) is not None:
-            raise StoppedError("stopped before the load began")
-        under_way = BackgroundCall(operation, name)
-        while not under_way.done.wait(_LOOK_S):
-            self._name_waits()
-            if self._signals.wait(0) is not None:
-                self._stop()
-                gave_up = self._control.status.state is LoadState.FAILED
-                if not under_way.done.wait(_LOOK_S) and gave_up:
-                    raise StoppedError("given up before the load began")
-            progress = self._control.status.progress
-            if progress:
-                self._report(f"preparing: {100 * progress:.0f} %")
-        under_way.result()
-
-    def _stop(self) -> None:
-        """End the load; a second signal gives up outstanding I/Os."""
-        stopping = BackgroundCall(lambda: self._control.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
-        while not stopping.done.wait(_LOOK_S):
-            self._name_waits()
-            if self._signals.count > 1:
-                self._control.abandon()
-        stopping.result()
-
-    def _name_waits(self) -> None:
-        self._waits.show(self._control.status.outstanding)
-
     def _follow(self) -> None:
         reported_s = time.monotonic()
         while not self._control.wait(0) and self._signals.wait(self._pause_s()) is None:
@@ -140,10 +78,6 @@ class HeadlessRun:
             if time.monotonic() - reported_s >= _REPORT_S:
                 reported_s += _REPORT_S
                 self._report(progress_line(self._control.status, self._monitor.step))
-
-    def _say(self, line: str) -> None:
-        self._report("")
-        click.echo(f"lunscope: {line}", err=True)
 
     def _pause_s(self) -> float:
         """How long to wait for signals only: until the next turn at most."""

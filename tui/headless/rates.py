@@ -22,6 +22,7 @@ from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child
+from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.rate_search import RateOrder, run_rates
 from tui.headless.sweep import SweepOrder
 from tui.options.watching import Watching
@@ -51,6 +52,8 @@ class RateOutput:
     as_json: bool
     trials: Path | None
     warnings: Sequence[str]
+    precondition: bool = False
+    """Whether targets are preconditioned before anything is measured."""
 
 
 def rate_ranges(vary: Sequence[str]) -> tuple[RateRange | None, tuple[str, ...]]:
@@ -76,9 +79,13 @@ def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, outp
     plan = make_rate_plan(job, asked.limits, asked.goal, asked.rates, _curves(job, asked, closed))
     if closed is not None:
         require_write_permission(closed, permissions)
+    first = preconditioning(plan.armed, permissions, wanted=output.precondition)
     for line in (*output.warnings, *(() if closed is None else (closed.words,)), plan.words):
         click.echo(f"lunscope: {safe_text(line)}", err=True)
     go_on_in_child()
+    code = precondition_code(first)
+    if code:
+        return code
     with ExitStack() as files:
         order = RateOrder(plan, permissions, output.as_json)
         if closed is not None:

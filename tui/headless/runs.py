@@ -29,6 +29,7 @@ from engine.text import safe_text
 from tui.headless.leaving import leave
 from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import HeadlessRun, exit_code
+from tui.headless.precondition import Preconditioned
 from tui.headless.signals import EndingSignals
 from tui.options.tiers import PATIENCE_S
 from tui.options.watching import Watching, open_source
@@ -52,6 +53,8 @@ class ResultOutput:
 
     as_json: bool
     fio_json: Path | None
+    preconditioned: Preconditioned | None = None
+    """What was written to the targets before."""
 
 
 def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, output: ResultOutput) -> int:
@@ -79,7 +82,7 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
                 runs.append((result, series.intervals))
                 devices = samples.below(result.about, watching.sysfs, follow_files=not result.outstanding)
-                _print_run(result, devices, read, as_json=output.as_json)
+                _print_run(result, devices, read, output)
                 code = exit_code(result, control.status.state, signals) or code
                 if code > 1 or control.outstanding:
                     break
@@ -132,13 +135,15 @@ def _observe(step: Step, series: LoadSeries, samples: RunSamples) -> None:
     samples.observe(step)
 
 
-def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, *, as_json: bool) -> None:
+def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, output: ResultOutput) -> None:
     """Print one of the runs of a file, with its name if there are several."""
     wanted = ResponseTimes(read.response_limits_s, read.response_edges_s)
     findings = findings_of_run(result, devices)
-    if as_json:
+    done = output.preconditioned
+    if output.as_json:
         document = {
             **run_document(result),
+            "preconditioned": None if done is None else done.document,
             "devices": devices_document(devices),
             "findings": findings_document(findings),
             "response_times": response_document(result, wanted),
@@ -147,6 +152,8 @@ def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, *, 
         return
     if len(read.scenarios) > 1:
         click.echo(f"[{safe_text(result.about.job.name)}]")
+    if done is not None:
+        click.echo(done.line)
     lines = summary_lines(result)
     gap = [""] if lines[-1] else []
     for line in (*lines, *gap, *device_lines(devices), *finding_lines(findings), *response_lines(result, wanted)):

@@ -222,6 +222,13 @@ def _decorated(command: _Command, options: tuple[Callable[[_Command], _Command],
     return command
 
 
+precondition_option = click.option(
+    "--precondition",
+    is_flag=True,
+    help="First write to all that is used of the targets twice, 128k in sequence (SNIA); needs --allow-write.",
+)
+
+
 def make_permissions(allow_write: tuple[str, ...], *, destroy_data: bool) -> Permissions:
     """Build the permissions."""
     return Permissions(frozenset(allow_write), destroy_data)

@@ -1,0 +1,98 @@
+"""One load from its preparation to its end, without a screen: what holds whatever is done while it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+
+import click
+
+from engine.background_call import BackgroundCall
+from engine.errors import StoppedError
+from engine.job.spec import JobSpec, Permissions
+from engine.results.result import RunResult, nothing_measured
+from engine.running.control import LoadControl, LoadState
+from tui.headless.signals import EndingSignals
+from tui.headless.wait_lines import WaitLines
+
+_LOOK_S = 0.05
+
+ReportProgress = Callable[[str], None]
+"""Shows one line of progress in place of the previous one."""
+
+
+class DrivenRun(ABC):
+    """Runs one job from preparation to result, in the main thread, which alone receives signals."""
+
+    def __init__(self, control: LoadControl, signals: EndingSignals, report: ReportProgress) -> None:
+        self._control = control
+        self._signals = signals
+        self._report = report
+        self._waits = WaitLines(self._say)
+
+    def drive(self, job: JobSpec, permissions: Permissions) -> RunResult:
+        """Prepare and run until it is over or a signal comes.
+
+        Raises:
+            LunscopeError: the job cannot be prepared or started, or a turn is refused; everything is cleaned up.
+        """
+        try:
+            self._prepare(job, permissions)
+            self._follow()
+            self._end_samples()
+        except StoppedError:
+            pass
+        finally:
+            self._stop()
+            self._waits.show(self._control.outstanding)
+            self._report("")
+        return self._control.result() or replace(nothing_measured(job), outstanding=self._control.outstanding)
+
+    @abstractmethod
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        """Arm the job and start it."""
+
+    @abstractmethod
+    def _follow(self) -> None:
+        """Return when the load is over or is to end."""
+
+    def _end_samples(self) -> None:  # noqa: B027 (not every load has any)
+        """Take the last sample before what was written is read back."""
+
+    def _do_unless_stopped(self, operation: Callable[[], None], name: str) -> None:
+        """Run a call that may hang until it is done or a signal cancels it.
+
+        Raises:
+            StoppedError: a signal came.
+        """
+        if self._signals.wait(0) is not None:
+            raise StoppedError("stopped before the load began")
+        under_way = BackgroundCall(operation, name)
+        while not under_way.done.wait(_LOOK_S):
+            self._name_waits()
+            if self._signals.wait(0) is not None:
+                self._stop()
+                gave_up = self._control.status.state is LoadState.FAILED
+                if not under_way.done.wait(_LOOK_S) and gave_up:
+                    raise StoppedError("given up before the load began")
+            progress = self._control.status.progress
+            if progress:
+                self._report(f"preparing: {100 * progress:.0f} %")
+        under_way.result()
+
+    def _stop(self) -> None:
+        """End the load; a second signal gives up outstanding I/Os."""
+        stopping = BackgroundCall(lambda: self._control.stop(verify=self._signals.wait(0) is None), "lunscope-stop")
+        while not stopping.done.wait(_LOOK_S):
+            self._name_waits()
+            if self._signals.count > 1:
+                self._control.abandon()
+        stopping.result()
+
+    def _name_waits(self) -> None:
+        self._waits.show(self._control.status.outstanding)
+
+    def _say(self, line: str) -> None:
+        self._report("")
+        click.echo(f"lunscope: {line}", err=True)

@@ -1,0 +1,141 @@
+"""Preconditioning before a load or a sweep: a load of its own, whose writes are in no result."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+import click
+
+from engine.errors import LunscopeError
+from engine.job.precondition import PASSES, precondition_job, precondition_words, progress_words
+from engine.job.sizes import human_size
+from engine.job.spec import JobSpec, Permissions
+from engine.results.result import RunResult
+from engine.running.control import LoadControl
+from engine.text import safe_text
+from tui.headless.driven_run import DrivenRun
+from tui.headless.leaving import leave
+from tui.headless.measuring import report_progress
+from tui.headless.one_run import exit_code
+from tui.headless.signals import EndingSignals
+
+_LOOK_S = 0.05
+_REPORT_S = 0.5
+_LOG_S = 30.0
+"""How often progress is a line of its own where there is no terminal."""
+_WRITE_BYTES = 5
+"""Column of the raw table load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditioned:
+    """What was written before a load."""
+
+    code: int
+    """Exit code; 0 if everything was written."""
+    written_bytes: int
+    elapsed_s: float
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        return f"preconditioned: {human_size(self.written_bytes)} in {PASSES} passes, {self.elapsed_s:.0f} s"
+
+    @property
+    def document(self) -> dict[str, object]:
+        """For JSON."""
+        return {"passes": PASSES, "written_bytes": self.written_bytes, "elapsed_s": round(self.elapsed_s, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditioning:
+    """What is to be written, and the load that is measured after it."""
+
+    job: JobSpec
+    measured: JobSpec
+    permissions: Permissions
+
+
+def preconditioning(measured: JobSpec, permissions: Permissions, *, wanted: bool) -> Preconditioning | None:
+    """Plan to precondition the targets of a load; None if that is not wanted.
+
+    Raises:
+        UsageError: a target cannot be preconditioned.
+        RefusedError: writing to one of them was not allowed.
+    """
+    return Preconditioning(precondition_job(measured, permissions), measured, permissions) if wanted else None
+
+
+class _PreconditionRun(DrivenRun):
+    """Writes to the targets until they are full twice; checks the load that comes after it first."""
+
+    def __init__(self, control: LoadControl, signals: EndingSignals, measured: JobSpec) -> None:
+        super().__init__(control, signals, report_progress)
+        self._measured = measured
+        self._total_bytes: tuple[int, ...] = ()
+
+    def _prepare(self, job: JobSpec, permissions: Permissions) -> None:
+        # What is wrong with the load itself is said now and not after hours of writing.
+        self._do_unless_stopped(lambda: self._control.arm(self._measured, permissions), "lunscope-arm")
+        self._do_unless_stopped(lambda: self._control.arm(job, permissions), "lunscope-arm")
+        used_bytes = self._control.used_bytes
+        self._total_bytes = tuple(PASSES * each for each in used_bytes)
+        for line in precondition_words(job, self._control.status.targets, used_bytes):
+            self._say(safe_text(line))
+        self._do_unless_stopped(self._control.start, "lunscope-start")
+
+    def _follow(self) -> None:
+        reported_s = logged_s = time.monotonic()
+        while not self._control.wait(0) and self._signals.wait(_LOOK_S) is None:
+            self._name_waits()
+            now_s = time.monotonic()
+            if now_s - reported_s >= _REPORT_S:
+                reported_s = now_s
+                self._report(self._words())
+            if now_s - logged_s >= _LOG_S and not sys.stderr.isatty():
+                logged_s = now_s
+                self._say(self._words())
+
+    def _words(self) -> str:
+        counters = self._control.peek()
+        written = [0] * len(self._total_bytes) if counters is None else counters[:, _WRITE_BYTES].tolist()
+        return progress_words(self._total_bytes, written, self._control.status.elapsed_s)
+
+
+def run_precondition(order: Preconditioning | None) -> Preconditioned | None:
+    """Write to the targets until that is done or a signal comes; does nothing without an order.
+
+    Raises:
+        LunscopeError: it or the load that follows cannot be prepared or started; the latter before anything is written.
+    """
+    if order is None:
+        return None
+    control = LoadControl()
+    with EndingSignals() as signals:
+        try:
+            result = _PreconditionRun(control, signals, order.measured).drive(order.job, order.permissions)
+        except LunscopeError as error:
+            if not control.outstanding:
+                raise
+            click.echo(f"lunscope: {safe_text(str(error))}", err=True)
+            leave(error.exit_code or 1)
+        code = exit_code(result, control.status.state, signals) or int(result.about.ended != "size")
+        click.echo(f"lunscope: {safe_text(_outcome(result, code, control))}", err=True)
+        if control.outstanding:
+            leave(code or 1)
+    return Preconditioned(code, result.total.write.bytes, result.about.elapsed_s)
+
+
+def precondition_code(order: Preconditioning | None) -> int:
+    """Do the same; returns the exit code, 0 if what follows can be measured."""
+    done = run_precondition(order)
+    return 0 if done is None else done.code
+
+
+def _outcome(result: RunResult, code: int, control: LoadControl) -> str:
+    if not code:
+        return f"preconditioning: done after {result.about.elapsed_s:.0f} s"
+    failed = f"{result.failed_ios:,} writes failed; " if result.failed_ios else ""
+    return f"preconditioning: {failed}{control.status.message or 'stopped'}: nothing is measured"
