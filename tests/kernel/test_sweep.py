@@ -104,6 +104,7 @@ def _sweep(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("--vary", "qd=1,2", "--slo", "p98<=1ms"), "--slo: 'p98<=1ms' is not a limit"),
         (("--vary", "qd=1,2", "--runtime", "5s"), "--runtime: a sweep measures"),
         (("--vary", "qd=1,2", "--verify"), "--verify: a sweep checks no data"),
+        (("--vary", "qd=1,2", "--until-steady"), "--until-steady: a sweep measures each point"),
         (("--vary", "stripe_width=1,2", "--target", "{file}"), "more than the job has targets"),
         (("--vary", "qd=1,2", "--trials", "{file}"), "not a file of a sweep"),
     ],

@@ -76,6 +76,16 @@ def test_rounds_say_when_it_was_reached_lost_and_reached_again() -> None:
     assert said(rounds) == [14, 14, 10]
 
 
+@pytest.mark.parametrize(
+    ("noise", "fall", "least", "most"),
+    [(0.03, 0, 0.97, 1), (0.08, 0, 0.4, 0.6), (0.01, 0.02, 0.85, 0.95), (0.01, 0.03, 0, 0.03), (0.01, 0.05, 0, 0)],
+)
+def test_how_often_noise_and_falls_pass_as_steady(noise: float, fall: float, least: float, most: float) -> None:
+    random = np.random.default_rng(1)
+    series = (1000 * (1 - fall * np.arange(5)) * (1 + noise * random.standard_normal(5)) for _ in range(1000))
+    assert least <= np.mean([steady_window(tuple(values)).is_steady for values in series]) <= most
+
+
 def test_all_figures_must_be_steady_together() -> None:
     rounds = SteadyRounds()
     for number in range(5):
