@@ -43,7 +43,7 @@ def test_each_target_needs_its_permission(permissions: Permissions) -> None:
 
 def test_each_path_of_a_lun_needs_its_permission() -> None:
     job = JobSpec((TargetSpec.lun((PathSpec("/dev/a"), PathSpec("/dev/b"))),))
-    with pytest.raises(RefusedError, match="^/dev/b: "):
+    with pytest.raises(RefusedError, match=r"^/dev/b: "):
         precondition_job(job, allowed("/dev/a"))
     assert precondition_job(job, allowed("/dev/a", "/dev/b")).targets == job.targets
 
@@ -51,7 +51,7 @@ def test_each_path_of_a_lun_needs_its_permission() -> None:
 def test_a_scratch_file_is_none_and_a_job_file_cannot_ask_for_it() -> None:
     with pytest.raises(UsageError, match=r"name a --target"):
         precondition_job(JobSpec(), allowed())
-    with pytest.raises(UsageError, match="give --precondition on the command line"):
+    with pytest.raises(UsageError, match=r"give --precondition on the command line"):
         parse_job("precondition = true\n")
 
 
