@@ -6,8 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterator
 
+from collectors.compare.collected import PERCENTS
 from collectors.compare.comparison import Comparison, FieldComparison, RowComparison
-from collectors.compare.recorded_side import PERCENTS
 from collectors.compare.side import Side, SideRow, Spread
 from collectors.field import TIER_MARKS, Unit
 from collectors.model import Tier
