@@ -1,0 +1,16 @@
+"""A comparison that was asked for on the command line, for its screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collectors.compare.comparison import CompareOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAsked:
+    """A and B as typed, and what to compare of them."""
+
+    files: tuple[str, str]
+    options: CompareOptions
+    tables: tuple[str, ...]
