@@ -83,6 +83,12 @@ class CompareScreen(CompareActions):
 
     # ------------------------------------------------------------------ drawing
 
+    def show(self, frame: Frame | None) -> None:
+        """Draw a frame; files are compared before there is any."""
+        super().show(frame)
+        if frame is None:
+            self._draw()
+
     def show_frame(self, frame: Frame) -> None:  # noqa: ARG002 - what is compared goes on while the display is paused
         """Ask for the comparison with the newest intervals, and draw the last one."""
         self._draw()
@@ -131,6 +137,7 @@ class CompareScreen(CompareActions):
             self._draw_result(result)
 
     def _draw_nothing(self) -> None:
+        self._shown = ()
         keys = [self.key_text(f"compare.{name}") for name in ("a", "b")]
         mark = self.key_text("compare.mark")
         how = f"turn a knob of the load, or mark moments ({mark})" if self.is_live else f"mark moments ({mark})"
@@ -145,10 +152,9 @@ class CompareScreen(CompareActions):
         self.query_one("#summary", TextLine).put(
             Content.styled(problem, "$warning") if problem else Content("comparing ...")
         )
-        self._draw_empty(problem or "comparing ...")
+        self._draw_empty("not compared" if problem else "comparing ...")
 
     def _draw_empty(self, hint: str) -> None:
-        self._shown = ()
         self.query_one(CompareTable).show((), self.choice.order, self.choice.options.confidence, hint)
         self.query_one("#detail", TextLine).put(" ")
         for name in ("#distribution", "#over_time"):

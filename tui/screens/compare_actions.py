@@ -10,6 +10,7 @@ from typing import Literal
 from collectors.compare.open_side import TABLES
 from collectors.compare.part import WholeTime
 from collectors.registry import SUBJECTS
+from collectors.subject import Subject
 from engine.errors import UsageError
 from tui.app_state import AppState
 from tui.compare.choice import CompareChoice
@@ -64,7 +65,7 @@ class CompareActions(View):
         lines: list[ChooserLine[_Pick]] = [
             ChooserLine("the newest two epochs, of every turn anew", "newest", "A and B")
         ]
-        lines += [ChooserLine[_Pick](part.title, part, part.times) for part in parts]
+        lines += [_part_line(part) for part in parts]
         lines.append(ChooserLine("a range of time that you type", "type", "14:30..14:35"))
         present = self.choice.a if name == "A" else self.choice.b
         self.app.push_screen(Chooser(f"{name}: which part", lines, present=present, verb="take"), self._taken(name))
@@ -119,7 +120,7 @@ class CompareActions(View):
     def action_compare_table(self) -> None:
         """Choose the tables to compare."""
         lines: list[ChooserLine[tuple[str, ...]]] = [ChooserLine("load, disks, paths, HBA ports, tapes", TABLES)]
-        lines += [ChooserLine[tuple[str, ...]](subject.title, (subject.table,), subject.table) for subject in SUBJECTS]
+        lines += [_table_line(subject) for subject in SUBJECTS]
         self.app.push_screen(Chooser("Compare which tables", lines, present=self.choice.tables), self._take_tables)
 
     def _take_tables(self, tables: tuple[str, ...] | None) -> None:
@@ -147,3 +148,11 @@ class CompareActions(View):
         """Show table and curves, or one of them."""
         self.view = _VIEWS[(_VIEWS.index(self.view) + 1) % len(_VIEWS)]
         self.redraw()
+
+
+def _part_line(part: TimePart) -> ChooserLine[_Pick]:
+    return ChooserLine(part.title, part, part.times)
+
+
+def _table_line(subject: Subject) -> ChooserLine[tuple[str, ...]]:
+    return ChooserLine(subject.title, (subject.table,), subject.table)

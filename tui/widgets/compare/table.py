@@ -148,5 +148,6 @@ class CompareTable(Spanned, can_focus=True, inherit_bindings=False):
 
 
 def _with_arrow(title: str, arrow: str) -> str:
-    """Put the arrow into the blank before or behind a title."""
-    return f"{title[:-1]}{arrow}" if title.endswith(" ") else f"{arrow}{title[1:]}"
+    """Put the arrow behind the word."""
+    word = title.strip()
+    return title.replace(f"{word} ", f"{word}{arrow}", 1)
