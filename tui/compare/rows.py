@@ -15,11 +15,13 @@ from engine.text import safe_text
 from tui.compare.parts import TimePart
 from tui.compare.work import Compared
 from tui.headless.comparison_text import change_text, interval_text, marked_tier
-from tui.text.format import format_quantity
+from tui.text.format import format_quantity, span_text
 
 ORDERS = ("object", "verdict", "change")
 _RANK = (Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS, Verdict.UNDECIDED, Verdict.EQUIVALENT)
 _WIDTH = 6
+_MOSTLY = 0.9
+"""Share of a part from which on its intervals count as all of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,9 +90,22 @@ def side_text(name: str, side: Side, part: object) -> str:
         parts.append(part.times)
     elif side.start_ns is not None and side.end_ns is not None:
         parts.append(TimePart("", side.start_ns, side.end_ns).times + (f" ({side.words})" if side.words else ""))
-    parts.append(f"{side.intervals:,} x {side.interval_s:.3g} s" if side.intervals else f"result of a {side.kind}")
+    parts.append(_measured_text(side))
     parts.append(f"{sum(row.is_active for row in side.rows)} objects")
     return ", ".join(parts)
+
+
+def _measured_text(side: Side) -> str:
+    """Number and length of the intervals, and the time they are of where they are not all of it."""
+    if not side.intervals:
+        return f"result of a {side.kind}"
+    text = f"{side.intervals:,} x {side.interval_s:.3g} s"
+    if side.start_ns is None or side.end_ns is None:
+        return text
+    length_s = (side.end_ns - side.start_ns) / 1e9
+    covered_s = side.intervals * side.interval_s
+    is_whole = covered_s >= _MOSTLY * length_s or length_s - covered_s < 3 * side.interval_s
+    return text if is_whole else f"{text} known of {span_text(length_s)}"
 
 
 def summary_text(compared: Compared) -> str:

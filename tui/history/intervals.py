@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from collectors.model import Frame, Histograms, Step
 
-BUDGET_BYTES = 32 << 20
-"""Memory for figures and histograms: an hour of a few disks, a minute of thousands of paths."""
+BUDGET_BYTES = 16 << 20
+"""Memory for figures and histograms: half an hour of seconds of a dozen disks, a minute of hundreds of paths."""
+_ROW_BYTES = 256
+"""Of the key and the name of a row that is not of the interval before."""
 MOST_INTERVALS = 36_000
 
 
@@ -28,14 +30,20 @@ class KeptInterval:
         """Wall time at its end."""
         return self.frame.time_ns
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its figures and histograms."""
+    def size_bytes(self, before: KeptInterval | None) -> int:
+        """Bytes of its figures and histograms, and of rows that the interval before does not share."""
+        others = {} if before is None else before.frame.tables
+        new_rows = sum(
+            len(table.rows)
+            for name, table in self.frame.tables.items()
+            if name not in others or others[name].rows is not table.rows
+        )
         columns = (column for table in self.frame.tables.values() for column in table.columns.values())
         cells = (
             array for one in self.histograms.values() for array in (one.row, one.series_index, one.bucket, one.count)
         )
-        return sum(column.nbytes for column in columns) + sum(array.nbytes for array in cells)
+        arrays = sum(column.nbytes for column in columns) + sum(array.nbytes for array in cells)
+        return arrays + _ROW_BYTES * new_rows
 
 
 def kept_interval(step: Step, frame: Frame) -> KeptInterval | None:
@@ -65,8 +73,8 @@ class IntervalHistory:
         interval = kept_interval(step, frame)
         if interval is None:
             return
-        size_bytes = interval.size_bytes
         with self._lock:
+            size_bytes = interval.size_bytes(self._kept[-1][1] if self._kept else None)
             self._kept.append((size_bytes, interval))
             self._size_bytes += size_bytes
             while len(self._kept) > 1 and (self._size_bytes > self._budget_bytes or len(self._kept) > MOST_INTERVALS):
