@@ -15,6 +15,7 @@ from collectors.compare.side import Figure, Side, SideRow
 from collectors.field import Field
 from collectors.registry import subject_of
 from engine.statistics.anytime import AnytimeDifference
+from engine.statistics.anytime_percentile import anytime_percentile_difference
 from engine.statistics.difference import (
     LEAST_VALUES,
     DifferenceInterval,
@@ -191,8 +192,6 @@ class _Judged:
             return f"peaks of intervals of {lengths[0]:.3g} s and of {lengths[1]:.3g} s"
         if is_peak(self.field) and a.per_value != b.per_value:
             return "peaks of recordings of very different length"
-        if percentile_of(self.field) is not None and self._is_growing:
-            return "percentiles are not decided while a recording grows"
         return ""
 
     def _interval(self, a: Figure, b: Figure) -> DifferenceInterval | None:
@@ -203,7 +202,8 @@ class _Judged:
             other = self.row_b.histograms.get(distribution)
             if other is None:
                 return None
-            return percentile_difference(self.row_a.histograms[distribution], other, percent, confidence)
+            difference = anytime_percentile_difference if self._is_growing else percentile_difference
+            return difference(self.row_a.histograms[distribution], other, percent, confidence)
         if self._is_growing:
             return _anytime(a, b, confidence)
         estimates = [figure.estimate or estimate(figure.values, figure.weights) for figure in (a, b)]

@@ -12,7 +12,7 @@ from engine.statistics.difference import DifferenceInterval, inflation
 
 _LEAST_BATCHES = 10
 """The sequence is asymptotic: with fewer batches their spread is hardly known."""
-_TIGHTEST_BATCHES = 30
+TIGHTEST_BATCHES = 30
 """Number of batches at which the interval is as short as such a sequence can be: five minutes of seconds."""
 
 
@@ -94,7 +94,7 @@ class AnytimeDifference:
         if means is None:
             return None
         sides = [np.asarray(side.means, np.float64) for side in (self._a, self._b)]
-        mixture = mixture_variance(self._alpha, _TIGHTEST_BATCHES)
+        mixture = mixture_variance(self._alpha, TIGHTEST_BATCHES)
         spread = sum(_spread(batches, mixture) for batches in sides)
         bound = -math.log(self._alpha) + sum(math.log(len(batches) * mixture + 1) for batches in sides) / 2
         half_width = math.sqrt(spread * bound)

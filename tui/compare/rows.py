@@ -96,7 +96,7 @@ def side_text(name: str, side: Side, part: object) -> str:
 
 
 def _measured_text(side: Side) -> str:
-    """Number and length of the intervals, and the time they are of where they are not all of it."""
+    """Count the intervals, and say of what time they are known where that is not all of it."""
     if not side.intervals:
         return f"result of a {side.kind}"
     text = f"{side.intervals:,} x {side.interval_s:.3g} s"
