@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from collectors.compare.comparison import CompareOptions
 
@@ -14,3 +15,5 @@ class CompareAsked:
     files: tuple[str, str]
     options: CompareOptions
     tables: tuple[str, ...]
+    replayed: Path | None = None
+    """The one that the other screens replay."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
 
@@ -108,6 +109,7 @@ def _on_screen(a: str, b: str, asked: CompareAsked, theme: str | None) -> int:
     recording = next((path for path in paths if not is_document(path)), None)
     if recording is None:
         raise UsageError("--screen needs a recording as A or B: results alone are printed without it")
+    asked = replace(asked, replayed=recording)
     source = ReplaySource(recording)
     source.pause(True)
     return start_replay(source, theme=theme, compared=asked)

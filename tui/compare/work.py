@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from collectors.compare.collected import CollectedIntervals
@@ -81,8 +82,8 @@ class _Kept:
 class CompareWork:
     """Computes the newest request in a thread of its own; requests that came in between are left out."""
 
-    def __init__(self, source: IntervalSource | None, changed: Callable[[], object]) -> None:
-        self._source = source
+    def __init__(self, source: IntervalSource, changed: Callable[[], object], replayed: Path | None = None) -> None:
+        self._source, self._replayed = source, replayed
         self._changed = changed
         """Called from the thread when there is a result."""
         self._lock = threading.Lock()
@@ -141,13 +142,21 @@ class CompareWork:
             (a, out_a), (b, out_b) = (
                 self._side(request.resolved(part), part, request) for part in (request.a, request.b)
             )
-            _require_apart(request, a, b)
+            require_apart(a, b, same_file=self._same_file(request))
             left_out = tuple(dict.fromkeys((*out_a, *out_b)))
             return Compared(request, compare(a, b, request.options), left_out=left_out)
         except LunscopeError as error:
             return Compared(request, None, str(error))
         except Exception as error:
             return Compared(request, None, f"cannot be compared: {type(error).__name__}: {error}")
+
+    def _same_file(self, request: CompareRequest) -> bool:
+        """Whether both parts are of one recording; parts of the time are of the one that is replayed."""
+        first, second = (
+            PartText.parse(part.text).path if isinstance(part, FilePart) else self._replayed
+            for part in (request.a, request.b)
+        )
+        return first is second or (first is not None and second is not None and first.samefile(second))
 
     def _side(self, part: Part, open_part: Part, request: CompareRequest) -> tuple[Side, tuple[str, ...]]:
         if isinstance(part, FilePart):
@@ -184,7 +193,6 @@ class CompareWork:
         """Collect what is new of a part since it was last asked for."""
         assert isinstance(open_part, TimePart), "as the resolved part"
         assert part.end_ns is not None, "resolved"
-        assert self._source is not None, "only files are compared without one"
         fields = {table: wanted_fields(table, request.options) for table in request.tables}
         end_ns = open_part.end_ns if open_part.kind == "typed" else None
         key = (open_part.key, end_ns, request.options.fields, request.options.every, request.tables)
@@ -212,12 +220,3 @@ def _large_tables(interval: KeptInterval, tables: Mapping[str, object]) -> tuple
     return tuple(
         name for name, table in interval.frame.tables.items() if name in tables and len(table.rows) > MOST_ROWS
     )
-
-
-def _require_apart(request: CompareRequest, a: Side, b: Side) -> None:
-    parts = request.a, request.b
-    if all(isinstance(part, TimePart) for part in parts):
-        require_apart(a, b, same_file=True)
-    elif all(isinstance(part, FilePart) for part in parts):
-        first, second = (PartText.parse(part.title).path for part in parts)
-        require_apart(a, b, same_file=first.samefile(second))

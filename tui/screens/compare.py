@@ -61,7 +61,9 @@ class CompareScreen(CompareActions):
             if isinstance(transport, ReplayTransport)
             else app_state.history.intervals
         )
-        self._work = CompareWork(source, lambda: self.post_message(ComparisonChanged()))
+        asked = app_state.compared
+        replayed = None if asked is None else asked.replayed
+        self._work = CompareWork(source, lambda: self.post_message(ComparisonChanged()), replayed)
         self._shown: tuple[object, ...] = ()
         self._first_end_ns = 0
 
