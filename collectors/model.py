@@ -352,5 +352,8 @@ class SeekableSource(Source, Protocol):
     def window(self, end_ns: int, count: int) -> list[Step]:
         """Up to `count` steps ending at a wall time, oldest first; for charts after a seek."""
 
+    def between(self, start_ns: int, end_ns: int) -> Iterator[Step]:
+        """Read the steps of a range of wall time, one at a time in memory."""
+
     def events(self) -> list[Event]:
         """All events of the recording, by time."""

@@ -19,12 +19,13 @@ from engine.backend.outstanding import waiting_text
 from engine.running.status import LoadState
 from tui.action import ANYWHERE, Action
 from tui.app_state import AppState, LatencyJump, Recording
+from tui.compare_asked import CompareAsked
 from tui.garbage import IdleCollection
 from tui.history.charts import EventHistory, History
 from tui.history.feed import Feed, FeedEnded, FrameArrived
 from tui.keys import ANYWHERE_ACTIONS, BY_METHOD, actions_at, bindings_of, is_usable, keys_in_force
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
-from tui.screen_registry import LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
+from tui.screen_registry import COMPARE, LATENCY, LOAD, OVERVIEW, SWEEP, TABS, ScreenEntry
 from tui.screens.base import View, view_class
 from tui.screens.chooser import Chooser, ChooserLine
 from tui.screens.dialogs import TypeToConfirm
@@ -60,6 +61,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         settings: Settings | None = None,
         autostart: bool = False,
         sweep: SweepSession | None = None,
+        compared: CompareAsked | None = None,
     ) -> None:
         self._settings = settings or Settings()
         super().__init__(glyphs=choose_glyphs(self._settings.glyphs), theme_folder=self._settings.theme_folder)
@@ -75,6 +77,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             autostart=controller is not None and autostart,
             keys=self._settings.keys,
             sweep=sweep,
+            compared=compared,
         )
         self._collection = IdleCollection()
         self._tags = TagWaitChoice(source)
@@ -95,6 +98,8 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             self.switch_mode(LOAD.id)
         if self.app_state.sweep is not None:
             self.switch_mode(SWEEP.id)
+        if self.app_state.compared is not None:
+            self.switch_mode(COMPARE.id)
         self.call_after_refresh(self._feed.start)
         self._collection.begin()
         self.set_interval(IDLE_CHECK_S, self._collection.collect_if_idle)

@@ -9,6 +9,8 @@ from typing import Protocol
 from collectors.derive.roles import is_base
 from collectors.latency.subjects import TRACE, WHOLE_LOAD, LatencySubject, disk_subject, present_keys
 from collectors.model import Frame
+from engine.events import Event
+from tui.compare_asked import CompareAsked
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
@@ -49,6 +51,9 @@ class Recording(Protocol):
     def trouble(self) -> str:
         """Why recording stopped, in one line; empty while it works."""
 
+    def add_event(self, event: Event) -> None:
+        """Record an event outside any sample; does not wait."""
+
 
 @dataclass(slots=True, eq=False)
 class AppState:
@@ -75,6 +80,8 @@ class AppState:
     """The newest frame, shown or not."""
     sweep: SweepSession | None = None
     """The sweep that this process measures; None without one, and in a replay."""
+    compared: CompareAsked | None = None
+    """What `lunscope compare --screen` was asked for."""
     jump: LatencyJump | None = None
     """Request to the latency screen, which clears it."""
     ended: str | None = None

@@ -22,6 +22,7 @@ ANYWHERE_ACTIONS: tuple[Action, ...] = (
     Action("session.quit", "Quit", "q,ctrl+q,ctrl+c", short="Quit"),
     Action("session.suspend", "Suspend: back to the shell; fg returns", "ctrl+z", priority=True),
     Action("session.pause", "Pause or resume the display", "space", short="Pause"),
+    Action("session.note", "Write a note at this moment", "A"),
     *_OPENERS,
     Action("view.longer", "Longer chart history", "z"),
     Action("view.shorter", "Shorter chart history", "Z"),

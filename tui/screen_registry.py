@@ -19,6 +19,8 @@ class ScreenEntry:
     id: str
     title: str
     """Text of its tab."""
+    short: str
+    """The same where there is little room."""
     help: str
     """One line for help and palette."""
     keys: str
@@ -37,10 +39,17 @@ class ScreenEntry:
 
 
 def _entry(
-    id_: str, title: str, help_: str, keys: str, view: str, *actions: Action, shortcuts: Iterable[Action] = ()
+    id_: str,
+    title: str,
+    help_: str,
+    keys: str,
+    view: str,
+    *actions: Action,
+    shortcuts: Iterable[Action] = (),
+    short: str = "",
 ) -> ScreenEntry:
     own = (replace(action, screen=id_) for action in actions)
-    return ScreenEntry(id_, title, help_, keys, view, tuple(own), tuple(shortcuts))
+    return ScreenEntry(id_, title, short or title, help_, keys, view, tuple(own), tuple(shortcuts))
 
 
 def _load(name: str, title: str, keys: str, short: str) -> Action:
@@ -63,6 +72,7 @@ OVERVIEW = _entry(
     "overview:OverviewScreen",
     Action("view.disk", "Details of the disk under the cursor", "enter", "Details"),
     Action("view.subject", "Charts: this disk, all disks, the load", "c", "Charts"),
+    short="Over",
 )
 DETAIL = _entry(
     "disk",
@@ -104,6 +114,7 @@ LATENCY = _entry(
     Action("latency.zoom_off", "Reset zoom", "0"),
     Action("latency.lines", "Toggle percentile lines", "o"),
     Action("latency.seek", "Seek to the cursor", "enter", "Go there", replay=True),
+    short="Lat",
     shortcuts=(Action("view.ios", "Slowest I/Os at the cursor", "i"),),
 )
 PATHS = _entry(
@@ -147,6 +158,7 @@ CGROUPS = _entry(
     "cgroups:CgroupsScreen",
     Action("cgroups.disk", "Details of the disk under the cursor", "enter,d", "Disk"),
     Action("cgroups.idle", "Show groups without I/O, too, or hide them", "n", "Idle"),
+    short="Cgrp",
 )
 
 SWEEP = _entry(
@@ -166,7 +178,25 @@ SWEEP = _entry(
     Action("sweep.figure", "Map: next figure (IOPS, mean, p99)", "m"),
 )
 
-SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP)
+COMPARE = _entry(
+    "compare",
+    "Compare",
+    "Compare: two parts of the time, a verdict for each figure",
+    "C",
+    "compare:CompareScreen",
+    Action("compare.a", "Choose A: an epoch, a load, the time between marks", "a", "A"),
+    Action("compare.b", "Choose B, likewise", "b", "B"),
+    Action("compare.mark", "Mark this moment: a part ends, another begins", "m", "Mark"),
+    Action("compare.swap", "Swap A and B", "x", "Swap"),
+    Action("compare.order", "Order by object, verdict or change", "o", "Order"),
+    Action("compare.view", "Table and curves, the table, the curves", "v", "View"),
+    Action("compare.table", "Choose the tables to compare", "t", "Tables"),
+    Action("compare.every", "All figures, and rows without I/O, or the main ones", "n", "All"),
+    Action("compare.delta", "Next delta: the largest change that does not matter", "d", "Delta"),
+    short="Cmp",
+)
+
+SCREENS = (OVERVIEW, DETAIL, LOAD, EVENTS, LATENCY, PATHS, TREE, WALL, CGROUPS, SWEEP, COMPARE)
 """In the order of help."""
 TABS = tuple(entry for entry in SCREENS if entry.keys)
 """Screens that have a tab, in the order of the tabs."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from collectors.session.time_format import parse_when
 from engine.errors import LunscopeError, UsageError
-from engine.text import safe_text
+from engine.events import Event, EventKind
+from engine.text import safe_text, short_text
 from tui.app_state import AppState
 from tui.screens.dialogs import Dialog
-from tui.text.format import SECOND_NS, span_text
+from tui.text.format import SECOND_NS, day_and_clock, span_text
 from tui.theme.themed_app import ThemedApp
 from tui.transport import ReplayTransport
 
@@ -61,6 +63,7 @@ def _write_new(svg: str, folder: Path) -> Path:
     raise OSError(f"{MOST_OF_A_SECOND} screenshots in one second")
 
 
+LONGEST_NOTE = 200
 SHORT_SEEK_S, LONG_SEEK_S = 10.0, 60.0
 SPANS_S = (60, 300, 900, 3600)
 """Lengths of the chart history."""
@@ -159,6 +162,43 @@ class SessionActions(ThemedApp[None]):
             replay.seek(parse_when(answer, replay.start_ns, replay.end_ns))
         except UsageError as error:
             self.notify(str(error), severity="error", markup=False)
+
+    def action_session_note(self) -> None:
+        """Ask for a note at the moment that is shown."""
+        moment = self._moment()
+        text = f"A note at {day_and_clock(moment[0])}, {self._note_fate}:"
+        self.push_screen(Dialog("Note", text), lambda words: self._write_note(words, moment))
+
+    def _write_note(self, words: str | None, moment: tuple[int, int]) -> None:
+        if words and words.strip():
+            self.add_note(words.strip(), moment)
+
+    def action_session_mark(self) -> None:
+        """Write a numbered note at the moment that is shown."""
+        marks = sum("mark" in event.data for event in self.app_state.events.all())
+        self.add_note(f"mark {marks + 1}", self._moment(), mark=marks + 1)
+
+    def add_note(self, words: str, moment: tuple[int, int], **data: int) -> None:
+        """Add a note to the events, and to the recording if there is one."""
+        event = Event(EventKind.NOTE, short_text(words, LONGEST_NOTE), *moment, data)
+        self.app_state.events.add([event])
+        if self.app_state.recording is not None:
+            self.app_state.recording.add_event(event)
+        self.notify(f"{safe_text(event.text)}: {self._note_fate}", timeout=4, markup=False)
+        self.paint()
+
+    @property
+    def _note_fate(self) -> str:
+        if self.app_state.recording is not None and not self.app_state.recording.trouble:
+            return "recorded"
+        return "kept until you leave" + (": a replay writes nothing" if self.app_state.transport.seekable else "")
+
+    def _moment(self) -> tuple[int, int]:
+        """Wall and monotonic time of the frame of a replay or a paused display, else the present."""
+        frame, transport = self.app_state.frame, self.app_state.transport
+        if frame is not None and (transport.seekable or transport.paused):
+            return frame.time_ns, frame.monotonic_ns
+        return time.time_ns(), time.monotonic_ns()
 
     def action_view_longer(self) -> None:
         """Lengthen the chart history."""

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
     from tui.app import LunscopeApp
+    from tui.compare_asked import CompareAsked
     from tui.sweep.session import SweepSession
 
 LAST_WORDS_S = 0.3
@@ -52,6 +54,7 @@ def start_live(
     autostart: bool = False,
     theme: str | None = None,
     sweep: SweepSession | None = None,
+    compared: CompareAsked | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
@@ -64,7 +67,13 @@ def start_live(
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
             try:
                 app = _make_app(
-                    source, control, job, permissions, recording, sweep=sweep, autostart=autostart, theme=theme
+                    source,
+                    control,
+                    job,
+                    permissions,
+                    recording,
+                    shown=_Shown(sweep, compared, theme),
+                    autostart=autostart,
                 )
                 code = _run(app, tty, watch, control)
             finally:
@@ -77,9 +86,18 @@ def start_live(
         closing.close()
 
 
-def start_replay(source: Source, *, theme: str | None = None) -> int:
-    """Show a recording; closes it and returns the exit code."""
-    return start_live(source, theme=theme)
+def start_replay(source: Source, *, theme: str | None = None, compared: CompareAsked | None = None) -> int:
+    """Show a recording, or a comparison with it; closes it and returns the exit code."""
+    return start_live(source, theme=theme, compared=compared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the screens begin with."""
+
+    sweep: SweepSession | None
+    compared: CompareAsked | None
+    theme: str | None
 
 
 def _make_app(
@@ -89,12 +107,9 @@ def _make_app(
     permissions: Permissions | None,
     recording: RecordingSource | None,
     *,
-    sweep: SweepSession | None,
+    shown: _Shown,
     autostart: bool,
-    theme: str | None,
 ) -> LunscopeApp:
-    from dataclasses import replace  # noqa: PLC0415 - with textual, whose constants read the environment set above
-
     with loading():
         from engine.job.spec import JobSpec, Permissions  # noqa: PLC0415
         from tui.app import LunscopeApp  # noqa: PLC0415
@@ -106,12 +121,20 @@ def _make_app(
         view_class(OVERVIEW)
 
     settings = load_settings()
-    if theme is not None:
-        settings = replace(settings, theme=theme)
-    controller = None if sweep is None else sweep.controller
+    if shown.theme is not None:
+        settings = replace(settings, theme=shown.theme)
+    controller = None if shown.sweep is None else shown.sweep.controller
     if controller is None and control is not None:
         controller = LoadController(control, job or JobSpec(), permissions or Permissions())
-    return LunscopeApp(source, controller, recording=recording, settings=settings, autostart=autostart, sweep=sweep)
+    return LunscopeApp(
+        source,
+        controller,
+        recording=recording,
+        settings=settings,
+        autostart=autostart,
+        sweep=shown.sweep,
+        compared=shown.compared,
+    )
 
 
 def _prepare_environment() -> None:

@@ -15,6 +15,7 @@ from collectors.compare.side import Figure, Side, SideRow
 from collectors.field import Field
 from collectors.registry import subject_of
 from engine.statistics.anytime import AnytimeDifference
+from engine.statistics.anytime_percentile import anytime_percentile_difference
 from engine.statistics.difference import (
     LEAST_VALUES,
     DifferenceInterval,
@@ -40,6 +41,16 @@ class CompareOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Needed:
+    """What an undecided figure lacks."""
+
+    side: str
+    """A or B: the one with fewer intervals."""
+    intervals: float
+    """About how many more of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class FieldComparison:
     """One figure of one row."""
 
@@ -51,6 +62,8 @@ class FieldComparison:
     verdict: Verdict
     reason: str = ""
     """Why it is undecided; empty if it is decided."""
+    needed: Needed | None = None
+    """What would decide it, where that can be computed."""
 
     @property
     def difference(self) -> float:
@@ -81,6 +94,9 @@ class Comparison:
     rows: tuple[RowComparison, ...]
     idle: int
     """Rows that both have, without any I/O, left out."""
+    only_a: tuple[SideRow, ...] = ()
+    """Rows without a partner in B."""
+    only_b: tuple[SideRow, ...] = ()
 
     @property
     def verdicts(self) -> Mapping[Verdict, int]:
@@ -89,13 +105,24 @@ class Comparison:
         return {verdict: found[verdict] for verdict in Verdict}
 
 
+LIVE_BATCH = 10
+"""Intervals in a batch while a recording grows; values of several intervals make shorter batches of them."""
+
+
 def compare(a: Side, b: Side, options: CompareOptions) -> Comparison:
     """Compare every row that both sides have."""
-    pairs = matched(a.rows, b.rows)
-    pairs = [pair for pair in pairs if not _is_repeated(pair[0], a.rows)]
+    found = matched(a.rows, b.rows)
+    pairs = [pair for pair in found if not _is_repeated(pair[0], a.rows)]
     shown = [pair for pair in pairs if options.every or pair[0].is_active or pair[1].is_active]
     rows = tuple(RowComparison(*pair, tuple(_fields(*pair, a, b, options))) for pair in shown)
-    return Comparison(a, b, options, tuple(row for row in rows if row.fields), len(pairs) - len(shown))
+    only_a, only_b = (
+        _without_partner(side.rows, {pair[at].key_in_table for pair in found}) for at, side in ((0, a), (1, b))
+    )
+    return Comparison(a, b, options, tuple(row for row in rows if row.fields), len(pairs) - len(shown), only_a, only_b)
+
+
+def _without_partner(rows: Sequence[SideRow], matched_keys: set[tuple[str, str]]) -> tuple[SideRow, ...]:
+    return tuple(row for row in rows if row.is_active and row.key_in_table not in matched_keys)
 
 
 def _is_repeated(row: SideRow, rows: Sequence[SideRow]) -> bool:
@@ -142,11 +169,13 @@ class _Judged:
         reason = self._incomparable(a, b)
         interval = None if reason else self._interval(a, b)
         if interval is None:
-            return FieldComparison(self.field, a, b, None, Verdict.UNDECIDED, reason or self._too_little(a, b))
+            reason, needed = (reason, None) if reason else self._too_little(a, b)
+            return FieldComparison(self.field, a, b, None, Verdict.UNDECIDED, reason, needed)
         margin = self.options.delta * abs(a.mean)
         verdict = judge(interval, margin, self.field.improves)
-        reason = self._undecided(interval, margin, a, b) if verdict is Verdict.UNDECIDED else ""
-        return FieldComparison(self.field, a, b, interval, verdict, reason)
+        if verdict is not Verdict.UNDECIDED:
+            return FieldComparison(self.field, a, b, interval, verdict)
+        return FieldComparison(self.field, a, b, interval, verdict, *self._undecided(interval, margin, a, b))
 
     @property
     def _is_growing(self) -> bool:
@@ -163,8 +192,6 @@ class _Judged:
             return f"peaks of intervals of {lengths[0]:.3g} s and of {lengths[1]:.3g} s"
         if is_peak(self.field) and a.per_value != b.per_value:
             return "peaks of recordings of very different length"
-        if percentile_of(self.field) is not None and self._is_growing:
-            return "percentiles are not decided while a recording grows"
         return ""
 
     def _interval(self, a: Figure, b: Figure) -> DifferenceInterval | None:
@@ -175,7 +202,8 @@ class _Judged:
             other = self.row_b.histograms.get(distribution)
             if other is None:
                 return None
-            return percentile_difference(self.row_a.histograms[distribution], other, percent, confidence)
+            difference = anytime_percentile_difference if self._is_growing else percentile_difference
+            return difference(self.row_a.histograms[distribution], other, percent, confidence)
         if self._is_growing:
             return _anytime(a, b, confidence)
         estimates = [figure.estimate or estimate(figure.values, figure.weights) for figure in (a, b)]
@@ -183,28 +211,36 @@ class _Judged:
             return None
         return welch_interval(estimates[0], estimates[1], confidence)
 
-    def _too_little(self, a: Figure, b: Figure) -> str:
+    def _too_little(self, a: Figure, b: Figure) -> tuple[str, Needed | None]:
         percentile = percentile_of(self.field)
         if percentile is not None:
             least = values_for(percentile[0])
             for name, row in (("A", self.row_a), ("B", self.row_b)):
                 blocks = row.histograms.get(percentile[1])
                 if blocks is not None and blocks.ios < least:
-                    return f"needs {least:,} I/Os, {name} has {blocks.ios:,}"
-        short = {name: int((figure.weights > 0).sum()) for name, figure in (("A", a), ("B", b))}
-        name = min(short, key=lambda side: short[side])
+                    return f"needs {least:,} I/Os, {name} has {blocks.ios:,}", None
+        name, count = _shorter(a, b)
         least = LEAST_VALUES if not self._is_growing else 10 * LEAST_VALUES // 2
-        return f"{name} needs {_more(least - short[name])}"
+        return f"{name} needs {_more(least - count)}", Needed(name, max(least - count, 1))
 
-    def _undecided(self, interval: DifferenceInterval, margin: float, a: Figure, b: Figure) -> str:
-        counts = [int((figure.weights > 0).sum()) * figure.per_value for figure in (a, b)]
-        if 0 in counts:
-            return "the interval is not shorter: measure longer"
-        values = min(counts)
+    def _undecided(
+        self, interval: DifferenceInterval, margin: float, a: Figure, b: Figure
+    ) -> tuple[str, Needed | None]:
+        name, values = _shorter(a, b)
+        if not values:
+            return "the interval is not shorter: measure longer", None
         needed = values_needed(interval, margin, values)
         if needed is None or needed > 100 * values:
-            return "the change is about as large as delta"
-        return f"needs about {_more(float(f'{needed - values:.2g}'))}"
+            return "the change is about as large as delta", None
+        more = float(f"{needed - values:.2g}")
+        return f"needs about {_more(more)}", Needed(name, max(more, 1.0))
+
+
+def _shorter(a: Figure, b: Figure) -> tuple[str, int]:
+    """Name the side with fewer intervals in which its figure is known, and their number."""
+    counts = {name: int((figure.weights > 0).sum()) * figure.per_value for name, figure in (("A", a), ("B", b))}
+    name = min(counts, key=lambda side: counts[side])
+    return name, counts[name]
 
 
 def _more(intervals: float) -> str:
@@ -213,7 +249,8 @@ def _more(intervals: float) -> str:
 
 def _anytime(a: Figure, b: Figure, confidence: float) -> DifferenceInterval | None:
     """Interval for recordings that are looked at again and again while they grow."""
-    live = AnytimeDifference(confidence)
+    lengths = (max(LIVE_BATCH // figure.per_value, 1) for figure in (a, b))
+    live = AnytimeDifference(confidence, *lengths)
     for add, figure in ((live.add_a, a), (live.add_b, b)):
         usual = float(np.mean(figure.weights[figure.weights > 0])) if (figure.weights > 0).any() else 1.0
         for value, weight in zip(figure.values, figure.weights / usual, strict=True):

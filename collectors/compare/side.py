@@ -65,6 +65,11 @@ class SideRow:
     trend: Trend = Trend.NONE
     """What it did before the cut, or throughout if nothing was cut."""
 
+    @property
+    def key_in_table(self) -> tuple[str, str]:
+        """What tells it from all other rows of its side."""
+        return self.table, self.key
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:

@@ -184,6 +184,10 @@ class ReplaySource:
         last = self._history.index_at(end_ns)
         return list(self._history.steps(last - count + 1, last)) if count > 0 else []
 
+    def between(self, start_ns: int, end_ns: int) -> Iterator[Step]:
+        """Read the steps of a range of wall time, one at a time in memory."""
+        return self._history.steps(self._history.index_at(start_ns), self._history.index_at(end_ns))
+
     def events(self) -> list[Event]:
         """All events of the recording, by time."""
         return self._history.events()

@@ -12,7 +12,7 @@ from engine.statistics.difference import DifferenceInterval, inflation
 
 _LEAST_BATCHES = 10
 """The sequence is asymptotic: with fewer batches their spread is hardly known."""
-_TIGHTEST_BATCHES = 30
+TIGHTEST_BATCHES = 30
 """Number of batches at which the interval is as short as such a sequence can be: five minutes of seconds."""
 
 
@@ -39,8 +39,8 @@ class AnytimeDifference:
     """Confidence sequence of the difference of two means: right at all times at once with the stated confidence.
 
     A test that is repeated every second finds a difference sooner or later where there is none; this does not, however
-    long one watches. Fed one value per interval; batches of `length` of them, whose means hardly depend on each other,
-    are what it counts.
+    long one watches. Fed one value per interval; batches of `length` of them (`length_b` of the second series), whose
+    means hardly depend on each other, are what it counts.
 
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, Time-uniform central limit
     theory and asymptotic confidence sequences (Annals of Statistics 52, 2024), theorem 2.2, for two independent means:
@@ -50,11 +50,13 @@ class AnytimeDifference:
     formula of the paper. s^2 includes what neighbouring batches share.
     """
 
-    def __init__(self, confidence: float = 0.95, length: int = 10) -> None:
-        if not 0 < confidence < 1 or length < 1:
-            raise ValueError(f"confidence {confidence}, batches of {length}: between 0 and 1, and at least 1")
+    def __init__(self, confidence: float = 0.95, length: int = 10, length_b: int | None = None) -> None:
+        length_b = length if length_b is None else length_b
+        if not 0 < confidence < 1 or min(length, length_b) < 1:
+            lengths = f"{length} and {length_b}"
+            raise ValueError(f"confidence {confidence}, batches of {lengths}: between 0 and 1, and at least 1")
         self._alpha = 1 - confidence
-        self._a, self._b = _Side(length), _Side(length)
+        self._a, self._b = _Side(length), _Side(length_b)
         self._counted = 0
         self._interval: DifferenceInterval | None = None
 
@@ -76,8 +78,8 @@ class AnytimeDifference:
     @property
     def values_missing(self) -> int:
         """About how many values the shorter series lacks for an interval; 0 if there is one."""
-        batches = min(len(self._a.means), len(self._b.means))
-        return max(_LEAST_BATCHES - batches, 0) * self._a.length
+        shorter = min(self._a, self._b, key=lambda side: len(side.means))
+        return max(_LEAST_BATCHES - len(shorter.means), 0) * shorter.length
 
     @property
     def interval(self) -> DifferenceInterval | None:
@@ -92,7 +94,7 @@ class AnytimeDifference:
         if means is None:
             return None
         sides = [np.asarray(side.means, np.float64) for side in (self._a, self._b)]
-        mixture = mixture_variance(self._alpha, _TIGHTEST_BATCHES)
+        mixture = mixture_variance(self._alpha, TIGHTEST_BATCHES)
         spread = sum(_spread(batches, mixture) for batches in sides)
         bound = -math.log(self._alpha) + sum(math.log(len(batches) * mixture + 1) for batches in sides) / 2
         half_width = math.sqrt(spread * bound)

@@ -74,6 +74,15 @@ def inflation(means: NDArray[np.float64], *, bias: bool = False) -> float:
     return (1 + correlation) / (1 - correlation)
 
 
+def inflations(series: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Likewise of several series, shape (values, series)."""
+    centred = series - series.mean(axis=0)
+    total = (centred**2).sum(axis=0)
+    shared = (centred[1:] * centred[:-1]).sum(axis=0)
+    correlation = np.divide(shared, total, out=np.zeros_like(total), where=total > 0).clip(0.0, _MOST_CORRELATION)
+    return np.asarray((1 + correlation) / (1 - correlation), np.float64)
+
+
 def _squared_error(means: NDArray[np.float64], *, bias: bool = False) -> float:
     return inflation(means, bias=bias) * float(means.var(ddof=1)) / len(means)
 

@@ -264,6 +264,13 @@ class ListRecording(ListSource):
         last = max(number for number, sample in enumerate(self.samples) if sample.time_ns <= end_ns)
         return [self._step(number) for number in range(max(0, last - count + 1), last + 1)]
 
+    def between(self, start_ns: int, end_ns: int) -> Iterator[Step]:
+        times = [sample.time_ns for sample in self.samples]
+        first, last = (
+            max((n for n, at in enumerate(times) if at <= moment), default=0) for moment in (start_ns, end_ns)
+        )
+        return (self._step(number) for number in range(first, last + 1))
+
     def events(self) -> list[Event]:
         return [event for sample in self.samples for event in sample.events]
 

@@ -14,6 +14,7 @@ from engine.job.target_text import SCRATCH
 from engine.running.control import LoadControl
 from engine.sweep.points import Point
 from tests.app.cgroup_samples import with_cgroups
+from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
 from tests.app.sources import ListRecording, ListSource, make_samples
@@ -22,7 +23,7 @@ from tests.app.sweep_states import StillSession
 from tui.action import ANYWHERE, Action
 from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
-from tui.screen_registry import CGROUPS, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
+from tui.screen_registry import CGROUPS, COMPARE, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
 from tui.screens.base import view_class
 from tui.screens.details import DiskView, PortView
 from tui.screens.events import EventsScreen
@@ -429,6 +430,37 @@ async def next_figure(stage: Stage) -> None:
     await until(stage.pilot, lambda: " mean ms  stripe_width down" in screen_text(stage.pilot))
 
 
+def on_comparison(words: str, before: str = "epoch 0", *first: str) -> Case:
+    """Press it over a comparison of two epochs; the words appear."""
+
+    async def case(stage: Stage) -> None:
+        await stage.pilot.press("C")
+        await until(stage.pilot, lambda: before in screen_text(stage.pilot) and "undecided" in screen_text(stage.pilot))
+        await stage.pilot.press(*first)
+        await stage.press()
+        await until(stage.pilot, lambda: words in screen_text(stage.pilot))
+
+    return case
+
+
+async def compares_only_the_table(stage: Stage) -> None:
+    await on_comparison("all targets")(stage)
+    await until(stage.pilot, lambda: "over time" not in screen_text(stage.pilot))
+
+
+async def marks(stage: Stage) -> None:
+    await on_comparison("epoch 0")(stage)
+    said = "mark 1: kept until you leave"
+    await until(stage.pilot, lambda: any(said in note.message for note in stage.app._notifications))
+
+
+async def notes(stage: Stage) -> None:
+    await stage.press()
+    await stage.pilot.press(*"slow", "enter")
+    await stage.pilot.press("3")
+    await until(stage.pilot, lambda: "note    slow" in screen_text(stage.pilot))
+
+
 MULTIPATH = {PATHS.id, TREE.id, WALL.id}
 
 
@@ -475,6 +507,16 @@ CASES: dict[str, Case] = {
     "sweep.sort": sorts,
     "sweep.reverse": reverses,
     "sweep.figure": next_figure,
+    "compare.a": on_comparison("A: which part"),
+    "compare.b": on_comparison("B: which part"),
+    "compare.mark": marks,
+    "compare.swap": on_comparison("A epoch 1"),
+    "compare.order": on_comparison("verdict▲"),
+    "compare.view": compares_only_the_table,
+    "compare.table": on_comparison("Compare which tables"),
+    "compare.every": on_comparison("w/s"),
+    "compare.delta": on_comparison("delta 10 %"),
+    "session.note": notes,
     "view.theme": theme,
     "session.tags": tags,
     "view.longer": longer,
@@ -551,6 +593,8 @@ async def test_key(size: tuple[int, int], action: Action, key: str) -> None:
     samples = multipath_samples(count) if action.screen in MULTIPATH else make_samples(count=count)
     if action.screen == CGROUPS.id:
         samples = with_cgroups(samples)
+    if action.screen == COMPARE.id:
+        samples = tuple(epochs(QUIET, FASTER, seconds=4))
     if action.screen == LATENCY.id:
         samples = tuple(with_latencies(samples))
     source = ListRecording(samples) if action.replay else ListSource(samples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import click
 
@@ -11,11 +12,14 @@ from collectors.compare.document import comparison_document
 from collectors.compare.open_side import TABLES, holdings, open_side, require_apart
 from collectors.compare.part import PartText
 from collectors.compare.rows import matched
+from collectors.compare.run_side import is_document
 from collectors.compare.side import Side
 from collectors.reports.export import TABLES as KNOWN_TABLES
+from collectors.sources.replay import ReplaySource
 from engine.errors import UsageError
 from engine.statistics.verdict import Verdict
 from engine.text import decimal_number, safe_text, short_text
+from tui.compare_asked import CompareAsked
 from tui.headless.comparison_text import comparison_lines
 
 _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
@@ -45,6 +49,8 @@ _FAILING = (Verdict.WORSE, Verdict.DIFFERS, Verdict.UNDECIDED)
     type=click.Choice([verdict.value for verdict in _FAILING]),
     help="Exit 1 if any figure has this verdict; repeat for more.",
 )
+@click.option("--screen", is_flag=True, help="On the Compare screen: with distributions and series of both.")
+@click.option("--theme", metavar="NAME", help="Colours of the screen.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (lunscope.compare/1).")
 def command(
     *,
@@ -56,6 +62,8 @@ def command(
     fields: str | None,
     every: bool,
     fail_on: tuple[str, ...],
+    screen: bool,
+    theme: str | None,
     as_json: bool,
 ) -> int:
     """Compare B with A: the change of every figure with its interval, and whether it is better or worse.
@@ -77,6 +85,10 @@ def command(
     )
     chosen = tuple(dict.fromkeys(tables)) or TABLES
     _check_fields(chosen, options)
+    if screen:
+        if as_json or fail_on:
+            raise UsageError("--screen shows the comparison: leave out --json and --fail-on")
+        return _on_screen(a, b, CompareAsked((a, b), options, chosen), theme)
     comparison = compare(*_sides(a, b, options, chosen), options)
     if as_json:
         click.echo(json.dumps(comparison_document(comparison), allow_nan=False))
@@ -87,6 +99,20 @@ def command(
         if side.notice:
             click.echo(f"lunscope: {name}: {safe_text(side.text)}: {safe_text(side.notice)}", err=True)
     return _exit_code(comparison, fail_on)
+
+
+def _on_screen(a: str, b: str, asked: CompareAsked, theme: str | None) -> int:
+    from tui.start import require_terminal, start_replay  # noqa: PLC0415 (as textual)
+
+    require_terminal("lunscope compare A B without --screen")
+    paths = [PartText.parse(text).path for text in (a, b)]
+    recording = next((path for path in paths if not is_document(path)), None)
+    if recording is None:
+        raise UsageError("--screen needs a recording as A or B: results alone are printed without it")
+    asked = replace(asked, replayed=recording)
+    source = ReplaySource(recording)
+    source.pause(True)
+    return start_replay(source, theme=theme, compared=asked)
 
 
 def _sides(a: str, b: str, options: CompareOptions, tables: tuple[str, ...]) -> tuple[Side, Side]:

@@ -6,8 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterator
 
+from collectors.compare.collected import PERCENTS
 from collectors.compare.comparison import Comparison, FieldComparison, RowComparison
-from collectors.compare.recorded_side import PERCENTS
 from collectors.compare.side import Side, SideRow, Spread
 from collectors.field import TIER_MARKS, Unit
 from collectors.model import Tier
@@ -80,26 +80,29 @@ def _steadiness(name: str, row: SideRow) -> str:
 
 def _field_line(found: FieldComparison) -> str:
     unit, divisor = _SHOWN_AS[found.field.unit]
-    tier = _marked_tier(found)
+    tier = marked_tier(found)
     title = f"{found.field.title}{TIER_MARKS[tier]}".rstrip()
     a, b = (_figure(figure.mean / divisor) for figure in (found.a, found.b))
-    return f"{title:<12} {unit:<5} {a:>10} {b:>10} {_change(found):>8} {_interval(found):>18}  {found.verdict.value}"
+    change, interval = change_text(found), interval_text(found)
+    return f"{title:<12} {unit:<5} {a:>10} {b:>10} {change:>8} {interval:>18}  {found.verdict.value}"
 
 
-def _marked_tier(found: FieldComparison) -> Tier:
+def marked_tier(found: FieldComparison) -> Tier:
     """Return the lower tier of a figure, if the tier of its field varies."""
     tiers = [figure.tier for figure in (found.a, found.b) if figure.tier is not Tier.NONE]
     return min(tiers) if tiers and (found.a.varies or found.b.varies) else Tier.NONE
 
 
-def _change(found: FieldComparison) -> str:
+def change_text(found: FieldComparison) -> str:
+    """Change from A to B in percent of A, or in the unit of the field where A is 0."""
     relative = found.relative(found.difference)
     if math.isnan(relative):
         return _signed(found.difference / _SHOWN_AS[found.field.unit][1])
     return f"{_signed_percent(relative)} %"
 
 
-def _interval(found: FieldComparison) -> str:
+def interval_text(found: FieldComparison) -> str:
+    """Interval of the change, likewise; a dash without one."""
     if found.interval is None:
         return "-"
     ends = (found.interval.low, found.interval.high)
@@ -158,7 +161,7 @@ def _summary(comparison: Comparison) -> Iterator[str]:
     yield from _wrapped(f"{', '.join(found) or 'no figures in common'}; {within}", "")
     if comparison.idle:
         yield from _wrapped(f"{comparison.idle} without I/O in A and B left out (--all shows them)", "")
-    if {_marked_tier(found) for row in comparison.rows for found in row.fields} & {Tier.SAMPLED, Tier.KERNEL}:
+    if {marked_tier(found) for row in comparison.rows for found in row.fields} & {Tier.SAMPLED, Tier.KERNEL}:
         yield LEGEND
 
 

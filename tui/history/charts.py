@@ -15,6 +15,7 @@ from collectors.registry import SUBJECTS
 from collectors.series import Series
 from engine.events import Event
 from tui.history.gone_paths import GonePaths
+from tui.history.intervals import IntervalHistory
 from tui.history.rings import FEWEST_TICKS, MOST_TICKS, Ring
 from tui.load.turn_intervals import TurnIntervals
 
@@ -122,6 +123,8 @@ class History:
         """Paths that vanished; it sees every frame, also when the history is replaced."""
         self.load = TurnIntervals()
         """Load intervals around knob turns; has its own lock."""
+        self.intervals = IntervalHistory()
+        """Newest intervals of a live host with all their figures; has its own lock."""
         self._latencies: LatencyHistory | None = None
 
     @property

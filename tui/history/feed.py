@@ -93,6 +93,7 @@ class Feed:
             self._history.load.move(step)
         else:
             self._history.load.add(step)
+            self._history.intervals.add(step, frame)
         self._post(FrameArrived(frame))
         if jumped:
             self._refill(step, frame, generation)

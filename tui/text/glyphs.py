@@ -12,6 +12,7 @@ from textual.dom import DOMNode
 
 from collectors.latency.waterfall import Stage
 from engine.events import EventKind
+from engine.statistics.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Glyphs:
     """What a stage of the waterfall is drawn with."""
     unknown: str
     """Not known, where a blank means zero."""
+    verdicts: Mapping[Verdict, str]
+    """Of a comparison, beside their words."""
 
 
 UNICODE = Glyphs(
@@ -109,6 +112,13 @@ UNICODE = Glyphs(
         Stage.OUTSIDE: "░",
     },
     unknown="┄",
+    verdicts={
+        Verdict.BETTER: "✓",
+        Verdict.WORSE: "✗",
+        Verdict.DIFFERS: "≠",
+        Verdict.EQUIVALENT: "≈",
+        Verdict.UNDECIDED: "?",
+    },
 )
 
 ASCII = Glyphs(
@@ -158,6 +168,13 @@ ASCII = Glyphs(
         Stage.OUTSIDE: ".",
     },
     unknown="/",
+    verdicts={
+        Verdict.BETTER: "+",
+        Verdict.WORSE: "-",
+        Verdict.DIFFERS: "#",
+        Verdict.EQUIVALENT: "=",
+        Verdict.UNDECIDED: "?",
+    },
 )
 
 GlyphSetting = Literal["auto", "unicode", "ascii"]

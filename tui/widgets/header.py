@@ -125,7 +125,7 @@ class Tabs(TextLine):
     def show(self, screen: ScreenEntry, key_text: Callable[[str], str], note: str, style: str = "") -> None:
         """Show which screen this is, and at the right the status; the tabs make room for it."""
         width = self.size.width or 80
-        forms = (self._tabs(screen, key_text, form) for form in ("wide", "tight", "keys"))
+        forms = (self._tabs(screen, key_text, form) for form in ("wide", "tight", "short", "keys"))
         beside = len(note) + 1 if note else 0
         content = next(
             (tabs for tabs in forms if tabs.cell_length + beside <= width), self._tabs(screen, key_text, "keys")
@@ -137,17 +137,19 @@ class Tabs(TextLine):
         self.put(content)
 
     def _tabs(
-        self, screen: ScreenEntry, key_text: Callable[[str], str], form: Literal["wide", "tight", "keys"]
+        self, screen: ScreenEntry, key_text: Callable[[str], str], form: Literal["wide", "tight", "short", "keys"]
     ) -> Content:
-        """All tabs; "keys" omits the names of all but the current one."""
+        """All tabs; "short" has short names, "keys" omits the names of all but the current one."""
         content = Content(" ")
         pad = " " if form == "wide" else ""
         for tab in TABS:
             key = key_text(tab.opener.id)
             if tab is screen:
-                content += Content.assemble((f"[{key} {tab.title}]", "bold $foreground"))
+                title = tab.short if form == "short" else tab.title
+                content += Content.assemble((f"[{key} {title}]", "bold $foreground"))
             else:
-                name = key if form == "keys" else f"{key} {tab.title}"
+                title = tab.short if form == "short" else tab.title
+                name = key if form == "keys" else f"{key} {title}"
                 content += Content(f"{pad}{name}{pad}").stylize(f"@click={tab.opener.namespace}.{tab.opener.call}")
             content += Content(" ")
         return content

@@ -78,16 +78,17 @@ def test_noise_beyond_delta_is_undecided_with_how_much_longer_it_takes(tmp_path:
     assert "more intervals" in iops.reason
 
 
-def test_recording_that_grows_has_wider_intervals_and_no_verdict_on_percentiles(
-    tmp_path: Path, recording: Path
-) -> None:
+def test_recording_that_grows_has_wider_intervals(tmp_path: Path, recording: Path) -> None:
     side = open_side(f"{recording}@epoch0", CompareOptions()), open_side(f"{recording}@epoch1", CompareOptions())
     closed = compare(*side, CompareOptions())
     growing = compare(side[0], replace(side[1], growing=True), CompareOptions())
     both = [{field.field.id: field for field in each.rows[0].fields} for each in (closed, growing)]
     assert both[1]["iops"].verdict is Verdict.UNDECIDED
     assert both[1]["iops"].reason == "A needs 41 more intervals"
-    assert both[1]["p99_ms"].reason == "percentiles are not decided while a recording grows"
+    p99 = [each["p99_ms"].interval for each in both]
+    assert p99[0] is not None
+    assert p99[1] is not None
+    assert p99[1].half_width > p99[0].half_width
     longer = record(tmp_path / "long.luns", Epoch(120), Epoch(120))
     side = open_side(f"{longer}@epoch0", CompareOptions()), open_side(f"{longer}@epoch1", CompareOptions())
     growing = compare(side[0], replace(side[1], growing=True), CompareOptions())
@@ -276,3 +277,38 @@ def test_old_recordings_compare_with_themselves(name: str, capsys: pytest.Captur
     code, out, err = _run(capsys, f"{file}@0..3.5", f"{file}@3.6..", "--all", "--table", "disks", "--table", "host")
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("--screen", "--json"), "leave out --json and --fail-on"),
+        (("--screen", "--fail-on", "worse"), "leave out --json and --fail-on"),
+        (("--screen",), "no terminal here: use lunscope compare A B without --screen"),
+    ],
+)
+def test_screen_is_for_a_terminal(
+    words: tuple[str, ...],
+    refusal: str,
+    recording: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert run_cli(["compare", f"{recording}@epoch0", f"{recording}@epoch1", *words]) == 2
+    assert refusal in capsys.readouterr().err
+
+
+def test_rows_without_a_partner_are_named(tmp_path: Path, recording: Path) -> None:
+    side = open_side(f"{recording}@epoch0", CompareOptions())
+    other = replace(side, rows=tuple(replace(row, key="else", name="else", identity="else") for row in side.rows[:1]))
+    comparison = compare(side, other, CompareOptions())
+    assert [row.key for row in comparison.only_b] == ["else"]
+    assert {row.key_in_table for row in comparison.only_a} == {row.key_in_table for row in side.rows}
+
+
+def test_what_an_undecided_figure_lacks_is_known_by_side(recording: Path) -> None:
+    comparison = _compared(f"{recording}@0..30", f"{recording}@40..50")
+    iops = next(field for field in comparison.rows[0].fields if field.field.id == "iops")
+    assert iops.needed is not None
+    assert (iops.needed.side, iops.needed.intervals) == ("B", 10)

@@ -1,0 +1,19 @@
+"""A comparison that was asked for on the command line, for its screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.compare.comparison import CompareOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAsked:
+    """A and B as typed, and what to compare of them."""
+
+    files: tuple[str, str]
+    options: CompareOptions
+    tables: tuple[str, ...]
+    replayed: Path | None = None
+    """The one that the other screens replay."""

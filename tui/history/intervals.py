@@ -1,0 +1,91 @@
+"""The newest intervals with all their figures, so that any two parts of the time can be compared later."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from collectors.model import Frame, Histograms, Step
+
+BUDGET_BYTES = 16 << 20
+"""Memory for figures and histograms: half an hour of seconds of a dozen disks, a minute of hundreds of paths."""
+_ROW_BYTES = 256
+"""Of the key and the name of a row that is not of the interval before."""
+MOST_INTERVALS = 36_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptInterval:
+    """One interval; times are wall times, as those of events."""
+
+    start_ns: int
+    frame: Frame
+    histograms: Mapping[str, Histograms]
+
+    @property
+    def end_ns(self) -> int:
+        """Wall time at its end."""
+        return self.frame.time_ns
+
+    def size_bytes(self, before: KeptInterval | None) -> int:
+        """Bytes of its figures and histograms, and of rows that the interval before does not share."""
+        others = {} if before is None else before.frame.tables
+        new_rows = sum(
+            len(table.rows)
+            for name, table in self.frame.tables.items()
+            if name not in others or others[name].rows is not table.rows
+        )
+        columns = (column for table in self.frame.tables.values() for column in table.columns.values())
+        cells = (
+            array for one in self.histograms.values() for array in (one.row, one.series_index, one.bucket, one.count)
+        )
+        arrays = sum(column.nbytes for column in columns) + sum(array.nbytes for array in cells)
+        return arrays + _ROW_BYTES * new_rows
+
+
+def kept_interval(step: Step, frame: Frame) -> KeptInterval | None:
+    """Take the interval of a step and its frame; None if its length is not known."""
+    if step.previous is None or not math.isfinite(frame.elapsed_s):
+        return None
+    return KeptInterval(step.previous.time_ns, frame, step.current.histograms)
+
+
+class IntervalHistory:
+    """Filled by the feed thread with every interval of a live host, read by any thread; the oldest are dropped."""
+
+    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+        self._lock = threading.Lock()
+        self._budget_bytes = budget_bytes
+        self._kept: deque[tuple[int, KeptInterval]] = deque()
+        self._size_bytes = 0
+
+    @property
+    def start_ns(self) -> int:
+        """Wall time from which on intervals are kept; 0 before the first."""
+        with self._lock:
+            return self._kept[0][1].start_ns if self._kept else 0
+
+    def add(self, step: Step, frame: Frame) -> None:
+        """Add the interval of a step, if its length is known."""
+        interval = kept_interval(step, frame)
+        if interval is None:
+            return
+        with self._lock:
+            size_bytes = interval.size_bytes(self._kept[-1][1] if self._kept else None)
+            self._kept.append((size_bytes, interval))
+            self._size_bytes += size_bytes
+            while len(self._kept) > 1 and (self._size_bytes > self._budget_bytes or len(self._kept) > MOST_INTERVALS):
+                self._size_bytes -= self._kept.popleft()[0]
+
+    def between(self, start_ns: int, end_ns: int) -> Iterator[KeptInterval]:
+        """Intervals that lie within a range of wall time, oldest first."""
+        with self._lock:
+            newest_first = []
+            for _, interval in reversed(self._kept):
+                if interval.start_ns < start_ns:
+                    break
+                newest_first.append(interval)
+        return (interval for interval in reversed(newest_first) if interval.end_ns <= end_ns)
