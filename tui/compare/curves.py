@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class DrawnCurve:
     """Points of A or B."""
 
     x: Floats
@@ -24,12 +24,12 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Overlay:
+class CurvePair:
     """Both curves on the same axes; one without points is not known."""
 
     title: str
-    a: Curve
-    b: Curve
+    a: DrawnCurve
+    b: DrawnCurve
     x_unit: Unit | None
     """None: seconds since the start of each part."""
     y_unit: Unit
@@ -42,22 +42,22 @@ class Overlay:
         return bool(len(self.a.x) or len(self.b.x))
 
 
-def distribution_overlay(row: CompareRow) -> Overlay:
+def distribution_overlay(row: CompareRow) -> CurvePair:
     """Share of I/Os up to each latency where there are histograms, else of the time up to each value."""
     field = row.found.field
     chosen = _distribution(field, row.row.a, row.row.b)
     if chosen is not None:
         title, distribution = chosen
         a, b = (_of_histograms(side, distribution) for side in (row.row.a, row.row.b))
-        return Overlay(f"Share of I/Os by {title}", a, b, Unit.MILLISECONDS, Unit.PERCENT, is_log=True)
+        return CurvePair(f"Share of I/Os by {title}", a, b, Unit.MILLISECONDS, Unit.PERCENT, is_log=True)
     a, b = _of_values(row.found.a), _of_values(row.found.b)
-    return Overlay(f"Share of time by {field.title}", a, b, field.unit, Unit.PERCENT)
+    return CurvePair(f"Share of time by {field.title}", a, b, field.unit, Unit.PERCENT)
 
 
-def time_overlay(row: CompareRow, a: Side, b: Side) -> Overlay:
+def time_overlay(row: CompareRow, a: Side, b: Side) -> CurvePair:
     """Figure over the time since the start of each part."""
     of_a, of_b = _over_time(row.found.a, a, row.row.a), _over_time(row.found.b, b, row.row.b)
-    return Overlay(f"{row.title} over time", of_a, of_b, None, row.found.field.unit)
+    return CurvePair(f"{row.title} over time", of_a, of_b, None, row.found.field.unit)
 
 
 def _distribution(field: Field, a: SideRow, b: SideRow) -> tuple[str, Distribution] | None:
@@ -75,30 +75,30 @@ def _distribution(field: Field, a: SideRow, b: SideRow) -> tuple[str, Distributi
     return next(known, None)
 
 
-def _of_histograms(row: SideRow, distribution: Distribution) -> Curve:
+def _of_histograms(row: SideRow, distribution: Distribution) -> DrawnCurve:
     blocks = row.histograms[distribution]
     counts = blocks.counts.sum(axis=0)
     held = np.flatnonzero(counts)
     total = counts.sum()
     if not total:
-        return Curve(np.zeros(0), np.zeros(0))
+        return DrawnCurve(np.zeros(0), np.zeros(0))
     first = held[:1]
     x = np.concatenate((blocks.low[first], (blocks.low + blocks.width)[held]))
-    return Curve(np.asarray(x, np.float64), np.concatenate((np.zeros(1), np.cumsum(counts[held]) / total * 100)))
+    return DrawnCurve(np.asarray(x, np.float64), np.concatenate((np.zeros(1), np.cumsum(counts[held]) / total * 100)))
 
 
-def _of_values(figure: Figure) -> Curve:
+def _of_values(figure: Figure) -> DrawnCurve:
     known = np.isfinite(figure.values) & (figure.weights > 0)
     values, weights = figure.values[known], figure.weights[known]
     if not len(values):
-        return Curve(np.zeros(0), np.zeros(0))
+        return DrawnCurve(np.zeros(0), np.zeros(0))
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum() * 100
-    return Curve(np.repeat(values[order], 2), np.repeat(np.concatenate((np.zeros(1), share)), 2)[1:-1])
+    return DrawnCurve(np.repeat(values[order], 2), np.repeat(np.concatenate((np.zeros(1), share)), 2)[1:-1])
 
 
-def _over_time(figure: Figure, side: Side, row: SideRow) -> Curve:
+def _over_time(figure: Figure, side: Side, row: SideRow) -> DrawnCurve:
     step_s = figure.per_value * side.interval_s
     elapsed_s = row.cut_s + (np.arange(len(figure.values)) + 0.5) * step_s
     known = np.isfinite(figure.values)
-    return Curve(np.asarray(elapsed_s[known], np.float64), figure.values[known])
+    return DrawnCurve(np.asarray(elapsed_s[known], np.float64), figure.values[known])

@@ -106,7 +106,7 @@ class CompareScreen(CompareActions):
         if self.is_whole and self.is_current:
             self._draw()
 
-    @on(CompareTable.RowMoved)
+    @on(CompareTable.ComparedRowMoved)
     def _moved(self) -> None:
         self.redraw()
 

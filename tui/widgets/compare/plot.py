@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from textual.strip import Strip
 
 from collectors.field import Unit
-from tui.compare.curves import Curve, Overlay
+from tui.compare.curves import CurvePair, DrawnCurve
 from tui.text.format import format_quantity, span_text
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
@@ -63,9 +63,9 @@ class OverlayPlot(Spanned, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._overlay: Overlay | None = None
+        self._overlay: CurvePair | None = None
 
-    def show(self, overlay: Overlay | None) -> None:
+    def show(self, overlay: CurvePair | None) -> None:
         """Take the curves, or none."""
         self._overlay = overlay
         self.repaint()
@@ -90,7 +90,7 @@ class OverlayPlot(Spanned, inherit_bindings=False):
             _draw(canvas, curve, (x, y), name)
         return self.filled(self.strip(line) for line in self._lines(overlay, canvas, x, y))
 
-    def _lines(self, overlay: Overlay, canvas: Canvas, x: _Scale, y: _Scale) -> list[Spans]:
+    def _lines(self, overlay: CurvePair, canvas: Canvas, x: _Scale, y: _Scale) -> list[Spans]:
         glyphs, rows = glyphs_of(self), max(self.area.height - 3, 1)
         cells = self.area.width - _AXIS - 1
         legend = [
@@ -113,7 +113,7 @@ class OverlayPlot(Spanned, inherit_bindings=False):
         return lines
 
 
-def _draw(canvas: Canvas, curve: Curve, scales: tuple[_Scale, _Scale], name: str) -> None:
+def _draw(canvas: Canvas, curve: DrawnCurve, scales: tuple[_Scale, _Scale], name: str) -> None:
     if not len(curve.x):
         return
     style, every, plain = STYLES[name]
@@ -124,7 +124,7 @@ def _draw(canvas: Canvas, curve: Curve, scales: tuple[_Scale, _Scale], name: str
     canvas.line(xs, ys, style, every=every, plain=plain)
 
 
-def _x_labels(overlay: Overlay, scale: _Scale, cells: int) -> str:
+def _x_labels(overlay: CurvePair, scale: _Scale, cells: int) -> str:
     text = [" "] * (_AXIS + 1 + cells)
     shares = [number / 4 for number in range(5)] if cells >= 50 else [0.0, 0.5, 1.0]
     for share in shares:
@@ -136,7 +136,7 @@ def _x_labels(overlay: Overlay, scale: _Scale, cells: int) -> str:
     return "".join(text)
 
 
-def _x_label(overlay: Overlay, value: float) -> str:
+def _x_label(overlay: CurvePair, value: float) -> str:
     if overlay.x_unit is None:
         return span_text(value)
     return f"{format_quantity(value, overlay.x_unit, _LABEL - 3)} {overlay.x_unit}".rstrip()

@@ -36,7 +36,7 @@ class CompareTable(Spanned, can_focus=True, inherit_bindings=False):
         Binding("pagedown", "page(1)", "Page down", show=False, id="compare-page-down"),
     ]
 
-    class RowMoved(Message):
+    class ComparedRowMoved(Message):
         """The cursor is on another figure."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -90,7 +90,7 @@ class CompareTable(Spanned, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=to, animate=False, force=True)
         self.repaint()
         if self._at != before:
-            self.post_message(self.RowMoved())
+            self.post_message(self.ComparedRowMoved())
 
     # ------------------------------------------------------------------ drawing
 
