@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from engine.job.spec import JobSpec, Permissions
     from engine.running.control import LoadControl
     from tui.app import LunscopeApp
-    from tui.sweep.session import SweepSession
+    from tui.load.load_controller import LoadController
+    from tui.sweep.series import SweepSeries
 
 LAST_WORDS_S = 0.3
 """Longest wait for a slow terminal before messages are printed after the screens."""
@@ -51,12 +52,14 @@ def start_live(
     recording: RecordingSource | None = None,
     autostart: bool = False,
     theme: str | None = None,
-    sweep: SweepSession | None = None,
+    sweeps: SweepSeries | None = None,
+    controller: LoadController | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
-    With `autostart` the job is armed and started at once; a `sweep` has its own controller of the load, and
-    begins on its screen. Everything the load made is removed before this returns.
+    With `autostart` the job is armed and started at once; `sweeps` with something to measure begin on their
+    screen, with the `controller` they came with, and what is measured from there is added to them. Everything the
+    load made is removed before this returns.
     """
     _prepare_environment()
     closing = _Closing(control, source, recording)
@@ -64,7 +67,15 @@ def start_live(
         with open_terminal() as tty, EndWatch(tty, closing.urgent_steps) as watch:
             try:
                 app = _make_app(
-                    source, control, job, permissions, recording, sweep=sweep, autostart=autostart, theme=theme
+                    source,
+                    control,
+                    job,
+                    permissions,
+                    recording,
+                    sweeps=sweeps,
+                    controller=controller,
+                    autostart=autostart,
+                    theme=theme,
                 )
                 code = _run(app, tty, watch, control)
             finally:
@@ -89,7 +100,8 @@ def _make_app(
     permissions: Permissions | None,
     recording: RecordingSource | None,
     *,
-    sweep: SweepSession | None,
+    sweeps: SweepSeries | None,
+    controller: LoadController | None,
     autostart: bool,
     theme: str | None,
 ) -> LunscopeApp:
@@ -108,10 +120,9 @@ def _make_app(
     settings = load_settings()
     if theme is not None:
         settings = replace(settings, theme=theme)
-    controller = None if sweep is None else sweep.controller
     if controller is None and control is not None:
         controller = LoadController(control, job or JobSpec(), permissions or Permissions())
-    return LunscopeApp(source, controller, recording=recording, settings=settings, autostart=autostart, sweep=sweep)
+    return LunscopeApp(source, controller, recording=recording, settings=settings, autostart=autostart, sweeps=sweeps)
 
 
 def _prepare_environment() -> None:

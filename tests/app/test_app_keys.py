@@ -393,8 +393,8 @@ def asks(what: object) -> Case:
 
     async def case(stage: Stage) -> None:
         await stage.press()
-        assert isinstance(stage.app.app_state.sweep, StillSession)
-        assert stage.app.app_state.sweep.asked == [what]
+        assert isinstance(stage.app.app_state.sweeps.current, StillSession)
+        assert stage.app.app_state.sweeps.current.asked == [what]
 
     return case
 

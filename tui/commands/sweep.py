@@ -24,7 +24,7 @@ from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.presets.registry import PRESETS
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
-from tui.headless.after_screens import sum_up_sweep
+from tui.headless.after_screens import sum_up_series
 from tui.headless.leaving import go_on_in_child
 from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
 from tui.headless.rates import RateOutput, RatesAsked, rate_ranges, search_rates
@@ -110,10 +110,9 @@ def command(
     what they say are on the screen; the answer is printed when it is left.
 
     With --slo and no --vary, or with --vary rate=LOW..HIGH (rate=.. for any), it searches the highest rate at which
-    I/Os may arrive, whatever completes, so that each limit is kept. This has no screen.
+    I/Os may arrive, whatever completes, so that each limit is kept.
 
-    With --preset it measures the axes of a published study, each point once, and prints the study's tables. This has
-    no screen.
+    With --preset it measures the axes of a published study, each point once, and prints the study's tables.
 
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
@@ -136,14 +135,15 @@ def command(
         os.environ[SCRATCH_ENV] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
+    has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
     if preset is not None:
         job = _job(read.scenarios, (), has_runtime=False)
-        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings)
+        study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings, has_screen)
         return run_preset(job, study, permissions, watching)
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates:
         asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
-        return search_rates(job, asked, permissions, RateOutput(watching, as_json, trials, read.warnings))
+        return search_rates(job, asked, permissions, RateOutput(watching, as_json, trials, read.warnings, has_screen))
     plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
     require_write_permission(plan, permissions)
     for warning in read.warnings:
@@ -154,7 +154,7 @@ def command(
         if file is not None and file.done:
             click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
         order = SweepOrder(plan, permissions, as_json, file)
-        if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
+        if has_screen:
             return _on_screen(order, watching)
         return run_sweep(order, watching)
 
@@ -167,13 +167,15 @@ def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:
 def _on_screen(order: SweepOrder, watching: Watching) -> int:
     from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
     from tui.start import start_live  # noqa: PLC0415 (as textual)
+    from tui.sweep.series import SweepSeries, group_of  # noqa: PLC0415 (the screen only)
     from tui.sweep.session import SweepSession  # noqa: PLC0415 (the screen only)
 
     control = LoadControl()
     source, recording = open_source(watching, control)
-    session = SweepSession(order.plan, LoadController(control, order.plan.armed, order.permissions), order.trials)
-    code = start_live(source, control=control, recording=recording, sweep=session)
-    return sum_up_sweep(session.finish(), session.failure, control, recording, code)
+    controller = LoadController(control, order.plan.armed, order.permissions)
+    series = SweepSeries(group_of(SweepSession(order.plan, controller, order.trials)))
+    code = start_live(source, control=control, recording=recording, sweeps=series, controller=controller)
+    return sum_up_series(series, control, recording, code, is_measured_for=True)
 
 
 def _limit(text: str) -> Limit:

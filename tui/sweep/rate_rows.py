@@ -141,4 +141,3 @@ def sorted_rate_rows(rows: Sequence[RateRow], key: str, *, descending: bool) -> 
     known = [(value, row) for row in rows if (value := row.figure(key)) is not None]
     known.sort(key=lambda each: (-each[0] if descending else each[0], each[1].point))
     return [row for _, row in known] + [row for row in rows if row.figure(key) is None]
-

@@ -48,7 +48,9 @@ class RateBounds(Spanned, inherit_bindings=False):
         ends = f"{low:,.0f}", f"{high:,.0f}"
         scale = ends[0] + "I/Os per second, log".center(max(bar - len(ends[0]) - len(ends[1]), 0)) + ends[1]
         fits = len(scale) <= bar
-        head = f" {'limit':<{name}} {(scale if fits else f'{ends[0]} .. {ends[1]}/s'[:bar]):<{bar}}  bounds in I/Os per s"
+        head = (
+            f" {'limit':<{name}} {(scale if fits else f'{ends[0]} .. {ends[1]}/s'[:bar]):<{bar}}  bounds in I/Os per s"
+        )
         lines: list[Spans] = [[(head.ljust(self.area.width), "head")]]
         for number, answer in enumerate(figures.answers.limits):
             style = "mark" if number == self._front else "text"

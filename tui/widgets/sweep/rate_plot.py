@@ -61,11 +61,11 @@ class RatePlot(Spanned, inherit_bindings=False):
         self._rows: Sequence[RateRow] = ()
         self._answer: RateAnswer | None = None
         self._number = 0
-        self._closed: ClosedCurve | None = None
+        self._loop: ClosedCurve | None = None
 
     def show(self, rows: Sequence[RateRow], answer: RateAnswer, number: int, closed: ClosedCurve | None) -> None:
         """Take the rows, the limit in front with its number, and the closed curve, if one was measured."""
-        self._rows, self._answer, self._number, self._closed = rows, answer, number, closed
+        self._rows, self._answer, self._number, self._loop = rows, answer, number, closed
         self.repaint()
 
     def on_resize(self) -> None:
@@ -93,9 +93,9 @@ class RatePlot(Spanned, inherit_bindings=False):
     def _scales(self, answer: RateAnswer, known: Sequence[tuple[float, float, RateRow]]) -> _Scales:
         rates, latencies = [rate for rate, _, _ in known], [value for _, value, _ in known]
         latencies.append(answer.limit.limit_ns / 1e6)
-        if self._closed is not None and len(self._closed.iops):
-            rates.append(float(self._closed.iops.max()))
-            latencies += [value for value in self._closed.latency_ms.tolist() if math.isfinite(value) and value > 0]
+        if self._loop is not None and len(self._loop.iops):
+            rates.append(float(self._loop.iops.max()))
+            latencies += [value for value in self._loop.latency_ms.tolist() if math.isfinite(value) and value > 0]
         return _Scales(max(rates) * 1.05, min(latencies) / 1.3, max(max(latencies) * 1.3, min(latencies) * 2))
 
     def _draw(
@@ -103,11 +103,13 @@ class RatePlot(Spanned, inherit_bindings=False):
     ) -> None:
         ends, limit_ms = np.array([0.0, 1.0]), answer.limit.limit_ns / 1e6
         canvas.line(ends, np.repeat(scales.y(limit_ms), 2), "peak", every=3, plain="-")
-        closed = self._closed
+        closed = self._loop
         if closed is not None:
             there = np.isfinite(closed.latency_ms) & (closed.latency_ms > 0)
             if there.sum() > 1:
-                canvas.line(scales.x(closed.iops[there]), scales.y(closed.latency_ms[there]), "axis", every=2, plain=":")
+                canvas.line(
+                    scales.x(closed.iops[there]), scales.y(closed.latency_ms[there]), "axis", every=2, plain=":"
+                )
         for bound, style in ((answer.lower, "curve"), (answer.upper, "failed")):
             if bound is not None:
                 canvas.line(np.repeat(scales.x(bound.rate), 2), ends, style, every=2, plain="|")
@@ -119,12 +121,10 @@ class RatePlot(Spanned, inherit_bindings=False):
             canvas.mark(float(scales.x(rate)), float(scales.y(latency)), *mark)
         canvas.label(0.0, float(scales.y(limit_ms)), answer.limit.text, "peak")
 
-    def _lines(
-        self, canvas: Canvas, answer: RateAnswer, scales: _Scales, rows: int, cells: int
-    ) -> Iterator[Spans]:
+    def _lines(self, canvas: Canvas, answer: RateAnswer, scales: _Scales, rows: int, cells: int) -> Iterator[Spans]:
         glyphs = glyphs_of(self)
         legend = "  o lower bound  x upper  ? undecided"
-        closed = "" if self._closed is None else "  dotted: closed loop"
+        closed = "" if self._loop is None else "  dotted: closed loop"
         title = f" {answer.limit.metric} (ms, log) over rate (I/Os per s)"
         for extra in (legend + closed, legend):
             if len(title) + len(extra) <= self.area.width:
