@@ -118,7 +118,7 @@ class SweepScreen(SweepStarts):
         """Begin what the command asked for, and follow it between frames."""
         self.set_interval(STATUS_PERIOD_S, self._tick)
         current = self.app_state.sweeps.current
-        if current is not None and current.phase is SweepPhase.WAITING:
+        if current is not None and current.state.phase is SweepPhase.WAITING:
             self.call_after_refresh(self._begin_first, current)
 
     @property
@@ -236,7 +236,7 @@ class SweepScreen(SweepStarts):
         verdict, point = body.texts(state, self.size.width - 2)
         self.query_one("#verdict", TextLine).put(Content.assemble((f" {safe_text(verdict)}", "bold")))
         self.query_one("#point", TextLine).put(f" {point}")
-        legend = " [ ] relevant bounds   k/n trials that kept the limit   Enter sets the live rate   m next limit"
+        legend = " lower UPPER ? class (RFC 9971)  [ ] bound of the answer  k/n trials kept it"
         self.query_one("#legend", TextLine).put(Content.styled(legend, "dim"))
 
     def _draw_sweep(self, state: SweepState) -> None:
@@ -291,7 +291,7 @@ class SweepScreen(SweepStarts):
         self.query_one("#point", TextLine).put(
             " " if row is None else f" {point_text(state, row, self.size.width - 2)}"
         )
-        self.query_one("#answer", AnswerText).show([*self._study(), *answer_text(state, answers, self._curve)])
+        self.query_one("#answer", AnswerText).show(list(answer_text(state, answers, self._curve)), self._study())
         knob = "" if state.plan.load is None else state.plan.load.knob.key
         name = curve_name(state, self._curve)
         self.query_one(SweepPlot).show(rows, self._curve, answers[self._curve], name, knob)
@@ -303,7 +303,7 @@ class SweepScreen(SweepStarts):
         """Write the tables of the preset that the sweep is a part of, once one of its sweeps is over."""
         session, controller = self._session, self.app_state.controller
         for group in self.app_state.sweeps.groups if controller is not None else ():
-            if session in group.sessions and any(each.phase is SweepPhase.ENDED for each in group.sessions):
+            if session in group.sessions and any(each.state.phase is SweepPhase.ENDED for each in group.sessions):
                 assert controller is not None
                 return study_lines(group, controller.status.targets)
         return []

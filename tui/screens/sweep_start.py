@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.errors import LunscopeError
-from engine.job.spec import JobSpec
+from engine.job.spec import Arrival, JobSpec
 from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.plans import PresetPlan
 from engine.text import safe_text
@@ -62,8 +62,8 @@ class SweepStarts(View):
         controller = self._free_controller()
         if controller is None:
             return
-        job = measurable(controller.job)
-        lines = [ChooserLine(_title(offer), offer, _note(offer)) for offer in preset_offers(job)]
+        job = replace(measurable(controller.job), arrival=Arrival.CLOSED)
+        lines = [ChooserLine(_title(offer), offer, offer.preset.title) for offer in preset_offers(job)]
 
         def chosen(offer: PresetOffer | None) -> None:
             if offer is not None:
@@ -153,9 +153,6 @@ class SweepStarts(View):
 
 
 def _title(offer: PresetOffer) -> str:
-    state = "cannot run" if offer.plan is None else "needs"
-    return f"{offer.preset.name:<11} {state} {safe_text(offer.needs)}"
-
-
-def _note(offer: PresetOffer) -> str:
-    return offer.preset.title
+    """Say what it needs; why it cannot run is said in full when it is chosen."""
+    needs = f"no: {offer.needs}" if offer.plan is None else offer.needs
+    return f"{offer.preset.name:<11} {safe_text(needs)}"

@@ -14,10 +14,11 @@ from tui.sweep.preset_group import measurable
 
 EXAMPLE = "p99<=5ms p99.9<=20ms"
 HELP = (
-    "Highest rate at which I/Os may arrive so that every limit is kept, such as\n\n"
+    "Rate at which I/Os may arrive so that each limit is kept, such as\n\n"
     f"    {EXAMPLE}\n\n"
-    "mean, p50, p90, p99, p99.9 and max may be limited. rate=LOW..HIGH (I/Os per\n"
-    "second) bounds the search, qd=N the I/Os outstanding per target [128]."
+    "mean, p50, p90, p99, p99.9 and max may be limited. "
+    "rate=LOW..HIGH (I/Os per second) bounds the search, "
+    "qd=N the I/Os outstanding per target [128]."
 )
 
 
@@ -28,7 +29,8 @@ def asked_rates(text: str, job: JobSpec) -> RatePlan:
         UsageError: it is no such line, or the job cannot be an open loop.
     """
     rates, depth, limits = None, open_depth(job), list[Limit]()
-    for word in text.replace(",", " ").split():
+    for word in text.split():
+        word = word.strip(",")  # noqa: PLW2901 (a list may have commas)
         found = parse_rate_range(word)
         if found is not None:
             rates = found

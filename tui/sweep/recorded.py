@@ -17,7 +17,7 @@ State: TypeAlias = SweepState | RateState
 def recorded_states(events: Sequence[Event]) -> tuple[State, ...]:
     """Read all that began among these events, in their order; without those that this version cannot read."""
     begins = [number for number, event in enumerate(events) if is_sweep_begin(event) or is_rates_begin(event)]
-    spans = zip(begins, [*begins[1:], len(events)], strict=True)
+    spans = zip(begins, (*begins[1:], len(events)), strict=False)
     states = (_state(events[first:end]) for first, end in spans)
     return tuple(state for state in states if state is not None)
 

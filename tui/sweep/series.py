@@ -70,7 +70,9 @@ class SweepSeries:
     def is_busy(self) -> bool:
         """Whether something is measured, or follows at once."""
         current = self.current
-        return current is not None and (current.phase in RUNNING_PHASES or bool(self._note and not self._stop.is_set()))
+        return current is not None and (
+            current.state.phase in RUNNING_PHASES or bool(self._note and not self._stop.is_set())
+        )
 
     @property
     def least_read_pct(self) -> float:

@@ -37,14 +37,19 @@ class ClosedCurve:
 
 @dataclass(frozen=True, slots=True)
 class _Scales:
-    """The rate runs linearly from 0, latency in logarithms."""
+    """Both in logarithms: rates far below the maximum are as far apart as those near it."""
 
+    lowest: float
     highest: float
     low_ms: float
     high_ms: float
 
     def x(self, rate: float | Floats) -> Floats:
-        return np.asarray(np.asarray(rate) / self.highest, np.float64)
+        inside = np.maximum(np.asarray(rate), self.lowest)
+        return np.asarray(np.log(inside / self.lowest) / math.log(self.highest / self.lowest), np.float64)
+
+    def rate(self, x: float) -> float:
+        return float(self.lowest * (self.highest / self.lowest) ** x)
 
     def y(self, latency_ms: float | Floats) -> Floats:
         floor = np.maximum(np.asarray(latency_ms), self.low_ms)
@@ -96,7 +101,8 @@ class RatePlot(Spanned, inherit_bindings=False):
         if self._loop is not None and len(self._loop.iops):
             rates.append(float(self._loop.iops.max()))
             latencies += [value for value in self._loop.latency_ms.tolist() if math.isfinite(value) and value > 0]
-        return _Scales(max(rates) * 1.05, min(latencies) / 1.3, max(max(latencies) * 1.3, min(latencies) * 2))
+        low, high = min(rates) / 1.1, max(rates) * 1.1
+        return _Scales(low, high, min(latencies) / 1.3, max(max(latencies) * 1.3, min(latencies) * 2))
 
     def _draw(
         self, canvas: Canvas, answer: RateAnswer, known: Sequence[tuple[float, float, RateRow]], scales: _Scales
@@ -119,13 +125,13 @@ class RatePlot(Spanned, inherit_bindings=False):
         for rate, latency, row in known:
             mark = _MARKS[row.classes[self._number].found] if row.classes else ("+", "text")
             canvas.mark(float(scales.x(rate)), float(scales.y(latency)), *mark)
-        canvas.label(0.0, float(scales.y(limit_ms)), answer.limit.text, "peak")
+        canvas.label(0.02, float(scales.y(limit_ms)), answer.limit.text, "peak")
 
     def _lines(self, canvas: Canvas, answer: RateAnswer, scales: _Scales, rows: int, cells: int) -> Iterator[Spans]:
         glyphs = glyphs_of(self)
         legend = "  o lower bound  x upper  ? undecided"
         closed = "" if self._loop is None else "  dotted: closed loop"
-        title = f" {answer.limit.metric} (ms, log) over rate (I/Os per s)"
+        title = f" {answer.limit.metric} (ms) over rate (I/Os per s), both log"
         for extra in (legend + closed, legend):
             if len(title) + len(extra) <= self.area.width:
                 legend = extra
@@ -146,7 +152,7 @@ class RatePlot(Spanned, inherit_bindings=False):
     def _rate_axis(self, scales: _Scales, cells: int) -> str:
         text = [" "] * (_AXIS + 1 + cells)
         for share in (0.25, 0.5, 0.75, 1.0):
-            label = format_quantity(share * scales.highest, Unit.PER_SECOND, 6)
+            label = format_quantity(scales.rate(share), Unit.PER_SECOND, 6)
             end = _AXIS + 1 + round(share * cells)
             text[end - len(label) : end] = label
         return "".join(text)

@@ -33,7 +33,7 @@ CLASS_WORDS = {LoadClass.LOWER: "lower", LoadClass.UPPER: "UPPER", LoadClass.UND
 _STYLES = {LoadClass.LOWER: "curve", LoadClass.UPPER: "failed", LoadClass.UNDECIDED: "muted"}
 
 
-class RateTable(PointTable[RateRow], inherit_bindings=False):
+class RateTable(PointTable[RateRow]):
     """The rates of one combination."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name

@@ -48,7 +48,7 @@ _EDGE = 6
 """Cells before the values: cursor, interval, three marks, and a gap."""
 
 
-class SweepTable(PointTable[PointRow], inherit_bindings=False):
+class SweepTable(PointTable[PointRow]):
     """The points of a sweep."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
