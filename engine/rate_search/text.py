@@ -98,7 +98,11 @@ def _evidence(answer: RateAnswer) -> Iterator[str]:
 
 
 def _trials(bound: RateBound) -> str:
-    return f"{bound.good} of {bound.good + bound.bad} trials keep it, {100 * bound.excess:.2g} % of all I/Os over it"
+    return f"{bound.good} of {bound.good + bound.bad} trials keep it, {_percent(bound.excess)} % of all I/Os over it"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}" if share < 0.095 else f"{100 * share:.0f}"
 
 
 def _latency(limit: Limit, bound: RateBound) -> str:

@@ -51,6 +51,7 @@ from tui.widgets.sweep.heat import SweepMap, map_grid
 from tui.widgets.sweep.lanes import TargetLanes
 from tui.widgets.sweep.plot import SweepPlot
 from tui.widgets.sweep.point_table import PointTable
+from tui.widgets.sweep.rate_table import RateTable
 from tui.widgets.sweep.table import SweepTable
 
 STATUS_PERIOD_S = 0.2
@@ -94,6 +95,8 @@ class SweepScreen(SweepStarts):
         """Events of a recording up to the moment that is shown, and the sweeps in them."""
         self._part: int | None = None
         """Number of the measurement that is shown; None: the last."""
+        self._kind: type[object] = SweepState
+        """Of the state that was drawn last."""
         self._report = ""
         """Why something was not begun, or what it cannot do."""
 
@@ -208,6 +211,9 @@ class SweepScreen(SweepStarts):
         state = self._state()
         self.query_one("#sweep_body").display = isinstance(state, SweepState)
         self.query_one(RateBody).display = isinstance(state, RateState)
+        if type(state) is not self._kind:
+            self._kind = type(state)
+            self.query_one(RateTable if isinstance(state, RateState) else SweepTable).focus()
         if state is None:
             self._draw_nothing()
         elif isinstance(state, RateState):

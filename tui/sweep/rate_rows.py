@@ -13,6 +13,7 @@ from engine.rate_search.bounds import LoadClass, classify
 from engine.rate_search.grid import RateGrid
 from engine.rate_search.search import RateSearch, RateStage, is_carried, on_grid
 from engine.rate_search.trial import RateTrial
+from engine.sweep.limit import Limit
 from tui.sweep.rate_state import RatePoint, RateState
 
 
@@ -60,6 +61,8 @@ class CurveFigures:
     """None while the maximum of the load is not known."""
     rows: tuple[RateRow, ...]
     """With rising rate."""
+    passing: tuple[tuple[float | None, float | None], ...] = ()
+    """Bounds by limit as the pass that the search is in has them: they may still move."""
 
     @property
     def best(self) -> float | None:
@@ -86,7 +89,7 @@ def curve_figures(state: RateState, curve: int) -> CurveFigures:
     rest = "" if here is None or not here.words else f", {here.words}"
     words = f"trying{again}{rest}"
     rows[now] = RateRow(now, here.trials if here else (), here.classes if here else (), words)
-    return CurveFigures(found.answers, found.grid, tuple(rows[point] for point in sorted(rows)))
+    return CurveFigures(found.answers, found.grid, tuple(rows[point] for point in sorted(rows)), found.passing)
 
 
 @functools.lru_cache(maxsize=256)
@@ -107,7 +110,21 @@ def _figures(search: RateSearch, curve: int, trials: tuple[RateTrial, ...]) -> C
             for answer in answers.limits
         )
         rows.append(RateRow(RatePoint(curve, rate), tuple(group), classes, _words(group)))
-    return CurveFigures(answers, grid, tuple(rows))
+    passing = tuple(_passing(search, grid, trials, answer.limit) for answer in answers.limits)
+    return CurveFigures(answers, grid, tuple(rows), passing)
+
+
+def _passing(
+    search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], limit: Limit
+) -> tuple[float | None, float | None]:
+    """Find the bounds of the last pass that has any."""
+    groups = on_grid(trials)
+    for phase in reversed(search.phases(grid)):
+        found = search.bounds(groups, grid, limit, phase)
+        if found.lower is not None or found.upper is not None:
+            lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
+            return lower, upper
+    return None, None
 
 
 def _bounds(answer: RateAnswer) -> tuple[float, ...]:

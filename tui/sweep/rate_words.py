@@ -50,7 +50,9 @@ def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width
         return f"{lead}finding the maximum of the load first"
     none = next((each for each in answers if each.verdict is RateVerdict.NONE_KEEPS and each.upper), None)
     if none is not None and none.upper is not None:
-        return f"{lead}no rate keeps {none.limit.text}: not even {none.upper.rate:,.0f} I/Os per s"
+        others = [each.lower.rate for each in answers if each.lower is not None]
+        rest = f"; the others: use rate={min(others):,.0f}/s" if len(others) == len(answers) - 1 and others else ""
+        return f"{lead}no rate keeps {none.limit.text}: not even {none.upper.rate:,.0f}/s{rest}"
     best, tightest = figures.best, figures.tightest
     if best is None:
         open_ = next(each.limit.text for each in answers if each.lower is None)

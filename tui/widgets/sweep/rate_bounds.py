@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 from textual.strip import Strip
 
@@ -12,6 +13,7 @@ from tui.sweep.rate_rows import CurveFigures
 from tui.text.glyphs import glyphs_of
 from tui.widgets.sweep.spans import Spanned, Spans
 
+_Bounds: TypeAlias = tuple[float | None, float | None]
 _TEXT = 37
 """Cells of the bounds as figures."""
 _LEAST_BAR = 8
@@ -54,23 +56,27 @@ class RateBounds(Spanned, inherit_bindings=False):
         lines: list[Spans] = [[(head.ljust(self.area.width), "head")]]
         for number, answer in enumerate(figures.answers.limits):
             style = "mark" if number == self._front else "text"
-            line = [(f" {answer.limit.text:<{name}} ", style), *self._bar(answer, figures.grid, bar)]
-            lines.append([*line, (f"  {self._words(answer)}", style)])
+            is_open = answer.lower is None or answer.upper is None
+            passing = figures.passing[number] if is_open and figures.passing else (None, None)
+            line = [(f" {answer.limit.text:<{name}} ", style), *self._bar(answer, passing, figures.grid, bar)]
+            lines.append([*line, (f"  {self._words(answer, passing)}", style)])
         return self.filled(map(self.strip, lines))
 
-    def _bar(self, answer: RateAnswer, grid: RateGrid, width: int) -> Spans:
+    def _bar(self, answer: RateAnswer, passing: _Bounds, grid: RateGrid, width: int) -> Spans:
         """Draw rates that keep it, open ones, and those that exceed it."""
         glyphs = glyphs_of(self)
-        lower = 0 if answer.lower is None else self._cell(answer.lower.rate, grid, width) + 1
-        upper = width if answer.upper is None else self._cell(answer.upper.rate, grid, width)
-        if lower and answer.upper is not None:
+        low = passing[0] if answer.lower is None else answer.lower.rate
+        high = passing[1] if answer.upper is None else answer.upper.rate
+        lower = 0 if low is None else self._cell(low, grid, width) + 1
+        upper = width if high is None else self._cell(high, grid, width)
+        if lower and high is not None:
             # Bounds in one cell are told apart by their figures.
             lower = min(lower, max(upper, 1))
         upper = max(upper, lower)
         return [
-            (glyphs.strengths[-1] * lower, "curve"),
+            (glyphs.strengths[-1] * lower, "muted" if answer.lower is None else "curve"),
             ("?" * (upper - lower), "muted"),
-            ("x" * (width - upper), "failed"),
+            ("x" * (width - upper), "muted" if answer.upper is None else "failed"),
         ]
 
     def _cell(self, rate: float, grid: RateGrid, width: int) -> int:
@@ -78,16 +84,17 @@ class RateBounds(Spanned, inherit_bindings=False):
         share = (math.log(max(rate, 1e-9)) - low) / (high - low) if high > low else 1.0
         return min(max(round(share * (width - 1)), 0), width - 1)
 
-    def _words(self, answer: RateAnswer) -> str:
+    def _words(self, answer: RateAnswer, passing: _Bounds) -> str:
         lower, upper = answer.lower, answer.upper
         if answer.verdict is RateVerdict.ALL_KEEP and lower is not None:
             return f"{lower.rate:,.0f} keep it: the highest tried"
         if answer.verdict is RateVerdict.NONE_KEEPS and upper is not None:
             return f"even {upper.rate:,.0f} exceed it"
-        if lower is None and upper is None:
-            return "no bounds yet"
         if lower is None or upper is None:
-            return f"above {lower.rate:,.0f}" if lower is not None else f"below {upper.rate:,.0f}" if upper else ""
+            low = passing[0] if lower is None else lower.rate
+            high = passing[1] if upper is None else upper.rate
+            ends = " .. ".join("?" if each is None else f"{each:,.0f}" for each in (low, high))
+            return "no bounds yet" if low is None and high is None else f"about {ends} so far"
         width = upper.rate / lower.rate - 1
         share = f"{100 * width:.1f}" if width < 0.995 else f"{100 * width:.0f}"
         return f"{lower.rate:,.0f} .. {upper.rate:,.0f} {share} % (<= {100 * self._goal:g} %)"
