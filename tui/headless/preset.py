@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,8 @@ class PresetAsked:
     """A shell command between the parts."""
     warnings: tuple[str, ...]
     """Of the job file."""
-    has_screen: bool = False
+    on_screen: Callable[[PresetPlan, PresetFiles, Permissions, Watching], int] | None = None
+    """Measures on the screens; None: without."""
 
 
 def list_presets() -> int:
@@ -76,8 +77,8 @@ def run_preset(job: JobSpec, asked: PresetAsked, permissions: Permissions, watch
     with PresetFiles(plan, asked.trials) as files:
         for line in resumed_lines(plan, files, asked.toggle):
             click.echo(f"lunscope: {safe_text(line)}", err=True)
-        if asked.has_screen:
-            return _on_screen(plan, permissions, watching, asked, files)
+        if asked.on_screen is not None:
+            return asked.on_screen(plan, files, permissions, watching)
         return _run(plan, permissions, watching, asked, files)
 
 
@@ -87,23 +88,6 @@ def resumed_lines(plan: PresetPlan, files: PresetFiles, toggle: str | None) -> I
         yield f"goes on after {files.done} measurements in {files.path(0)}"
     if toggle and files.has_begun(len(plan.parts) - 1):
         yield f"--toggle is not run again: {files.path(len(plan.parts) - 1)} was begun after it"
-
-
-def _on_screen(
-    plan: PresetPlan, permissions: Permissions, watching: Watching, asked: PresetAsked, files: PresetFiles
-) -> int:
-    from tui.headless.after_screens import sum_up_series  # noqa: PLC0415 (as what follows)
-    from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
-    from tui.start import start_live  # noqa: PLC0415 (as textual)
-    from tui.sweep.preset_group import preset_group  # noqa: PLC0415 (the screen only)
-    from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
-
-    control = LoadControl()
-    source, recording = open_source(watching, control)
-    controller = LoadController(control, plan.parts[0][1].armed, permissions)
-    series = SweepSeries(preset_group(plan, controller, asked.toggle or "", files))
-    code = start_live(source, control=control, recording=recording, sweeps=series, controller=controller)
-    return sum_up_series(series, control, recording, code, is_measured_for=True)
 
 
 def _plan(job: JobSpec, asked: PresetAsked, permissions: Permissions) -> PresetPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from engine.job.spec import Arrival, JobSpec, Permissions
 from engine.rate_search.goal import RateGoal
 from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, open_depth, parse_rate_range
 from engine.rate_search.trial_file import RateTrialFile
-from engine.running.control import LoadControl
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis
 from engine.sweep.limit import Limit
@@ -25,7 +24,7 @@ from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child
 from tui.headless.rate_search import RateOrder, run_rates
 from tui.headless.sweep import SweepOrder
-from tui.options.watching import Watching, open_source
+from tui.options.watching import Watching
 
 _SUFFIX = ".open"
 """Of the file of the open loop, where --trials has the closed loops as well."""
@@ -52,7 +51,8 @@ class RateOutput:
     as_json: bool
     trials: Path | None
     warnings: Sequence[str]
-    has_screen: bool = False
+    on_screen: Callable[[RateOrder, Watching], int] | None = None
+    """Measures on the screens; None: without."""
 
 
 def rate_ranges(vary: Sequence[str]) -> tuple[RateRange | None, tuple[str, ...]]:
@@ -89,29 +89,7 @@ def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, outp
         if output.trials is not None:
             path = output.trials if closed is None else output.trials.with_name(output.trials.name + _SUFFIX)
             order = replace(order, trials=_opened(files, path, plan))
-        return _on_screen(order, output.watching) if output.has_screen else run_rates(order, output.watching)
-
-
-def _on_screen(order: RateOrder, watching: Watching) -> int:
-    from tui.headless.after_screens import sum_up_series  # noqa: PLC0415 (as what follows)
-    from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
-    from tui.start import start_live  # noqa: PLC0415 (as textual)
-    from tui.sweep.rate_session import RateSession  # noqa: PLC0415 (the screen only)
-    from tui.sweep.series import Step, SweepSeries, group_of  # noqa: PLC0415 (the screen only)
-    from tui.sweep.session import SweepSession  # noqa: PLC0415 (the screen only)
-
-    control, closed = LoadControl(), order.closed
-    source, recording = open_source(watching, control)
-    armed = order.plan.armed if closed is None else closed.plan.armed
-    controller = LoadController(control, armed, order.permissions)
-    if closed is None:
-        group = group_of(RateSession(order.plan, controller, order.trials))
-    else:
-        search = Step(lambda: RateSession(order.plan, controller, order.trials, part="open loop, 2 of 2"))
-        group = group_of(SweepSession(closed.plan, controller, closed.trials, part="closed loop, 1 of 2"), [search])
-    series = SweepSeries(group)
-    code = start_live(source, control=control, recording=recording, sweeps=series, controller=controller)
-    return sum_up_series(series, control, recording, code, is_measured_for=True)
+        return (output.on_screen or run_rates)(order, output.watching)
 
 
 def _opened(files: ExitStack, path: Path, plan: RatePlan) -> RateTrialFile:
