@@ -71,6 +71,9 @@ class RateBody(Vertical):
         rows = sorted_rate_rows(here.rows, self._sort, descending=self._descending)
         limits = tuple(limit.text for limit in state.plan.limits)
         table.show(rows, limits, self._limit, (self._sort, self._descending))
+        row = table.cursor_row
+        if self._placed is not None and row is not None and row.point != self._placed:
+            self._has_moved = True
         if here.best is not None and not self._has_moved:
             self._placed = RatePoint(self._curve, here.best)
             table.go_to(self._placed)
@@ -99,12 +102,6 @@ class RateBody(Vertical):
         """What was chosen: the drawing depends on it."""
         return self._curve, self._limit, self._view, self._sort, self._descending, self.row and self.row.point
 
-    def on_point_table_row_moved(self) -> None:
-        """Leave the cursor where the operator put it."""
-        row = self.row
-        if row is not None and row.point != self._placed and self.query_one(RateTable).has_focus:
-            self._has_moved = True
-
     def next_view(self) -> None:
         """Show the next view."""
         self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
@@ -120,6 +117,7 @@ class RateBody(Vertical):
     def next_curve(self, state: RateState) -> None:
         """Show the next combination."""
         self._curve, self._has_moved = (self._curve + 1) % len(state.plan.curves), False
+        self._placed = None
 
     def next_sort(self) -> None:
         """Sort by the next column."""

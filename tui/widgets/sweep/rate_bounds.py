@@ -17,6 +17,7 @@ _Bounds: TypeAlias = tuple[float | None, float | None]
 _TEXT = 37
 """Cells of the bounds as figures."""
 _LEAST_BAR = 8
+_SCALE = "I/Os per second, log"
 
 
 class RateBounds(Spanned, inherit_bindings=False):
@@ -48,8 +49,8 @@ class RateBounds(Spanned, inherit_bindings=False):
         bar = max(self.area.width - name - _TEXT - 4, _LEAST_BAR)
         low, high = figures.grid.rate(figures.grid.last), figures.grid.highest
         ends = f"{low:,.0f}", f"{high:,.0f}"
-        scale = ends[0] + "I/Os per second, log".center(max(bar - len(ends[0]) - len(ends[1]), 0)) + ends[1]
-        fits = len(scale) <= bar
+        scale = ends[0] + _SCALE.center(max(bar - len(ends[0]) - len(ends[1]), 0)) + ends[1]
+        fits = len(scale) <= bar and f" {_SCALE} " in scale
         head = (
             f" {'limit':<{name}} {(scale if fits else f'{ends[0]} .. {ends[1]}/s'[:bar]):<{bar}}  bounds in I/Os per s"
         )
