@@ -30,7 +30,7 @@ from tui.screens.base import View, view_class
 from tui.screens.chooser import Chooser, ChooserLine
 from tui.screens.dialogs import TypeToConfirm
 from tui.session_actions import SessionActions
-from tui.sweep.session import SweepSession
+from tui.sweep.series import SweepSeries
 from tui.tag_waits import TagWaitChoice
 from tui.terminal.driver import TerminalDriver
 from tui.text.glyphs import choose_glyphs
@@ -60,7 +60,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         recording: Recording | None = None,
         settings: Settings | None = None,
         autostart: bool = False,
-        sweep: SweepSession | None = None,
+        sweeps: SweepSeries | None = None,
         compared: CompareAsked | None = None,
     ) -> None:
         self._settings = settings or Settings()
@@ -76,7 +76,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
             interval_s=source.interval_s,
             autostart=controller is not None and autostart,
             keys=self._settings.keys,
-            sweep=sweep,
+            sweeps=sweeps or SweepSeries(),
             compared=compared,
         )
         self._collection = IdleCollection()
@@ -96,7 +96,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self.set_keymap(self._settings.keys)
         if self.app_state.autostart:
             self.switch_mode(LOAD.id)
-        if self.app_state.sweep is not None:
+        if self.app_state.sweeps.current is not None:
             self.switch_mode(SWEEP.id)
         if self.app_state.compared is not None:
             self.switch_mode(COMPARE.id)
@@ -114,8 +114,7 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
 
     def on_unmount(self) -> None:
         """End the feed before the loop that it posts to, and begin to end a sweep."""
-        if self.app_state.sweep is not None:
-            self.app_state.sweep.close()
+        self.app_state.sweeps.close()
         self._feed.close()
 
     def _make_screen(self, entry: ScreenEntry) -> View:

@@ -14,7 +14,7 @@ from tui.compare_asked import CompareAsked
 from tui.history.charts import EventHistory, History
 from tui.history.subjects import Trace
 from tui.load.load_controller import LoadController
-from tui.sweep.session import SweepSession
+from tui.sweep.series import SweepSeries
 from tui.transport import Transport
 
 
@@ -78,8 +78,8 @@ class AppState:
     """The frame on the screen."""
     latest: Frame | None = None
     """The newest frame, shown or not."""
-    sweep: SweepSession | None = None
-    """The sweep that this process measures; None without one, and in a replay."""
+    sweeps: SweepSeries = field(default_factory=SweepSeries)
+    """What this process measures and measured; empty in a replay."""
     compared: CompareAsked | None = None
     """What `lunscope compare --screen` was asked for."""
     jump: LatencyJump | None = None

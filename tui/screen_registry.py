@@ -164,18 +164,21 @@ CGROUPS = _entry(
 SWEEP = _entry(
     "sweep",
     "Sweep",
-    "Sweep: points, knee, best values",
+    "Sweep: points, knee, best values; highest rate within limits; published studies",
     "9",
     "sweep:SweepScreen",
-    _sweep("use", "Set the live knobs to the point under the cursor", "enter", "Use"),
+    _sweep("use", "Set the live knobs to the point or the rate under the cursor", "enter", "Use"),
+    _sweep("rate", "Search the highest rate within limits", "r", "Rate search"),
+    _sweep("preset", "Measure a published study: skytap, flashcache, fourcorners ...", "P", "Preset"),
     _sweep("pause", "Pause the sweep after the point in hand, or go on", "p", "Pause sweep"),
     _sweep("skip", "Skip the point being measured", "n", "Skip"),
     _sweep("stop", "Stop the sweep; what was measured is kept", "x", "Stop"),
     Action("sweep.view", "Next view: table, plot, map, targets, answer", "v", "View"),
+    Action("sweep.part", "Next sweep or search of those that were measured", "t", "Part"),
     Action("sweep.curve", "Next curve", "c", "Curve"),
     Action("sweep.sort", "Sort by the next column", "o", "Sort"),
     Action("sweep.reverse", "Reverse the order", "O"),
-    Action("sweep.figure", "Map: next figure (IOPS, mean, p99)", "m"),
+    Action("sweep.figure", "Next figure of the map (IOPS, mean, p99), or next limit of a search", "m"),
 )
 
 COMPARE = _entry(

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from engine.running.control import LoadControl
     from tui.app import LunscopeApp
     from tui.compare_asked import CompareAsked
-    from tui.sweep.session import SweepSession
+    from tui.load.load_controller import LoadController
+    from tui.sweep.series import SweepSeries
 
 LAST_WORDS_S = 0.3
 """Longest wait for a slow terminal before messages are printed after the screens."""
@@ -53,13 +54,15 @@ def start_live(
     recording: RecordingSource | None = None,
     autostart: bool = False,
     theme: str | None = None,
-    sweep: SweepSession | None = None,
+    sweeps: SweepSeries | None = None,
+    controller: LoadController | None = None,
     compared: CompareAsked | None = None,
 ) -> int:
     """Show a live host, with a load if `control` is given; closes both and returns the exit code.
 
-    With `autostart` the job is armed and started at once; a `sweep` has its own controller of the load, and
-    begins on its screen. Everything the load made is removed before this returns.
+    With `autostart` the job is armed and started at once; `sweeps` with something to measure begin on their
+    screen, with the `controller` they came with, and what is measured from there is added to them. Everything the
+    load made is removed before this returns.
     """
     _prepare_environment()
     closing = _Closing(control, source, recording)
@@ -72,7 +75,8 @@ def start_live(
                     job,
                     permissions,
                     recording,
-                    shown=_Shown(sweep, compared, theme),
+                    shown=_Shown(sweeps, compared, theme),
+                    controller=controller,
                     autostart=autostart,
                 )
                 code = _run(app, tty, watch, control)
@@ -95,7 +99,7 @@ def start_replay(source: Source, *, theme: str | None = None, compared: CompareA
 class _Shown:
     """What the screens begin with."""
 
-    sweep: SweepSession | None
+    sweeps: SweepSeries | None
     compared: CompareAsked | None
     theme: str | None
 
@@ -108,6 +112,7 @@ def _make_app(
     recording: RecordingSource | None,
     *,
     shown: _Shown,
+    controller: LoadController | None,
     autostart: bool,
 ) -> LunscopeApp:
     with loading():
@@ -123,7 +128,6 @@ def _make_app(
     settings = load_settings()
     if shown.theme is not None:
         settings = replace(settings, theme=shown.theme)
-    controller = None if shown.sweep is None else shown.sweep.controller
     if controller is None and control is not None:
         controller = LoadController(control, job or JobSpec(), permissions or Permissions())
     return LunscopeApp(
@@ -132,7 +136,7 @@ def _make_app(
         recording=recording,
         settings=settings,
         autostart=autostart,
-        sweep=shown.sweep,
+        sweeps=shown.sweeps,
         compared=shown.compared,
     )
 

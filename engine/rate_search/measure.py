@@ -68,6 +68,10 @@ class RateMeter:
                 self._knobs = None
         raise EndedError
 
+    def forget_knobs(self) -> None:
+        """Turn the knobs again before the next trial, as they may have been turned meanwhile."""
+        self._knobs = None
+
     def _turn(self, knobs: Knobs) -> None:
         if knobs == self._knobs:
             return

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from engine.errors import LunscopeError
 from engine.rate_search.answer import RateAnswers, rate_answers
+from engine.rate_search.events import begin_event, end_event, trial_event
 from engine.rate_search.measure import RateMeter
 from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import WantedTrial
 from engine.rate_search.trial import RateTrial
 from engine.sweep.measure import EndedError, Load
+
+_PAUSE_S = 0.1
 
 Note = Callable[[str, Mapping[str, str | float | None]], None]
 """Takes text and data of an event of the session."""
@@ -57,6 +59,9 @@ class RateProgress:
     left_s: float
     rate: float
     """Being tried; 0 between trials."""
+    curve: int = 0
+    """Index of the combination that is searched."""
+    is_paused: bool = False
 
 
 class RateRunner:
@@ -78,8 +83,11 @@ class RateRunner:
             self._trials[index].append(trial)
         self._begun_s = clock()
         self._start_s = self._begun_s - max((trial.start_s + trial.duration_s for _, trial in done), default=0.0)
-        self._stop = threading.Event()
-        self._rate = 0.0
+        self._paused_s = 0.0
+        """Time of pauses that are over."""
+        self._stop, self._go_on = threading.Event(), threading.Event()
+        self._go_on.set()
+        self._rate, self._curve = 0.0, 0
         self._troubles: list[str] = []
         self._failed: set[str] = set()
         self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock)
@@ -87,29 +95,72 @@ class RateRunner:
     def stop(self) -> None:
         """End the search; what was measured stays."""
         self._stop.set()
+        self._go_on.set()
+
+    def pause(self) -> None:
+        """Measure nothing after the trial in hand until `resume`; the load goes on."""
+        self._go_on.clear()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._go_on.set()
 
     @property
     def progress(self) -> RateProgress:
         """Where it stands now."""
-        left_s = self._plan.expected_s - (self._clock() - self._start_s)
-        return RateProgress(sum(map(len, self._trials)), max(left_s, 0.0), self._rate)
+        done, is_paused = sum(map(len, self._trials)), not self._go_on.is_set()
+        left_s = self._plan.expected_s - (self._clock() - self._start_s - self._paused_s)
+        return RateProgress(done, max(left_s, 0.0), self._rate, self._curve, is_paused)
+
+    @property
+    def trials(self) -> tuple[tuple[RateTrial, ...], ...]:
+        """What was measured up to now, by combination."""
+        return tuple(map(tuple, self._trials))
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Targets that failed, one line each."""
+        return tuple(self._troubles)
 
     def run(self) -> RateResult:
         """Search until every limit of every combination is decided."""
-        limits = ", ".join(limit.text for limit in self._plan.limits)
-        self._note(f"search for the highest rate with {limits}", {"rate_search": "begin", "limits": limits})
+        self._note_start()
         ended = "complete"
         for curve, trials in enumerate(self._trials):
+            self._curve = curve
             while (wanted := self._plan.search.next_trial(trials)) is not None:
-                trouble = "stopped" if self._stop.is_set() else self._measure(curve, wanted)
+                trouble = self._measure(curve, wanted) if self._wait_to_go_on() else self._why_ended()
                 if trouble:
                     ended = trouble
                     break
             if ended != "complete":
                 break
         self._rate = 0.0
-        self._note(f"search for the highest rate: {ended}", {"rate_search": "end", "how": ended})
+        self._note(*end_event(ended))
         return self.result_so_far(ended)
+
+    def _note_start(self) -> None:
+        """Record what is searched, and what was measured before this search was ended and went on."""
+        self._note(*begin_event(self._plan))
+        for curve, trials in enumerate(self._trials):
+            for trial in trials:
+                self._note(*trial_event(self._plan, curve, trial))
+
+    def _wait_to_go_on(self) -> bool:
+        """Wait while paused; False if the search is to end."""
+        paused_s = self._clock()
+        if not self._go_on.is_set():
+            # The knobs may be turned by hand meanwhile.
+            self._rate = 0.0
+            self._meter.forget_knobs()
+        while not self._go_on.wait(_PAUSE_S):
+            if self._load.wait(0):
+                return False
+        self._paused_s += self._clock() - paused_s
+        return not self._stop.is_set()
+
+    def _why_ended(self) -> str:
+        return "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
 
     def _measure(self, curve: int, wanted: WantedTrial) -> str:
         """Measure one trial; returns why the search is over, else nothing."""
@@ -117,28 +168,16 @@ class RateRunner:
         try:
             trial = self._meter.measure(self._plan.knobs_at(curve, wanted.rate), wanted, self._start_s)
         except EndedError:
-            return "stopped" if self._stop.is_set() else self._load.status.message or "the load ended"
+            return self._why_ended()
         except LunscopeError as error:
             return str(error)
         for name in sorted(set(trial.failing) - self._failed):
             self._failed.add(name)
             self._troubles.append(f"{name}: its I/Os failed at {wanted.rate:,.0f} IOPS; they count as over every limit")
         self._trials[curve].append(trial)
+        self._note(*trial_event(self._plan, curve, trial))
         self._keep(curve, trial)
-        self._note_trial(curve, trial)
         return ""
-
-    def _note_trial(self, curve: int, trial: RateTrial) -> None:
-        verdicts = ", ".join(
-            f"{limit.text} {'kept' if trial.keeps(limit) else 'exceeded'}" for limit in self._plan.limits
-        )
-        name = self._plan.curves[curve][0]
-        data: dict[str, str | float | None] = {
-            "rate_search": "trial",
-            "curve": curve,
-            "trial": json.dumps(asdict(trial), allow_nan=False),
-        }
-        self._note(f"{name} rate {trial.rate:,.0f}: {trial.iops:,.0f} IOPS, {verdicts}".strip(), data)
 
     def result_so_far(self, ended: str) -> RateResult:
         """Evaluate what was measured up to now, also while a call into the load hangs."""

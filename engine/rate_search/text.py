@@ -33,7 +33,7 @@ def _curve_lines(result: RateResult, curve: RateCurve) -> Iterator[str]:
     limits = result.plan.limits
     rows = [_row(limits, trials) for _, trials in sorted(on_grid(curve.trials).items())]
     yield from aligned((*_COLUMNS, *(limit.text for limit in limits), ""), rows)
-    yield _maximum(curve)
+    yield maximum_line(curve.answers, curve.trials, curve.depth)
     for answer in curve.answers.limits:
         yield from answer_lines(answer, curve.answers)
     yield ""
@@ -54,18 +54,19 @@ def _median_ms(trials: Sequence[RateTrial], metric: str) -> str:
     return f"{statistics.median(known) / 1e6:.3f}" if known else "-"
 
 
-def _maximum(curve: RateCurve) -> str:
-    trials = f"{len(curve.trials)} trials, {sum(trial.duration_s for trial in curve.trials):.0f} s"
-    maximum = curve.answers.maximum
+def maximum_line(answers: RateAnswers, measured: Sequence[RateTrial], depth: int) -> str:
+    """Say how far the search may go, and how many trials were made; `depth` is of slots per target."""
+    trials = f"{len(measured)} trials, {sum(trial.duration_s for trial in measured):.0f} s"
+    maximum = answers.maximum
     if maximum is None:
         return f"the maximum of the load is not known yet; {trials}"
-    if curve.answers.is_capped:
+    if answers.is_capped:
         return f"searched up to {maximum:,.0f} IOPS, which the load carries; {trials}"
-    return f"maximum of the load: {maximum:,.0f} IOPS with QD {curve.depth} per target busy; {trials}"
+    return f"maximum of the load: {maximum:,.0f} IOPS with QD {depth} per target busy; {trials}"
 
 
-def answer_lines(answer: RateAnswer, answers: RateAnswers) -> Iterator[str]:
-    """Write what is known of one limit."""
+def answer_lines(answer: RateAnswer, answers: RateAnswers, *, is_ended: bool = True) -> Iterator[str]:
+    """Write what is known of one limit, while the search goes on, too."""
     limit, lower, upper = answer.limit.text, answer.lower, answer.upper
     match answer.verdict:
         case RateVerdict.NONE_KEEPS if upper is not None:
@@ -76,8 +77,9 @@ def answer_lines(answer: RateAnswer, answers: RateAnswers) -> Iterator[str]:
         case RateVerdict.FOUND if lower is not None and upper is not None:
             yield f"{limit}: {lower.rate:,.0f} IOPS keep it, {upper.rate:,.0f} exceed it"
         case _:
+            why = "it was ended before" if is_ended else "the search goes on"
             ends = (f"{end} {bound.rate:,.0f}" for end, bound in (("lower", lower), ("upper", upper)) if bound)
-            yield f"{limit}: undecided ({', '.join(ends) or 'no bounds yet'}): it was ended before"
+            yield f"{limit}: undecided ({', '.join(ends) or 'no bounds yet'}): {why}"
     yield from _evidence(answer)
 
 
@@ -96,7 +98,11 @@ def _evidence(answer: RateAnswer) -> Iterator[str]:
 
 
 def _trials(bound: RateBound) -> str:
-    return f"{bound.good} of {bound.good + bound.bad} trials keep it, {100 * bound.excess:.2g} % of all I/Os over it"
+    return f"{bound.good} of {bound.good + bound.bad} trials keep it, {_percent(bound.excess)} % of all I/Os over it"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}" if share < 0.095 else f"{100 * share:.0f}"
 
 
 def _latency(limit: Limit, bound: RateBound) -> str:

@@ -58,13 +58,13 @@ class RateTrialFile:
 
     def _read(self, number: int, line: bytes) -> tuple[int, RateTrial]:
         document = parsed(line)
-        curve, trial = document.pop("curve", None), _trial(document)
+        curve, trial = document.pop("curve", None), read_rate_trial(document)
         if trial is None or not isinstance(curve, int) or not 0 <= curve < len(self.plan.curves):
             raise self._file.damaged(number)
         return curve, trial
 
 
-def _trial(document: Mapping[str, Any]) -> RateTrial | None:
+def read_rate_trial(document: Mapping[str, Any]) -> RateTrial | None:
     """Read a trial back; None where it is none."""
     if document.keys() != {each.name for each in fields(RateTrial)}:
         return None

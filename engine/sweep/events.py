@@ -64,6 +64,11 @@ def end_event(ended: str) -> tuple[str, Data]:
     return f"sweep: {ended}", {_KEY: _END, "how": ended}
 
 
+def is_sweep_begin(event: Event) -> bool:
+    """Whether a sweep begins with this event."""
+    return event.data.get(_KEY) == _BEGIN
+
+
 def recorded_sweep(events: Iterable[Event]) -> RecordedSweep | None:
     """Read the last sweep that began among these events; None without one, or one that this version cannot read."""
     found: _Reading | None = None

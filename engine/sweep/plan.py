@@ -97,6 +97,9 @@ class SweepPlan:
     def identity(self) -> str:
         """Changes with whatever makes trials of another sweep useless for this one."""
         words = (repr(self.job), *(axis.text for axis in self.axes), *(limit.text for limit in self.limits))
+        if any(curve.search.is_grid for curve in self.curves):
+            # The operator chose how long each point is measured.
+            words = (*words, repr(self.rule))
         return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
 
     @property

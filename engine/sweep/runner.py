@@ -157,6 +157,14 @@ class SweepRunner:
         self._note(*end_event(ended))
         return self.result_so_far(ended)
 
+    def result_if_done(self) -> SweepResult | None:
+        """Return the result without any load where all points are measured already; None where some are not."""
+        if next(self._wanted(), None) is not None:
+            return None
+        self._note_start()
+        self._note(*end_event("complete"))
+        return self.result_so_far("complete")
+
     def _note_start(self) -> None:
         """Record what is to be measured, and what was before this sweep was ended and went on."""
         self._note(*begin_event(self._plan))

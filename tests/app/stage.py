@@ -15,7 +15,7 @@ from engine.running.control import LoadControl
 from tests.app.sources import ListRecording, ListSource
 from tui.app import LunscopeApp
 from tui.load.load_controller import LoadController
-from tui.sweep.session import SweepSession
+from tui.sweep.series import Session, SweepSeries, group_of
 from tui.theme.settings import Settings
 from tui.theme.theming import DEFAULT_THEME
 
@@ -30,12 +30,13 @@ def make_app(
     control: LoadControl | None = None,
     job: JobSpec | None = None,
     settings: Settings = FROZEN,
-    sweep: SweepSession | None = None,
+    sweep: Session | None = None,
 ) -> LunscopeApp:
     controller = None if sweep is None else sweep.controller
     if controller is None and control is not None:
         controller = LoadController(control, job or JobSpec(), Permissions())
-    return LunscopeApp(source, controller, settings=settings, sweep=sweep)
+    sweeps = None if sweep is None else SweepSeries(group_of(sweep))
+    return LunscopeApp(source, controller, settings=settings, sweeps=sweeps)
 
 
 @asynccontextmanager

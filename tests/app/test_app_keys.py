@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import ModalScreen
 
 from engine.job.distribution import Permutation, Zipf
 from engine.job.spec import BlockShare, JobSpec, Knobs, Mode, TargetSpec
@@ -17,6 +19,7 @@ from tests.app.cgroup_samples import with_cgroups
 from tests.app.compare_samples import FASTER, QUIET, epochs
 from tests.app.latency_samples import with_latencies
 from tests.app.multipath import multipath_samples
+from tests.app.rate_states import StillRates
 from tests.app.sources import ListRecording, ListSource, make_samples
 from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, screen_text, shown_position, until
 from tests.app.sweep_states import StillSession
@@ -25,11 +28,15 @@ from tui.app import LunscopeApp
 from tui.keys import ACTIONS, BY_ID
 from tui.screen_registry import CGROUPS, COMPARE, LATENCY, OVERVIEW, PATHS, SWEEP, TABS, TREE, WALL, ScreenEntry
 from tui.screens.base import view_class
+from tui.screens.chooser import Chooser
 from tui.screens.details import DiskView, PortView
+from tui.screens.dialogs import Dialog
 from tui.screens.events import EventsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.latency import LatencyScreen
 from tui.screens.overview import OverviewScreen
+from tui.sweep.series import group_of
+from tui.sweep.state import SweepPhase
 from tui.widgets.sweep.table import SweepTable
 
 JOB = JobSpec(
@@ -394,10 +401,33 @@ def asks(what: object) -> Case:
 
     async def case(stage: Stage) -> None:
         await stage.press()
-        assert isinstance(stage.app.app_state.sweep, StillSession)
-        assert stage.app.app_state.sweep.asked == [what]
+        assert isinstance(stage.app.app_state.sweeps.current, StillSession)
+        assert stage.app.app_state.sweeps.current.asked == [what]
 
     return case
+
+
+def opens(kind: type[ModalScreen[Any]]) -> Case:
+    """The key opens a dialog, once nothing is measured."""
+
+    async def case(stage: Stage) -> None:
+        session = stage.app.app_state.sweeps.current
+        assert isinstance(session, StillSession)
+        await stage.press()
+        await until(stage.pilot, lambda: "a measurement goes on" in screen_text(stage.pilot))
+        session.shown = replace(session.shown, phase=SweepPhase.ENDED, ended="stopped")
+        await stage.press()
+        await until(stage.pilot, lambda: isinstance(stage.app.screen, kind))
+
+    return case
+
+
+async def next_part(stage: Stage) -> None:
+    assert stage.app.app_state.controller is not None
+    stage.app.app_state.sweeps.add(group_of(StillRates(stage.app.app_state.controller.control)))
+    await until(stage.pilot, lambda: "bounds in I/Os per s" in screen_text(stage.pilot))
+    await stage.press()
+    await until(stage.pilot, lambda: "(1 of 2)" in screen_text(stage.pilot))
 
 
 async def next_view(stage: Stage) -> None:
@@ -499,6 +529,9 @@ CASES: dict[str, Case] = {
     "cgroups.disk": cgroup_disk,
     "cgroups.idle": idle_cgroups,
     "sweep.use": asks(Point(0, 1)),
+    "sweep.rate": opens(Dialog),
+    "sweep.preset": opens(Chooser),
+    "sweep.part": next_part,
     "sweep.pause": asks("pause"),
     "sweep.skip": asks("skip"),
     "sweep.stop": asks("stop"),

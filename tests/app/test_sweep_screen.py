@@ -24,8 +24,9 @@ from tests.app.stage import FROZEN, SIZES, make_app, on_stage, play, rewind_to, 
 from tests.app.sweep_states import StillSession, swept_plan, with_sweep
 from tui.load.load_controller import LoadController
 from tui.screens.sweep import SweepScreen
+from tui.sweep.rate_state import RateState
 from tui.sweep.session import SweepSession
-from tui.sweep.state import SweepPhase
+from tui.sweep.state import SweepPhase, SweepState
 from tui.widgets.sweep.table import SweepTable
 
 SnapCompare = Callable[..., bool]
@@ -66,8 +67,8 @@ def _answered(pilot: Pilot[None]) -> bool:
     """Whether all curves were fitted, which a thread does beside the screen."""
     screen = pilot.app.screen
     state = screen._state() if isinstance(screen, SweepScreen) else None
-    if not isinstance(screen, SweepScreen) or state is None:
-        return False
+    if not isinstance(screen, SweepScreen) or not isinstance(state, SweepState):
+        return isinstance(state, RateState)
     return None not in screen._answers.of(state.plan, state.points)
 
 
@@ -165,7 +166,7 @@ async def test_cursor_of_map_and_table_are_one(control: LoadControl) -> None:
         assert row is not None
         assert row.point == Point(1, 8)
         await pilot.press("enter")
-        session = pilot.app.app_state.sweep  # type: ignore[attr-defined]
+        session = pilot.app.app_state.sweeps.current  # type: ignore[attr-defined]
         assert session.asked == [Point(1, 8)]
 
 

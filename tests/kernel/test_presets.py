@@ -86,7 +86,7 @@ def test_parts_follow_each_other_and_make_one_table(tmp_path: Path) -> None:
         (("flashcache", "--toggle", "true"), 2, "name it with --target"),
         (("skytap", "--toggle", "true"), 2, "--toggle: --preset skytap runs no command"),
         (("skytap", "--slo", "p99<=1ms"), 2, "--slo: a preset"),
-        (("skytap", "--trials", "{file}"), 2, "--trials: a preset"),
+        (("skytap", "--trials", "{file}"), 2, "not a file of a sweep"),
         (("skytap", "--rw", "randread"), 2, "--rw: a preset"),
         (("skytap", "--runtime", "0s"), 2, "--runtime"),
         (("skytap", "--vary", "policy=round-robin"), 2, "no axis of --preset skytap"),
@@ -138,6 +138,76 @@ def test_interrupted_preset_prints_what_was_measured(tmp_path: Path) -> None:
     assert [part["name"] for part in document["parts"]] == ["sequential"]
     assert document["parts"][0]["sweep"]["ended"] == "stopped"
     assert document["tables"][0]["title"] == "sequential, MiB/s by share of reads"
+
+
+def _kill_after(tmp_path: Path, trials: Path, count: int, *arguments: str) -> int:
+    """Begin a preset, kill it with SIGKILL once so many points are in the file; returns how many are."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tui", "sweep", "--preset", *arguments],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, SCRATCH_ENV: str(tmp_path / "scratch")},
+        start_new_session=True,
+    )
+    deadline_s = time.monotonic() + 120
+    while _points(trials) < count:
+        assert time.monotonic() < deadline_s, "no point was ever written"
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return _points(trials)
+
+
+def _points(trials: Path) -> int:
+    """Measurements in a file; the first line names what it belongs to."""
+    return max(len(trials.read_bytes().splitlines()) - 1, 0) if trials.exists() else 0
+
+
+def test_preset_goes_on_after_sigkill(tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    points = ("--vary", "read_pct=0,50,100", "--vary", "stripe_width=1", "--size", "4m", "--trials", str(trials))
+    arguments = ("fourcorners", *points, "--runtime", "0.5s", "--json")
+    kept = _kill_after(tmp_path, trials, 2, *arguments)
+    measured = [json.loads(line) for line in trials.read_text().splitlines()[1:]][:kept]
+    done = _preset(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"goes on after {kept} measurements in {trials}" in done.stderr
+    document = json.loads(done.stdout)
+    assert document["complete"]
+    assert (_points(trials), _points(tmp_path / "trials.random")) == (3, 3)
+    iops = [trial["iops"] for curve in document["parts"][0]["sweep"]["curves"] for trial in curve["trials"]]
+    assert {trial["iops"] for trial in measured} <= set(iops)
+    # All of it is done: the same command only evaluates.
+    again = _preset(tmp_path, *arguments)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["tables"] == document["tables"]
+
+
+def test_file_of_a_preset_with_another_time_of_a_point_is_refused(tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    points = ("dump", "--vary", "stripe_width=1", "--size", "4m", "--trials", str(trials))
+    _preset(tmp_path, *points, "--runtime", "0.3s")
+    assert _points(trials) == 1
+    done = _preset(tmp_path, *points, "--runtime", "0.4s")
+    assert done.returncode == 2
+    assert "of a sweep with other axes or another job" in done.stderr
+
+
+def test_command_of_flashcache_is_not_run_again_once_the_second_half_began(tmp_path: Path) -> None:
+    file, trials, runs = tmp_path / "file", tmp_path / "trials", tmp_path / "runs"
+    file.write_bytes(os.urandom(4 << 20))
+    arguments = ("flashcache", "--target", str(file), "--read-pct", "100", "--vary", "qd=1,4,8", "--runtime", "0.5s")
+    kept = ("--json", "--trials", str(trials), "--toggle", f"echo run >> {runs}")
+    _kill_after(tmp_path, tmp_path / "trials.after", 1, *arguments, *kept)
+    assert runs.read_text() == "run\n"
+    done = _preset(tmp_path, *arguments, *kept)
+    assert done.returncode == 0, done.stderr
+    assert "--toggle is not run again" in done.stderr
+    assert runs.read_text() == "run\n"
+    assert [row["threads"] for row in json.loads(done.stdout)["tables"][0]["rows"]] == [1, 4, 8, "highest"]
 
 
 def _read_until(fd: int, wanted: re.Pattern[bytes]) -> None:

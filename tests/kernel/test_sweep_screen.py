@@ -15,6 +15,7 @@ import pytest
 from bench.terminal import Terminal
 from collectors.session.reader import SessionReader
 from engine.config import SCRATCH_ENV
+from engine.rate_search.events import recorded_rates
 from engine.sweep.events import recorded_sweep
 from tests import needs
 
@@ -141,3 +142,47 @@ def test_load_that_cannot_begin_is_one_line(terminals: list[Terminal], tmp_path:
     assert code in {1, 2}
     assert "absent" in text
     assert "Traceback" not in text
+
+
+def test_search_for_a_rate_on_the_screen_goes_on_from_its_file(terminals: list[Terminal], tmp_path: Path) -> None:
+    trials, recording = tmp_path / "trials", tmp_path / "a.luns"
+    goal = "--goal=sum=1s,trial=200ms,first=200ms"
+    asked = ("--slo=p90<=900ms", "--vary=rate=50..400", "--size=4m", goal)
+    arguments = (*asked, f"--trials={trials}", "--interval=0.2")
+    terminal = _start(terminals, *arguments)
+    _wait_for(terminal, lambda: _trials(trials))
+    os.kill(terminal.worker, signal.SIGKILL)
+    _wait_for(terminal, lambda: not terminal.alive())
+    before = _trials(trials)
+    terminal = _start(terminals, *arguments, f"--record={recording}")
+    _shows(terminal, "COMPLETE: ")
+    text, code = _left(terminal)
+    assert code == 0, text
+    assert "p90<=900ms: " in text
+    assert _trials(trials)[: len(before)] == before
+    with SessionReader(recording) as reader:
+        found = recorded_rates(reader.events())
+    assert found is not None
+    assert found.ended == "complete"
+    assert [trial.rate for trial in found.trials[0]] == [trial["rate"] for trial in _trials(trials)]
+
+
+def test_preset_on_the_screen_goes_on_from_its_file(terminals: list[Terminal], tmp_path: Path) -> None:
+    trials = tmp_path / "trials"
+    asked = ("--preset=fourcorners", "--vary=read_pct=50,100", "--vary=stripe_width=1", "--runtime=0.5s")
+    arguments = (*asked, "--size=4m", f"--trials={trials}", "--interval=0.2")
+    terminal = _start(terminals, *arguments)
+    _shows(terminal, "part 1 of 2")
+    _wait_for(terminal, lambda: _trials(trials))
+    os.kill(terminal.worker, signal.SIGKILL)
+    _wait_for(terminal, lambda: not terminal.alive())
+    before = _trials(trials)
+    terminal = _start(terminals, *arguments)
+    _shows(terminal, "part 2 of 2")
+    _wait_for(terminal, lambda: len(_trials(tmp_path / "trials.random")) == 2)
+    _shows(terminal, "COMPLETE: 2 measurements")
+    text, code = _left(terminal)
+    assert code == 0, text
+    assert "[scale over disks]" in text
+    assert _trials(trials)[: len(before)] == before
+    assert len(_trials(trials)) == 2

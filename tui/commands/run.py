@@ -117,8 +117,17 @@ def command(
 
 def _on_screen(job: JobSpec, permissions: Permissions, watching: Watching) -> int:
     from tui.start import start_live  # noqa: PLC0415 (textual is loaded for the screen only)
+    from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
 
-    control = LoadControl()
+    control, sweeps = LoadControl(), SweepSeries()
     source, recording = open_source(watching, control)
-    code = start_live(source, control=control, job=job, permissions=permissions, recording=recording, autostart=True)
-    return sum_up(control, recording, code)
+    code = start_live(
+        source,
+        control=control,
+        job=job,
+        permissions=permissions,
+        recording=recording,
+        autostart=True,
+        sweeps=sweeps,
+    )
+    return sum_up(control, recording, code, sweeps)

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from engine.errors import UsageError
 from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.rate_search.goal import parse_goal
-from engine.running.control import LoadControl
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
@@ -24,7 +24,7 @@ from engine.sweep.plan import make_plan, require_write_permission
 from engine.sweep.presets.registry import PRESETS
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
-from tui.headless.after_screens import sum_up_sweep
+from tui.commands.measured_on_screen import show_preset, show_rates, show_sweep
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning
 from tui.headless.preset import LIST, PresetAsked, list_presets, run_preset
@@ -41,7 +41,7 @@ from tui.options.job import (
 from tui.options.reading import root_options
 from tui.options.session import session_options
 from tui.options.tiers import tier_option
-from tui.options.watching import Watching, open_source
+from tui.options.watching import Watching
 from tui.options.work import read_work
 
 
@@ -120,10 +120,9 @@ def command(
     what they say are on the screen; the answer is printed when it is left.
 
     With --slo and no --vary, or with --vary rate=LOW..HIGH (rate=.. for any), it searches the highest rate at which
-    I/Os may arrive, whatever completes, so that each limit is kept. This has no screen.
+    I/Os may arrive, whatever completes, so that each limit is kept.
 
-    With --preset it measures the axes of a published study, each point once, and prints the study's tables. This has
-    no screen.
+    With --preset it measures the axes of a published study, each point once, and prints the study's tables.
 
     Exits 0 if all was measured, 1 if the load or any of its I/Os failed or points are missing, 2 for what cannot be
     meant, 130, 143 or 129 if SIGINT, SIGTERM or SIGHUP ended it, after the results so far.
@@ -145,14 +144,18 @@ def command(
         os.environ[SCRATCH_ENV] = str(folder)
     permissions = make_permissions(allow_write, destroy_data=destroy_data)
     watching = Watching(interval, procfs, sysfs, record, overwrite, tier)
+    has_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json)
     if preset is not None:
         job = _job(read.scenarios, (), has_runtime=False)
         study = PresetAsked(preset, vary, knobs, slo, trials, as_json, toggle, read.warnings)
+        if has_screen:
+            study = replace(study, on_screen=partial(show_preset, command=toggle or ""))
         return run_preset(job, study, permissions, watching)
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
     if wants_rates:
         asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
-        output = RateOutput(watching, as_json, trials, read.warnings, precondition)
+        on_screen = show_rates if has_screen else None
+        output = RateOutput(watching, as_json, trials, read.warnings, precondition, on_screen)
         return search_rates(job, asked, permissions, output)
     plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
     require_write_permission(plan, permissions)
@@ -168,8 +171,8 @@ def command(
         if file is not None and file.done:
             click.echo(f"lunscope: goes on after {len(file.done)} measurements in {safe_text(str(trials))}", err=True)
         order = SweepOrder(plan, permissions, as_json, file)
-        if sys.stdin.isatty() and sys.stdout.isatty() and not (headless or as_json):
-            return _on_screen(order, watching)
+        if has_screen:
+            return show_sweep(order, watching)
         return run_sweep(order, watching)
 
 
@@ -183,18 +186,6 @@ def _refuse_beside_presets(preset: str | None, toggle: str | None, *, preconditi
 def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:
     """Whether somebody chose the queue depth."""
     return job_file is not None or knobs.get("qd") is not None
-
-
-def _on_screen(order: SweepOrder, watching: Watching) -> int:
-    from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
-    from tui.start import start_live  # noqa: PLC0415 (as textual)
-    from tui.sweep.session import SweepSession  # noqa: PLC0415 (the screen only)
-
-    control = LoadControl()
-    source, recording = open_source(watching, control)
-    session = SweepSession(order.plan, LoadController(control, order.plan.armed, order.permissions), order.trials)
-    code = start_live(source, control=control, recording=recording, sweep=session)
-    return sum_up_sweep(session.finish(), session.failure, control, recording, code)
 
 
 def _limit(text: str) -> Limit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,10 @@ from tui.options.reading import root_options
 from tui.options.tiers import tier_option
 from tui.options.watching import Watching, open_source
 from tui.start import require_terminal, start_live
+
+if TYPE_CHECKING:
+    from collectors.model import Source
+    from collectors.sources.recorder import RecordingSource
 
 
 @click.command(short_help="this host's disks on the screen, live")
@@ -44,4 +49,12 @@ def command(
     go_on_in_child()
     control = LoadControl()
     source, recording = open_source(Watching(interval, procfs, sysfs, record, overwrite, tier), control)
-    return sum_up(control, recording, start_live(source, control=control, recording=recording, theme=theme))
+    return _on_screen(source, control, recording, theme)
+
+
+def _on_screen(source: Source, control: LoadControl, recording: RecordingSource | None, theme: str | None) -> int:
+    from tui.sweep.series import SweepSeries  # noqa: PLC0415 (the screen only)
+
+    sweeps = SweepSeries()
+    code = start_live(source, control=control, recording=recording, theme=theme, sweeps=sweeps)
+    return sum_up(control, recording, code, sweeps)

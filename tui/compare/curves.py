@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DrawnCurve:
+class SideCurve:
     """Points of A or B."""
 
     x: Floats
@@ -28,8 +28,8 @@ class CurvePair:
     """Both curves on the same axes; one without points is not known."""
 
     title: str
-    a: DrawnCurve
-    b: DrawnCurve
+    a: SideCurve
+    b: SideCurve
     x_unit: Unit | None
     """None: seconds since the start of each part."""
     y_unit: Unit
@@ -75,30 +75,30 @@ def _distribution(field: Field, a: SideRow, b: SideRow) -> tuple[str, Distributi
     return next(known, None)
 
 
-def _of_histograms(row: SideRow, distribution: Distribution) -> DrawnCurve:
+def _of_histograms(row: SideRow, distribution: Distribution) -> SideCurve:
     blocks = row.histograms[distribution]
     counts = blocks.counts.sum(axis=0)
     held = np.flatnonzero(counts)
     total = counts.sum()
     if not total:
-        return DrawnCurve(np.zeros(0), np.zeros(0))
+        return SideCurve(np.zeros(0), np.zeros(0))
     first = held[:1]
     x = np.concatenate((blocks.low[first], (blocks.low + blocks.width)[held]))
-    return DrawnCurve(np.asarray(x, np.float64), np.concatenate((np.zeros(1), np.cumsum(counts[held]) / total * 100)))
+    return SideCurve(np.asarray(x, np.float64), np.concatenate((np.zeros(1), np.cumsum(counts[held]) / total * 100)))
 
 
-def _of_values(figure: Figure) -> DrawnCurve:
+def _of_values(figure: Figure) -> SideCurve:
     known = np.isfinite(figure.values) & (figure.weights > 0)
     values, weights = figure.values[known], figure.weights[known]
     if not len(values):
-        return DrawnCurve(np.zeros(0), np.zeros(0))
+        return SideCurve(np.zeros(0), np.zeros(0))
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum() * 100
-    return DrawnCurve(np.repeat(values[order], 2), np.repeat(np.concatenate((np.zeros(1), share)), 2)[1:-1])
+    return SideCurve(np.repeat(values[order], 2), np.repeat(np.concatenate((np.zeros(1), share)), 2)[1:-1])
 
 
-def _over_time(figure: Figure, side: Side, row: SideRow) -> DrawnCurve:
+def _over_time(figure: Figure, side: Side, row: SideRow) -> SideCurve:
     step_s = figure.per_value * side.interval_s
     elapsed_s = row.cut_s + (np.arange(len(figure.values)) + 0.5) * step_s
     known = np.isfinite(figure.values)
-    return DrawnCurve(np.asarray(elapsed_s[known], np.float64), figure.values[known])
+    return SideCurve(np.asarray(elapsed_s[known], np.float64), figure.values[known])

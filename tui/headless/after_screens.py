@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from engine.backend.outstanding import given_up_text
-from engine.errors import LunscopeError
 from engine.running.control import LoadControl
 from engine.text import safe_text
 from tui.headless.leaving import leave
@@ -15,14 +15,19 @@ from tui.options.watching import recording_exit
 
 if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
+    from engine.rate_search.runner import RateResult
     from engine.sweep.runner import SweepResult
+    from tui.sweep.series import Group, SweepSeries
 
 
-def sum_up(control: LoadControl, recording: RecordingSource | None, code: int) -> int:
+def sum_up(control: LoadControl, recording: RecordingSource | None, code: int, sweeps: SweepSeries) -> int:
     """Print the result and the outstanding I/Os of the last load; returns the exit code.
 
+    Where sweeps or searches were started from the screen, what they say is printed instead.
     With I/Os outstanding this ends the process instead, as a normal exit would wait for them.
     """
+    if sweeps.groups:
+        return sum_up_series(sweeps, control, recording, code)
     result = control.result()
     if result is not None:
         from tui.headless.runs import print_result  # noqa: PLC0415 (slow to import; most leave without a load)
@@ -32,29 +37,58 @@ def sum_up(control: LoadControl, recording: RecordingSource | None, code: int) -
     return _leave_or_return(control, recording, code)
 
 
-def sum_up_sweep(
-    swept: SweepResult | None,
-    failure: LunscopeError | None,
+def sum_up_series(
+    series: SweepSeries,
     control: LoadControl,
     recording: RecordingSource | None,
     code: int,
+    *,
+    is_measured_for: bool = False,
 ) -> int:
-    """Print what a sweep says, and the outstanding I/Os of its load; returns the exit code as `sum_up`."""
-    if failure is not None:
-        click.echo(f"lunscope: {safe_text(str(failure))}", err=True)
-        code = code or failure.exit_code
-    if swept is not None:
-        from collectors.advice.finding import finding_lines  # noqa: PLC0415 (as above)
-        from collectors.advice.of_sweep import findings_of_sweep  # noqa: PLC0415
-        from engine.sweep.text import sweep_lines  # noqa: PLC0415
+    """Print what sweeps and searches say, and the outstanding I/Os of their load; returns the exit code as `sum_up`.
 
-        for line in (*sweep_lines(swept), *finding_lines(findings_of_sweep(swept))):
-            click.echo(safe_text(line))
-        code = code or int(not swept.is_complete)
+    With `is_measured_for` the first of them is what the command was for: if it is not complete the code is not 0.
+    """
+    for number, group in enumerate(series.groups):
+        is_complete = _print_group(group, control.status.targets)
+        if is_measured_for and number == 0:
+            failure = next((each.failure for each in group.sessions if each.failure is not None), None)
+            code = code or (0 if failure is None else failure.exit_code) or int(not is_complete)
     result = control.result()
-    if result is not None:
+    if result is not None and is_measured_for:
         code = code or int(bool(result.failed_ios or result.ended_in_stall))
     return _leave_or_return(control, recording, code)
+
+
+def _print_group(group: Group, targets: tuple[str, ...]) -> bool:
+    """Print what measurements say that were asked for together; returns whether all was measured."""
+    from tui.sweep.preset_group import study_lines  # noqa: PLC0415 (as above)
+
+    results = [session.finish() for session in group.sessions]
+    for session in group.sessions:
+        if session.failure is not None:
+            click.echo(f"lunscope: {safe_text(str(session.failure))}", err=True)
+    if group.preset is None:
+        lines = [line for result in results if result is not None for line in _result_lines(result)]
+    else:
+        lines = study_lines(group, targets)
+    for line in lines:
+        click.echo(safe_text(line))
+    return not group.following and all(result is not None and result.is_complete for result in results)
+
+
+def _result_lines(result: SweepResult | RateResult) -> Iterator[str]:
+    from collectors.advice.finding import finding_lines  # noqa: PLC0415 (as above)
+    from collectors.advice.of_sweep import findings_of_sweep  # noqa: PLC0415
+    from engine.rate_search.runner import RateResult  # noqa: PLC0415
+    from engine.rate_search.text import rate_lines  # noqa: PLC0415
+    from engine.sweep.text import sweep_lines  # noqa: PLC0415
+
+    if isinstance(result, RateResult):
+        yield from rate_lines(result)
+    else:
+        yield from sweep_lines(result)
+        yield from finding_lines(findings_of_sweep(result))
 
 
 def _leave_or_return(control: LoadControl, recording: RecordingSource | None, code: int) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from engine.job.knobs import KNOBS_BY_KEY
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
 from engine.sweep.axes import SweepAxis, parse_axis
+from engine.sweep.presets.command import run_command
+from engine.sweep.presets.files import PresetFiles
 from engine.sweep.presets.outcome import PresetOutcome, outcome_document, outcome_lines
 from engine.sweep.presets.plans import POINT_S, PresetPlan, plan_preset
 from engine.sweep.presets.preset import HostSize
@@ -26,7 +29,6 @@ from tui.headless.monitor import READING_S, Monitor
 from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import HeadlessSweep, SweepOrder
-from tui.headless.toggle import run_toggle
 from tui.options.job import with_scratch_targets
 from tui.options.watching import Watching, open_source, recording_exit
 
@@ -49,6 +51,8 @@ class PresetAsked:
     """A shell command between the parts."""
     warnings: tuple[str, ...]
     """Of the job file."""
+    on_screen: Callable[[PresetPlan, PresetFiles, Permissions, Watching], int] | None = None
+    """Measures on the screens; None: without."""
 
 
 def list_presets() -> int:
@@ -70,7 +74,20 @@ def run_preset(job: JobSpec, asked: PresetAsked, permissions: Permissions, watch
     for remark in (*asked.warnings, *plan.remarks):
         click.echo(f"lunscope: {safe_text(remark)}", err=True)
     go_on_in_child()
-    return _run(plan, permissions, watching, asked)
+    with PresetFiles(plan, asked.trials) as files:
+        for line in resumed_lines(plan, files, asked.toggle):
+            click.echo(f"lunscope: {safe_text(line)}", err=True)
+        if asked.on_screen is not None:
+            return asked.on_screen(plan, files, permissions, watching)
+        return _run(plan, permissions, watching, asked, files)
+
+
+def resumed_lines(plan: PresetPlan, files: PresetFiles, toggle: str | None) -> Iterator[str]:
+    """Say from where a preset goes on."""
+    if files.done:
+        yield f"goes on after {files.done} measurements in {files.path(0)}"
+    if toggle and files.has_begun(len(plan.parts) - 1):
+        yield f"--toggle is not run again: {files.path(len(plan.parts) - 1)} was begun after it"
 
 
 def _plan(job: JobSpec, asked: PresetAsked, permissions: Permissions) -> PresetPlan:
@@ -95,13 +112,11 @@ def _plan(job: JobSpec, asked: PresetAsked, permissions: Permissions) -> PresetP
 def _refuse_what_has_no_effect(asked: PresetAsked) -> None:
     if asked.slo:
         raise UsageError("--slo: a preset measures the points of its study, whatever their latency: leave it out")
-    if asked.trials is not None:
-        raise UsageError("--trials: a preset keeps no file of its measurements: leave it out")
     if asked.knobs.get("rw") is not None:
         raise UsageError("--rw: a preset has the order of its study: leave it out, or give --read-pct")
 
 
-def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: PresetAsked) -> int:
+def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: PresetAsked, files: PresetFiles) -> int:
     control = LoadControl()
     results = list[SweepResult]()
     with EndingSignals() as signals:
@@ -111,9 +126,14 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: 
         try:
             monitor.start()
             for index, (_, part) in enumerate(plan.parts):
-                if asked.toggle and index == len(plan.parts) - 1:
-                    run_toggle(asked.toggle, signals)
-                sweep = HeadlessSweep(SweepOrder(part, permissions, asked.as_json, None), control, monitor, signals)
+                if asked.toggle and index == len(plan.parts) - 1 and not files.has_begun(index):
+                    _toggle(asked.toggle, signals)
+                order = SweepOrder(part, permissions, asked.as_json, files.file(index))
+                sweep = HeadlessSweep(order, control, monitor, signals)
+                done = sweep.result_if_done()
+                if done is not None:
+                    results.append(done)
+                    continue
                 try:
                     load = sweep.drive(part.armed, permissions)
                 finally:
@@ -137,6 +157,11 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: 
         if control.outstanding:
             leave(code or 1)
         return recording_exit(recording, code)
+
+
+def _toggle(command: str, signals: EndingSignals) -> None:
+    click.echo(f"lunscope: runs {safe_text(command)}", err=True)
+    run_command(command, lambda seconds: signals.wait(seconds) is not None, sys.stderr.fileno())
 
 
 def _print(outcome: PresetOutcome, *, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +54,8 @@ class RateOutput:
     warnings: Sequence[str]
     precondition: bool = False
     """Whether targets are preconditioned before anything is measured."""
+    on_screen: Callable[[RateOrder, Watching], int] | None = None
+    """Measures on the screens; None: without."""
 
 
 def rate_ranges(vary: Sequence[str]) -> tuple[RateRange | None, tuple[str, ...]]:
@@ -94,7 +96,7 @@ def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, outp
         if output.trials is not None:
             path = output.trials if closed is None else output.trials.with_name(output.trials.name + _SUFFIX)
             order = replace(order, trials=_opened(files, path, plan))
-        return run_rates(order, output.watching)
+        return (output.on_screen or run_rates)(order, output.watching)
 
 
 def _opened(files: ExitStack, path: Path, plan: RatePlan) -> RateTrialFile:

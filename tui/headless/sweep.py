@@ -47,6 +47,7 @@ class HeadlessSweep(MeasuredRun[Trial, SweepResult]):
         done = () if order.trials is None else tuple(order.trials.done)
         runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load)
         self._runner, self._progress_line = runner, lambda: progress_line(runner.progress)
+        self.result_if_done = runner.result_if_done
 
 
 def run_sweep(order: SweepOrder, watching: Watching) -> int:

@@ -105,6 +105,20 @@ class LoadController:
         self._require_free()
         self.arm_held()
 
+    def take_job(self, job: JobSpec) -> None:
+        """Take the job that a sweep was measured with, while no load runs.
+
+        Raises:
+            UsageError: a sweep uses the load.
+        """
+        self._require_free()
+        self.take_held(job)
+
+    def take_held(self, job: JobSpec) -> None:
+        """Take a job for whoever holds the load; no load runs."""
+        self.control.knobs.prepare(job.knobs)
+        self._job = job
+
     def arm_held(self) -> None:
         """Arm for whoever holds the load; blocks."""
         job = self.job

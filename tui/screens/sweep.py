@@ -17,17 +17,23 @@ from collectors.latency.subjects import WHOLE_LOAD, LatencySubject
 from collectors.model import Frame
 from engine.events import Event
 from engine.sweep.knee import Answer
-from engine.sweep.points import Point
+from engine.sweep.points import Point, SweepPoints
 from engine.text import safe_text
 from tui.app_state import AppState
 from tui.keys import bindings_of
 from tui.screen_registry import SWEEP
-from tui.screens.base import View
 from tui.screens.dialogs import confirm_write
+from tui.screens.sweep_rates import RateBody
+from tui.screens.sweep_start import SweepStarts
 from tui.sweep.answers import CurveAnswers
+from tui.sweep.preset_group import study_lines
+from tui.sweep.rate_state import RateState
+from tui.sweep.rate_words import rate_progress_text, rate_reason_text
+from tui.sweep.recorded import State, recorded_states
 from tui.sweep.rows import SORT_KEYS, PointRow, point_rows, sorted_rows
+from tui.sweep.series import Session
 from tui.sweep.session import SweepSession
-from tui.sweep.state import SweepPhase, SweepState, recorded_state
+from tui.sweep.state import SweepPhase, SweepState
 from tui.sweep.words import (
     MARKS,
     NO_SWEEP,
@@ -44,6 +50,8 @@ from tui.widgets.sweep.answer import AnswerText
 from tui.widgets.sweep.heat import SweepMap, map_grid
 from tui.widgets.sweep.lanes import TargetLanes
 from tui.widgets.sweep.plot import SweepPlot
+from tui.widgets.sweep.point_table import PointTable
+from tui.widgets.sweep.rate_table import RateTable
 from tui.widgets.sweep.table import SweepTable
 
 STATUS_PERIOD_S = 0.2
@@ -58,7 +66,7 @@ class AnswersChanged(Message, bubble=False):
     """A curve was fitted."""
 
 
-class SweepScreen(View):
+class SweepScreen(SweepStarts):
     """Progress, verdict, and the views: all at once in a large window, one at a time in a small one."""
 
     ENTRY = SWEEP
@@ -83,8 +91,14 @@ class SweepScreen(View):
         self._curve = 0
         self._offered: tuple[str, ...] = _VIEWS
         """Views that have something to show."""
-        self._recorded: tuple[list[Event], SweepState | None] | None = None
-        """Events of a recording up to the moment that is shown, and the sweep in them."""
+        self._recorded: tuple[list[Event], tuple[State, ...]] | None = None
+        """Events of a recording up to the moment that is shown, and the sweeps in them."""
+        self._part: int | None = None
+        """Number of the measurement that is shown; None: the last."""
+        self._kind: type[object] = SweepState
+        """Of the state that was drawn last."""
+        self._report = ""
+        """Why something was not begun, or what it cannot do."""
 
     def compose_body(self) -> ComposeResult:
         """Progress, verdict, views, and the point under the cursor."""
@@ -99,26 +113,31 @@ class SweepScreen(View):
                 yield SweepPlot(id="plot")
                 yield SweepMap(id="map")
                 yield TargetLanes(id="targets")
+        yield RateBody()
         yield TextLine(" ", id="legend")
         yield TextLine(" ", id="point")
 
     def on_mount(self) -> None:
-        """Begin the sweep, and follow it between frames."""
+        """Begin what the command asked for, and follow it between frames."""
         self.set_interval(STATUS_PERIOD_S, self._tick)
-        if self._session is not None and self._session.state.phase is SweepPhase.WAITING:
-            self.call_after_refresh(self._begin, self._session)
+        current = self.app_state.sweeps.current
+        if current is not None and current.state.phase is SweepPhase.WAITING:
+            self.call_after_refresh(self._begin_first, current)
 
     @property
-    def _session(self) -> SweepSession | None:
-        return self.app_state.sweep
+    def _session(self) -> Session | None:
+        """The measurement that is shown."""
+        sessions = self.app_state.sweeps.sessions
+        if not sessions:
+            return None
+        return sessions[-1 if self._part is None else min(self._part, len(sessions) - 1)]
 
-    def _begin(self, session: SweepSession) -> None:
+    def _begin_first(self, session: Session) -> None:
         """Begin once the name of every target that is written was typed."""
         controller = session.controller
-        writes = [curve.knobs.read_pct for curve in session.plan.curves]
-        missing = controller.unconfirmed(replace(session.plan.first, read_pct=min(writes)))
+        missing = controller.unconfirmed(replace(session.first, read_pct=session.least_read_pct))
         if not missing:
-            session.begin()
+            self.app_state.sweeps.begin()
             return
 
         def typed(answer: str | None) -> None:
@@ -126,9 +145,23 @@ class SweepScreen(View):
                 session.refuse(f"{missing[0]}: name does not match: nothing written")
                 return
             controller.confirm(answer)
-            self._begin(session)
+            self._begin_first(session)
 
         self.app.push_screen(confirm_write(missing[0]), typed)
+
+    def report(self, text: str) -> None:
+        """Show a refusal, or what a preset cannot do here, until something else is begun or asked."""
+        self._report = text
+        self._redraw()
+
+    def began(self) -> None:
+        """Show what was begun."""
+        self._part = None
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._shown = ()
+        self._draw()
 
     # ------------------------------------------------------------------ drawing
 
@@ -148,35 +181,86 @@ class SweepScreen(View):
         if self.is_whole:
             self._draw()
 
-    def _state(self) -> SweepState | None:
-        if self._session is not None:
-            return self._session.state
+    def _states(self) -> tuple[State, ...]:
+        """All sweeps and searches, in their order."""
+        sessions = self.app_state.sweeps.sessions
+        if sessions:
+            return tuple(session.state for session in sessions)
         frame = self.app_state.frame
         if frame is None:
-            return None
+            return ()
         past = [event for event in self.app_state.events.all() if event.monotonic_ns <= frame.monotonic_ns]
         if self._recorded is None or past != self._recorded[0]:
-            self._recorded = past, recorded_state(past)
+            self._recorded = past, recorded_states(past)
         return self._recorded[1]
+
+    def _state(self) -> State | None:
+        """Return the one that is shown."""
+        states = self._states()
+        if not states:
+            return None
+        return states[-1 if self._part is None else min(self._part, len(states) - 1)]
+
+    def _closed_loop(self) -> SweepPoints | None:
+        """Points of the closed loops that were measured before the search that is shown."""
+        states = self._states()
+        last = len(states) if self._part is None else min(self._part, len(states) - 1)
+        return next((each.points for each in reversed(states[:last]) if isinstance(each, SweepState)), None)
 
     def _draw(self) -> None:
         state = self._state()
+        self.query_one("#sweep_body").display = isinstance(state, SweepState)
+        self.query_one(RateBody).display = isinstance(state, RateState)
+        if type(state) is not self._kind:
+            self._kind = type(state)
+            self.query_one(RateTable if isinstance(state, RateState) else SweepTable).focus()
         if state is None:
             self._draw_nothing()
+        elif isinstance(state, RateState):
+            self._draw_rates(state)
+        else:
+            self._draw_sweep(state)
+
+    @property
+    def _said(self) -> str:
+        """What the last request led to."""
+        session = self._session
+        words = (self._report, self.app_state.sweeps.note, "" if session is None else session.message)
+        return "   ".join(part for part in words if part)
+
+    def _draw_rates(self, state: RateState) -> None:
+        body, message = self.query_one(RateBody), self._said
+        left = None if state.left_s is None else round(state.left_s)
+        shown = (replace(state, left_s=left), message, body.chosen, self._part, self.size, self.app.theme)
+        if shown == self._shown:
             return
-        message = "" if self._session is None else self._session.message
+        self._shown = shown
+        large = self.size.width >= _LARGE[0] and self.size.height >= _LARGE[1]
+        body.show(state, self._closed_loop(), is_large=large)
+        wish = "" if state.wanted is None else f"on end: {state.wanted.name(state.plan)}"
+        self._put_lines(state, rate_progress_text(state), rate_reason_text(state), message, wish)
+        verdict, point = body.texts(state, self.size.width - 2)
+        self.query_one("#verdict", TextLine).put(Content.assemble((f" {safe_text(verdict)}", "bold")))
+        self.query_one("#point", TextLine).put(f" {point}")
+        legend = " lower UPPER ? class (RFC 9971)  [ ] bound of the answer  k/n trials kept it"
+        self.query_one("#legend", TextLine).put(Content.styled(legend, "dim"))
+
+    def _draw_sweep(self, state: SweepState) -> None:
+        message = self._said
         left = None if state.left_s is None else round(state.left_s)
         answers = self._answers.of(state.plan, state.points)
-        shown = (replace(state, left_s=left), message, answers, self._view, self._order, self.size, self.app.theme)
+        chosen = (self._view, self._order, self._part, self.size, self.app.theme)
+        shown = (replace(state, left_s=left), message, answers, chosen)
         if shown == self._shown:
             return
         self._shown = shown
         rows = point_rows(state, answers)
-        self.query_one("#sweep_body").display = True
         keys = tuple(axis.knob.key for axis in state.plan.axes)
         ordered = sorted_rows(rows, self._sort, descending=self._descending)
         self.query_one(SweepTable).show(ordered, keys, self._order)
-        self._draw_lines(state, message)
+        self._put_lines(state, progress_text(state), reason_text(state), message, wish_text(state))
+        marks = "  ".join(f"{mark} {words}" for mark, words in MARKS)
+        self.query_one("#legend", TextLine).put(Content.styled(f" {marks}   latencies in ms", "dim"))
         self._draw_curve(state, answers, rows)
         self._lay_out(state)
 
@@ -186,18 +270,23 @@ class SweepScreen(View):
 
     def _draw_nothing(self) -> None:
         self.query_one("#progress", TextLine).put(f" {NO_SWEEP}")
-        self.query_one("#sweep_body").display = False
+        self.query_one("#message", TextLine).put(f" {safe_text(self._said)}")
+        live = self.app_state.controller is not None
+        self.query_one("#verdict", TextLine).put(f" {self._starts()}" if live else " ")
 
-    def _draw_lines(self, state: SweepState, message: str) -> None:
+    def _starts(self) -> str:
+        rate, preset = self.key_text("sweep.rate"), self.key_text("sweep.preset")
+        return f"{rate} searches the highest rate within limits, {preset} measures a published study"
+
+    def _put_lines(self, state: State, progress: str, reason: str, message: str, wish: str) -> None:
         style = {SweepPhase.PAUSED: "bold $warning", SweepPhase.ENDED: "bold"}.get(state.phase, "bold $accent")
-        self.query_one("#progress", TextLine).put(Content.assemble((f" {safe_text(progress_text(state))}", style)))
-        wish = wish_text(state)
-        reason = reason_text(state)
-        self.query_one("#message").set_class(bool(reason), "-long")
-        words = "   ".join(part for part in (reason, message, "" if wish and wish in message else wish) if part)
+        part, count = f"[{state.part}] " if state.part else "", len(self._states())
+        if self._part is not None and self._part < count - 1:
+            part = f"({self._part + 1} of {count}) {part}"
+        self.query_one("#progress", TextLine).put(Content.assemble((f" {safe_text(part + progress)}", style)))
+        words = "   ".join(each for each in (reason, message, "" if wish and wish in message else wish) if each)
+        self.query_one("#message").set_class(bool(reason) or len(words) > self.size.width - 2, "-long")
         self.query_one("#message", TextLine).put(f" {safe_text(words)}")
-        marks = "  ".join(f"{mark} {words}" for mark, words in MARKS)
-        self.query_one("#legend", TextLine).put(Content.styled(f" {marks}   latencies in ms", "dim"))
 
     def _draw_curve(self, state: SweepState, answers: tuple[Answer | None, ...], rows: list[PointRow]) -> None:
         """Draw what follows the cursor: the verdict and the answer of its curve, and its point."""
@@ -208,13 +297,22 @@ class SweepScreen(View):
         self.query_one("#point", TextLine).put(
             " " if row is None else f" {point_text(state, row, self.size.width - 2)}"
         )
-        self.query_one(AnswerText).show(list(answer_text(state, answers, self._curve)))
+        self.query_one("#answer", AnswerText).show(list(answer_text(state, answers, self._curve)), self._study())
         knob = "" if state.plan.load is None else state.plan.load.knob.key
         name = curve_name(state, self._curve)
         self.query_one(SweepPlot).show(rows, self._curve, answers[self._curve], name, knob)
         at = None if row is None else row.point
         self.query_one(SweepMap).show(map_grid(state.plan, rows, self._curve), rows, at)
         self.query_one(TargetLanes).show(row, "" if at is None else state.plan.point_name(at))
+
+    def _study(self) -> list[str]:
+        """Write the tables of the preset that the sweep is a part of, once one of its sweeps is over."""
+        session, controller = self._session, self.app_state.controller
+        for group in self.app_state.sweeps.groups if controller is not None else ():
+            if session in group.sessions and any(each.state.phase is SweepPhase.ENDED for each in group.sessions):
+                assert controller is not None
+                return study_lines(group, controller.status.targets)
+        return []
 
     def _lay_out(self, state: SweepState) -> None:
         """Show all views that have something to show, or the chosen one where there is no room for all."""
@@ -242,10 +340,9 @@ class SweepScreen(View):
     def _row(self) -> PointRow | None:
         return self.query_one(SweepTable).cursor_row
 
-    @on(SweepTable.RowMoved)
+    @on(PointTable.RowMoved)
     def _moved(self) -> None:
-        self._shown = ()
-        self._draw()
+        self._redraw()
 
     @on(SweepMap.PointMoved)
     def _moved_on_map(self, message: SweepMap.PointMoved) -> None:
@@ -258,31 +355,51 @@ class SweepScreen(View):
     # ------------------------------------------------------------------ actions
 
     def action_sweep_use(self) -> None:
-        """Set the live knobs to the point under the cursor."""
-        if self._session is not None and self._row is not None:
-            self._session.use(self._row.point)
-            self._draw()
+        """Set the live knobs to the point or the rate under the cursor."""
+        session = self._session
+        self._report = ""
+        if self.app_state.sweeps.is_busy and session is not self.app_state.sweeps.current:
+            self._report = "another measurement goes on: its knobs are its own until it ends"
+        elif isinstance(session, SweepSession):
+            if self._row is not None:
+                session.use(self._row.point)
+        elif session is not None:
+            rate = self.query_one(RateBody).row
+            if rate is not None:
+                session.use(rate.point)
+        self._draw()
 
     def action_sweep_pause(self) -> None:
         """Pause or go on."""
-        if self._session is not None:
-            self._session.toggle_pause()
+        if self.app_state.sweeps.current is not None:
+            self.app_state.sweeps.current.toggle_pause()
             self._draw()
 
     def action_sweep_skip(self) -> None:
         """Leave out the point being measured."""
-        if self._session is not None:
-            self._session.skip()
+        if self.app_state.sweeps.current is not None:
+            self.app_state.sweeps.current.skip()
             self._draw()
 
     def action_sweep_stop(self) -> None:
-        """End the sweep and keep what was measured."""
-        if self._session is not None:
-            self._session.stop()
-            self._draw()
+        """End what is measured and keep what there is."""
+        self.app_state.sweeps.stop()
+        self._draw()
+
+    def action_sweep_part(self) -> None:
+        """Show the next sweep or search of those that were measured."""
+        count = len(self._states())
+        if count:
+            at = (count if self._part is None else min(self._part, count - 1) + 1) % count
+            self._part = None if at == count - 1 else at
+        self._redraw()
 
     def action_sweep_view(self) -> None:
         """Show the next view."""
+        if isinstance(self._state(), RateState):
+            self.query_one(RateBody).next_view()
+            self._redraw()
+            return
         position = self._offered.index(self._view) if self._view in self._offered else -1
         self._view = self._offered[(position + 1) % len(self._offered)]
         self._draw()
@@ -291,25 +408,39 @@ class SweepScreen(View):
             view.focus()
 
     def action_sweep_figure(self) -> None:
-        """Show the next figure on the map."""
-        self.query_one(SweepMap).next_figure()
+        """Show the next figure on the map, or put the next limit in front."""
+        state = self._state()
+        if isinstance(state, RateState):
+            self.query_one(RateBody).next_limit(state)
+            self._redraw()
+        else:
+            self.query_one(SweepMap).next_figure()
 
     def action_sweep_curve(self) -> None:
         """Move to the next curve."""
         state = self._state()
-        if state is not None:
+        if isinstance(state, RateState):
+            self.query_one(RateBody).next_curve(state)
+            self._redraw()
+        elif state is not None:
             curve = (self._curve + 1) % len(state.plan.curves)
             self.query_one(SweepTable).go_to(Point(curve, state.plan.curves[curve].search.loads[0]))
 
     def action_sweep_sort(self) -> None:
         """Sort by the next column."""
-        self._sort = SORT_KEYS[(SORT_KEYS.index(self._sort) + 1) % len(SORT_KEYS)]
-        self._draw()
+        if isinstance(self._state(), RateState):
+            self.query_one(RateBody).next_sort()
+        else:
+            self._sort = SORT_KEYS[(SORT_KEYS.index(self._sort) + 1) % len(SORT_KEYS)]
+        self._redraw()
 
     def action_sweep_reverse(self) -> None:
         """Reverse the order."""
-        self._descending = not self._descending
-        self._draw()
+        if isinstance(self._state(), RateState):
+            self.query_one(RateBody).reverse()
+        else:
+            self._descending = not self._descending
+        self._redraw()
 
 
 def _has(state: SweepState, view: str) -> bool:

@@ -45,6 +45,8 @@ class SweepState:
     """Point whose knobs are set when the sweep ends."""
     notes: tuple[str, ...] = field(default=())
     """Targets that failed and points that were left out, one line each."""
+    part: str = ""
+    """Which of several measurements it is."""
 
     @property
     def is_complete(self) -> bool:

@@ -14,7 +14,7 @@ from tui.sweep.state import SweepPhase, SweepState
 from tui.text.format import format_quantity
 
 NO_SWEEP = "no sweep here: lunscope sweep --vary qd=1..64 measures one; a recording of one shows it here"
-_SHORT_CELLS = 36
+SHORT_CELLS = 36
 """Up to this a reason is said beside the progress."""
 MARKS = ((BALANCE, "best balance"), (WITHIN, "best within the limit"), (HIGHEST, "highest throughput"))
 
@@ -37,16 +37,17 @@ def progress_text(state: SweepState) -> str:
     now = "" if at is None else f"   now {state.plan.point_name(at)}"
     if state.phase is SweepPhase.PAUSED:
         return f"PAUSED   {done}{f'   after this point:{now[6:]}' if now else ''}"
-    return f"{done}{_left(state.left_s)}{now}"
+    return f"{done}{left_text(state.left_s)}{now}"
 
 
 def reason_text(state: SweepState) -> str:
     """Why a sweep ended, where that takes a line of its own; else empty."""
-    is_long = len(state.ended) > _SHORT_CELLS
+    is_long = len(state.ended) > SHORT_CELLS
     return state.ended if state.phase is SweepPhase.ENDED and is_long else ""
 
 
-def _left(left_s: float | None) -> str:
+def left_text(left_s: float | None) -> str:
+    """Say how long it still takes; empty where it is not known."""
     if left_s is None:
         return ""
     return f"   about {left_s / 60:.0f} min left" if left_s >= 90 else f"   about {left_s:.0f} s left"

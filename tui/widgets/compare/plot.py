@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from textual.strip import Strip
 
 from collectors.field import Unit
-from tui.compare.curves import CurvePair, DrawnCurve
+from tui.compare.curves import CurvePair, SideCurve
 from tui.text.format import format_quantity, span_text
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
@@ -113,7 +113,7 @@ class OverlayPlot(Spanned, inherit_bindings=False):
         return lines
 
 
-def _draw(canvas: Canvas, curve: DrawnCurve, scales: tuple[_Scale, _Scale], name: str) -> None:
+def _draw(canvas: Canvas, curve: SideCurve, scales: tuple[_Scale, _Scale], name: str) -> None:
     if not len(curve.x):
         return
     style, every, plain = STYLES[name]

@@ -13,6 +13,7 @@ from textual.strip import Strip
 from tui.widgets.sweep.spans import Spanned
 
 _INDENT = 4
+_SHIFT = 16
 
 
 class AnswerText(Spanned, can_focus=True, inherit_bindings=False):
@@ -27,19 +28,31 @@ class AnswerText(Spanned, can_focus=True, inherit_bindings=False):
         Binding("down,j", "scroll(1)", "Down", show=False, id="answer-down"),
         Binding("pageup", "scroll(-10)", "Page up", show=False, id="answer-page-up"),
         Binding("pagedown", "scroll(10)", "Page down", show=False, id="answer-page-down"),
+        Binding("left", "shift(-1)", "Columns to the left", show=False, id="answer-left"),
+        Binding("right", "shift(1)", "Columns to the right", show=False, id="answer-right"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._text: Sequence[str] = ()
+        self._tables: Sequence[str] = ()
+        """Lines above the text that are not wrapped: what does not fit is reached sideways."""
+        self._left = 0
+        """Cells of the tables left of the edge."""
         self._lines: list[tuple[str, str]] = []
         """The text as it is wrapped."""
 
-    def show(self, lines: Sequence[str]) -> None:
-        """Take new lines."""
-        if lines != self._text:
-            self._text = lines
+    def show(self, lines: Sequence[str], tables: Sequence[str] = ()) -> None:
+        """Take new lines, and tables above them."""
+        if (lines, tables) != (self._text, self._tables):
+            self._text, self._tables = lines, tables
             self._lay_out()
+
+    def action_shift(self, steps: int) -> None:
+        """Move the tables sideways."""
+        most = max((len(line) for line in self._tables), default=0) - self.area.width + 3
+        self._left = max(0, min(self._left + _SHIFT * steps, most))
+        self._lay_out()
 
     def action_scroll(self, lines: int) -> None:
         """Scroll by lines."""
@@ -60,15 +73,25 @@ class AnswerText(Spanned, can_focus=True, inherit_bindings=False):
     def _wrapped(self) -> list[tuple[str, str]]:
         """Lines that fit the width, with their styles: those that are not indented are heads."""
         width, lines = max(self.area.width - 1, 8), list[tuple[str, str]]()
+        if self._tables:
+            lines += [(f" {self._part_of(line, width)}", "text") for line in self._tables]
         for line in self._text:
             style = "text" if line.startswith(" ") else "mark"
             parts = textwrap.wrap(line, width, subsequent_indent=" " * _INDENT, break_long_words=True) or [""]
             lines += [(f" {part}", style) for part in parts]
         return lines
 
+    def _part_of(self, line: str, width: int) -> str:
+        """Cut a line of a table to the width; marks say on which side more follows."""
+        end = self._left + width - 1
+        part = line[self._left : end]
+        if self._left and line[: self._left].strip():
+            part = "<" + part[1:]
+        return part.ljust(width - 1)[: width - 2] + ">" if len(line) > end else part
+
     def draw_lines(self) -> list[Strip]:
         """Draw the visible lines."""
-        if not self._text:
+        if not self._lines:
             return self.hint("nothing was measured yet")
         top = self.scroll_offset.y
         return self.filled(self.strip([line]) for line in self._lines[top : top + self.area.height])

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from textual import events
-from textual.binding import Binding, BindingType
-from textual.geometry import Size
-from textual.message import Message
 from textual.strip import Strip
 
 from collectors.field import Unit
-from engine.sweep.points import Point
 from engine.text import safe_text
 from tui.sweep.rows import PointRow, PointState
 from tui.text.format import MISSING_TEXT, format_quantity
 from tui.text.glyphs import glyphs_of
 from tui.text.safe import fit
-from tui.widgets.sweep.spans import Spanned, Spans
+from tui.widgets.sweep.point_table import PointTable
+from tui.widgets.sweep.spans import Spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,99 +48,37 @@ _EDGE = 6
 """Cells before the values: cursor, interval, three marks, and a gap."""
 
 
-class SweepTable(Spanned, can_focus=True, inherit_bindings=False):
-    """Rows of points with a cursor that stays on its point."""
-
-    TAKES_ARROWS = True
-    DEFAULT_CSS = """
-    SweepTable { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Row above", show=False, id="sweep-up"),
-        Binding("down,j", "move(1)", "Row below", show=False, id="sweep-down"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="sweep-page-up"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="sweep-page-down"),
-    ]
-
-    class RowMoved(Message):
-        """The cursor is on another point."""
+class SweepTable(PointTable[PointRow]):
+    """The points of a sweep."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._rows: Sequence[PointRow] = ()
         self._axes: tuple[str, ...] = ()
-        self._sort = ("point", False)
-        self._cursor = 0
-        self._at: Point | None = None
+        self._columns: list[_Column] = []
         self._widths: list[int] = []
         """Of the values of each axis."""
 
-    @property
-    def cursor_row(self) -> PointRow | None:
-        """Row under the cursor; None without rows."""
-        return self._rows[self._cursor] if self._cursor < len(self._rows) else None
-
     def show(self, rows: Sequence[PointRow], axes: tuple[str, ...], sort: tuple[str, bool]) -> None:
         """Take new rows in their order; `sort` is what they are sorted by, and whether descending."""
-        self._rows, self._axes, self._sort = rows, axes, sort
-        position = next((number for number, row in enumerate(rows) if row.point == self._at), self._cursor)
-        self._put(position, follow=False)
-
-    def go_to(self, point: Point) -> None:
-        """Move the cursor to a point."""
-        position = next((number for number, row in enumerate(self._rows) if row.point == point), None)
-        if position is not None:
-            self._put(position)
-
-    def action_move(self, rows: int) -> None:
-        """Move the cursor."""
-        self._put(self._cursor + rows)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
-        self.action_move(pages * max(1, self.area.height - 2))
-
-    def on_click(self, event: events.Click) -> None:
-        """Move the cursor to a row."""
-        offset = event.get_content_offset(self)
-        if offset is not None and offset.y > 0:
-            self._put(offset.y - 1 + self.scroll_offset.y)
-
-    def on_resize(self) -> None:
-        """Lay out again and keep the cursor visible."""
-        self.forget_lines()
-        self._put(self._cursor)
-
-    def _put(self, position: int, *, follow: bool = True) -> None:
-        self._cursor = max(0, min(position, len(self._rows) - 1))
-        before, row = self._at, self.cursor_row
-        self._at = None if row is None else row.point
-        if self.virtual_size.height != len(self._rows) + 1:
-            self.virtual_size = Size(0, len(self._rows) + 1)
-        room, top = max(self.area.height - 1, 1), self.scroll_offset.y
-        if follow and not top <= self._cursor < top + room:
-            to = self._cursor if self._cursor < top else self._cursor - room + 1
-            self.scroll_to(y=to, animate=False, force=True)
-        self.repaint()
-        if self._at is not None and self._at != before:
-            self.post_message(self.RowMoved())
+        self._axes = axes
+        self.put_rows(rows, sort)
 
     # ------------------------------------------------------------------ drawing
 
-    def draw_lines(self) -> list[Strip]:
-        """Header and visible rows."""
-        if not self._rows:
-            return self.hint("no points")
+    def lay_out_columns(self) -> None:
+        """Choose the columns that fit beside the values of the axes."""
         self._widths = self._value_widths()
-        columns, top = self._columns(), self.scroll_offset.y
-        room = self.area.height - 1
-        lines = [self.strip(self._head(columns))]
-        for number in range(top, min(top + room, len(self._rows))):
-            is_cursor = number == self._cursor
-            lines.append(self.strip(self._line(self._rows[number], columns, is_cursor=is_cursor), at_cursor=is_cursor))
-        return self.filled(lines)
+        self._columns = self._fitting()
 
-    def _columns(self) -> list[_Column]:
+    def head_strip(self) -> Strip:
+        """Draw the header."""
+        return self.strip(self._head(self._columns))
+
+    def row_strip(self, row: PointRow, *, is_cursor: bool) -> Strip:
+        """Draw a row."""
+        return self.strip(self._line(row, self._columns, is_cursor=is_cursor), at_cursor=is_cursor)
+
+    def _fitting(self) -> list[_Column]:
         room = self.area.width - _EDGE - sum(width + 1 for width in self._widths) - _LEAST_WORDS
         columns = list(_COLUMNS)
         while columns and sum(column.width + 1 for column in columns) > room:

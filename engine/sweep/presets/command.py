@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-
-import click
+from collections.abc import Callable
 
 from engine.errors import LunscopeError, StoppedError
 from engine.text import safe_text
-from tui.headless.signals import EndingSignals
 
 _LOOK_S = 0.05
 _END_S = 5.0
 
 
-def run_toggle(command: str, signals: EndingSignals) -> None:
-    """Run a shell command to its end; what it prints goes to stderr.
+def run_command(command: str, is_ended: Callable[[float], bool], output: int) -> None:
+    """Run a shell command to its end.
+
+    Args:
+        command: for /bin/sh.
+        is_ended: waits for at most so many seconds and returns whether the command is to be ended.
+        output: file descriptor of what it prints, or subprocess.DEVNULL.
 
     Raises:
         LunscopeError: it cannot be run or failed, so that there is nothing to compare.
-        StoppedError: a signal came; the command is ended.
+        StoppedError: it was ended.
     """
     shown = safe_text(command)
-    click.echo(f"lunscope: runs {shown}", err=True)
     try:
-        process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno())
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=output, stderr=_errors(output)
+        )
     except OSError as error:
         raise LunscopeError(f"--toggle {shown}: {error.strerror}") from None
     while process.poll() is None:
-        if signals.wait(_LOOK_S) is not None:
+        if is_ended(_LOOK_S):
             _end(process)
             raise StoppedError("stopped while --toggle ran")
     if process.returncode:
         raise LunscopeError(f"--toggle {shown}: exit code {process.returncode}: nothing more is measured")
+
+
+def _errors(output: int) -> int | None:
+    return subprocess.DEVNULL if output == subprocess.DEVNULL else None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,145 @@
+"""The part of the sweep screen that shows a search for rates: bounds, table, plot, answer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+
+from engine.sweep.points import SweepPoints
+from engine.sweep.trial import Trial
+from tui.sweep.rate_rows import RATE_SORT_KEYS, CurveFigures, RateRow, curve_figures, sorted_rate_rows
+from tui.sweep.rate_state import RatePoint, RateState
+from tui.sweep.rate_words import rate_answer_text, rate_point_text, rate_verdict_text
+from tui.widgets.sweep.answer import AnswerText
+from tui.widgets.sweep.rate_bounds import RateBounds
+from tui.widgets.sweep.rate_plot import ClosedCurve, RatePlot
+from tui.widgets.sweep.rate_table import RateTable
+
+VIEWS = ("table", "plot", "answer")
+
+
+class RateBody(Vertical):
+    """Draws a state; it keeps what was chosen: combination, limit, view, order."""
+
+    DEFAULT_CSS = """
+    RateBody { height: 1fr; }
+    RateBody Vertical { width: 1fr; height: 1fr; }
+    RateBody Spanned { height: 1fr; }
+    RateBody #rate_right { margin: 0 0 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="rate_body")
+        self._curve = self._limit = 0
+        self._view = VIEWS[0]
+        self._sort, self._descending = RATE_SORT_KEYS[0], False
+        self._has_moved = False
+        """Whether the operator moved the cursor, which follows the answer until then."""
+        self._placed: RatePoint | None = None
+
+    def compose(self) -> ComposeResult:
+        """Bounds above, the views below."""
+        yield RateBounds(id="rate_bounds")
+        with Horizontal():
+            with Vertical(id="rate_left"):
+                yield RateTable(id="rate_table")
+                yield AnswerText(id="rate_answer")
+            with Vertical(id="rate_right"):
+                yield RatePlot(id="rate_plot")
+
+    def show(self, state: RateState, closed: SweepPoints | None, *, is_large: bool) -> None:
+        """Draw a search, beside the closed loop that was measured before it."""
+        curves = len(state.plan.curves)
+        self._curve, self._limit = min(self._curve, curves - 1), min(self._limit, len(state.plan.limits) - 1)
+        found = [curve_figures(state, curve) for curve in range(curves)]
+        here = found[self._curve]
+        self.query_one(RateBounds).show(here, self._limit, state.plan.search.goal.width)
+        self.query_one("#rate_bounds", Widget).styles.height = len(state.plan.limits) + 1 if here.grid else 1
+        self._show_table(state, here)
+        answer = here.answers.limits[self._limit]
+        curve = None if closed is None else _closed_curve(closed, self._curve, answer.limit.metric)
+        self.query_one(RatePlot).show(here.rows, answer, self._limit, curve)
+        self.query_one(AnswerText).show(list(rate_answer_text(state, found, self._curve)))
+        self._lay_out(is_large=is_large)
+
+    def _show_table(self, state: RateState, here: CurveFigures) -> None:
+        table = self.query_one(RateTable)
+        rows = sorted_rate_rows(here.rows, self._sort, descending=self._descending)
+        limits = tuple(limit.text for limit in state.plan.limits)
+        table.show(rows, limits, self._limit, (self._sort, self._descending))
+        row = table.cursor_row
+        if self._placed is not None and row is not None and row.point != self._placed:
+            self._has_moved = True
+        if here.best is not None and not self._has_moved:
+            self._placed = RatePoint(self._curve, here.best)
+            table.go_to(self._placed)
+
+    def _lay_out(self, *, is_large: bool) -> None:
+        for view in VIEWS:
+            self.query_one(f"#rate_{view}", Widget).display = is_large or view == self._view
+        self.query_one("#rate_left").display = is_large or self._view != "plot"
+        self.query_one("#rate_right").display = is_large or self._view == "plot"
+
+    def texts(self, state: RateState, width: int) -> tuple[str, str]:
+        """Verdict, and the rate under the cursor."""
+        here, row = curve_figures(state, self._curve), self.row
+        return (
+            rate_verdict_text(state, self._curve, here, width),
+            " " if row is None else rate_point_text(state, row, width),
+        )
+
+    @property
+    def row(self) -> RateRow | None:
+        """The rate under the cursor."""
+        return self.query_one(RateTable).cursor_row
+
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What was chosen: the drawing depends on it."""
+        return self._curve, self._limit, self._view, self._sort, self._descending, self.row and self.row.point
+
+    def next_view(self) -> None:
+        """Show the next view."""
+        self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
+        widget = self.query_one(f"#rate_{self._view}", Widget)
+        widget.display = True
+        if widget.can_focus:
+            widget.focus()
+
+    def next_limit(self, state: RateState) -> None:
+        """Put the next limit in front."""
+        self._limit = (self._limit + 1) % len(state.plan.limits)
+
+    def next_curve(self, state: RateState) -> None:
+        """Show the next combination."""
+        self._curve, self._has_moved = (self._curve + 1) % len(state.plan.curves), False
+        self._placed = None
+
+    def next_sort(self) -> None:
+        """Sort by the next column."""
+        self._sort = RATE_SORT_KEYS[(RATE_SORT_KEYS.index(self._sort) + 1) % len(RATE_SORT_KEYS)]
+
+    def reverse(self) -> None:
+        """Reverse the order."""
+        self._descending = not self._descending
+
+
+def _closed_curve(points: SweepPoints, curve: int, metric: str) -> ClosedCurve | None:
+    """Take the medians by load of the combination that belongs to a search; None without measurements."""
+    trials = points.trials[curve] if curve < len(points.trials) else ()
+    by_load: dict[float, list[Trial]] = {}
+    for trial in trials:
+        by_load.setdefault(trial.load, []).append(trial)
+    if not by_load:
+        return None
+    groups = [group for _, group in sorted(by_load.items())]
+    iops = np.array([np.median([trial.iops for trial in group]) for group in groups], np.float64)
+    latencies = [[trial.latency_of(metric) for trial in group] for group in groups]
+    medians = [
+        np.median(known) / 1e6 if (known := [v for v in each if v is not None]) else math.nan for each in latencies
+    ]
+    return ClosedCurve(iops, np.array(medians, np.float64))

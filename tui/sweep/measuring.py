@@ -1,0 +1,322 @@
+"""A live measurement behind the screen: it prepares the load, measures in a thread of its own, and sets knobs."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from engine.background_call import BackgroundCall
+from engine.errors import LunscopeError, StoppedError
+from engine.job.knobs import Knobs
+from engine.job.spec import JobSpec
+from engine.running.status import LoadState
+from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
+from tui.sweep.state import RUNNING_PHASES, SweepPhase
+
+LAST_POINT_S = 2.0
+"""How long a measurement may take to end when the screens are left."""
+
+Result_co = TypeVar("Result_co", covariant=True)
+Result = TypeVar("Result", bound="Ended")
+Trial_contra = TypeVar("Trial_contra", contravariant=True)
+
+
+class Ended(Protocol):
+    """What a measurement gave."""
+
+    @property
+    def ended(self) -> str:
+        """How it ended."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all was measured."""
+
+
+class Runner(Protocol[Result_co]):
+    """Measures over a load that runs; `run` blocks."""
+
+    def run(self) -> Result_co:
+        """Measure everything."""
+
+    def stop(self) -> None:
+        """End it early."""
+
+    def pause(self) -> None:
+        """Measure nothing more until `resume`."""
+
+    def resume(self) -> None:
+        """Go on."""
+
+    def result_so_far(self, ended: str) -> Result_co:
+        """Sum up what is measured."""
+
+
+class Trials(Protocol[Trial_contra]):
+    """The file of the trials."""
+
+    def append(self, curve: int, trial: Trial_contra) -> None:
+        """Write one trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Knobs that are to be set."""
+
+    name: str
+    knobs: Knobs
+    key: object
+    """What of the screen they belong to: a point, or a rate."""
+
+
+class MeasuringSession(ABC, Generic[Result]):
+    """Owns a measurement from its first trial to its answer; no member blocks but `finish`.
+
+    While it measures, the knobs of the load are its own: `LoadController` refuses to turn them.
+    """
+
+    WHAT = "sweep"
+    IN_HAND = "point"
+
+    def __init__(self, controller: LoadController, job: JobSpec, first: Knobs, *, part: str = "") -> None:
+        self.controller, self.part = controller, part
+        self._job, self._first = job, first
+        self._lock = threading.Lock()
+        """Of what is wanted, and of the end that takes it."""
+        self._phase = SweepPhase.WAITING
+        self._wanted: Wanted | None = None
+        self._message = self._ended = ""
+        self._trouble: LunscopeError | None = None
+        self._result: Result | None = None
+        self._after: Callable[[bool], None] = _nothing_follows
+        self._is_followed = False
+        self._thread = threading.Thread(target=self._run, name="lunscope-sweep", daemon=True)
+
+    @property
+    @abstractmethod
+    def runner(self) -> Runner[Result]:
+        """What measures."""
+
+    @property
+    @abstractmethod
+    def is_measuring(self) -> bool:
+        """Whether a trial is being measured, or the next follows at once."""
+
+    @property
+    @abstractmethod
+    def least_read_pct(self) -> float:
+        """The lowest share of reads of all that is measured: below 100 it writes."""
+
+    # ------------------------------------------------------------------ what is shown
+
+    @property
+    def first(self) -> Knobs:
+        """Knobs of the first trial."""
+        return self._first
+
+    @property
+    def wanted(self) -> object:
+        """Point or rate whose knobs are set on end; None without one."""
+        wanted = self._wanted
+        return None if wanted is None else wanted.key
+
+    @property
+    def phase(self) -> SweepPhase:
+        """Where it is."""
+        return self._phase
+
+    @property
+    def message(self) -> str:
+        """What the last request led to, in one line."""
+        return self._message
+
+    @property
+    def failure(self) -> LunscopeError | None:
+        """Why the load could not begin, or the file of trials could not be written."""
+        return self._trouble
+
+    # ------------------------------------------------------------------ requests
+
+    def begin(self, after: Callable[[bool], None] | None = None) -> None:
+        """Prepare the load and measure; once.
+
+        `after` goes on with what follows, in the thread that measured once the load is stopped; it takes whether
+        all was measured.
+        """
+        if self._phase is SweepPhase.WAITING and not self._ended:
+            if after is not None:
+                self._after, self._is_followed = after, True
+            self._phase = SweepPhase.PREPARING
+            self.controller.hold(self._hold)
+            self._thread.start()
+
+    def refuse(self, reason: str) -> None:
+        """End before the beginning: a confirmation was not given."""
+        self._ended, self._phase = reason, SweepPhase.ENDED
+
+    def toggle_pause(self) -> None:
+        """Pause after the trial in hand, or go on."""
+        if self._phase is not SweepPhase.MEASURING:
+            return
+        if self._is_paused:
+            self.runner.resume()
+            self._message = ""
+        else:
+            self.runner.pause()
+            self._message = f"pauses after the {self.IN_HAND} in hand; the load goes on"
+
+    def stop(self) -> None:
+        """End the measurement; what was measured stays."""
+        if self._phase is SweepPhase.PREPARING:
+            BackgroundCall(self.controller.control.stop, "lunscope-sweep-stop")
+        self.runner.stop()
+        if self._phase in RUNNING_PHASES:
+            self._message = "stopping: what was measured is kept"
+
+    def set_knobs(self, wanted: Wanted) -> None:
+        """Set the live knobs: at the end of the measurement while it goes on, else now, starting the load."""
+        name = wanted.name
+        with self._lock:
+            if self._phase in RUNNING_PHASES:
+                is_same = self._wanted is not None and self._wanted.key == wanted.key
+                self._wanted = None if is_same else wanted
+                kept = f"on end: {name}, and the load goes on with it"
+                self._message = kept if self._wanted else f"{name} is not set on end: the load stops then"
+                return
+        controller = self.controller
+        if controller.status.state in BUSY_STATES:
+            self._message = f"wait: the load is {controller.status.state}"
+            return
+        is_running = controller.status.state is LoadState.RUNNING
+
+        def turned(error: str) -> None:
+            self._message = error or f"{name} set: the load runs with it"
+
+        try:
+            if not is_running:
+                controller.take_job(self._job)
+            controller.turn(wanted.knobs, turned)
+        except LunscopeError as error:
+            self._message = str(error)
+            return
+        if not is_running:
+            self._message = f"{name} set: the load starts with it"
+            self._in_background(controller.start, f"{name} set: the load was started with it")
+
+    def close(self) -> None:
+        """Begin to end, as the screens are left."""
+        self._after = _nothing_follows
+        self.runner.stop()
+
+    def finish(self) -> Result | None:
+        """Return what was measured, once the screens are left; None if the load never began."""
+        self.runner.stop()
+        if self._thread.ident is not None and self._thread is not threading.current_thread():
+            self._thread.join(LAST_POINT_S)
+        self._forget_file()
+        return self.result
+
+    @property
+    def result(self) -> Result | None:
+        """What was measured up to now; None if the load never began."""
+        if self._result is None and self._phase is SweepPhase.MEASURING:
+            return self.runner.result_so_far("stopped")
+        return self._result
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._phase is SweepPhase.MEASURING and self.paused
+
+    @property
+    @abstractmethod
+    def paused(self) -> bool:
+        """Whether the runner is asked to pause."""
+
+    @abstractmethod
+    def _forget_file(self) -> None:
+        """Write no more trials: the file is closed."""
+
+    # ------------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        try:
+            self._prepare()
+            self._phase = SweepPhase.MEASURING
+            self._result = result = self.runner.run()
+            self._end(result.ended if self._trouble is None else str(self._trouble))
+        except StoppedError:
+            self._end("stopped")
+        except LunscopeError as error:
+            self._trouble = error
+            self._end(str(error))
+        except Exception as error:  # a thread has nobody who catches it
+            self._trouble = LunscopeError(f"{type(error).__name__}: {error}")
+            self._end(str(self._trouble))
+
+    def _prepare(self) -> None:
+        control = self.controller.control
+        if self.controller.status.state in LIVE_STATES:
+            control.stop()
+        self.controller.take_held(self._job)
+        self.controller.arm_held()
+        control.turn(self._first)
+        control.start()
+
+    def _end(self, ended: str) -> None:
+        """Stop the load, or leave it running with the knobs that were asked for meanwhile."""
+        is_complete = self._result is not None and self._result.is_complete and self._trouble is None
+        with self._lock:
+            began = self._phase is SweepPhase.MEASURING
+            self._ended, wanted = ended, self._wanted
+            self._wanted, self._phase = None, SweepPhase.ENDED
+        goes_on = is_complete and self._is_followed
+        if wanted is not None and self.controller.status.state is LoadState.RUNNING and not goes_on:
+            self._message = ""
+            self.set_knobs(wanted)
+            return
+        self._message = ""
+        if began:
+            self._message = "the load stops"
+            self._stop_load()
+        self._after(is_complete)
+
+    def _stop_load(self) -> None:
+        try:
+            self.controller.control.stop()
+        except LunscopeError as error:
+            self._message = str(error)
+        else:
+            self._message = "the load is stopped"
+
+    def _in_background(self, call: Callable[[], object], done: str) -> None:
+        def work() -> None:
+            try:
+                call()
+            except LunscopeError as error:
+                self._message = str(error)
+            else:
+                self._message = done
+
+        BackgroundCall(work, "lunscope-sweep-load")
+
+    def _hold(self) -> str:
+        """Why the knobs may not be turned by hand now; empty if they may."""
+        if self._phase in RUNNING_PHASES and self.is_measuring:
+            return f"a {self.WHAT} is measuring with this load: stop the {self.WHAT} first"
+        return ""
+
+    def _write(self, trials: Trials[Trial_contra] | None, curve: int, trial: Trial_contra) -> None:
+        if trials is None:
+            return
+        try:
+            trials.append(curve, trial)
+        except LunscopeError as error:
+            self._trouble = error
+            self.runner.stop()
+
+
+def _nothing_follows(_is_complete: bool) -> None:
+    """End here."""

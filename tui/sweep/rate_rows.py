@@ -1,0 +1,160 @@
+"""The rates of a search as rows: figures, the class of each for each limit, and the bounds so far."""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.rate_search.answer import RateAnswer, RateAnswers, rate_answers
+from engine.rate_search.bounds import LoadClass, classify
+from engine.rate_search.grid import RateGrid
+from engine.rate_search.search import RateSearch, RateStage, is_carried, on_grid
+from engine.rate_search.trial import RateTrial
+from engine.sweep.limit import Limit
+from tui.sweep.rate_state import RatePoint, RateState
+
+
+@dataclass(frozen=True, slots=True)
+class LimitClass:
+    """What is known of a rate for one limit."""
+
+    found: LoadClass
+    kept: int
+    """Trials that kept the limit."""
+    trials: int
+    is_bound: bool = False
+    """Whether it is one of the relevant bounds: the answer lies between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """One rate."""
+
+    point: RatePoint
+    trials: tuple[RateTrial, ...]
+    classes: tuple[LimitClass, ...] = ()
+    """By limit; empty on the way to the maximum."""
+    words: str = ""
+
+    def figure(self, name: str) -> float | None:
+        """Return the rate, IOPS, a latency in ms, or the number of trials; medians."""
+        match name:
+            case "rate":
+                return self.point.rate
+            case "iops":
+                return statistics.median(trial.iops for trial in self.trials) if self.trials else None
+            case "count":
+                return float(len(self.trials))
+        known = [trial.latencies_ns[name] for trial in self.trials if name in trial.latencies_ns]
+        return statistics.median(known) / 1e6 if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class CurveFigures:
+    """Everything that the trials of one combination say."""
+
+    answers: RateAnswers
+    grid: RateGrid | None
+    """None while the maximum of the load is not known."""
+    rows: tuple[RateRow, ...]
+    """With rising rate."""
+    passing: tuple[tuple[float | None, float | None], ...] = ()
+    """Bounds by limit as the pass that the search is in has them: they may still move."""
+
+    @property
+    def best(self) -> float | None:
+        """The highest rate that keeps all limits; None while it is not known for each."""
+        lowers = [None if each.lower is None else each.lower.rate for each in self.answers.limits]
+        known = [each for each in lowers if each is not None]
+        return min(known) if known and len(known) == len(lowers) else None
+
+    @property
+    def tightest(self) -> RateAnswer:
+        """The limit that the highest rate depends on."""
+        return min(self.answers.limits, key=lambda each: math.inf if each.lower is None else each.lower.rate)
+
+
+def curve_figures(state: RateState, curve: int) -> CurveFigures:
+    """Evaluate one combination, with the rate that is being tried."""
+    found = _figures(state.plan.search, curve, state.trials[curve])
+    now = state.now
+    if now is None or now.curve != curve:
+        return found
+    rows = {row.point: row for row in found.rows}
+    here = rows.get(now)
+    again = "" if here is None else " again"
+    rest = "" if here is None or not here.words else f", {here.words}"
+    words = f"trying{again}{rest}"
+    rows[now] = RateRow(now, here.trials if here else (), here.classes if here else (), words)
+    return CurveFigures(found.answers, found.grid, tuple(rows[point] for point in sorted(rows)), found.passing)
+
+
+@functools.lru_cache(maxsize=256)
+def _figures(search: RateSearch, curve: int, trials: tuple[RateTrial, ...]) -> CurveFigures:
+    answers, grid = rate_answers(search, trials), search.grid(trials)
+    if grid is None:
+        return CurveFigures(answers, None, tuple(_maximum_rows(curve, trials)))
+    phase = search.phases(grid)[-1]
+    rows = []
+    for rate, group in sorted(on_grid(trials).items()):
+        classes = tuple(
+            LimitClass(
+                classify(group, answer.limit, phase, search.goal.exceed_ratio),
+                sum(trial.keeps(answer.limit) for trial in group),
+                len(group),
+                rate in _bounds(answer),
+            )
+            for answer in answers.limits
+        )
+        rows.append(RateRow(RatePoint(curve, rate), tuple(group), classes, _words(group)))
+    passing = tuple(_passing(search, grid, trials, answer.limit) for answer in answers.limits)
+    return CurveFigures(answers, grid, tuple(rows), passing)
+
+
+def _passing(
+    search: RateSearch, grid: RateGrid, trials: Sequence[RateTrial], limit: Limit
+) -> tuple[float | None, float | None]:
+    """Find the bounds of the last pass that has any."""
+    groups = on_grid(trials)
+    for phase in reversed(search.phases(grid)):
+        found = search.bounds(groups, grid, limit, phase)
+        if found.lower is not None or found.upper is not None:
+            lower, upper = (None if index is None else grid.rate(index) for index in (found.lower, found.upper))
+            return lower, upper
+    return None, None
+
+
+def _bounds(answer: RateAnswer) -> tuple[float, ...]:
+    return tuple(bound.rate for bound in (answer.lower, answer.upper) if bound is not None)
+
+
+def _maximum_rows(curve: int, trials: Sequence[RateTrial]) -> Iterator[RateRow]:
+    by_rate: dict[float, list[RateTrial]] = {}
+    for trial in trials:
+        if trial.stage == RateStage.MAXIMUM:
+            by_rate.setdefault(trial.rate, []).append(trial)
+    for rate, group in sorted(by_rate.items()):
+        words = "carried" if any(map(is_carried, group)) else "not carried"
+        yield RateRow(RatePoint(curve, rate), tuple(group), (), words)
+
+
+def _words(trials: Sequence[RateTrial]) -> str:
+    skipped, failing = sum(trial.skipped for trial in trials), {name for trial in trials for name in trial.failing}
+    notes = [f"{name} fails" for name in sorted(failing)]
+    notes += [f"{skipped:,} skipped"] if skipped else []
+    notes += ["backlog grows"] if not all(trial.is_sustained for trial in trials) else []
+    return ", ".join(notes)
+
+
+RATE_SORT_KEYS = ("rate", "iops", "mean", "p99", "p99.9")
+"""What the rows can be sorted by."""
+
+
+def sorted_rate_rows(rows: Sequence[RateRow], key: str, *, descending: bool) -> list[RateRow]:
+    """Sort; rows without the figure come last."""
+    known = [(value, row) for row in rows if (value := row.figure(key)) is not None]
+    known.sort(key=lambda each: (-each[0] if descending else each[0], each[1].point))
+    return [row for _, row in known] + [row for row in rows if row.figure(key) is None]

@@ -1,0 +1,99 @@
+"""What the sweep screen says of a search for rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engine.rate_search.answer import RateVerdict
+from engine.rate_search.text import answer_lines, maximum_line
+from engine.text import safe_text
+from tui.sweep.rate_rows import CurveFigures, RateRow
+from tui.sweep.rate_state import RateState
+from tui.sweep.state import SweepPhase
+from tui.sweep.words import SHORT_CELLS, left_text
+
+
+def rate_progress_text(state: RateState) -> str:
+    """How far it is, what is tried now, and how long it still takes."""
+    count = f"{state.done} trials"
+    match state.phase:
+        case SweepPhase.WAITING:
+            return f"waits to begin: {state.plan.words}"
+        case SweepPhase.PREPARING:
+            return "prepares the open loop"
+        case SweepPhase.ENDED:
+            if state.is_complete:
+                return f"COMPLETE: {count}"
+            why = "" if len(state.ended) > SHORT_CELLS else f"{safe_text(state.ended)}; "
+            return f"NOT COMPLETE: {why}{count} were made"
+    now = "" if state.now is None else state.now.name(state.plan)
+    if state.phase is SweepPhase.PAUSED:
+        return f"PAUSED   {count}{f'   after this trial: {now}' if now else ''}"
+    left = left_text(state.left_s)
+    if state.left_s is not None and state.left_s < 1:
+        left = "   takes longer than usual: noisy"
+    return f"{count}{left}{f'   now {now}' if now else ''}"
+
+
+def rate_reason_text(state: RateState) -> str:
+    """Why a search ended, where that takes a line of its own; else empty."""
+    is_long = len(state.ended) > SHORT_CELLS
+    return state.ended if state.phase is SweepPhase.ENDED and is_long else ""
+
+
+def rate_verdict_text(state: RateState, curve: int, figures: CurveFigures, width: int) -> str:
+    """Say in one line which rate keeps all limits."""
+    name = state.plan.curves[curve][0]
+    lead = f"[{name}] " if name else ""
+    answers = figures.answers.limits
+    if figures.grid is None:
+        return f"{lead}finding the maximum of the load first"
+    none = next((each for each in answers if each.verdict is RateVerdict.NONE_KEEPS and each.upper), None)
+    if none is not None and none.upper is not None:
+        others = [each.lower.rate for each in answers if each.lower is not None]
+        rest = f"; the others: use rate={min(others):,.0f}/s" if len(others) == len(answers) - 1 and others else ""
+        return f"{lead}no rate keeps {none.limit.text}: not even {none.upper.rate:,.0f}/s{rest}"
+    best, tightest = figures.best, figures.tightest
+    if best is None:
+        open_ = next(each.limit.text for each in answers if each.lower is None)
+        return f"{lead}no rate is known yet to keep {open_}"
+    done = all(each.verdict in {RateVerdict.FOUND, RateVerdict.ALL_KEEP} for each in answers)
+    what = "use" if done else "so far"
+    keep = "keeps" if len(answers) == 1 else "keeps all limits,"
+    why = tightest.limit.text if len(answers) == 1 else f"{tightest.limit.text} is the tightest"
+    text = f"{lead}{what} rate={best:,.0f}/s: {keep} {why}"
+    upper = tightest.upper
+    beyond = f"; {upper.rate:,.0f} exceeds it" if upper is not None else "; the highest tried"
+    return text + beyond if len(text + beyond) <= width else text
+
+
+def rate_answer_text(state: RateState, found: Sequence[CurveFigures], first: int) -> Iterator[str]:
+    """Write the answers of all combinations, the chosen one first, then what went wrong."""
+    for index in (first, *(each for each in range(len(found)) if each != first)):
+        name, depth = state.plan.curves[index][0], state.plan.curves[index][1].queue_depth
+        if name:
+            yield f"[{name}]"
+        yield maximum_line(found[index].answers, state.trials[index], depth)
+        for answer in found[index].answers.limits:
+            yield from answer_lines(answer, found[index].answers, is_ended=state.phase is SweepPhase.ENDED)
+    for note in state.notes:
+        yield f"note: {safe_text(note)}"
+    if state.phase is SweepPhase.ENDED and not state.is_complete:
+        yield f"not complete: {safe_text(state.ended)}"
+
+
+def rate_point_text(state: RateState, row: RateRow, width: int) -> str:
+    """Write the figures of a rate, as many as fit, none of them cut."""
+    parts = [row.point.name(state.plan)]
+    iops = row.figure("iops")
+    parts += [] if iops is None else [f"{iops:,.0f} IOPS"]
+    for limit, found in zip(state.plan.limits, row.classes, strict=False):
+        parts.append(f"{limit.text}: {found.found}, kept in {found.kept} of {found.trials}")
+    for metric in ("p50", "mean", "p99", "p99.9"):
+        value = row.figure(metric)
+        parts += [] if value is None else [f"{metric} {value:.3f} ms"]
+    text = ""
+    for part in parts:
+        if len(text) + len(part) + 2 <= width:
+            text += ("  " if text else "") + part
+    return text
