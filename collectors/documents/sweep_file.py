@@ -50,7 +50,8 @@ def read_trial_file(path: Path) -> Swept:
     Raises:
         LunscopeError: it cannot be read.
     """
-    done = read_trials(path)
+    found = read_trials(path)
+    done = found.trials
     numbers = sorted({curve for curve, _ in done})
     curves = []
     for index in numbers:

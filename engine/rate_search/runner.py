@@ -15,6 +15,7 @@ from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import WantedTrial
 from engine.rate_search.trial import RateTrial
 from engine.sweep.measure import EndedError, Load
+from engine.sweep.watch import NotWatched, PointWatch
 
 Note = Callable[[str, Mapping[str, str | float | None]], None]
 """Takes text and data of an event of the session."""
@@ -71,6 +72,7 @@ class RateRunner:
         *,
         clock: Callable[[], float] = time.monotonic,
         note: Note = lambda _text, _data: None,
+        watch: PointWatch | None = None,
     ) -> None:
         self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
         self._trials: list[list[RateTrial]] = [[] for _ in plan.curves]
@@ -82,7 +84,7 @@ class RateRunner:
         self._rate = 0.0
         self._troubles: list[str] = []
         self._failed: set[str] = set()
-        self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock)
+        self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock, watch or NotWatched())
 
     def stop(self) -> None:
         """End the search; what was measured stays."""
