@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from engine.errors import LunscopeError
 from engine.rate_search.answer import RateAnswers, rate_answers
@@ -138,7 +138,7 @@ class RateRunner:
         data: dict[str, str | float | None] = {
             "rate_search": "trial",
             "curve": curve,
-            "trial": json.dumps(asdict(trial), allow_nan=False),
+            "trial": json.dumps(asdict(replace(trial, devices=None)), allow_nan=False),
         }
         self._note(f"{name} rate {trial.rate:,.0f}: {trial.iops:,.0f} IOPS, {verdicts}".strip(), data)
 
