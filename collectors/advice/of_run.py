@@ -15,6 +15,7 @@ from collectors.reports.run_devices import RunDevices
 from engine.job.spec import Arrival, Backend, JobSpec, Mode
 from engine.results.result import EpochResult, RunResult
 
+
 def findings_of_run(result: RunResult, devices: RunDevices | None) -> tuple[Finding, ...]:
     """Find what limited a run, from its own figures and those of the devices while it ran; no findings without I/Os.
 

@@ -186,13 +186,16 @@ def _has_depth(job_file: Path | None, knobs: dict[str, Any]) -> bool:
 
 
 def _on_screen(order: SweepOrder, watching: Watching) -> int:
+    from collectors.advice.point_watch import DeviceWatch  # noqa: PLC0415 (the screen only)
     from tui.load.load_controller import LoadController  # noqa: PLC0415 (the screen only)
     from tui.start import start_live  # noqa: PLC0415 (as textual)
     from tui.sweep.session import SweepSession  # noqa: PLC0415 (the screen only)
 
     control = LoadControl()
     source, recording = open_source(watching, control)
-    session = SweepSession(order.plan, LoadController(control, order.plan.armed, order.permissions), order.trials)
+    watch = DeviceWatch(lambda: control.status, watching.sysfs)
+    controller = LoadController(control, order.plan.armed, order.permissions)
+    session = SweepSession(order.plan, controller, order.trials, watch)
     code = start_live(source, control=control, recording=recording, sweep=session)
     return sum_up_sweep(session.finish(), session.failure, control, recording, code)
 

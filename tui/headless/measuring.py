@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
+from collectors.advice.point_watch import DeviceWatch
+from collectors.model import Source
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
@@ -16,6 +19,7 @@ from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.one_run import HeadlessRun
 from tui.headless.signals import EndingSignals
+from tui.options.watching import Watching
 
 _LOOK_S = 0.05
 _REPORT_S = 0.5
@@ -49,18 +53,34 @@ class KeptTrials(Protocol[Trial_contra]):
         """Write one trial."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The sampling of this host beside a load, and what it shows of each point."""
+
+    monitor: Monitor
+    watch: DeviceWatch
+
+    @classmethod
+    def of(cls, source: Source, control: LoadControl, watching: Watching) -> Self:
+        """Sample a source for the points of a load; the monitor is not started."""
+        watch = DeviceWatch(lambda: control.status, watching.sysfs)
+        monitor = Monitor(source, watch.observe)
+        watch.attach(monitor.request_sample)
+        return cls(monitor, watch)
+
+
 class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
     """Takes a load from its preparation to the last trial."""
 
     def __init__(
         self,
         control: LoadControl,
-        monitor: Monitor,
+        sampling: Sampling,
         signals: EndingSignals,
         first: Knobs,
         trials: KeptTrials[Trial] | None,
     ) -> None:
-        super().__init__(control, monitor, signals, report_progress)
+        super().__init__(control, sampling.monitor, signals, report_progress)
         self._control, self._signals, self._first, self._trials = control, signals, first, trials
         self._runner: Measuring[Result]
         self._progress_line: Callable[[], str]

@@ -22,7 +22,8 @@ from engine.sweep.presets.registry import PRESETS, preset_named
 from engine.sweep.runner import SweepResult
 from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child, leave
-from tui.headless.monitor import READING_S, Monitor
+from tui.headless.measuring import Sampling
+from tui.headless.monitor import READING_S
 from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import HeadlessSweep, SweepOrder
@@ -106,14 +107,15 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: 
     results = list[SweepResult]()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        monitor = Monitor(source)
+        sampling = Sampling.of(source, control, watching)
+        monitor = sampling.monitor
         code = 0
         try:
             monitor.start()
             for index, (_, part) in enumerate(plan.parts):
                 if asked.toggle and index == len(plan.parts) - 1:
                     run_toggle(asked.toggle, signals)
-                sweep = HeadlessSweep(SweepOrder(part, permissions, asked.as_json, None), control, monitor, signals)
+                sweep = HeadlessSweep(SweepOrder(part, permissions, asked.as_json, None), control, sampling, signals)
                 try:
                     load = sweep.drive(part.armed, permissions)
                 finally:

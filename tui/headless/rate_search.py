@@ -22,8 +22,8 @@ from engine.sweep.runner import SweepResult
 from engine.sweep.text import sweep_lines
 from engine.text import safe_text
 from tui.headless.leaving import leave
-from tui.headless.measuring import MeasuredRun
-from tui.headless.monitor import READING_S, Monitor
+from tui.headless.measuring import MeasuredRun, Sampling
+from tui.headless.monitor import READING_S
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import LAST_SAMPLE_S, HeadlessSweep, SweepOrder
@@ -45,10 +45,11 @@ class RateOrder:
 class HeadlessRateSearch(MeasuredRun[RateTrial, RateResult]):
     """Takes a plan from the preparation of its load to the last trial."""
 
-    def __init__(self, order: RateOrder, control: LoadControl, monitor: Monitor, signals: EndingSignals) -> None:
-        super().__init__(control, monitor, signals, order.plan.first, order.trials)
+    def __init__(self, order: RateOrder, control: LoadControl, sampling: Sampling, signals: EndingSignals) -> None:
+        super().__init__(control, sampling, signals, order.plan.first, order.trials)
         done = () if order.trials is None else tuple(order.trials.done)
-        runner = RateRunner(order.plan, control, self._keep, done, note=control.note_load)
+        watch = sampling.watch
+        runner = RateRunner(order.plan, control, self._keep, done, note=control.note_load, watch=watch)
         self._runner, self._progress_line = runner, lambda: rate_progress_line(runner.progress)
 
 
@@ -68,9 +69,10 @@ def run_rates(order: RateOrder, watching: Watching) -> int:
     control, outcome = LoadControl(), _Outcome()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        monitor = Monitor(source)
-        sweep = None if order.closed is None else HeadlessSweep(order.closed, control, monitor, signals)
-        search = HeadlessRateSearch(order, control, monitor, signals)
+        sampling = Sampling.of(source, control, watching)
+        monitor = sampling.monitor
+        sweep = None if order.closed is None else HeadlessSweep(order.closed, control, sampling, signals)
+        search = HeadlessRateSearch(order, control, sampling, signals)
         try:
             monitor.start()
             for load, job in _loads(order, sweep, search):

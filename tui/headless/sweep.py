@@ -20,8 +20,8 @@ from engine.sweep.trial import Trial
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import leave
-from tui.headless.measuring import MeasuredRun
-from tui.headless.monitor import READING_S, Monitor
+from tui.headless.measuring import MeasuredRun, Sampling
+from tui.headless.monitor import READING_S
 from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
 from tui.options.watching import Watching, open_source, recording_exit
@@ -42,10 +42,11 @@ class SweepOrder:
 class HeadlessSweep(MeasuredRun[Trial, SweepResult]):
     """Takes a plan from the preparation of its load to the last point."""
 
-    def __init__(self, order: SweepOrder, control: LoadControl, monitor: Monitor, signals: EndingSignals) -> None:
-        super().__init__(control, monitor, signals, order.plan.first, order.trials)
+    def __init__(self, order: SweepOrder, control: LoadControl, sampling: Sampling, signals: EndingSignals) -> None:
+        super().__init__(control, sampling, signals, order.plan.first, order.trials)
         done = () if order.trials is None else tuple(order.trials.done)
-        runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load)
+        watch = sampling.watch
+        runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load, watch=watch)
         self._runner, self._progress_line = runner, lambda: progress_line(runner.progress)
 
 
@@ -58,8 +59,9 @@ def run_sweep(order: SweepOrder, watching: Watching) -> int:
     control = LoadControl()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        monitor = Monitor(source)
-        sweep = HeadlessSweep(order, control, monitor, signals)
+        sampling = Sampling.of(source, control, watching)
+        monitor = sampling.monitor
+        sweep = HeadlessSweep(order, control, sampling, signals)
         code = 0
         try:
             monitor.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from collectors.advice.point_watch import DeviceWatch
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError, StoppedError
 from engine.running.status import LoadState
@@ -26,11 +27,18 @@ class SweepSession:
     While it measures, the knobs of the load are its own: `LoadController` refuses to turn them.
     """
 
-    def __init__(self, plan: SweepPlan, controller: LoadController, trials: TrialFile | None = None) -> None:
-        self.plan, self.controller = plan, controller
+    def __init__(
+        self,
+        plan: SweepPlan,
+        controller: LoadController,
+        trials: TrialFile | None = None,
+        watch: DeviceWatch | None = None,
+    ) -> None:
+        self.plan, self.controller, self.watch = plan, controller, watch
         self._trials = trials
         done = () if trials is None else tuple(trials.done)
-        self._runner = SweepRunner(plan, controller.control, self._keep, done, note=controller.control.note_load)
+        note = controller.control.note_load
+        self._runner = SweepRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
         self._lock = threading.Lock()
         """Of the point that is wanted, and of the end that takes it."""
         self._phase = SweepPhase.WAITING
