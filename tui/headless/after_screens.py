@@ -46,9 +46,10 @@ def sum_up_sweep(
     if swept is not None:
         from collectors.advice.finding import finding_lines  # noqa: PLC0415 (as above)
         from collectors.advice.of_sweep import findings_of_sweep  # noqa: PLC0415
+        from collectors.advice.point_text import point_lines  # noqa: PLC0415
         from engine.sweep.text import sweep_lines  # noqa: PLC0415
 
-        for line in (*sweep_lines(swept), *finding_lines(findings_of_sweep(swept))):
+        for line in (*sweep_lines(swept), *point_lines(swept), *finding_lines(findings_of_sweep(swept))):
             click.echo(safe_text(line))
         code = code or int(not swept.is_complete)
     result = control.result()

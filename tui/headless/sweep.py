@@ -9,6 +9,7 @@ import click
 
 from collectors.advice.finding import finding_lines, findings_document
 from collectors.advice.of_sweep import findings_of_sweep
+from collectors.advice.point_text import point_lines
 from engine.errors import LunscopeError
 from engine.job.spec import Permissions
 from engine.running.control import LoadControl
@@ -94,5 +95,5 @@ def _print(result: SweepResult, targets: tuple[str, ...], *, as_json: bool) -> N
         document = {**sweep_document(result, targets), "findings": findings_document(findings)}
         click.echo(json.dumps(document, allow_nan=False))
         return
-    for line in (*sweep_lines(result), *finding_lines(findings)):
+    for line in (*sweep_lines(result), *point_lines(result), *finding_lines(findings)):
         click.echo(safe_text(line))
