@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collectors.advice.point_devices import point_document
-from collectors.model import Step
+from collectors.model import Step, Topology
+from collectors.reports.host_facts import host_document
 from collectors.reports.run_devices import RunSamples
 from engine.running.status import LoadStatus
 from engine.sweep.watch import Observed
@@ -28,6 +29,7 @@ class DeviceWatch:
         self._samples = RunSamples()
         self._changed = threading.Condition()
         self._seen_ns = 0
+        self._topology: Topology | None = None
         self._request: Callable[[], None] = lambda: None
 
     def attach(self, request: Callable[[], None]) -> None:
@@ -39,7 +41,13 @@ class DeviceWatch:
         self._samples.observe(step)
         with self._changed:
             self._seen_ns = step.current.monotonic_ns
+            self._topology = step.current.topology
             self._changed.notify_all()
+
+    def host(self) -> dict[str, object] | None:
+        """Facts of the host and of the disks below the targets now; None before the first sample."""
+        topology = self._topology
+        return None if topology is None else host_document(topology, self._status(), self._sysfs)
 
     def begin(self) -> None:
         """Begin a point with a sample."""

@@ -23,6 +23,8 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
+from collectors.documents.findings import finding_blocks
+from collectors.documents.host_values import host_section_of
 from collectors.documents.json_values import figure
 from collectors.documents.sweep_file import Swept, SweptCurve
 from engine.errors import UsageError
@@ -52,7 +54,11 @@ def sweep_report(path: Path, swept: Swept) -> Document:
     return Document(
         "Sweep report",
         f"{path.name}: {count} measurements, {curves}{on}; report made by lunscope {version()}",
-        tuple(sweep_sections(swept)),
+        (
+            *sweep_sections(swept),
+            Section("What limited it, and what to change", tuple(finding_blocks(swept.findings))),
+            host_section_of(swept.host),
+        ),
     )
 
 

@@ -80,7 +80,7 @@ class KeptTrials(Generic[Trial]):
         Raises:
             LunscopeError: they cannot be written.
         """
-        if facts != self._host:
+        if facts and facts != self._host:
             self._file.append({_HOST: facts})
             self._host = facts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -52,6 +52,9 @@ class KeptTrials(Protocol[Trial_contra]):
     def append(self, curve: int, trial: Trial_contra) -> None:
         """Write one trial."""
 
+    def note_host(self, facts: Mapping[str, object]) -> None:
+        """Write the facts of the host, unless they are there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -82,6 +85,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
     ) -> None:
         super().__init__(control, sampling.monitor, signals, report_progress)
         self._control, self._signals, self._first, self._trials = control, signals, first, trials
+        self._watch = sampling.watch
         self._runner: Measuring[Result]
         self._progress_line: Callable[[], str]
         self._trouble: LunscopeError | None = None
@@ -113,6 +117,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
         if self._trials is None:
             return
         try:
+            self._trials.note_host(self._watch.host() or {})
             self._trials.append(curve, trial)
         except LunscopeError as error:
             self._trouble = error

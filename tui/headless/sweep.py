@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
@@ -76,7 +77,7 @@ def run_sweep(order: SweepOrder, watching: Watching) -> int:
         finally:
             monitor.close()
         if sweep.result is not None:
-            _print(sweep.result, control.status.targets, as_json=order.as_json)
+            _print(sweep.result, control.status.targets, sampling.watch.host(), as_json=order.as_json)
             code = code or int(not sweep.result.is_complete)
         if control.outstanding:
             leave(code or 1)
@@ -89,10 +90,10 @@ def progress_line(progress: SweepProgress) -> str:
     return f"{progress.done}/{progress.expected} measured, about {left} left  {progress.point}"
 
 
-def _print(result: SweepResult, targets: tuple[str, ...], *, as_json: bool) -> None:
+def _print(result: SweepResult, targets: tuple[str, ...], host: Mapping[str, object] | None, *, as_json: bool) -> None:
     findings = findings_of_sweep(result)
     if as_json:
-        document = {**sweep_document(result, targets), "findings": findings_document(findings)}
+        document = {**sweep_document(result, targets), "host": host, "findings": findings_document(findings)}
         click.echo(json.dumps(document, allow_nan=False))
         return
     for line in (*sweep_lines(result), *point_lines(result), *finding_lines(findings)):

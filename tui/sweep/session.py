@@ -213,6 +213,8 @@ class SweepSession:
         if trials is None:
             return
         try:
+            if self.watch is not None:
+                trials.note_host(self.watch.host() or {})
             trials.append(curve, trial)
         except LunscopeError as error:
             self._trouble = error
