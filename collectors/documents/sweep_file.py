@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
+from collectors.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
 from engine.job.knobs import KNOBS
 from engine.statistics.batch_means import Stop
@@ -46,6 +47,7 @@ class Swept:
     """Facts of the host, as in the document; empty where the file has none."""
     findings: Values = field(default_factory=dict)
     """The document where it has findings."""
+    open_loop: tuple[OpenCurve, ...] = ()
 
 
 def read_trial_file(path: Path) -> Swept:
@@ -96,7 +98,13 @@ def read_sweep_document(sweep: Values) -> Swept:
     notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
     load = "" if sweep.get("load") is None else _key(text_of(sweep.get("load")))
     return Swept(
-        load, tuple(curves), (*notes, *texts(sweep, "troubles")), texts(sweep, "targets"), part(sweep, "host"), sweep
+        load,
+        tuple(curves),
+        (*notes, *texts(sweep, "troubles")),
+        texts(sweep, "targets"),
+        part(sweep, "host"),
+        sweep,
+        read_open_loop(sweep),
     )
 
 

@@ -99,10 +99,11 @@ class RateRunner:
     def run(self) -> RateResult:
         """Search until every limit of every combination is decided."""
         limits = ", ".join(limit.text for limit in self._plan.limits)
-        self._note(f"search for the highest rate with {limits}", {"rate_search": "begin", "limits": limits})
+        begun = f"search for the highest rate with {limits}" if limits else self._plan.words
+        self._note(begun, {"rate_search": "begin", "limits": limits})
         ended = "complete"
         for curve, trials in enumerate(self._trials):
-            while (wanted := self._plan.search.next_trial(trials)) is not None:
+            while (wanted := self._plan.next_trial(curve, trials)) is not None:
                 trouble = "stopped" if self._stop.is_set() else self._measure(curve, wanted)
                 if trouble:
                     ended = trouble
@@ -110,7 +111,9 @@ class RateRunner:
             if ended != "complete":
                 break
         self._rate = 0.0
-        self._note(f"search for the highest rate: {ended}", {"rate_search": "end", "how": ended})
+        self._note(
+            f"{'search for the highest rate' if limits else 'open loop'}: {ended}", {"rate_search": "end", "how": ended}
+        )
         return self.result_so_far(ended)
 
     def _measure(self, curve: int, wanted: WantedTrial) -> str:
@@ -140,7 +143,8 @@ class RateRunner:
             "curve": curve,
             "trial": json.dumps(asdict(replace(trial, devices=None)), allow_nan=False),
         }
-        self._note(f"{name} rate {trial.rate:,.0f}: {trial.iops:,.0f} IOPS, {verdicts}".strip(), data)
+        text = f"{name} rate {trial.rate:,.0f}: {trial.iops:,.0f} IOPS{verdicts and f', {verdicts}'}"
+        self._note(text.strip(), data)
 
     def result_so_far(self, ended: str) -> RateResult:
         """Evaluate what was measured up to now, also while a call into the load hangs."""
