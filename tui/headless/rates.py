@@ -85,10 +85,9 @@ def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, outp
     plan = None if asked.open_loop else make_rate_plan(job, asked.limits, asked.goal, asked.rates, curves)
     if closed is not None:
         require_write_permission(closed, permissions)
-    # Before the closed loops, where there are some: what the open one is for is not known yet then.
-    armed = [each.armed for each in (closed, plan) if each is not None][0 if plan is None else -1]
-    first = preconditioning(armed, permissions, wanted=output.precondition)
-    words = (each.words for each in (closed, plan) if each is not None)
+    plans = [each for each in (closed, plan) if each is not None]
+    first = preconditioning(plans[-1].armed, permissions, wanted=output.precondition)
+    words = (each.words for each in plans)
     for line in (*output.warnings, *words, *((OPEN_WORDS,) if plan is None else ())):
         click.echo(f"lunscope: {safe_text(line)}", err=True)
     go_on_in_child()
