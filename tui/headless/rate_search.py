@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import click
 
-from collectors.advice.finding import finding_lines, findings_document
+from collectors.advice.finding import Finding, finding_lines, findings_document
+from collectors.advice.of_rates import findings_of_rates
 from collectors.advice.of_sweep import findings_of_sweep
 from collectors.advice.point_text import point_lines
 from engine.errors import LunscopeError
@@ -160,20 +161,25 @@ def _lines(closed: SweepResult | None, rates: RateResult | None) -> Iterator[str
         yield from rate_lines(rates)
     if closed is not None:
         yield from point_lines(closed)
-        yield from finding_lines(findings_of_sweep(closed))
+    yield from finding_lines(_findings(closed, rates))
+
+
+def _findings(closed: SweepResult | None, rates: RateResult | None) -> tuple[Finding, ...]:
+    of_closed = () if closed is None else findings_of_sweep(closed)
+    return (*of_closed, *(() if rates is None else findings_of_rates(rates)))
 
 
 def _print_json(outcome: _Outcome) -> None:
     closed, rates = outcome.closed, outcome.rates
+    found = {"host": outcome.host, "findings": findings_document(_findings(closed, rates))}
     if closed is not None:
         document = sweep_document(closed, outcome.targets)
         document["open_loop"] = None if rates is None else open_loop(rates)
-        document["findings"] = findings_document(findings_of_sweep(closed))
     elif rates is not None:
         document = rate_document(rates, outcome.targets)
     else:
         return
-    click.echo(json.dumps({**document, "host": outcome.host}, allow_nan=False))
+    click.echo(json.dumps({**document, **found}, allow_nan=False))
 
 
 def rate_progress_line(progress: RateProgress) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from collectors.advice.finding import FindingKind
+from collectors.advice.of_rates import findings_of_rates
 from engine.errors import UsageError
 from engine.job.spec import Arrival, JobSpec, Knobs
 from engine.rate_search.document import open_loop
@@ -87,3 +89,32 @@ def test_steps_go_on_from_their_file(tmp_path: Path) -> None:
 def test_closed_loops_that_did_nothing_give_no_rates() -> None:
     with pytest.raises(UsageError, match="did no I/O"):
         steps_after(closed(0.0), JobSpec(), [("", DEEP)])
+
+
+def devices(busy_pct: float, other_pct: float) -> dict[str, Any]:
+    rows = [
+        {"name": name, "key": name, "targets": ["all targets"], "top": True, "lowest": True, "iops": 100.0}
+        | {"busy_pct": busy, "tiers": {"iops": "kernel", "busy_pct": "kernel"}, "members": members}
+        for name, busy, members in (("md0", 99.0, ["sda", "sdb"]), ("sda", busy_pct, []), ("sdb", other_pct, []))
+    ]
+    return {"disks": rows}
+
+
+def test_the_limit_of_an_open_loop_is_named_where_its_devices_show_it() -> None:
+    result, _ = run(steps_after(closed(40_000), JobSpec(), [("", DEEP)]))
+    (curve,) = result.curves
+
+    def said(**changes: Any) -> list[FindingKind]:
+        trials = tuple(replace(trial, **changes) for trial in curve.trials)
+        found = findings_of_rates(replace(result, curves=(replace(curve, trials=trials),)))
+        assert all("open loop, rate=" in each.where for each in found)
+        return [each.kind for each in found]
+
+    assert said() == [FindingKind.UNKNOWN]
+    assert said(devices=devices(40.0, 40.0)) == [FindingKind.UNKNOWN]
+    assert said(devices=devices(99.0, 40.0)) == [FindingKind.BUSY_DEVICE]
+
+
+def test_an_open_loop_that_carries_its_rates_is_limited_by_them() -> None:
+    result, _ = run(steps_after(closed(10_000), JobSpec(), [("", DEEP)]))
+    assert [each.kind for each in findings_of_rates(result)] == [FindingKind.OWN_RATE]
