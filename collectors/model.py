@@ -171,6 +171,8 @@ class Device:
     """Operator's name: dm name, alias or backing file."""
     holders: tuple[str, ...] = ()
     slaves: tuple[str, ...] = ()
+    read_ahead_kb: int | None = None
+    """What buffered sequential reads fetch ahead, in units of 1024 bytes (queue/read_ahead_kb)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,8 @@ class HostFacts:
     tier: Tier = Tier.KERNEL
     notices: tuple[str, ...] = ()
     """Kernel caveats and missing rights, one line each, for screens and doctor."""
+    cpu_model: str = ""
+    """Of the first processor, as /proc/cpuinfo names it; empty on machines that have no such line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

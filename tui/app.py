@@ -84,6 +84,9 @@ class LunscopeApp(SessionActions, inherit_bindings=False):
         self._feed = Feed(
             source, self.app_state.transport, self.app_state.history, self.app_state.events, self.post_message
         )
+        if controller is not None:
+            self._feed.observed_by(controller.watch.observe)
+            controller.watch.attach(self._feed.request_sample)
         self._palette: Chooser[Command] = Chooser("Commands", verb="run")
         self.install_screen(self._palette, "commands")
         for entry in TABS:

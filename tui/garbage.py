@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.syscalls import trim_heap
-
 YOUNG_OBJECTS = 20_000
 """New objects per collection of the youngest generation: a screen creates and drops many without cycles."""
 COLLECTIONS_UNTIL_OLDER = 3
@@ -61,6 +59,8 @@ class IdleCollection:
         is_due = gc.get_count()[2] >= COLLECTIONS_UNTIL_OLDER
         if not is_due or time.monotonic() - self._typed_s < IDLE_S:
             return False
+        from engine.syscalls import trim_heap  # noqa: PLC0415 (this module is imported before the core is checked)
+
         gc.collect()
         trim_heap()
         return True

@@ -27,6 +27,10 @@ _LEAST_EXTRA = 1.0
 """Outstanding I/Os by which it must differ as well."""
 _FULL_LINK = 0.9
 """Of the data rate of a link: frames, acknowledgements and commands take the rest."""
+_BUSY_PCT = 90.0
+"""Of the time: the disk seldom waits for the load."""
+_IDLER = 0.75
+"""Times its busy time: peers below wait for the load, as it waits for this disk. Equal disks differ by less."""
 
 
 def device_findings(run: RunFigures) -> Iterator[Finding]:
@@ -34,6 +38,7 @@ def device_findings(run: RunFigures) -> Iterator[Finding]:
     yield from _waiting(run.disks)
     for group in _peers(run):
         yield from _uneven(group)
+        yield from _busiest(group)
     yield from _shared(run)
     for device, what in (*((path, "path") for path in run.paths), *((port, "port") for port in run.ports)):
         yield from _at_limit(device, what)
@@ -123,6 +128,35 @@ def _uneven(peers: Sequence[DeviceFigures]) -> Iterator[Finding]:
         yield Finding(FindingKind.UNEQUAL_DEPTH, Confidence.LIKELY, text, evidence, (busiest.name,))
 
 
+def _busiest(peers: Sequence[DeviceFigures]) -> Iterator[Finding]:
+    """One disk busy nine tenths of the time while its peers have nothing to do for a quarter of that or more.
+
+    Busy time alone is no sign of a full device, since one I/O after the other is enough for 100 %; beside peers under
+    the same load, which idle meanwhile, it is.
+    """
+    if len(peers) < 2 or not all(disk.tier("busy_pct") and disk.tier("iops") for disk in peers):
+        return
+    busiest = max(peers, key=lambda disk: disk.value("busy_pct"))
+    rest = [disk for disk in peers if disk is not busiest]
+    busy, others = busiest.value("busy_pct"), statistics.median(disk.value("busy_pct") for disk in rest)
+    if not _worked(busiest) or busy < _BUSY_PCT or others > _IDLER * busy:
+        return
+    who = f"{rest[0].name} is" if len(rest) == 1 else f"the other {len(rest)} are"
+    yield Finding(
+        FindingKind.BUSY_DEVICE,
+        Confidence.LIKELY,
+        f"{busiest.name} is busy {busy:.0f} % while {who} at {others:.0f} %: it is full first; check it, or give it a "
+        "smaller share of the load",
+        tuple(
+            Evidence(f"{disk.name} {name}", disk.value(field_id), unit, disk.source(field_id))
+            for disk in (busiest, *rest[:3])
+            for name, field_id, unit in (("busy", "busy_pct", "%"), ("await", "await_ms", "ms"))
+            if disk.tier(field_id)
+        ),
+        (busiest.name,),
+    )
+
+
 def _shared(run: RunFigures) -> Iterator[Finding]:
     """Several targets on one disk: more targets are not more disks. Certain, as it is from the topology."""
     used = {target.name for target in run.load.targets}
@@ -207,7 +241,8 @@ def _full_link(ports: Sequence[DeviceFigures]) -> Iterator[Finding]:
             yield Finding(
                 FindingKind.PORT_SPEED,
                 Confidence.LIKELY,
-                f"the link of port {port.name} is full: use paths through more ports, or a faster link",
+                f"the link of port {port.name} is full, {most / 1e9:.2f} of {port.link_bytes_per_s / 1e9:.2f} GB/s: "
+                "use paths through more ports, or a faster link",
                 (
                     Evidence("data rate", most / 1e6, "MB/s", port.source("read_bytes_per_s")),
                     Evidence("link", port.link_bytes_per_s / 1e6, "MB/s", "topology"),

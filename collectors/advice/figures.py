@@ -124,3 +124,17 @@ class RunFigures:
     def top_disks(self) -> tuple[DeviceFigures, ...]:
         """The disks whose counters are nearest to the load."""
         return tuple(disk for disk in self.disks if disk.is_top)
+
+
+@dataclass(frozen=True, slots=True)
+class FiguresBelow:
+    """What was below a load."""
+
+    disks: tuple[DeviceFigures, ...] = ()
+    paths: tuple[DeviceFigures, ...] = ()
+    """Of LUNs that have several."""
+    ports: tuple[DeviceFigures, ...] = ()
+
+    def under(self, load: LoadFigures) -> RunFigures:
+        """Put a load above it that ran at the same time."""
+        return RunFigures(load, self.disks, self.paths, self.ports)

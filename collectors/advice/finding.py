@@ -26,6 +26,8 @@ class FindingKind(StrEnum):
     """What is between the load and the counters of its devices."""
     DEVICE = "device"
     """A device: I/Os wait for its driver."""
+    BUSY_DEVICE = "busy_device"
+    """One of several disks that is busy while the others are not."""
     SLOW_TARGET = "slow_target"
     """One target that is slower than its peers."""
     QUEUE_LIMIT = "queue_limit"
@@ -43,6 +45,8 @@ class FindingKind(StrEnum):
     """Direct, buffered or synchronous."""
     PAGE_CACHE = "page_cache"
     """I/Os of a buffered load that its disks did not do."""
+    UNKNOWN = "unknown"
+    """Nothing that is measured is at its limit, or what would show it was not measured."""
 
 
 LIMITS = frozenset(
@@ -53,9 +57,11 @@ LIMITS = frozenset(
         FindingKind.OWN_DEPTH,
         FindingKind.ABOVE_DEVICE,
         FindingKind.DEVICE,
+        FindingKind.BUSY_DEVICE,
         FindingKind.SLOW_TARGET,
         FindingKind.QUEUE_LIMIT,
         FindingKind.PORT_SPEED,
+        FindingKind.UNKNOWN,
     }
 )
 """Kinds that name what kept the load from being faster; the others are advice."""
@@ -114,6 +120,11 @@ class Finding:
         """Whether it is a "limit" or "advice"."""
         return "limit" if self.kind in LIMITS else "advice"
 
+    @property
+    def certainty(self) -> str | None:
+        """How sure it is, as a word; None where nothing is claimed."""
+        return None if self.kind is FindingKind.UNKNOWN else self.confidence.word
+
 
 def _number(value: float) -> str:
     if abs(value) >= 100 or value == round(value):
@@ -130,8 +141,10 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield each as a line with its confidence and a line with its evidence."""
     for found in findings:
         where = f" [{found.where}]" if found.where else ""
-        yield f"{found.section}: {found.text} ({found.confidence.word}){where}"
-        yield f"  evidence: {', '.join(each.text for each in found.evidence)}"
+        certainty = "" if found.certainty is None else f" ({found.certainty})"
+        yield f"{found.section}: {found.text}{certainty}{where}"
+        if found.evidence:
+            yield f"  evidence: {', '.join(each.text for each in found.evidence)}"
 
 
 def findings_document(findings: Iterable[Finding]) -> list[Document]:
@@ -140,7 +153,7 @@ def findings_document(findings: Iterable[Finding]) -> list[Document]:
         {
             "kind": found.kind.value,
             "section": found.section,
-            "confidence": found.confidence.word,
+            "confidence": found.certainty,
             "about": list(found.about),
             "where": found.where or None,
             "text": found.text,

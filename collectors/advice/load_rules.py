@@ -71,7 +71,8 @@ def _processors(load: LoadFigures) -> Iterator[Finding]:
         yield Finding(
             FindingKind.DRIVER,
             Confidence.CERTAIN if full else Confidence.LIKELY,
-            f"the engine's threads are busy, not the storage: use {change}",
+            f"the engine's threads are busy, not the storage: they use {load.engine_share * load.threads:.2f} of the "
+            f"{load.threads} CPU{'s' if load.threads > 1 else ''} that they can; use {change}",
             (Evidence("engine threads busy", 100 * load.engine_share, "%"), Evidence("threads", load.threads), *host),
         )
 

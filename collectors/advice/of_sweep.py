@@ -4,34 +4,69 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from collectors.advice.figures import LoadFigures, TargetFigures
-from collectors.advice.finding import Finding, in_order
-from collectors.advice.load_rules import load_findings
+from collectors.advice.figures import FiguresBelow, LoadFigures, TargetFigures
+from collectors.advice.finding import LIMITS, Finding, FindingKind, in_order
+from collectors.advice.point_devices import point_figures
+from collectors.advice.run_rules import run_findings
 from collectors.advice.sweep_rules import LoadCurve, LoadPoint, curve_findings
+from collectors.advice.unknown import full_devices, unknown_limit
 from engine.job.knobs import Knobs
-from engine.job.spec import Arrival, JobSpec
+from engine.job.spec import Arrival, JobSpec, Mode
 from engine.sweep.axes import shown
+from engine.sweep.knee import Shape
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import CurveResult, SweepResult
 from engine.sweep.text import PointSummary, summaries
 from engine.sweep.trial import Trial
 
+_NO_MORE = frozenset({Shape.KNEE, Shape.PEAK, Shape.FLAT})
+"""Curves on which more load gives no more throughput, up to the last one."""
+
 
 def findings_of_sweep(result: SweepResult) -> tuple[Finding, ...]:
-    """Find what limited the loads of a sweep; nothing of open loops, limited rates and loads that pause.
+    """Find what limited the loads of a sweep: of each curve at its highest throughput, and over the loads of it.
 
-    Only from the load's own figures: those of devices are not kept for each measurement.
+    Over loads nothing is found of open loops, limited rates and loads that pause. Of a curve for which no limit is
+    evident it is said why.
     """
     plan = result.plan
-    if plan.job.arrival is not Arrival.CLOSED or plan.job.think_s > 0 or plan.job.knobs.rate_iops is not None:
-        return ()
     measured = [curve for curve in result.curves if curve.trials]
-    if any(knob.key == "rate" for curve in measured for knob, _ in curve.curve.values):
-        return ()
-    return in_order((*curve_findings([_curve(plan, one) for one in measured]), *_slow_targets(plan, measured)))
+    over_loads = list(curve_findings([_curve(plan, one) for one in measured])) if _is_closed(plan, measured) else []
+    found = list(over_loads)
+    for curve in measured:
+        found += _at_best(plan, curve, [each.kind for each in over_loads if each.where == curve.curve.name])
+    return in_order(found)
+
+
+def _is_closed(plan: SweepPlan, measured: list[CurveResult]) -> bool:
+    if plan.job.arrival is not Arrival.CLOSED or plan.job.think_s > 0 or plan.job.knobs.rate_iops is not None:
+        return False
+    return not any(knob.key == "rate" for curve in measured for knob, _ in curve.curve.values)
+
+
+def _at_best(plan: SweepPlan, curve: CurveResult, known: Sequence[FindingKind]) -> Iterator[Finding]:
+    """Judge the load and the devices at the highest throughput; what the whole curve shows better is left out."""
+    name, best = curve.curve.name, best_trial(curve.trials)
+    if best is None:
+        yield replace(unknown_limit(None, sampled=False), where=name)
+        return
+    below = point_figures(best.devices)
+    run = (below or FiguresBelow()).under(_load(plan, curve, best, below))
+    where = " ".join(filter(None, (name, _load_name(plan, best))))
+    found = [each for each in run_findings(run) if each.kind not in known]
+    yield from (replace(each, where=where) for each in found)
+    if not LIMITS.intersection(known) and not any(each.kind in LIMITS for each in found):
+        full = full_devices(run) if curve.answer.shape in _NO_MORE else None
+        yield replace(full or unknown_limit(run, sampled=below is not None), where=where)
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial | None:
+    """Choose the highest throughput among the steady trials without failed I/Os; None without any."""
+    used = [trial for trial in trials if trial.is_settled and not trial.failing and trial.iops > 0]
+    return max(used, key=lambda trial: trial.iops, default=None)
 
 
 def _curve(plan: SweepPlan, result: CurveResult) -> LoadCurve:
@@ -67,32 +102,46 @@ def _depth(job: JobSpec, knobs: Knobs) -> int:
     return knobs.queue_depth * (1 if job.total_queue_depth else knobs.stripe_width)
 
 
-def _slow_targets(plan: SweepPlan, curves: list[CurveResult]) -> Iterator[Finding]:
-    """Judge the targets at the highest throughput of each curve."""
-    for curve in curves:
-        used = [trial for trial in curve.trials if trial.targets and not trial.failing]
-        if used:
-            best = max(used, key=lambda trial: trial.iops)
-            where = " ".join(filter(None, (curve.curve.name, _load_name(plan, best))))
-            yield from (replace(found, where=where) for found in load_findings(_load(plan, curve, best)))
-
-
 def _load_name(plan: SweepPlan, trial: Trial) -> str:
     return "" if plan.load is None else f"{plan.load.knob.key}={trial.load:g}"
 
 
-def _load(plan: SweepPlan, curve: CurveResult, trial: Trial) -> LoadFigures:
+def _load(plan: SweepPlan, curve: CurveResult, trial: Trial, below: FiguresBelow | None) -> LoadFigures:
     knobs = plan.knobs_at(curve.curve, round(trial.load))
-    targets = tuple(
-        TargetFigures(share.name, share.ios, share.iops, share.latency_ns, share.waited_pct) for share in trial.targets
-    )
+    reads, writes = (trial.bytes_per_s if knobs.read_pct == share else math.nan for share in (100, 0))
     return LoadFigures(
         queue_depth=knobs.queue_depth,
-        targets=targets,
+        targets=_targets(trial, below),
         duration_s=trial.duration_s,
         ios=trial.ios,
         iops=trial.iops,
         latency_ns=trial.latency_ns,
-        given_targets=len(targets),
+        read_bytes_per_s=reads,
+        write_bytes_per_s=writes,
+        given_targets=len(trial.targets) or 1,
         one_queue=plan.job.total_queue_depth,
+        closed=plan.job.arrival is Arrival.CLOSED,
+        pauses=plan.job.think_s > 0,
+        rate_iops=_known(knobs.rate_iops),
+        direct=knobs.mode is Mode.DIRECT,
+        mode=knobs.mode.value,
+        threads=knobs.threads,
+        engine_share=_known(trial.engine_share),
+        host_busy_pct=_known(trial.host_busy_pct),
     )
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _targets(trial: Trial, below: FiguresBelow | None) -> tuple[TargetFigures, ...]:
+    """Read the targets of a trial; a single one, which has no figures of its own, is named as the disks below it do."""
+    if trial.targets:
+        return tuple(
+            TargetFigures(share.name, share.ios, share.iops, share.latency_ns, share.waited_pct)
+            for share in trial.targets
+        )
+    names = {name for disk in (() if below is None else below.disks) for name in disk.targets}
+    name = names.pop() if len(names) == 1 else "the target"
+    return (TargetFigures(name, trial.ios, trial.iops, trial.latency_ns),)

@@ -45,7 +45,7 @@ def sweep_side(text: str, part: PartText) -> Side:
         UsageError: no load is named, it was not measured, or the file is damaged.
     """
     name = safe_text(str(part.path))
-    done = [(curve, trial) for curve, trial in read_trials(part.path) if not trial.failing]
+    done = [(curve, trial) for curve, trial in read_trials(part.path).trials if not trial.failing]
     loads = sorted({_point(curve, trial) for curve, trial in done})
     several = len({curve for curve, _ in loads}) > 1
     if not part.point or (several and ":" not in part.point):

@@ -59,6 +59,8 @@ class Form(StrEnum):
     """An area on top of the stacked areas before it."""
     POINTS = "points"
     """A line through its points, with their error bars."""
+    OPEN_POINTS = "open points"
+    """A broken line through hollow diamonds: points of an open loop beside those of a closed one."""
 
 
 @dataclass(frozen=True, slots=True)

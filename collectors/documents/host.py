@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from collectors.documents.content import Bullets, DocumentTable, Facts, Mark, Section
+from collectors.documents.content import Block, Bullets, DocumentTable, Facts, Mark, Section
 from collectors.documents.recorded import Recorded
 from collectors.exact.losses import loss_words
 from collectors.kernel.device_ids import both_names
-from collectors.model import Device, Tier
+from collectors.model import Device, HostFacts, Tier
 from collectors.session.time_format import clock_text, iso_time
 from engine.events import Event, EventKind
 from engine.version import version
@@ -29,26 +29,32 @@ _MOST_REMARKS = 20
 
 def host_section(found: Recorded) -> Section:
     """Host, kernel, processors, version and tier."""
-    host = found.topology.host
+    return Section("Host", tuple(host_facts(found.topology.host)))
+
+
+def host_facts(host: HostFacts) -> Iterator[Block]:
+    """Yield the facts of a host, and what is known to be wrong with its figures."""
     memory = None if host.memory_bytes is None else f"{host.memory_bytes / 2**30:.1f} GiB"
     rows = [
         ("Host", host.hostname),
         ("Kernel", f"Linux {host.kernel} {host.machine}".strip()),
-        ("CPUs", str(host.cpus) if host.cpus else ""),
+        ("CPUs", f"{host.cpus or ''} {host.cpu_model}".strip()),
         ("Memory", memory or ""),
         ("Tier", _TIERS[host.tier]),
         ("Report made by", f"lunscope {version()}"),
     ]
-    blocks = (Facts(tuple((name, value) for name, value in rows if value)),)
-    return Section("Host", (*blocks, Bullets(host.notices)) if host.notices else blocks)
+    yield Facts(tuple((name, value) for name, value in rows if value))
+    if host.notices:
+        yield Bullets(host.notices)
 
 
-def tunables_grid(devices: Sequence[Device]) -> DocumentTable | None:
+def tunables_grid(devices: Sequence[Device], note: str = "As of the end of the recording.") -> DocumentTable | None:
     """Show the recorded tunables of disks; columns that none of them has are left out."""
     columns = {
         "scheduler": [device.scheduler for device in devices],
         "nr_requests": [_whole(device.nr_requests) for device in devices],
         "queue_depth": [_whole(device.queue_limit) for device in devices],
+        "read_ahead_kb": [_whole(device.read_ahead_kb) for device in devices],
         "write_cache": [device.write_cache for device in devices],
         "rotational": [_flag(device.rotational) for device in devices],
         "iostats": [_flag(device.iostats) for device in devices],
@@ -64,7 +70,7 @@ def tunables_grid(devices: Sequence[Device]) -> DocumentTable | None:
         (both_names(device), *(values[at] or "-" for values in shown.values())) for at, device in enumerate(devices)
     )
     head = (("disk", ""), *((name, "B" if name.endswith("block") else "") for name in shown))
-    return DocumentTable("Tunables of these disks", head, rows, texts=len(head), note="As of the end of the recording.")
+    return DocumentTable("Tunables of these disks", head, rows, texts=len(head), note=note)
 
 
 def _whole(value: int | None) -> str:

@@ -20,6 +20,8 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
+from collectors.documents.findings import finding_blocks
+from collectors.documents.host_values import host_section_of
 from collectors.documents.json_values import Values, block_sizes, figure, number, part, parts, text_of, texts
 from collectors.documents.run_devices import device_blocks
 from engine.job.knobs import KNOBS
@@ -62,6 +64,8 @@ def run_report(path: Path, run: Values) -> Document:
             Section("Devices under the targets", tuple(device_blocks(run))),
             Section("Epochs", tuple(_epochs(run))),
             Section("Job", tuple(_job(run))),
+            Section("What limited it, and what to change", tuple(finding_blocks(run))),
+            host_section_of(part(run, "host")),
             Section("Badges and caveats", (Bullets(tuple(_caveats(run)) or ("none",)),)),
         ),
     )

@@ -122,8 +122,9 @@ class _Drawing:
             if last - first == 1:
                 yield f'<circle class="dot {colour}" cx="{points[0][0]:.1f}" cy="{points[0][1]:.1f}" r="2"/>'
             else:
-                yield f'<path class="line {colour}" d="{_path(points)}"/>'
-        if curve.form is Form.POINTS:
+                dashes = ' stroke-dasharray="5 4"' if curve.form is Form.OPEN_POINTS else ""
+                yield f'<path class="line {colour}" d="{_path(points)}"{dashes}/>'
+        if curve.form in (Form.POINTS, Form.OPEN_POINTS):
             yield from self._points(colour, curve)
 
     def _points(self, colour: str, curve: DrawnCurve) -> Iterator[str]:
@@ -135,7 +136,10 @@ class _Drawing:
             if curve.low and curve.high:
                 upper, lower = self.y.at(curve.high[at]), self.y.at(curve.low[at])
                 yield f'<path class="line {colour}" d="M{x:.1f} {upper:.1f}V{lower:.1f}"/>'
-            yield f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+            if curve.form is Form.OPEN_POINTS:
+                yield f'<path class="line {colour}" d="M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5Z"/>'
+            else:
+                yield f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
             near = any(abs(x - x2) < _LABEL_WIDTH and abs(y - y2) < _LABEL_HEIGHT for x2, y2 in labelled)
             if curve.labels and not near:
                 yield _text(min(x, WIDTH - 18), max(y - 8, 10), curve.labels[at], "middle")

@@ -23,7 +23,10 @@ from collectors.documents.content import (
     Paragraph,
     Section,
 )
+from collectors.documents.findings import finding_blocks
+from collectors.documents.host_values import host_section_of
 from collectors.documents.json_values import figure
+from collectors.documents.open_loop import OpenPoint, open_blocks, open_curves
 from collectors.documents.sweep_file import Swept, SweptCurve
 from engine.errors import UsageError
 from engine.statistics.batch_means import Stop
@@ -45,20 +48,30 @@ def sweep_report(path: Path, swept: Swept) -> Document:
         UsageError: it holds no measurement.
     """
     count = sum(len(curve.trials) for curve in swept.curves)
+    count += sum(point.count for curve in swept.open_loop for point in curve.points)
     if not count:
         raise UsageError(f"{path}: holds no measurement of a sweep: give another file")
-    curves = "1 curve" if len(swept.curves) == 1 else f"{len(swept.curves)} curves"
+    number = len(swept.curves) or len(swept.open_loop)
+    curves = "1 curve" if number == 1 else f"{number} curves"
     on = f" on {', '.join(swept.targets[:8])}" if swept.targets else ""
     return Document(
         "Sweep report",
         f"{path.name}: {count} measurements, {curves}{on}; report made by lunscope {version()}",
-        tuple(sweep_sections(swept)),
+        (
+            *sweep_sections(swept),
+            Section("What limited it, and what to change", tuple(finding_blocks(swept.findings))),
+            host_section_of(swept.host),
+        ),
     )
 
 
 def sweep_sections(swept: Swept) -> list[Section]:
     """Make a section per curve, and one of notes."""
-    return [*_curves(swept), Section("Notes and caveats of the sweep", (Bullets(tuple(_notes(swept)) or ("none",)),))]
+    return [
+        *_curves(swept),
+        *_open_curves(swept),
+        Section("Notes and caveats of the sweep", (Bullets(tuple(_notes(swept)) or ("none",)),)),
+    ]
 
 
 def _curves(swept: Swept) -> list[Section]:
@@ -67,12 +80,31 @@ def _curves(swept: Swept) -> list[Section]:
         rows = tuple((curve.name, *_point_row(PointSummary.of(1.0, curve.trials))[1:]) for curve in measured)
         return [Section("Points", (DocumentTable("", _head("point"), rows, note=_MEDIANS),))]
     return [
-        Section(f"Sweep: {curve.name}" if curve.name else "Sweep", tuple(_curve_blocks(swept.load, curve)))
+        Section(
+            f"Sweep: {curve.name}" if curve.name else "Sweep",
+            tuple(_curve_blocks(swept.load, curve, _open_beside(swept, curve))),
+        )
         for curve in measured[:MOST_CURVES]
     ]
 
 
-def _curve_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
+def _open_beside(swept: Swept, curve: SweptCurve) -> tuple[OpenPoint, ...]:
+    return next((each.points for each in swept.open_loop if each.name == curve.name), ())
+
+
+def _open_curves(swept: Swept) -> list[Section]:
+    """Make a section for each open loop, with a chart of its own where no closed curve has its points."""
+    beside = {curve.name for curve in swept.curves if swept.load and len(summaries(curve.trials)) > 1}
+    return [
+        Section(
+            f"Open loop: {curve.name}" if curve.name else "Open loop",
+            tuple(open_blocks(curve, with_chart=curve.name not in beside)),
+        )
+        for curve in swept.open_loop[:MOST_CURVES]
+    ]
+
+
+def _curve_blocks(load: str, curve: SweptCurve, beside: Sequence[OpenPoint]) -> Iterator[Block]:
     found, points = curve.answer, summaries(curve.trials)
     yield Paragraph(_answer_words(load, found), important=True)
     optima = tuple(_optimum_row(name, optimum) for name, optimum in _named(found))
@@ -82,7 +114,11 @@ def _curve_blocks(load: str, curve: SweptCurve) -> Iterator[Block]:
     if evidence := tuple(_evidence(found)):
         yield Bullets(evidence)
     if len(points) > 1:
-        charts = (_against_latency(load, curve, points), _over_load(load, curve, points), _latencies(load, points))
+        charts = (
+            _against_latency(load, curve, points, beside),
+            _over_load(load, curve, points),
+            _latencies(load, points),
+        )
         yield Charts(charts, "Curves")
     yield _points_grid(load, points)
 
@@ -132,10 +168,15 @@ def _evidence(found: Answer) -> Iterator[str]:
         yield f"caution: at {found.little.load:g} the I/Os in flight are {off}"
 
 
-def _against_latency(load: str, curve: SweptCurve, points: Sequence[PointSummary]) -> DrawnChart:
+def _against_latency(
+    load: str, curve: SweptCurve, points: Sequence[PointSummary], beside: Sequence[OpenPoint]
+) -> DrawnChart:
+    """Draw the closed loop, and the open one with another glyph on the same axes."""
     iops = tuple(point.iops for point in points)
     mean = _latency(points, "mean")
-    curves = (DrawnCurve("mean latency", iops, mean, Form.POINTS, labels=tuple(f"{point.load:g}" for point in points)),)
+    labels = tuple(f"{point.load:g}" for point in points)
+    closed = "mean latency, closed loop" if beside else "mean latency"
+    curves = (DrawnCurve(closed, iops, mean, Form.POINTS, labels=labels), *open_curves(beside))
     marks, bands = [], []
     for name, optimum in _best(curve.answer):
         low, high = sorted(np.interp([optimum.low, optimum.high], [point.load for point in points], iops).tolist())

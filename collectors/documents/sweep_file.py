@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from collectors.documents.json_values import Values, block_sizes, number, part, parts, text_of, texts
+from collectors.documents.open_loop import OpenCurve, read_open_loop
 from engine.events import Event
 from engine.job.knobs import KNOBS
 from engine.statistics.batch_means import Stop
@@ -42,6 +43,11 @@ class Swept:
     curves: tuple[SweptCurve, ...]
     notes: tuple[str, ...]
     targets: tuple[str, ...] = ()
+    host: Values = field(default_factory=dict)
+    """Facts of the host, as in the document; empty where the file has none."""
+    findings: Values = field(default_factory=dict)
+    """The document where it has findings."""
+    open_loop: tuple[OpenCurve, ...] = ()
 
 
 def read_trial_file(path: Path) -> Swept:
@@ -50,14 +56,15 @@ def read_trial_file(path: Path) -> Swept:
     Raises:
         LunscopeError: it cannot be read.
     """
-    done = read_trials(path)
+    found = read_trials(path)
+    done = found.trials
     numbers = sorted({curve for curve, _ in done})
     curves = []
     for index in numbers:
         trials = tuple(trial for curve, trial in done if curve == index)
         curves.append(SweptCurve(f"curve {index}" if len(numbers) > 1 else "", trials, answer(trials)))
     note = "The file of trials names neither the knobs nor the targets; the document of sweep --json does"
-    return Swept("load", tuple(curves), (note,))
+    return Swept("load", tuple(curves), (note,), host=found.host or {})
 
 
 def read_recorded_sweep(events: Sequence[Event]) -> Swept | None:
@@ -90,7 +97,15 @@ def read_sweep_document(sweep: Values) -> Swept:
         curves.append(SweptCurve(name, trials, answer(trials, limits)))
     notes = () if sweep.get("complete") is True else (f"not complete: {text_of(sweep.get('ended'))}",)
     load = "" if sweep.get("load") is None else _key(text_of(sweep.get("load")))
-    return Swept(load, tuple(curves), (*notes, *texts(sweep, "troubles")), texts(sweep, "targets"))
+    return Swept(
+        load,
+        tuple(curves),
+        (*notes, *texts(sweep, "troubles")),
+        texts(sweep, "targets"),
+        part(sweep, "host"),
+        sweep,
+        read_open_loop(sweep),
+    )
 
 
 def _key(knob_id: str) -> str:

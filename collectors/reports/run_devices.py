@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from collectors.model import FrameTable, Rows, Step, Tier, Topology
 from collectors.registry import get_field, subject_of
@@ -15,12 +16,23 @@ from collectors.reports.report import row_document
 from collectors.subject import Averages, interval_s
 from collectors.topology.below import Descent, Users, rows_below
 from engine.hostfs.storage import loop_storage_numbers
-from engine.results.result import About
 
 FIGURES = ("queue_ms", "service_ms", "await_ms", "busy_pct", "in_flight", "iops", "bytes_per_s")
 """Columns of the text; in JSON these always have a tier."""
 _STAMP = 9
 """Cells of the time in a line of the report."""
+
+
+class Stored(Protocol):
+    """A load with the devices that its targets are stored on."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Their names."""
+
+    @property
+    def devices(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the devices of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +83,7 @@ class RunSamples:
             self._averages.add(step)
             self._elapsed_s += elapsed_s
 
-    def below(self, about: About, sysfs: Path, *, follow_files: bool = True) -> RunDevices | None:
+    def below(self, load: Stored, sysfs: Path, *, follow_files: bool = True) -> RunDevices | None:
         """Figures of what is below the targets of a run; None if it was over before there were two samples.
 
         Without `follow_files` the files of loop devices are left alone: a storage that stalls might hold this up.
@@ -80,7 +92,7 @@ class RunSamples:
             if not self._elapsed_s > 0:
                 return None
             loop_storage = loop_storage_numbers if follow_files else _unknown_storage
-            found = Descent(self._topology, sysfs, loop_storage).below(zip(about.targets, about.devices, strict=False))
+            found = Descent(self._topology, sysfs, loop_storage).below(zip(load.targets, load.devices, strict=False))
             users = {"disks": found.disks, "paths": found.paths, "hbas": found.ports}
             tables = self._averages.tables()
             kept = {name: _kept(tables[name], users[name]) for name in users if name in tables}

@@ -105,4 +105,5 @@ def _trial(result: RateResult, trial: RateTrial) -> Document:
             for limit in result.plan.limits
         ],
         "failing": list(trial.failing),
+        "devices": trial.devices,
     }

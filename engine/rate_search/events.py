@@ -23,6 +23,7 @@ _KEY = "rate_search"
 _BEGIN, _TRIAL, _END = "begin", "trial", "end"
 _LOW, _HIGH = "low", "high"
 _DEEPEST = 1_000_000
+_SEARCH = "search for the highest rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +50,21 @@ def begin_event(plan: RatePlan) -> tuple[str, Data]:
         _LOW: plan.search.low,
         _HIGH: plan.search.high,
     }
-    return f"search for the highest rate with {', '.join(limits)}", data
+    return f"{_SEARCH} with {', '.join(limits)}" if limits else plan.words, data
 
 
 def trial_event(plan: RatePlan, curve: int, trial: RateTrial) -> tuple[str, Data]:
     """Text and data of a trial."""
-    verdicts = ", ".join(f"{limit.text} {'kept' if trial.keeps(limit) else 'exceeded'}" for limit in plan.limits)
-    data: Data = {_KEY: _TRIAL, "curve": curve, "trial": json.dumps(asdict(trial), allow_nan=False)}
-    return f"{plan.curves[curve][0]} rate {trial.rate:,.0f}: {trial.iops:,.0f} IOPS, {verdicts}".strip(), data
+    verdicts = "".join(f", {limit.text} {'kept' if trial.keeps(limit) else 'exceeded'}" for limit in plan.limits)
+    # The recording itself has what its devices did.
+    kept = json.dumps(asdict(replace(trial, devices=None)), allow_nan=False)
+    data: Data = {_KEY: _TRIAL, "curve": curve, "trial": kept}
+    return f"{plan.curves[curve][0]} rate {trial.rate:,.0f}: {trial.iops:,.0f} IOPS{verdicts}".strip(), data
 
 
-def end_event(ended: str) -> tuple[str, Data]:
+def end_event(plan: RatePlan, ended: str) -> tuple[str, Data]:
     """Text and data of the end."""
-    return f"search for the highest rate: {ended}", {_KEY: _END, "how": ended}
+    return f"{_SEARCH if plan.limits else 'open loop'}: {ended}", {_KEY: _END, "how": ended}
 
 
 def is_rates_begin(event: Event) -> bool:

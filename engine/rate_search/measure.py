@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from engine.results.result import EpochResult
 from engine.running.counter_reader import ERRORS, FAILING, SKIPPED
 from engine.sweep.limit import Limit
 from engine.sweep.measure import EndedError, Load
+from engine.sweep.watch import NotWatched, PointWatch
 
 _LOOK_S = 0.02
 _SETTLE_S = 0.2
@@ -50,6 +51,7 @@ class RateMeter:
     ended: Callable[[], bool]
     """Whether to give the trial up."""
     clock: Callable[[], float] = time.monotonic
+    watch: PointWatch = field(default_factory=NotWatched)
     _knobs: Knobs | None = None
 
     def measure(self, knobs: Knobs, wanted: WantedTrial, search_start_s: float) -> RateTrial:
@@ -80,6 +82,7 @@ class RateMeter:
         self._wait(_SETTLE_S)
 
     def _trial(self, wanted: WantedTrial, start_s: float) -> RateTrial:
+        self.watch.begin()
         self.load.part_epoch()
         before, begun_s = self._counts(), self.clock()
         self._wait(wanted.duration_s)
@@ -87,7 +90,8 @@ class RateMeter:
             if self.clock() - begun_s > wanted.duration_s + _PATIENCE_S:
                 break
             self._wait(max(wanted.duration_s - epoch.duration_s, _LOOK_S))
-        return self._evaluated(wanted, epoch, before, self._counts(), start_s)
+        trial = self._evaluated(wanted, epoch, before, self._counts(), start_s)
+        return replace(trial, devices=self.watch.end())
 
     def _wait(self, seconds: float) -> None:
         until_s = last_s = self.clock()

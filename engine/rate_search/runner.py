@@ -15,6 +15,7 @@ from engine.rate_search.plan import RatePlan
 from engine.rate_search.search import WantedTrial
 from engine.rate_search.trial import RateTrial
 from engine.sweep.measure import EndedError, Load
+from engine.sweep.watch import NotWatched, PointWatch
 
 _PAUSE_S = 0.1
 
@@ -76,6 +77,7 @@ class RateRunner:
         *,
         clock: Callable[[], float] = time.monotonic,
         note: Note = lambda _text, _data: None,
+        watch: PointWatch | None = None,
     ) -> None:
         self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
         self._trials: list[list[RateTrial]] = [[] for _ in plan.curves]
@@ -90,7 +92,7 @@ class RateRunner:
         self._rate, self._curve = 0.0, 0
         self._troubles: list[str] = []
         self._failed: set[str] = set()
-        self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock)
+        self._meter = RateMeter(load, plan.limits, self._stop.is_set, clock, watch or NotWatched())
 
     def stop(self) -> None:
         """End the search; what was measured stays."""
@@ -128,7 +130,7 @@ class RateRunner:
         ended = "complete"
         for curve, trials in enumerate(self._trials):
             self._curve = curve
-            while (wanted := self._plan.search.next_trial(trials)) is not None:
+            while (wanted := self._plan.next_trial(curve, trials)) is not None:
                 trouble = self._measure(curve, wanted) if self._wait_to_go_on() else self._why_ended()
                 if trouble:
                     ended = trouble
@@ -136,7 +138,7 @@ class RateRunner:
             if ended != "complete":
                 break
         self._rate = 0.0
-        self._note(*end_event(ended))
+        self._note(*end_event(self._plan, ended))
         return self.result_so_far(ended)
 
     def _note_start(self) -> None:

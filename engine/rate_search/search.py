@@ -41,6 +41,8 @@ class RateStage(StrEnum):
     MAXIMUM = "maximum"
     LADDER = "ladder"
     SEARCH = "search"
+    STEP = "step"
+    """Of given rates; no search at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ def _curve_lines(result: RateResult, curve: RateCurve) -> Iterator[str]:
     limits = result.plan.limits
     rows = [_row(limits, trials) for _, trials in sorted(on_grid(curve.trials).items())]
     yield from aligned((*_COLUMNS, *(limit.text for limit in limits), ""), rows)
-    yield maximum_line(curve.answers, curve.trials, curve.depth)
+    if limits:
+        yield maximum_line(curve.answers, curve.trials, curve.depth)
     for answer in curve.answers.limits:
         yield from answer_lines(answer, curve.answers)
     yield ""
@@ -44,6 +45,7 @@ def _row(limits: Sequence[Limit], trials: Sequence[RateTrial]) -> tuple[str, ...
     kept = (f"{sum(trial.keeps(limit) for trial in trials)} of {len(trials)}" for limit in limits)
     skipped, failing = sum(trial.skipped for trial in trials), {name for trial in trials for name in trial.failing}
     notes = [f"{skipped:,} arrivals skipped"] if skipped else []
+    notes += [] if all(trial.is_sustained for trial in trials) else ["not carried"]
     notes += [f"{name} fails" for name in sorted(failing)]
     iops = statistics.median(trial.iops for trial in trials)
     return (f"{trials[0].rate:,.0f}", f"{iops:,.0f}", *latencies, str(len(trials)), *kept, ", ".join(notes))

@@ -10,6 +10,7 @@ from engine.rate_search.goal import allowed_share
 from engine.results.histogram import middles_ns
 from engine.results.measured import Measured
 from engine.sweep.limit import Limit
+from engine.sweep.watch import Observed
 
 PATIENCE_S = 1.0
 """How long an arrival waits for a free slot before it is skipped (schedule.rs)."""
@@ -43,6 +44,8 @@ class RateTrial:
     stage: str = ""
     failing: tuple[str, ...] = ()
     """Targets whose I/Os failed meanwhile."""
+    devices: Observed | None = field(default=None, hash=False)
+    """What the devices below the targets did meanwhile; None if they were not sampled."""
 
     def excess_of(self, limit: Limit) -> float:
         """Share of the I/Os over a limit; 1 where it was not counted."""

@@ -93,6 +93,7 @@ class LoadControl:
             self._status_store.change(
                 state=LoadState.ARMED,
                 targets=driver.target_names,
+                devices=driver.device_numbers,
                 backend=driver.backend,
                 progress=None,
                 message=driver.message,

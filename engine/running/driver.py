@@ -94,6 +94,11 @@ class LoadDriver:
         return tuple(target.size_bytes - self._job.offset_bytes for target in targets)
 
     @property
+    def device_numbers(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the devices that every target is or is stored on, all paths of it; empty before `prepare`."""
+        return self._devices
+
+    @property
     def backend(self) -> str:
         """The engine taken; empty before `prepare`."""
         return "" if self._prepared_run is None else self._prepared_run.choice.backend.value

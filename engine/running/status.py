@@ -40,6 +40,8 @@ class LoadStatus:
     knobs: Knobs | None = None
     targets: tuple[str, ...] = ()
     """What people read: path, or "scratch 1 (256 MiB in ~/.cache/lunscope)"."""
+    devices: tuple[tuple[int, ...], ...] = ()
+    """Numbers of the devices that every target is or is stored on, all paths of it."""
     backend: str = ""
     progress: float | None = None
     """Share of the preparation done, 0 to 1, while preparing."""

@@ -10,7 +10,7 @@ from engine.sweep.knee import Answer, LittleCheck
 from engine.sweep.optimum import Optimum
 from engine.sweep.plan import SweepPlan
 from engine.sweep.runner import CurveResult, SweepResult
-from engine.sweep.target_share import TargetShare
+from engine.sweep.target_share import TargetShare, hottest_target
 from engine.sweep.trial import Trial
 from engine.sweep.usl import Usl
 from engine.version import version
@@ -116,7 +116,12 @@ def _trial(plan: SweepPlan, trial: Trial) -> Document:
         "trend": trial.trend.value,
         "failing": list(trial.failing),
         "targets": [_target(share) for share in trial.targets],
+        "hottest": _hottest(trial),
         "host_cpu_s_per_gb": trial.host_cpu_s_per_gb,
+        "engine_cpus": trial.engine_cpus,
+        "engine_share": trial.engine_share,
+        "host_busy_pct": trial.host_busy_pct,
+        "devices": trial.devices,
     }
 
 
@@ -128,6 +133,11 @@ def _target(share: TargetShare) -> Document:
         "latency_us": {"mean": _us(share.latency_ns), "p99": _us(share.p99_ns)},
         "waited_pct": share.waited_pct,
     }
+
+
+def _hottest(trial: Trial) -> Document | None:
+    hottest = hottest_target(trial.targets)
+    return None if hottest is None else {"name": hottest.target.name, "cost_pct": hottest.cost_pct}
 
 
 def _us(value_ns: float | None) -> float | None:

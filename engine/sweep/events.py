@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from engine.errors import UsageError
@@ -46,9 +46,13 @@ def begin_event(plan: SweepPlan) -> tuple[str, Data]:
 
 
 def trial_event(plan: SweepPlan, curve: int, trial: Trial) -> tuple[str, Data]:
-    """Text and data of a measurement."""
+    """Text and data of a measurement; a recording has the counters of the devices itself."""
     name = plan.point_name(Point(curve, round(trial.load)))
-    data: Data = {_KEY: _POINT, "curve": curve, "trial": json.dumps(trial_document(trial), allow_nan=False)}
+    data: Data = {
+        _KEY: _POINT,
+        "curve": curve,
+        "trial": json.dumps(trial_document(replace(trial, devices=None)), allow_nan=False),
+    }
     return f"sweep: {name}: {trial.iops:,.0f} IOPS, {trial.latency_ns / 1e6:.3f} ms", data
 
 

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from engine.errors import LunscopeError, UsageError, words_of
 
-MOST_BYTES = 64 << 20
-"""More than the trials of the largest sweep."""
+MOST_BYTES = 256 << 20
+"""More than the trials of the largest sweep, with the devices under its targets."""
 _MODE = 0o600
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.spec import Knobs
+from engine.job.spec import Backend, Knobs
 from engine.results.cpu_use import per_gb_s
 from engine.results.measured import Measured
 from engine.results.result import EpochResult
@@ -20,6 +20,7 @@ from engine.statistics.batch_means import ConfidenceInterval, Stop, StopRule, ba
 from engine.statistics.warmup import Trend, cut_warm_up, trend_of
 from engine.sweep.target_share import target_shares
 from engine.sweep.trial import Trial
+from engine.sweep.watch import NotWatched, PointWatch
 
 _READ_IOS, _WRITE_IOS = 0, 4
 """Positions in the raw table load."""
@@ -111,6 +112,7 @@ class PointMeter:
     ended: Callable[[], bool]
     """Whether to give the measurement up."""
     clock: Callable[[], float] = time.monotonic
+    watch: PointWatch = field(default_factory=NotWatched)
 
     def measure(self, knobs: Knobs, value: float, stage: str, sweep_start_s: float) -> Trial:
         """Measure one point; blocks for seconds.
@@ -144,6 +146,7 @@ class PointMeter:
         """Measure until the figures are good enough; begin anew while they move one way and time is left."""
         begun_s = self.clock()
         while True:
+            self.watch.begin()
             self.load.part_epoch()
             series = self._steady_series(begun_s)
             if series.trend is Trend.NONE or self.clock() - begun_s > self.rule.most_s / 2:
@@ -177,7 +180,7 @@ class PointMeter:
         epoch, windows, names = self.load.last_epoch(), series.windows, self.load.status.targets
         if epoch is None:
             raise EndedError
-        total = epoch.split.total
+        devices, total = self.watch.end(), epoch.split.total
         return Trial(
             load=0.0,
             in_flight=float(np.mean(windows.in_flight)),
@@ -196,11 +199,26 @@ class PointMeter:
             targets=target_shares(epoch) if len(names) > 1 else (),
             average_peak_ns=total.average_peak_ns,
             host_cpu_s_per_gb=None if epoch.cpu is None else per_gb_s(epoch.cpu.host_used_ns, total.bytes),
+            engine_cpus=_engine_cpus(epoch),
+            engine_share=self._engine_share(epoch),
+            host_busy_pct=None if epoch.cpu is None else epoch.cpu.host_busy_pct,
+            devices=devices,
         )
+
+    def _engine_share(self, epoch: EpochResult) -> float | None:
+        """Share of their time that the threads of io_uring used; other engines have a thread for each I/O."""
+        status, cpus = self.load.status, _engine_cpus(epoch)
+        if cpus is None or status.backend != Backend.URING or status.job is None or status.job.stays_awake:
+            return None
+        return cpus / epoch.knobs.threads
 
 
 def _per_second(count: int, epoch: EpochResult) -> float:
     return count / epoch.duration_s if epoch.duration_s else 0.0
+
+
+def _engine_cpus(epoch: EpochResult) -> float | None:
+    return None if epoch.cpu is None or not epoch.duration_s else epoch.cpu.engine_ns / 1e9 / epoch.duration_s
 
 
 def _latencies(total: Measured) -> dict[str, float]:

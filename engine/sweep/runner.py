@@ -16,6 +16,7 @@ from engine.sweep.plan import Curve, SweepPlan
 from engine.sweep.points import LeftOut, Point, SweepPoints
 from engine.sweep.search import SearchStage
 from engine.sweep.trial import Trial
+from engine.sweep.watch import NotWatched, PointWatch
 
 _PAUSE_S = 0.1
 
@@ -89,6 +90,7 @@ class SweepRunner:
         *,
         clock: Callable[[], float] = time.monotonic,
         note: Note = lambda _text, _data: None,
+        watch: PointWatch | None = None,
     ) -> None:
         self._plan, self._load, self._keep, self._clock, self._note = plan, load, keep, clock, note
         self._log = _Log([[] for _ in plan.curves])
@@ -101,7 +103,9 @@ class SweepRunner:
         self._stop, self._skip, self._go_on = threading.Event(), threading.Event(), threading.Event()
         self._go_on.set()
         self._measuring: Point | None = None
-        self._meter = PointMeter(load, plan.rule, lambda: self._stop.is_set() or self._skip.is_set(), clock)
+        self._meter = PointMeter(
+            load, plan.rule, lambda: self._stop.is_set() or self._skip.is_set(), clock, watch or NotWatched()
+        )
 
     def stop(self) -> None:
         """End the sweep; what was measured stays."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from engine.statistics.batch_means import Stop
 from engine.statistics.warmup import Trend
 from engine.sweep.target_share import TargetShare
+from engine.sweep.watch import Observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,14 @@ class Trial:
     """Mean of the per-second maxima of the latency."""
     host_cpu_s_per_gb: float | None = None
     """CPU time of the whole host per 10^9 bytes."""
+    engine_cpus: float | None = None
+    """CPUs that the engine's threads used."""
+    engine_share: float | None = None
+    """Of the time of the engine's threads that they used; None where that says nothing of their speed."""
+    host_busy_pct: float | None = None
+    """Of all processors, for any process."""
+    devices: Observed | None = field(default=None, hash=False)
+    """What the devices below the targets did meanwhile; None if they were not sampled."""
 
     @property
     def little(self) -> float | None:

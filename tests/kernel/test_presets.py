@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -162,8 +163,13 @@ def _kill_after(tmp_path: Path, trials: Path, count: int, *arguments: str) -> in
 
 
 def _points(trials: Path) -> int:
-    """Measurements in a file; the first line names what it belongs to."""
-    return max(len(trials.read_bytes().splitlines()) - 1, 0) if trials.exists() else 0
+    return len(_trials(trials)) if trials.exists() else 0
+
+
+def _trials(trials: Path) -> list[Mapping[str, Any]]:
+    """Measurements in a file; the first line names what it belongs to, and one has the host."""
+    lines = trials.read_text().split("\n")[1:-1]  # what is still being written has no end of line
+    return [document for line in lines if "host" not in (document := json.loads(line))]
 
 
 def test_preset_goes_on_after_sigkill(tmp_path: Path) -> None:
@@ -171,7 +177,7 @@ def test_preset_goes_on_after_sigkill(tmp_path: Path) -> None:
     points = ("--vary", "read_pct=0,50,100", "--vary", "stripe_width=1", "--size", "4m", "--trials", str(trials))
     arguments = ("fourcorners", *points, "--runtime", "0.5s", "--json")
     kept = _kill_after(tmp_path, trials, 2, *arguments)
-    measured = [json.loads(line) for line in trials.read_text().splitlines()[1:]][:kept]
+    measured = _trials(trials)[:kept]
     done = _preset(tmp_path, *arguments)
     assert done.returncode == 0, done.stderr
     assert f"goes on after {kept} measurements in {trials}" in done.stderr

@@ -63,7 +63,9 @@ def _wait_for(terminal: Terminal, condition: Callable[[], object]) -> None:
 
 
 def _trials(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()[1:]] if path.exists() else []
+    """Measurements in a file, without the lines of head and host."""
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines if line.startswith('{"curve"')]
 
 
 def _left(terminal: Terminal) -> tuple[str, int]:
@@ -91,6 +93,7 @@ def _sweep(terminals: list[Terminal], tmp_path: Path, *arguments: str) -> None:
     assert "not complete: stopped" in text
     measured = _trials(trials)
     for trial in measured:
+        assert trial["devices"] is not None, "sampled under the screen as without it"
         iops = trial["iops"]
         assert isinstance(iops, float)
         assert f"{iops:,.0f}" in text

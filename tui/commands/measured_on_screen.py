@@ -40,12 +40,12 @@ def show_rates(order: RateOrder, watching: Watching) -> int:
         from tui.sweep.session import SweepSession  # noqa: PLC0415 (the screen only)
 
         if closed is None:
-            return group_of(RateSession(order.plan, controller, order.trials))
-        search = SessionStep(lambda: RateSession(order.plan, controller, order.trials, part="open loop, 2 of 2"))
+            return group_of(RateSession(rates.plan, controller, rates.trials))
+        search = SessionStep(lambda: RateSession(rates.plan, controller, rates.trials, part="open loop, 2 of 2"))
         return group_of(SweepSession(closed.plan, controller, closed.trials, part="closed loop, 1 of 2"), [search])
 
-    closed = order.closed
-    armed = order.plan.armed if closed is None else closed.plan.armed
+    rates, closed = order.rates(None), order.closed
+    armed = rates.plan.armed if closed is None else closed.plan.armed
     return _show(armed, order.permissions, watching, group)
 
 
@@ -71,7 +71,7 @@ def _show(
 
     control = LoadControl()
     source, recording = open_source(watching, control)
-    controller = LoadController(control, job, permissions)
+    controller = LoadController(control, job, permissions, sysfs=watching.sysfs)
     series = SweepSeries(group(controller))
     code = start_live(source, control=control, recording=recording, sweeps=series, controller=controller)
     return sum_up_series(series, control, recording, code, is_measured_for=True)

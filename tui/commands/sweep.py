@@ -65,6 +65,12 @@ from tui.options.work import read_work
     help="Of the search for a rate. [width=5%,exceed=0.5,sum=21s,trial=1s,first=500ms]",
 )
 @click.option(
+    "--open-loop",
+    "open_loop",
+    is_flag=True,
+    help="After the closed loops, an open loop at 10 % to 100 % of the highest throughput of each curve; no screen.",
+)
+@click.option(
     "--preset",
     metavar="NAME",
     help=f"Repeat a published study, in its tables: {', '.join(PRESETS)}; list describes them. "
@@ -95,6 +101,7 @@ def command(
     vary: tuple[str, ...],
     slo: tuple[str, ...],
     goal: str | None,
+    open_loop: bool,
     preset: str | None,
     toggle: str | None,
     trials: Path | None,
@@ -136,8 +143,7 @@ def command(
     rates, closed = rate_ranges(vary)
     axes, limits = tuple(map(parse_axis, closed)), tuple(map(_limit, slo))
     wants_rates = rates is not None or (bool(limits) and not axes)
-    if goal is not None and not wants_rates:
-        raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
+    _check_open_loop(goal, axes, preset, wants_rates=wants_rates, open_loop=open_loop)
     _refuse_beside_presets(preset, toggle, precondition=precondition)
     folder = scratch_dir or read.scratch_folder
     if folder is not None:
@@ -152,9 +158,10 @@ def command(
             study = replace(study, on_screen=partial(show_preset, command=toggle or ""))
         return run_preset(job, study, permissions, watching)
     job = _job(read.scenarios, axes, has_runtime=knobs.get("runtime") is not None)
-    if wants_rates:
-        asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
-        on_screen = show_rates if has_screen else None
+    if wants_rates or open_loop:
+        has_depth = _has_depth(job_file, knobs)
+        asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=has_depth, open_loop=open_loop)
+        on_screen = show_rates if has_screen and not open_loop else None
         output = RateOutput(watching, as_json, trials, read.warnings, precondition, on_screen)
         return search_rates(job, asked, permissions, output)
     plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
@@ -174,6 +181,15 @@ def command(
         if has_screen:
             return show_sweep(order, watching)
         return run_sweep(order, watching)
+
+
+def _check_open_loop(
+    goal: str | None, axes: tuple[SweepAxis, ...], preset: str | None, *, wants_rates: bool, open_loop: bool
+) -> None:
+    if goal is not None and not wants_rates:
+        raise UsageError("--goal is of the search for a rate: give --vary rate=.. as well, or leave out --vary")
+    if open_loop and (wants_rates or preset is not None or not axes):
+        raise UsageError("--open-loop follows closed loops: give --vary qd=1..64 or the like, and no rate or --preset")
 
 
 def _refuse_beside_presets(preset: str | None, toggle: str | None, *, precondition: bool) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collectors.sources.recorder import RecordingSource
     from engine.rate_search.runner import RateResult
     from engine.sweep.runner import SweepResult
-    from tui.sweep.series import Group, SweepSeries
+    from tui.sweep.series import SessionGroup, SweepSeries
 
 
 def sum_up(control: LoadControl, recording: RecordingSource | None, code: int, sweeps: SweepSeries) -> int:
@@ -60,7 +60,7 @@ def sum_up_series(
     return _leave_or_return(control, recording, code)
 
 
-def _print_group(group: Group, targets: tuple[str, ...]) -> bool:
+def _print_group(group: SessionGroup, targets: tuple[str, ...]) -> bool:
     """Print what measurements say that were asked for together; returns whether all was measured."""
     from tui.sweep.preset_group import study_lines  # noqa: PLC0415 (as above)
 
@@ -79,16 +79,17 @@ def _print_group(group: Group, targets: tuple[str, ...]) -> bool:
 
 def _result_lines(result: SweepResult | RateResult) -> Iterator[str]:
     from collectors.advice.finding import finding_lines  # noqa: PLC0415 (as above)
+    from collectors.advice.of_rates import findings_of_rates  # noqa: PLC0415
     from collectors.advice.of_sweep import findings_of_sweep  # noqa: PLC0415
+    from collectors.advice.point_text import point_lines  # noqa: PLC0415
     from engine.rate_search.runner import RateResult  # noqa: PLC0415
     from engine.rate_search.text import rate_lines  # noqa: PLC0415
     from engine.sweep.text import sweep_lines  # noqa: PLC0415
 
     if isinstance(result, RateResult):
-        yield from rate_lines(result)
+        yield from (*rate_lines(result), *finding_lines(findings_of_rates(result)))
     else:
-        yield from sweep_lines(result)
-        yield from finding_lines(findings_of_sweep(result))
+        yield from (*sweep_lines(result), *point_lines(result), *finding_lines(findings_of_sweep(result)))
 
 
 def _leave_or_return(control: LoadControl, recording: RecordingSource | None, code: int) -> int:

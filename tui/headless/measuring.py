@@ -5,17 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
+from collectors.advice.point_watch import DeviceWatch
+from collectors.model import Source
 from engine.background_call import BackgroundCall
 from engine.errors import LunscopeError
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec, Permissions
 from engine.running.control import LoadControl
+from engine.sweep.kept_trials import KeptTrials, Trial
 from engine.text import safe_text
 from tui.headless.monitor import Monitor
 from tui.headless.one_run import HeadlessRun
 from tui.headless.signals import EndingSignals
+from tui.options.watching import Watching
 
 _LOOK_S = 0.05
 _REPORT_S = 0.5
@@ -23,8 +28,6 @@ _LINE_CELLS = 72
 _ENDING_S = 2.0
 """How long a measurement may take to end after a signal."""
 
-Trial = TypeVar("Trial")
-Trial_contra = TypeVar("Trial_contra", contravariant=True)
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
@@ -42,11 +45,20 @@ class Measuring(Protocol[Result_co]):
         """Sum up what is measured."""
 
 
-class KeptTrials(Protocol[Trial_contra]):
-    """The file of the trials."""
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The sampling of this host beside a load, and what it shows of each point."""
 
-    def append(self, curve: int, trial: Trial_contra) -> None:
-        """Write one trial."""
+    monitor: Monitor
+    watch: DeviceWatch
+
+    @classmethod
+    def of(cls, source: Source, control: LoadControl, watching: Watching) -> Self:
+        """Sample a source for the points of a load; the monitor is not started."""
+        watch = DeviceWatch(lambda: control.status, watching.sysfs)
+        monitor = Monitor(source, watch.observe)
+        watch.attach(monitor.request_sample)
+        return cls(monitor, watch)
 
 
 class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
@@ -55,13 +67,14 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
     def __init__(
         self,
         control: LoadControl,
-        monitor: Monitor,
+        sampling: Sampling,
         signals: EndingSignals,
         first: Knobs,
         trials: KeptTrials[Trial] | None,
     ) -> None:
-        super().__init__(control, monitor, signals, report_progress)
+        super().__init__(control, sampling.monitor, signals, report_progress)
         self._control, self._signals, self._first, self._trials = control, signals, first, trials
+        self._watch = sampling.watch
         self._runner: Measuring[Result]
         self._progress_line: Callable[[], str]
         self._trouble: LunscopeError | None = None
@@ -93,6 +106,7 @@ class MeasuredRun(HeadlessRun, Generic[Trial, Result]):
         if self._trials is None:
             return
         try:
+            self._trials.note_host(self._watch.host() or {})
             self._trials.append(curve, trial)
         except LunscopeError as error:
             self._trouble = error

@@ -52,8 +52,12 @@ class Monitor:
     def sample_now(self, timeout_s: float) -> None:
         """Request a sample ahead of schedule and wait for it, or the end of sampling."""
         asked_ns = time.monotonic_ns()
-        self._stop.request()
+        self.request_sample()
         self._wait_for_sample(asked_ns, timeout_s)
+
+    def request_sample(self) -> None:
+        """Request a sample ahead of schedule; never blocks."""
+        self._stop.request()
 
     def _wait_for_sample(self, since_ns: int, timeout_s: float) -> None:
         def has_come() -> bool:

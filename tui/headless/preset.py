@@ -25,7 +25,8 @@ from engine.sweep.presets.registry import PRESETS, preset_named
 from engine.sweep.runner import SweepResult
 from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child, leave
-from tui.headless.monitor import READING_S, Monitor
+from tui.headless.measuring import Sampling
+from tui.headless.monitor import READING_S
 from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import HeadlessSweep, SweepOrder
@@ -121,7 +122,8 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: 
     results = list[SweepResult]()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        monitor = Monitor(source)
+        sampling = Sampling.of(source, control, watching)
+        monitor = sampling.monitor
         code = 0
         try:
             monitor.start()
@@ -129,7 +131,7 @@ def _run(plan: PresetPlan, permissions: Permissions, watching: Watching, asked: 
                 if asked.toggle and index == len(plan.parts) - 1 and not files.has_begun(index):
                     _toggle(asked.toggle, signals)
                 order = SweepOrder(part, permissions, asked.as_json, files.file(index))
-                sweep = HeadlessSweep(order, control, monitor, signals)
+                sweep = HeadlessSweep(order, control, sampling, signals)
                 done = sweep.result_if_done()
                 if done is not None:
                     results.append(done)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import click
 
+from collectors.advice.finding import Finding, finding_lines, findings_document
+from collectors.advice.of_rates import findings_of_rates
+from collectors.advice.of_sweep import findings_of_sweep
+from collectors.advice.point_text import point_lines
 from engine.errors import LunscopeError
 from engine.job.spec import JobSpec, Permissions
 from engine.rate_search.document import open_loop, rate_document
@@ -22,8 +26,8 @@ from engine.sweep.runner import SweepResult
 from engine.sweep.text import sweep_lines
 from engine.text import safe_text
 from tui.headless.leaving import leave
-from tui.headless.measuring import MeasuredRun
-from tui.headless.monitor import READING_S, Monitor
+from tui.headless.measuring import MeasuredRun, Sampling
+from tui.headless.monitor import READING_S
 from tui.headless.one_run import HeadlessRun, exit_code
 from tui.headless.signals import EndingSignals
 from tui.headless.sweep import LAST_SAMPLE_S, HeadlessSweep, SweepOrder
@@ -31,13 +35,21 @@ from tui.options.watching import Watching, open_source, recording_exit
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """The open loop that is to be measured."""
+
+    plan: RatePlan
+    trials: RateTrialFile | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RateOrder:
     """What to search and what to do with it."""
 
-    plan: RatePlan
+    rates: Callable[[SweepResult | None], Rates]
+    """Makes the plan, once what the closed loops reached is known; may raise a LunscopeError."""
     permissions: Permissions
     as_json: bool
-    trials: RateTrialFile | None = None
     closed: SweepOrder | None = None
     """The sweep of closed loops that is measured before."""
 
@@ -45,10 +57,11 @@ class RateOrder:
 class HeadlessRateSearch(MeasuredRun[RateTrial, RateResult]):
     """Takes a plan from the preparation of its load to the last trial."""
 
-    def __init__(self, order: RateOrder, control: LoadControl, monitor: Monitor, signals: EndingSignals) -> None:
-        super().__init__(control, monitor, signals, order.plan.first, order.trials)
-        done = () if order.trials is None else tuple(order.trials.done)
-        runner = RateRunner(order.plan, control, self._keep, done, note=control.note_load)
+    def __init__(self, rates: Rates, control: LoadControl, sampling: Sampling, signals: EndingSignals) -> None:
+        super().__init__(control, sampling, signals, rates.plan.first, rates.trials)
+        done = () if rates.trials is None else tuple(rates.trials.done)
+        watch = sampling.watch
+        runner = RateRunner(rates.plan, control, self._keep, done, note=control.note_load, watch=watch)
         self._runner, self._progress_line = runner, lambda: rate_progress_line(runner.progress)
 
 
@@ -58,6 +71,9 @@ class _Outcome:
 
     code: int = 0
     targets: tuple[str, ...] = ()
+    host: Mapping[str, object] | None = None
+    closed: SweepResult | None = None
+    rates: RateResult | None = None
 
 
 def run_rates(order: RateOrder, watching: Watching) -> int:
@@ -68,15 +84,12 @@ def run_rates(order: RateOrder, watching: Watching) -> int:
     control, outcome = LoadControl(), _Outcome()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        monitor = Monitor(source)
-        sweep = None if order.closed is None else HeadlessSweep(order.closed, control, monitor, signals)
-        search = HeadlessRateSearch(order, control, monitor, signals)
+        sampling = Sampling.of(source, control, watching)
+        monitor = sampling.monitor
+        loads = _Loads(order, control, sampling, signals)
         try:
             monitor.start()
-            for load, job in _loads(order, sweep, search):
-                result = load.drive(job, order.permissions)
-                outcome.targets = control.status.targets
-                outcome.code = outcome.code or exit_code(result, control.status.state, signals)
+            loads.drive_all(outcome)
             if recording is not None:
                 monitor.wait_for_next(min(watching.interval_s, LAST_SAMPLE_S) + READING_S)
         except LunscopeError as error:
@@ -84,44 +97,89 @@ def run_rates(order: RateOrder, watching: Watching) -> int:
             outcome.code = error.exit_code
         finally:
             monitor.close()
-        is_complete = _print(order, None if sweep is None else sweep.result, search.result, outcome.targets)
+        is_complete = _print(order, outcome)
         code = outcome.code or int(not is_complete)
         if control.outstanding:
             leave(code or 1)
         return recording_exit(recording, code)
 
 
-def _loads(
-    order: RateOrder, sweep: HeadlessSweep | None, search: HeadlessRateSearch
-) -> Iterator[tuple[HeadlessRun, JobSpec]]:
-    if sweep is not None and order.closed is not None:
-        yield sweep, order.closed.plan.armed
-    if sweep is None or (sweep.result is not None and sweep.result.is_complete):
-        yield search, order.plan.armed
+@dataclass(frozen=True, slots=True)
+class _Loads:
+    """Drives the closed loops and the open one, one after the other."""
+
+    order: RateOrder
+    control: LoadControl
+    sampling: Sampling
+    signals: EndingSignals
+
+    def drive_all(self, outcome: _Outcome) -> None:
+        """Measure as much as there is, into the outcome.
+
+        Raises:
+            LunscopeError: a load cannot be prepared or started, or there is no rate to measure.
+        """
+        closed = self.order.closed
+        if closed is not None:
+            sweep = HeadlessSweep(closed, self.control, self.sampling, self.signals)
+            try:
+                self._drive(sweep, closed.plan.armed, outcome)
+            finally:
+                outcome.closed = sweep.result
+            if outcome.closed is None or not outcome.closed.is_complete:
+                return
+        rates = self.order.rates(outcome.closed)
+        search = HeadlessRateSearch(rates, self.control, self.sampling, self.signals)
+        try:
+            self._drive(search, rates.plan.armed, outcome)
+        finally:
+            outcome.rates = search.result
+
+    def _drive(self, load: HeadlessRun, job: JobSpec, outcome: _Outcome) -> None:
+        result = load.drive(job, self.order.permissions)
+        outcome.targets, outcome.host = self.control.status.targets, self.sampling.watch.host()
+        outcome.code = outcome.code or exit_code(result, self.control.status.state, self.signals)
 
 
-def _print(order: RateOrder, closed: SweepResult | None, rates: RateResult | None, targets: tuple[str, ...]) -> bool:
+def _print(order: RateOrder, outcome: _Outcome) -> bool:
     """Print what there is; returns whether all of it was measured."""
+    closed, rates = outcome.closed, outcome.rates
     if order.as_json:
-        _print_json(closed, rates, targets)
+        _print_json(outcome)
     else:
-        lines = [*(() if closed is None else sweep_lines(closed)), *(() if rates is None else rate_lines(rates))]
-        for line in lines:
+        for line in _lines(closed, rates):
             click.echo(safe_text(line))
     return (order.closed is None or (closed is not None and closed.is_complete)) and (
         rates is not None and rates.is_complete
     )
 
 
-def _print_json(closed: SweepResult | None, rates: RateResult | None, targets: tuple[str, ...]) -> None:
+def _lines(closed: SweepResult | None, rates: RateResult | None) -> Iterator[str]:
     if closed is not None:
-        document = sweep_document(closed, targets)
+        yield from sweep_lines(closed)
+    if rates is not None:
+        yield from rate_lines(rates)
+    if closed is not None:
+        yield from point_lines(closed)
+    yield from finding_lines(_findings(closed, rates))
+
+
+def _findings(closed: SweepResult | None, rates: RateResult | None) -> tuple[Finding, ...]:
+    of_closed = () if closed is None else findings_of_sweep(closed)
+    return (*of_closed, *(() if rates is None else findings_of_rates(rates)))
+
+
+def _print_json(outcome: _Outcome) -> None:
+    closed, rates = outcome.closed, outcome.rates
+    found = {"host": outcome.host, "findings": findings_document(_findings(closed, rates))}
+    if closed is not None:
+        document = sweep_document(closed, outcome.targets)
         document["open_loop"] = None if rates is None else open_loop(rates)
     elif rates is not None:
-        document = rate_document(rates, targets)
+        document = rate_document(rates, outcome.targets)
     else:
         return
-    click.echo(json.dumps(document, allow_nan=False))
+    click.echo(json.dumps({**document, **found}, allow_nan=False))
 
 
 def rate_progress_line(progress: RateProgress) -> str:

@@ -14,19 +14,22 @@ from engine.job.knobs import Knobs
 from engine.job.spec import Arrival, JobSpec, Permissions
 from engine.rate_search.goal import RateGoal
 from engine.rate_search.plan import RatePlan, RateRange, make_rate_plan, open_depth, parse_rate_range
+from engine.rate_search.steps import steps_after
 from engine.rate_search.trial_file import RateTrialFile
 from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import SweepPlan, make_plan, require_write_permission
+from engine.sweep.runner import SweepResult
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import go_on_in_child
 from tui.headless.precondition import precondition_code, preconditioning
-from tui.headless.rate_search import RateOrder, run_rates
+from tui.headless.rate_search import RateOrder, Rates, run_rates
 from tui.headless.sweep import SweepOrder
 from tui.options.watching import Watching
 
+OPEN_WORDS = "then an open loop at 10 % to 100 % of the highest throughput of each curve"
 _SUFFIX = ".open"
 """Of the file of the open loop, where --trials has the closed loops as well."""
 
@@ -42,6 +45,8 @@ class RatesAsked:
     rates: RateRange | None
     has_depth: bool
     """Whether the queue depth was chosen."""
+    open_loop: bool = False
+    """Whether the open loop is measured at shares of what the closed loops reach, and nothing is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +83,46 @@ def search_rates(job: JobSpec, asked: RatesAsked, permissions: Permissions, outp
         LunscopeError: it cannot be meant, or a file cannot be used.
     """
     closed = _closed_plan(job, asked)
-    plan = make_rate_plan(job, asked.limits, asked.goal, asked.rates, _curves(job, asked, closed))
+    curves = _curves(job, asked, closed)
+    plan = None if asked.open_loop else make_rate_plan(job, asked.limits, asked.goal, asked.rates, curves)
     if closed is not None:
         require_write_permission(closed, permissions)
-    first = preconditioning(plan.armed, permissions, wanted=output.precondition)
-    for line in (*output.warnings, *(() if closed is None else (closed.words,)), plan.words):
+    plans = [each for each in (closed, plan) if each is not None]
+    first = preconditioning(plans[-1].armed, permissions, wanted=output.precondition)
+    words = (each.words for each in plans)
+    for line in (*output.warnings, *words, *((OPEN_WORDS,) if plan is None else ())):
         click.echo(f"lunscope: {safe_text(line)}", err=True)
     go_on_in_child()
     code = precondition_code(first)
     if code:
         return code
     with ExitStack() as files:
-        order = RateOrder(plan, permissions, output.as_json)
+
+        def rates(reached: SweepResult | None) -> Rates:
+            made = plan or steps_after(required(reached), job, curves)
+            return Rates(made, _opened(files, output.trials, made, is_second=closed is not None))
+
+        order = RateOrder(rates, permissions, output.as_json)
+        if plan is not None:
+            # Its file is checked before anything is measured.
+            searched = rates(None)
+            order = replace(order, rates=lambda _reached: searched)
         if closed is not None:
             file = None if output.trials is None else files.enter_context(TrialFile(output.trials, closed))
             order = replace(order, closed=SweepOrder(closed, permissions, output.as_json, file))
-        if output.trials is not None:
-            path = output.trials if closed is None else output.trials.with_name(output.trials.name + _SUFFIX)
-            order = replace(order, trials=_opened(files, path, plan))
         return (output.on_screen or run_rates)(order, output.watching)
 
 
-def _opened(files: ExitStack, path: Path, plan: RatePlan) -> RateTrialFile:
+def required(reached: SweepResult | None) -> SweepResult:
+    """Return what the closed loops reached, which the command line asked for."""
+    assert reached is not None
+    return reached
+
+
+def _opened(files: ExitStack, path: Path | None, plan: RatePlan, *, is_second: bool) -> RateTrialFile | None:
+    if path is None:
+        return None
+    path = path.with_name(path.name + _SUFFIX) if is_second else path
     file = files.enter_context(RateTrialFile(path, plan))
     if file.done:
         click.echo(f"lunscope: goes on after {len(file.done)} trials in {safe_text(str(path))}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import click
 from collectors.advice.finding import finding_lines, findings_document
 from collectors.advice.of_run import findings_of_run
 from collectors.model import Step
+from collectors.reports.host_facts import host_document
 from collectors.reports.load_series import LoadSeries
 from collectors.reports.run_devices import RunDevices, RunSamples, device_lines, devices_document
 from engine.background_call import BackgroundCall
@@ -82,7 +83,9 @@ def run_headless(read: ReadJob, permissions: Permissions, watching: Watching, ou
                     monitor.wait_for_next(min(watching.interval_s, _LAST_SAMPLE_S) + READING_S)
                 runs.append((result, series.intervals))
                 devices = samples.below(result.about, watching.sysfs, follow_files=not result.outstanding)
-                _print_run(result, devices, read, output)
+                step = monitor.step
+                host = None if step is None else host_document(step.current.topology, result.about, watching.sysfs)
+                _print_run(result, devices, host, read, output)
                 code = exit_code(result, control.status.state, signals) or code
                 if code > 1 or control.outstanding:
                     break
@@ -135,7 +138,13 @@ def _observe(step: Step, series: LoadSeries, samples: RunSamples) -> None:
     samples.observe(step)
 
 
-def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, output: ResultOutput) -> None:
+def _print_run(
+    result: RunResult,
+    devices: RunDevices | None,
+    host: Mapping[str, object] | None,
+    read: ReadJob,
+    output: ResultOutput,
+) -> None:
     """Print one of the runs of a file, with its name if there are several."""
     wanted = ResponseTimes(read.response_limits_s, read.response_edges_s)
     findings = findings_of_run(result, devices)
@@ -145,6 +154,7 @@ def _print_run(result: RunResult, devices: RunDevices | None, read: ReadJob, out
             **run_document(result),
             "preconditioned": None if done is None else done.document,
             "devices": devices_document(devices),
+            "host": host,
             "findings": findings_document(findings),
             "response_times": response_document(result, wanted),
         }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
 
 from collectors.advice.finding import finding_lines, findings_document
 from collectors.advice.of_sweep import findings_of_sweep
+from collectors.advice.point_text import point_lines
 from engine.errors import LunscopeError
 from engine.job.spec import Permissions
 from engine.running.control import LoadControl
@@ -20,8 +22,8 @@ from engine.sweep.trial import Trial
 from engine.sweep.trial_file import TrialFile
 from engine.text import safe_text
 from tui.headless.leaving import leave
-from tui.headless.measuring import MeasuredRun
-from tui.headless.monitor import READING_S, Monitor
+from tui.headless.measuring import MeasuredRun, Sampling
+from tui.headless.monitor import READING_S
 from tui.headless.one_run import exit_code
 from tui.headless.signals import EndingSignals
 from tui.options.watching import Watching, open_source, recording_exit
@@ -42,10 +44,11 @@ class SweepOrder:
 class HeadlessSweep(MeasuredRun[Trial, SweepResult]):
     """Takes a plan from the preparation of its load to the last point."""
 
-    def __init__(self, order: SweepOrder, control: LoadControl, monitor: Monitor, signals: EndingSignals) -> None:
-        super().__init__(control, monitor, signals, order.plan.first, order.trials)
+    def __init__(self, order: SweepOrder, control: LoadControl, sampling: Sampling, signals: EndingSignals) -> None:
+        super().__init__(control, sampling, signals, order.plan.first, order.trials)
         done = () if order.trials is None else tuple(order.trials.done)
-        runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load)
+        watch = sampling.watch
+        runner = SweepRunner(order.plan, control, self._keep, done, note=control.note_load, watch=watch)
         self._runner, self._progress_line = runner, lambda: progress_line(runner.progress)
         self.result_if_done = runner.result_if_done
 
@@ -59,8 +62,9 @@ def run_sweep(order: SweepOrder, watching: Watching) -> int:
     control = LoadControl()
     with EndingSignals() as signals:
         source, recording = open_source(watching, control)
-        monitor = Monitor(source)
-        sweep = HeadlessSweep(order, control, monitor, signals)
+        sampling = Sampling.of(source, control, watching)
+        monitor = sampling.monitor
+        sweep = HeadlessSweep(order, control, sampling, signals)
         code = 0
         try:
             monitor.start()
@@ -74,7 +78,7 @@ def run_sweep(order: SweepOrder, watching: Watching) -> int:
         finally:
             monitor.close()
         if sweep.result is not None:
-            _print(sweep.result, control.status.targets, as_json=order.as_json)
+            _print(sweep.result, control.status.targets, sampling.watch.host(), as_json=order.as_json)
             code = code or int(not sweep.result.is_complete)
         if control.outstanding:
             leave(code or 1)
@@ -87,11 +91,11 @@ def progress_line(progress: SweepProgress) -> str:
     return f"{progress.done}/{progress.expected} measured, about {left} left  {progress.point}"
 
 
-def _print(result: SweepResult, targets: tuple[str, ...], *, as_json: bool) -> None:
+def _print(result: SweepResult, targets: tuple[str, ...], host: Mapping[str, object] | None, *, as_json: bool) -> None:
     findings = findings_of_sweep(result)
     if as_json:
-        document = {**sweep_document(result, targets), "findings": findings_document(findings)}
+        document = {**sweep_document(result, targets), "host": host, "findings": findings_document(findings)}
         click.echo(json.dumps(document, allow_nan=False))
         return
-    for line in (*sweep_lines(result), *finding_lines(findings)):
+    for line in (*sweep_lines(result), *point_lines(result), *finding_lines(findings)):
         click.echo(safe_text(line))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from textual.message import Message
 
 from collectors.model import Frame, Source, Step
+from collectors.sampling.schedule import SampleFlag
 from engine.errors import LunscopeError
 from tui.history.charts import EventHistory, History
 from tui.transport import ReplayTransport, Transport
@@ -52,13 +53,22 @@ class Feed:
         self._history = history
         self._events = events
         self._post = post
-        self._stop = threading.Event()
+        self._stop = SampleFlag()
+        self._observe: Callable[[Step], None] = lambda _step: None
         self._thread = threading.Thread(target=self._run, name="lunscope-feed", daemon=True)
         self._last_ns: int | None = None
+
+    def observed_by(self, observe: Callable[[Step], None]) -> None:
+        """Call this with every step, in the thread of the feed; before `start`."""
+        self._observe = observe
 
     def start(self) -> None:
         """Start reading."""
         self._thread.start()
+
+    def request_sample(self) -> None:
+        """Request a sample ahead of schedule, if the source is live; never blocks."""
+        self._stop.request()
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """Stop and join; whether the thread ended in time."""
@@ -71,6 +81,7 @@ class Feed:
         try:
             self._events.add(self._transport.events())
             for step in self._source.steps(self._stop):
+                self._observe(step)
                 self._take(step)
         except LunscopeError as error:
             self._post(FeedEnded(str(error)))

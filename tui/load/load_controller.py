@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collectors.advice.point_watch import DeviceWatch
 from engine.errors import RefusedError, UsageError
 from engine.job.spec import JobSpec, Knobs, Permissions
 from engine.running.status import LoadState, LoadStatus
@@ -24,8 +26,12 @@ class LoadController:
     Writing to a path needs both: permission for exactly that path, and its name typed on the screen.
     """
 
-    def __init__(self, control: LoadControl, job: JobSpec, permissions: Permissions) -> None:
+    def __init__(
+        self, control: LoadControl, job: JobSpec, permissions: Permissions, *, sysfs: Path = Path("/sys")
+    ) -> None:
         self.control = control
+        self.watch = DeviceWatch(lambda: control.status, sysfs)
+        """What the devices do while a point of a sweep is measured; the app feeds it."""
         self._job = job
         """Its knobs are those of `control.knobs`."""
         control.knobs.prepare(job.knobs)

@@ -13,6 +13,7 @@ from engine.errors import LunscopeError, StoppedError
 from engine.job.knobs import Knobs
 from engine.job.spec import JobSpec
 from engine.running.status import LoadState
+from engine.sweep.kept_trials import KeptTrials, Trial
 from tui.load.load_controller import BUSY_STATES, LIVE_STATES, LoadController
 from tui.sweep.state import RUNNING_PHASES, SweepPhase
 
@@ -21,7 +22,6 @@ LAST_POINT_S = 2.0
 
 Result_co = TypeVar("Result_co", covariant=True)
 Result = TypeVar("Result", bound="Ended")
-Trial_contra = TypeVar("Trial_contra", contravariant=True)
 
 
 class Ended(Protocol):
@@ -53,13 +53,6 @@ class Runner(Protocol[Result_co]):
 
     def result_so_far(self, ended: str) -> Result_co:
         """Sum up what is measured."""
-
-
-class Trials(Protocol[Trial_contra]):
-    """The file of the trials."""
-
-    def append(self, curve: int, trial: Trial_contra) -> None:
-        """Write one trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,10 +301,11 @@ class MeasuringSession(ABC, Generic[Result]):
             return f"a {self.WHAT} is measuring with this load: stop the {self.WHAT} first"
         return ""
 
-    def _write(self, trials: Trials[Trial_contra] | None, curve: int, trial: Trial_contra) -> None:
+    def _write(self, trials: KeptTrials[Trial] | None, curve: int, trial: Trial) -> None:
         if trials is None:
             return
         try:
+            trials.note_host(self.controller.watch.host() or {})
             trials.append(curve, trial)
         except LunscopeError as error:
             self._trouble = error

@@ -24,7 +24,8 @@ class RateSession(MeasuringSession[RateResult]):
         super().__init__(controller, plan.armed, plan.first, part=part)
         self.plan, self._trials = plan, trials
         done = () if trials is None else tuple(trials.done)
-        self._runner = RateRunner(plan, controller.control, self._keep, done, note=controller.control.note_load)
+        note, watch = controller.control.note_load, controller.watch
+        self._runner = RateRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
 
     @property
     def runner(self) -> RateRunner:

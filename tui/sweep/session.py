@@ -21,7 +21,8 @@ class SweepSession(MeasuringSession[SweepResult]):
         super().__init__(controller, plan.armed, plan.first, part=part)
         self.plan, self._trials = plan, trials
         done = () if trials is None else tuple(trials.done)
-        self._runner = SweepRunner(plan, controller.control, self._keep, done, note=controller.control.note_load)
+        note, watch = controller.control.note_load, controller.watch
+        self._runner = SweepRunner(plan, controller.control, self._keep, done, note=note, watch=watch)
 
     @property
     def runner(self) -> SweepRunner:

@@ -13,6 +13,9 @@ from collectors.tables.host.reader import HostCollector
 from collectors.tables.host.schema import HOST
 
 _MOST_NAMES = 5
+_CPUINFO_BYTES = 4096
+"""Of /proc/cpuinfo: the first processor is enough; hosts with hundreds of them take milliseconds for all."""
+_MODEL = re.compile(r"^model name\s*:(.*)$", re.MULTILINE | re.ASCII)
 _BITS_64 = re.compile(r"64|s390x|ppc64le|sparc64|alpha")
 
 
@@ -27,6 +30,7 @@ def read_host_facts(procfs: str = "/proc", tier: Tier = Tier.KERNEL, notices: It
         kernel=kernel,
         machine=machine,
         cpus=0 if cpus == MISSING else int(cpus),
+        cpu_model=_cpu_model(procfs),
         memory_bytes=None if memory_bytes == MISSING else int(memory_bytes),
         long_bits=64 if _BITS_64.search(machine) else 32,
         boot_id=_text(procfs, "sys/kernel/random/boot_id"),
@@ -65,6 +69,16 @@ def device_notices(devices: Iterable[Device]) -> tuple[str, ...]:
         f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     )
     return (f"{listed}: counters do not change because queue/iostats is 0; write 1 to it",)
+
+
+def _cpu_model(procfs: str) -> str:
+    try:
+        with Path(procfs, "cpuinfo").open("rb") as file:
+            head = file.read(_CPUINFO_BYTES).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+    found = _MODEL.search(head)
+    return "" if found is None else storable_name(" ".join(found[1].split()))
 
 
 def _text(procfs: str, name: str) -> str:

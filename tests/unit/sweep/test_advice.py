@@ -144,10 +144,10 @@ def kinds(found: tuple[Finding, ...]) -> list[FindingKind]:
 
 def test_known_devices_are_called_what_they_are() -> None:
     assert kinds(findings_of_sweep(result(rising))) == [FindingKind.OWN_DEPTH]
-    (found,) = findings_of_sweep(result(corner(16)))
-    assert found.kind is FindingKind.DEPTH_TOO_HIGH
+    unknown, found = findings_of_sweep(result(corner(16)))
+    assert (unknown.kind, found.kind) == (FindingKind.UNKNOWN, FindingKind.DEPTH_TOO_HIGH)
     assert {"qd=16", "qd=17", "qd=15"} & set(found.text.replace(" only", "").split())
-    (found,) = findings_of_sweep(result(flat))
+    _, found = findings_of_sweep(result(flat))
     assert "above qd=1 " in found.text
 
 
@@ -165,12 +165,15 @@ def test_each_curve_is_named() -> None:
     ],
 )
 def test_loads_that_do_not_keep_their_depth_are_not_judged(job: JobSpec) -> None:
-    assert findings_of_sweep(replace(result(rising), plan=replace(result(rising).plan, job=job))) == ()
+    found = findings_of_sweep(replace(result(rising), plan=replace(result(rising).plan, job=job)))
+    assert kinds(found) == [FindingKind.UNKNOWN]
 
 
 def test_nothing_is_said_of_failing_targets_and_points_that_never_were_steady() -> None:
-    assert findings_of_sweep(result(rising, failing=("disk a",))) == ()
-    assert findings_of_sweep(result(rising, is_settled=False)) == ()
+    for changes in ({"failing": ("disk a",)}, {"is_settled": False}):
+        (found,) = findings_of_sweep(result(rising, **changes))
+        assert found.text == "not known: no measurement was steady, precise and without failed I/Os"
+        assert (found.evidence, found.certainty) == ((), None)
     assert findings_of_sweep(replace(result(rising), curves=())) == ()
 
 
@@ -185,3 +188,65 @@ def test_a_slow_target_is_named_with_its_point() -> None:
     found = {each.kind: each for each in findings_of_sweep(swept)}
     assert found[FindingKind.SLOW_TARGET].about == ("disk b",)
     assert found[FindingKind.SLOW_TARGET].where == "qd=1"
+
+
+MEASURED: dict[str, Any] = {"duration_s": 4.0, "ios": 4000, "engine_share": 0.4, "host_busy_pct": 40.0}
+
+
+def below(**busy_pct: float) -> dict[str, Any]:
+    """Disks under targets of the same name that do a hundred I/Os per second each."""
+    rows = [
+        {"name": name, "key": name, "targets": [name], "top": True, "lowest": True, "iops": 100.0, "busy_pct": busy}
+        | {"in_flight": busy / 100, "await_ms": 10.0, "tiers": {"iops": "kernel", "busy_pct": "kernel"}}
+        for name, busy in busy_pct.items()
+    ]
+    return {"elapsed_s": 4.0, "samples": 5, "tier": "kernel", "disks": rows, "paths": [], "hbas": []}
+
+
+def test_the_busy_one_of_several_disks_is_named_with_its_peers() -> None:
+    devices = below(sda=41.2, sdb=99.0, sdc=40.8, sdd=42.0)
+    shares = tuple(TargetShare(name, 1000, 100.0, 1e7) for name in ("sda", "sdb", "sdc", "sdd"))
+    found = findings_of_sweep(result(corner(16), **MEASURED, targets=shares, devices=devices))
+    (busy,) = (each for each in found if each.kind is FindingKind.BUSY_DEVICE)
+    assert busy.text.startswith("sdb is busy 99 % while the other 3 are at 41 %")
+    assert (busy.about, busy.where.startswith("qd="), busy.section) == (("sdb",), True, "limit")
+    assert FindingKind.UNKNOWN not in kinds(found)
+
+
+@pytest.mark.parametrize(("busiest", "others"), [(99.0, 80.0), (85.0, 20.0)])
+def test_disks_that_are_nearly_as_busy_or_not_busy_are_not_named(busiest: float, others: float) -> None:
+    found = findings_of_sweep(result(rising, **MEASURED, devices=below(sda=busiest, sdb=others)))
+    assert FindingKind.BUSY_DEVICE not in kinds(found)
+
+
+def test_a_device_is_full_only_where_more_load_gives_no_more_and_it_is_busy() -> None:
+    for busy, device, kind in (
+        (99.0, corner(16), FindingKind.DEVICE),
+        (60.0, corner(16), FindingKind.UNKNOWN),
+        (99.0, rising, FindingKind.OWN_DEPTH),
+    ):
+        (limit,) = (
+            each
+            for each in findings_of_sweep(result(device, **MEASURED, devices=below(sda=busy)))
+            if each.section == "limit"
+        )
+        assert limit.kind is kind
+
+
+def test_an_unknown_limit_says_why() -> None:
+    def why(**changes: Any) -> str:
+        (found,) = (each for each in findings_of_sweep(result(corner(16), **changes)) if each.section == "limit")
+        assert found.kind is FindingKind.UNKNOWN
+        return found.text
+
+    assert why() == "not known: too few I/Os, or too short"
+    assert why(**MEASURED) == "not known: the devices below the targets were not sampled"
+    assert why(**MEASURED, devices=below()) == "not known: no disk below the targets has counters"
+    assert why(**MEASURED, devices=below(sda=50.0)).startswith("not known: nothing that is measured is at its limit")
+
+
+def test_busy_threads_are_given_in_cpus() -> None:
+    busy = MEASURED | {"engine_share": 0.98}
+    found = {each.kind: each for each in findings_of_sweep(result(corner(16), **busy, devices=below(sda=99.0)))}
+    assert "they use 0.98 of the 1 CPU" in found[FindingKind.DRIVER].text
+    assert FindingKind.DEVICE not in found

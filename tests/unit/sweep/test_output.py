@@ -160,7 +160,12 @@ def test_json_has_its_keys_and_finite_numbers(changes: dict[str, Any]) -> None:
         "trend",
         "failing",
         "targets",
+        "hottest",
         "host_cpu_s_per_gb",
+        "engine_cpus",
+        "engine_share",
+        "host_busy_pct",
+        "devices",
     ]
     assert all(math.isfinite(number) for number in _numbers(document))
 

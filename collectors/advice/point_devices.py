@@ -1,0 +1,97 @@
+"""What was below a load while one point was measured, as the JSON object that its trial keeps, and read back.
+
+Shorter than the `devices` of a run, as a sweep has thousands of points: only the figures that findings and tables use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from collectors.advice.device_figures import FIELDS, figures_below
+from collectors.advice.figures import DeviceFigures, FiguresBelow
+from collectors.documents.json_values import Values, number, part, parts, text_of, texts
+from collectors.model import Tier
+from collectors.reports.run_devices import FIGURES, RunDevices
+from engine.text import safe_text
+
+MOST_ROWS = 64
+"""Of each table; those with the most outstanding are kept."""
+_DIGITS = 6
+_TIERS = {tier.name.lower(): tier for tier in Tier}
+
+
+def point_document(devices: RunDevices | None) -> dict[str, object] | None:
+    """Write the figures of a point; None if nothing was sampled."""
+    if devices is None:
+        return None
+    found = figures_below(devices)
+    tables = {"disks": found.disks, "paths": found.paths, "hbas": found.ports}
+    return {
+        "elapsed_s": round(devices.elapsed_s, _DIGITS),
+        "samples": devices.samples,
+        "tier": devices.topology.host.tier.name.lower(),
+        **{name: [_row(name, one) for one in _most_loaded(rows)] for name, rows in tables.items()},
+        "left_out": sum(max(len(rows) - MOST_ROWS, 0) for rows in tables.values()),
+    }
+
+
+def _most_loaded(rows: Sequence[DeviceFigures]) -> Sequence[DeviceFigures]:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    by_load = sorted(rows, key=lambda one: -_or_zero(one.value("in_flight")))
+    kept = {one.key for one in by_load[:MOST_ROWS]}
+    return [one for one in rows if one.key in kept]
+
+
+def _or_zero(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
+
+
+def _row(table: str, device: DeviceFigures) -> dict[str, object]:
+    figures = {name: _known(device.value(name)) for name in dict.fromkeys((*FIGURES, *FIELDS))}
+    place: dict[str, object] = {"targets": list(device.targets)}
+    match table:
+        case "disks":
+            place |= {"top": device.is_top, "lowest": device.is_lowest, "members": list(device.members)}
+        case "paths":
+            place |= {"lun": device.lun, "usable": device.is_usable, "transport": device.transport}
+        case _:
+            place |= {"transport": device.transport, "link_bytes_per_s": _known(device.link_bytes_per_s)}
+    tiers = {name: device.source(name) for name in FIGURES}
+    return {"name": device.name, "key": device.key, **place, **figures, "tiers": tiers}
+
+
+def _known(value: float) -> float | None:
+    return round(value, _DIGITS) if math.isfinite(value) else None
+
+
+def point_figures(document: Mapping[str, object] | None) -> FiguresBelow | None:
+    """Read what a trial kept; None if nothing was sampled. What is of another type is missing."""
+    if document is None:
+        return None
+    return FiguresBelow(*(tuple(_devices(document, name)) for name in ("disks", "paths", "hbas")))
+
+
+def _devices(document: Values, table: str) -> Iterator[DeviceFigures]:
+    for row in parts(document, table):
+        figures = {name: value for name in FIELDS if math.isfinite(value := number(row, name))}
+        tiers = {name: _TIERS.get(text_of(each), Tier.NONE) for name, each in part(row, "tiers").items()}
+        yield DeviceFigures(
+            name=safe_text(text_of(row.get("name"))),
+            key=text_of(row.get("key")),
+            targets=texts(row, "targets"),
+            figures=figures,
+            tiers=tiers,
+            is_top=row.get("top") is True,
+            is_lowest=row.get("lowest") is True,
+            members=texts(row, "members"),
+            lun=_text(row.get("lun")),
+            is_usable=row.get("usable") is not False,
+            transport=_text(row.get("transport")),
+            link_bytes_per_s=number(row, "link_bytes_per_s"),
+        )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

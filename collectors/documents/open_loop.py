@@ -1,0 +1,121 @@
+"""The open loop of a sweep, from the key `open_loop` of its document: its points, alone or beside the closed curve."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from collectors.documents.content import (
+    Block,
+    Charts,
+    DocumentTable,
+    DrawnAxis,
+    DrawnChart,
+    DrawnCurve,
+    Form,
+    Paragraph,
+)
+from collectors.documents.json_values import Values, figure, number, part, parts, text_of
+
+_MAXIMUM = "maximum"
+"""Stage of the trials that overload it on purpose."""
+_LATENCIES = (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p99.9", "p99_9"))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPoint:
+    """All trials at one rate: medians; NaN where a figure is not known."""
+
+    rate: float
+    iops: float
+    latencies_ms: dict[str, float]
+    count: int
+    carried: int
+    """Trials of which as many I/Os completed as arrived."""
+    skipped: float
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCurve:
+    """One combination of knobs."""
+
+    name: str
+    points: tuple[OpenPoint, ...]
+    answers: tuple[Values, ...]
+    """Of each limit, as in the document."""
+
+
+def read_open_loop(sweep: Values) -> tuple[OpenCurve, ...]:
+    """Read the open loop of a document; empty where it has none, or nothing of it was measured."""
+    searches = parts(part(sweep, "open_loop"), "searches")
+    curves = (OpenCurve(_name(each), _points(each), tuple(parts(each, "limits"))) for each in searches)
+    return tuple(curve for curve in curves if curve.points)
+
+
+def _name(search: Values) -> str:
+    name = search.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _points(search: Values) -> tuple[OpenPoint, ...]:
+    by_rate: dict[float, list[Values]] = {}
+    for trial in parts(search, "trials"):
+        rate, iops = number(trial, "rate"), number(trial, "iops")
+        if 0 < rate < math.inf and 0 <= iops < math.inf and trial.get("stage") != _MAXIMUM:
+            by_rate.setdefault(rate, []).append(trial)
+    return tuple(_point(rate, trials) for rate, trials in sorted(by_rate.items()))
+
+
+def _point(rate: float, trials: Sequence[Values]) -> OpenPoint:
+    return OpenPoint(
+        rate,
+        statistics.median(number(trial, "iops") for trial in trials),
+        {name: _median_ms(trials, key) for name, key in _LATENCIES},
+        len(trials),
+        sum(trial.get("sustained") is True for trial in trials),
+        sum(value for trial in trials if math.isfinite(value := number(trial, "skipped"))),
+    )
+
+
+def _median_ms(trials: Sequence[Values], key: str) -> float:
+    found = [number(part(trial, "latency_us"), key) / 1000 for trial in trials]
+    known = [value for value in found if 0 <= value < math.inf]
+    return statistics.median(known) if known else math.nan
+
+
+def open_curves(open_points: Sequence[OpenPoint]) -> Iterator[DrawnCurve]:
+    """Yield the mean latency of an open loop over its throughput, to be drawn beside that of the closed one."""
+    known = [point for point in open_points if point.iops > 0]
+    if known:
+        iops = tuple(point.iops for point in known)
+        mean = tuple(point.latencies_ms["mean"] for point in known)
+        yield DrawnCurve("mean latency, open loop", iops, mean, Form.OPEN_POINTS)
+
+
+def open_blocks(curve: OpenCurve, *, with_chart: bool) -> Iterator[Block]:
+    """Yield the rates of an open loop with what they gave, and with a chart where no closed curve has one."""
+    for answer in curve.answers:
+        yield Paragraph(_answer(answer), important=True)
+    if with_chart and len(curve.points) > 1:
+        drawn = tuple(open_curves(curve.points))
+        yield Charts((DrawnChart("Latency against throughput", "ms", drawn, DrawnAxis.LOG, "IOPS"),), "Curves")
+    head = (("rate", "1/s"), ("IOPS", "1/s"), *((name, "ms") for name, _ in _LATENCIES), ("n", ""), ("", ""))
+    yield DocumentTable("Open loop", head, tuple(map(_row, curve.points)), note=_NOTE)
+
+
+_NOTE = "I/Os arrive at the rate whatever completes, and latency counts from then; medians of n trials"
+
+
+def _row(point: OpenPoint) -> tuple[str, ...]:
+    latencies = (figure(point.latencies_ms[name], 3) for name, _ in _LATENCIES)
+    notes = [] if point.carried == point.count else ["not carried"]
+    notes += [f"{figure(point.skipped)} arrivals skipped"] if point.skipped else []
+    return (figure(point.rate), figure(point.iops), *latencies, str(point.count), ", ".join(notes))
+
+
+def _answer(answer: Values) -> str:
+    rates = [figure(number(part(answer, bound), "rate")) for bound in ("lower", "upper")]
+    verdict = text_of(answer.get("verdict")).replace("_", " ")
+    return f"{text_of(answer.get('limit'))}: {verdict}: {rates[0]} IOPS keep it, {rates[1]} exceed it."
