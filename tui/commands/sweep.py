@@ -17,7 +17,6 @@ from engine.job.scenario import Scenario
 from engine.job.spec import JobSpec
 from engine.rate_search.goal import parse_goal
 from engine.running.control import LoadControl
-from engine.statistics.batch_means import StopRule
 from engine.sweep.axes import SweepAxis, parse_axis
 from engine.sweep.limit import Limit
 from engine.sweep.plan import make_plan, require_write_permission
@@ -154,7 +153,7 @@ def command(
         asked = RatesAsked(axes, limits, parse_goal(goal or ""), rates, has_depth=_has_depth(job_file, knobs))
         output = RateOutput(watching, as_json, trials, read.warnings, precondition)
         return search_rates(job, asked, permissions, output)
-    plan = make_plan(job, axes, limits, StopRule(percent=99.9 if any(limit.needs_p999 for limit in limits) else 99.0))
+    plan = make_plan(job, axes, limits)
     require_write_permission(plan, permissions)
     first = preconditioning(plan.armed, permissions, wanted=precondition)
     for warning in read.warnings:
