@@ -134,10 +134,11 @@ def supervise(driver: LoadDriver, status_store: StatusStore, ended: threading.Ev
             return driver.fault
         if driver.ends_steady:
             return ""
-        if below := rates.observe(counters, now_ns, driver.elapsed_s):
-            return below
+        trouble = rates.observe(counters, now_ns, driver.elapsed_s)
         if watch.hopeless(now_ns):
-            return f"every I/O failed for more than {GIVE_UP_S:g} s ({_first_error(driver)})"
+            trouble = f"every I/O failed for more than {GIVE_UP_S:g} s ({_first_error(driver)})"
+        if trouble:
+            return trouble
     return None
 
 
